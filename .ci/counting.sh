@@ -1,0 +1,44 @@
+# Adding up what ran, and the line that says so. Sourced by check and .ci/run.
+# shellcheck shell=bash
+
+passed=0
+failed=0
+skipped=0
+
+# count_from FILE: adds what its last line, "N passed, N failed[, N skipped]", says. A file without such
+# a line is a failure: what was to write it died.
+count_from() {
+  local line
+  line=$(tail -n 1 "$1")
+  if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
+    passed=$((passed + BASH_REMATCH[1]))
+    failed=$((failed + BASH_REMATCH[2]))
+    skipped=$((skipped + ${BASH_REMATCH[4]:-0}))
+  else
+    failed=$((failed + 1))
+  fi
+}
+
+# fuzz SECONDS FILE: runs every fuzz target for so long, one of them is one test. FILE takes the output.
+fuzz() {
+  local line targets=0
+  tests/fuzz/run "$1" 2>&1 | tee "$2" || true
+  while read -r line; do
+    case $line in
+      *", no finding") passed=$((passed + 1)) ;;
+      *": FINDING"*) failed=$((failed + 1)) ;;
+      *) continue ;;
+    esac
+    targets=$((targets + 1))
+  done < "$2"
+  [ $targets -gt 0 ] || failed=$((failed + 1))
+}
+
+# finish: prints the sum and exits; with 1 if anything failed, or if nothing ran.
+finish() {
+  local line="$passed passed, $failed failed"
+  [ "$skipped" -eq 0 ] || line+=", $skipped skipped"
+  printf '\n%s\n' "$line"
+  if [ "$failed" -gt 0 ] || [ "$passed" -eq 0 ]; then exit 1; fi
+  exit 0
+}

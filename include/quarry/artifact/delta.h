@@ -1,0 +1,33 @@
+// Fossil's delta format: how to make a target from a source.
+//
+//   SIZE '\n'                      size of the target
+//   then any number of
+//     COUNT '@' OFFSET ','         copy COUNT bytes of the source from OFFSET
+//     COUNT ':' BYTES              insert the COUNT bytes that follow
+//   CHECKSUM ';'                   of the target: sum of its big-endian 32-bit words, modulo 2^32
+//
+// Numbers are written in base 64 with the digits 0-9A-Z_a-z~, most significant first.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/result.h"
+
+namespace quarry::artifact {
+
+/// The size of the target that DELTA declares. Error kInvalid: not a delta.
+base::Result<std::size_t> delta_output_size(std::string_view delta);
+
+/// The target. Nothing is allocated before the declared size was found to be at most MAX_SIZE.
+/// Errors: kInvalid (malformed; copies beyond the source; makes more or fewer bytes than declared;
+/// wrong checksum), kLimit.
+base::Result<std::string> delta_apply(std::string_view source, std::string_view delta,
+                                      std::size_t max_size);
+
+/// A delta that makes TARGET (up to 2^32 - 1 bytes) from SOURCE. Always valid, not always small; in
+/// time that grows with the sizes of both, whatever their bytes.
+std::string delta_create(std::string_view source, std::string_view target);
+
+}  // namespace quarry::artifact

@@ -1,0 +1,14 @@
+// Message digests as lower-case hex: SHA1 and SHA3-256 name artifacts and sign logins, MD5 ends
+// structural artifacts (their Z card). OpenSSL does the work.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace quarry::artifact {
+
+std::string sha1_hex(std::string_view bytes);
+std::string sha3_256_hex(std::string_view bytes);
+std::string md5_hex(std::string_view bytes);
+
+}  // namespace quarry::artifact

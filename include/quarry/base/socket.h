@@ -1,0 +1,87 @@
+// Where a server listens and a client connects: a Unix path or an IPv4/IPv6 address with a port.
+// Used by the master (which binds everything), the workers (who is allowed to connect) and the
+// gateway (where its pool is).
+//
+//   /run/quarry/www.sock      a Unix socket (anything with a slash)
+//   127.0.0.1:9000            IPv4          localhost:9000 is the same
+//   [::1]:9000                IPv6
+//   9000                      every address of the machine, IPv6 and IPv4
+//
+// Port 0 is any free one, for listening; see local_address().
+//
+// Host names are not resolved: a listening address that depends on a name server is a trap.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+
+namespace quarry::base {
+
+class SocketAddress {
+ public:
+  /// TEXT in one of the forms above. Errors: kInvalid (says what is wrong with it).
+  static Result<SocketAddress> parse(std::string_view text);
+  /// TEXT as a bare IPv4 or IPv6 address without port (brackets allowed); the port is 0.
+  static Result<SocketAddress> parse_ip(std::string_view text);
+  /// What accept(2) or getsockname(2) filled in; nothing for other families.
+  static std::optional<SocketAddress> of(const sockaddr* address, socklen_t size);
+
+  bool is_unix() const { return storage_.ss_family == AF_UNIX; }
+  /// 127.0.0.0/8, ::1, and 127.0.0.0/8 written as IPv6. False for a Unix socket.
+  bool is_loopback() const;
+  /// Whether both are the same IP address, whatever the port; an IPv4 address equals its
+  /// IPv4-mapped IPv6 form. False if either is a Unix socket.
+  bool same_ip(const SocketAddress& other) const;
+  /// Of a Unix socket, otherwise "".
+  std::string path() const;
+  /// 0 for a Unix socket.
+  std::uint16_t port() const;
+  /// The IP address alone, IPv4-mapped addresses as IPv4; "" for a Unix socket.
+  std::string ip() const;
+  /// As parse() reads it.
+  std::string str() const;
+
+  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&storage_); }
+  socklen_t size() const { return size_; }
+  int family() const { return storage_.ss_family; }
+
+  friend bool operator==(const SocketAddress& a, const SocketAddress& b) {
+    return a.str() == b.str();
+  }
+
+ private:
+  SocketAddress() = default;
+
+  sockaddr_storage storage_{};
+  socklen_t size_ = 0;
+};
+
+struct ListenOptions {
+  int backlog = 511;
+  /// Of a Unix socket; -1 leaves the owner or group as it is.
+  uid_t owner = static_cast<uid_t>(-1);
+  gid_t group = static_cast<gid_t>(-1);
+  mode_t mode = 0660;
+};
+
+/// A bound, listening, close-on-exec socket; always non-blocking (the flag is shared by every
+/// process that holds the socket). A Unix socket that nobody listens on any more is replaced; it
+/// has its owner and mode before the first connection is possible. Errors: kBusy (somebody listens
+/// there), kIo.
+Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
+
+/// Where FD, a socket, is bound: with the port that it got. Errors: kIo, kInvalid.
+Result<SocketAddress> local_address(const Fd& fd);
+
+/// A connected, close-on-exec, blocking socket (TCP_NODELAY for TCP). Errors: kIo.
+Result<Fd> connect_to(const SocketAddress& address);
+
+}  // namespace quarry::base

@@ -1,0 +1,64 @@
+// What a child may say to the master: fixed verbs with a number, never a path or an argument.
+//
+// One socket pair a child (SOCK_SEQPACKET, so that messages never run together or apart), so the
+// master knows who speaks by where it reads, and believes nothing else about it. A message is 8
+// bytes in the machine's order:
+//
+//   byte 0   layout version, 1        byte 2-3   0
+//   byte 1   verb                     byte 4-7   number
+//
+// Neither end ever waits: a child whose master is behind drops the message (every verb may be
+// repeated and none must arrive). The end of the stream tells a child that the master is gone.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+
+namespace quarry::control {
+
+enum class Verb : std::uint8_t {
+  /// The child returned from accept(), with a connection or without (ondemand pools). Number: 0.
+  kAccepted = 1,
+  /// The repository with this number in the master's own configuration may need a backoffice run.
+  kBackoffice = 2,
+};
+std::string_view name_of(Verb verb);
+
+struct Message {
+  Verb verb;
+  std::uint32_t number = 0;
+};
+
+enum class Received {
+  kMessage,
+  kNothing,    // for now
+  kClosed,     // the other end is gone
+  kMalformed,  // not a message: the other end is broken or hostile
+};
+
+class Channel {
+ public:
+  Channel() = default;
+  explicit Channel(base::Fd fd) : fd_(std::move(fd)) {}
+
+  /// The two ends of a new channel. Errors: kIo.
+  static base::Result<std::pair<Channel, Channel>> make_pair();
+
+  /// False when the message was dropped: the other end is behind or gone.
+  bool send(Message message) const;
+  /// Takes one message, into *MESSAGE.
+  Received receive(Message* message) const;
+
+  /// To wait for; -1 when closed.
+  int fd() const { return fd_.get(); }
+  void close() { fd_.reset(); }
+
+ private:
+  base::Fd fd_;
+};
+
+}  // namespace quarry::control

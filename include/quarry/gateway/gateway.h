@@ -1,0 +1,55 @@
+// The HTTP front of quarryd: HTTP/1.0 and 1.1 in, one FastCGI request out to the pool for each.
+//
+//   client ── HTTP ──> gateway ── FastCGI ──> pool's socket ──> worker
+//
+// It exists so that Quarry serves without a web server beside it. Runs in a child of the master, in
+// one thread, on libevent; it opens no repository and never forks. A request is sent on only when
+// it is whole, and a reply goes out only when it is whole, so that a slow client holds no worker.
+// When all workers are busy, requests wait in the backlog of the pool's socket.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <vector>
+
+#include "quarry/base/socket.h"
+#include "quarry/gateway/address_set.h"
+
+namespace quarry::gateway {
+
+struct GatewayOptions {
+  /// Where the pool listens.
+  base::SocketAddress pool;
+  /// Bound, listening, non-blocking sockets. They stay the caller's.
+  std::vector<int> listeners;
+  /// Peers whose X-Forwarded-For and X-Forwarded-Proto are believed.
+  AddressSet trusted_proxies;
+
+  /// Bytes of a request's line and headers; over it: 431.
+  std::size_t max_header = std::size_t{16} << 10;
+  /// Bytes of a request's body, all held in memory; over it: 413, before any of it is read.
+  std::size_t max_body = std::size_t{256} << 20;
+  /// Bytes of a pool's reply, all held in memory; over it: 502.
+  std::size_t max_reply = std::size_t{1} << 30;
+  /// Connections from clients at the same time; more wait in the backlog.
+  std::size_t max_connections = 1024;
+
+  /// A kept connection without a request is closed after this.
+  std::chrono::milliseconds keepalive_timeout{15'000};
+  /// A request must have come whole, and a reply must have gone whole, within this and as long
+  /// again as its bytes take at min_rate.
+  std::chrono::milliseconds client_timeout{30'000};
+  /// Bytes per second.
+  std::size_t min_rate = 1024;
+  /// To get a connection to the pool, its full backlog included; over it: 504.
+  std::chrono::milliseconds connect_timeout{30'000};
+  /// Silence of the pool while it works on a request; over it: 504.
+  std::chrono::milliseconds pool_timeout{300'000};
+};
+
+/// Serves until SIGTERM (drops what is under way) or SIGQUIT (accepts nothing more, finishes what
+/// is under way). SIGINT is ignored: a Ctrl-C on the terminal is the master's to act on. Returns
+/// the process's exit code: 0, or 1 when it could not start (logged).
+int run(const GatewayOptions& options);
+
+}  // namespace quarry::gateway

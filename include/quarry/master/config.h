@@ -1,0 +1,116 @@
+// The configuration file of quarryd, checked and turned into numbers, users and addresses.
+//
+//   [global]   the master itself: log, pid file, how long a stop may take
+//   [http]     the built-in HTTP front; absent: none
+//   [NAME]     any other section is a pool of workers
+//
+// Directives have PHP-FPM's names wherever they mean the same. Everything is checked before
+// anything is started, and every mistake is reported with its file and line; an unknown directive
+// is one. Words that the workers or the gateway give a meaning to are only carried here.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quarry/base/log.h"
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+#include "quarry/master/credentials.h"
+
+namespace quarry::master {
+
+/// Limits of setrlimit(2) for the children; nothing: as the master has them.
+struct ResourceLimits {
+  std::optional<std::uint64_t> files;  // rlimit_files
+  std::optional<std::uint64_t> core;   // rlimit_core
+};
+
+struct GlobalConfig {
+  std::string error_log;  // "": standard error
+  base::LogLevel log_level = base::LogLevel::kNotice;
+  std::string pid_file;  // "": none
+  std::chrono::seconds process_control_timeout{10};
+  ResourceLimits limits;
+};
+
+struct HttpConfig {
+  int line = 0;
+  std::optional<base::SocketAddress> listen;  // always there in a Config that was read
+  std::string pool;                           // "": the only one
+  std::uint64_t max_body = std::uint64_t{512} << 20;
+  std::uint64_t max_reply = std::uint64_t{1} << 30;
+  std::vector<std::string> trusted_proxies;    // addresses and networks
+  std::chrono::seconds keepalive_timeout{15};  // a kept connection without a request
+  std::chrono::seconds client_timeout{30};     // a request that does not come, a reply not taken
+  std::chrono::seconds pool_timeout{300};      // a silent pool is given up (504)
+  std::uint64_t max_connections = 1024;
+  std::optional<Credentials> run_as;  // nothing: as the pool's user
+  std::string user;                   // as written
+  std::string group;
+};
+
+/// What the workers of a pool serve, and how; the master hands it on unread.
+struct ServiceConfig {
+  std::filesystem::path repository;    // one file, or
+  std::filesystem::path repositories;  // a folder of them
+  std::uint64_t cache = 8;             // repository.cache: open repositories a worker keeps
+  std::chrono::seconds busy_timeout{10};
+  std::uint64_t max_artifact_size = std::uint64_t{512} << 20;
+  std::uint64_t content_cache_size = std::uint64_t{4} << 20;
+  bool trust_remote_user = false;
+  std::uint64_t max_body = std::uint64_t{512} << 20;  // of a request, as it travels
+  std::chrono::seconds read_timeout{60};
+  std::uint64_t sync_max_body = std::uint64_t{512} << 20;  // uncompressed
+  std::uint64_t sync_max_cards = 1000000;
+  std::uint64_t sync_max_gimme = 200;
+  bool sync_refuse_own_server_code = false;
+  bool sync_single_login = false;
+};
+
+struct PoolConfig {
+  std::string name;
+  int line = 0;
+  std::string user;  // as written
+  std::string group;
+  std::optional<Credentials> run_as;          // nothing: as the master's user
+  std::optional<base::SocketAddress> listen;  // always there in a Config that was read
+  base::ListenOptions listen_options;
+  std::string listen_owner;  // as written
+  std::string listen_group;
+  std::vector<base::SocketAddress> allowed_clients;   // empty: loopback only
+  std::uint64_t max_children = 4;                     // pm = static
+  std::uint64_t max_requests = 0;                     // 0: no bound
+  std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  ResourceLimits limits;
+  std::string access_log;  // "": none
+  ServiceConfig service;
+};
+
+struct Config {
+  GlobalConfig global;
+  std::optional<HttpConfig> http;
+  std::vector<PoolConfig> pools;
+
+  /// The pool behind the HTTP front; there is one in a Config that was read.
+  const PoolConfig& pool_of_http() const;
+};
+
+/// A configuration, or all that is wrong with it, one "FILE:LINE: …" each.
+struct ConfigReading {
+  Config config;  // only to be used when there is no mistake
+  std::vector<std::string> mistakes;
+};
+
+/// Reads PATH. RUNNING_AS_ROOT: whether the master will be root, which then has to know whom its
+/// children become.
+ConfigReading read_config(const std::filesystem::path& path, bool running_as_root);
+/// The same from TEXT; PATH is for the messages.
+ConfigReading parse_config(std::string_view text, const std::string& path, bool running_as_root);
+
+}  // namespace quarry::master

@@ -1,0 +1,31 @@
+// Whom a child becomes when the master runs as root. Used by the configuration (names to numbers,
+// at the start, where a mistake can still be pointed at) and by every new child.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <string>
+
+#include "quarry/base/result.h"
+
+namespace quarry::master {
+
+struct Credentials {
+  std::string user;  // for initgroups(3) and messages; "#UID" where the number has no name
+  uid_t uid = 0;
+  gid_t gid = 0;
+};
+
+/// The user called NAME (or a number) with the group called GROUP ("": the user's own).
+/// Error kNotFound.
+base::Result<Credentials> credentials_named(const std::string& name, const std::string& group);
+/// The owner of PATH. Errors: kNotFound, kIo.
+base::Result<Credentials> owner_of(const std::filesystem::path& path);
+/// The group called NAME (or a number). Error kNotFound.
+base::Result<gid_t> group_named(const std::string& name);
+
+/// Becomes CREDENTIALS for good, supplementary groups included. Errors: kDenied, kIo.
+base::Result<void> become(const Credentials& credentials);
+
+}  // namespace quarry::master

@@ -1,0 +1,102 @@
+// The master process: starts the children of each service, replaces them when they die, and stops
+// them. It knows that it runs children, not what they do: each service brings a function.
+//
+// Signals: SIGTERM, SIGINT and SIGHUP stop at once; SIGQUIT stops gracefully: the fronts end the
+// requests they have, then the pools, all within process_control_timeout. Children do not outlive
+// the master, however it ends.
+//
+// A child is forked without exec. It runs as its service's user, holds only its service's listening
+// socket, board and its control channel, and leaves by _exit(2): nothing of the master's is
+// destroyed in it. It begins with signals at rest: SIGINT and SIGHUP ignored (they are the
+// master's), SIGTERM and SIGQUIT ending it until it installs handlers of its own.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+#include "quarry/control/channel.h"
+#include "quarry/master/config.h"
+#include "quarry/master/credentials.h"
+#include "quarry/scoreboard/scoreboard.h"
+
+namespace quarry::master {
+
+/// In which order services end: a front's requests are answered by the pools behind it.
+enum class ServiceKind { kFront, kPool };
+
+/// What a child is given. Everything belongs to the master's memory, of which the child has a copy.
+struct ChildContext {
+  std::size_t index = 0;  // of its slot
+  int listener = -1;      // -1: none
+  scoreboard::Board* board = nullptr;
+  scoreboard::Slot slot;
+  control::Channel* control = nullptr;
+};
+
+/// A listening socket and, for a Unix socket, its path, which is removed with it (unless somebody
+/// else has put another socket there).
+class Listener {
+ public:
+  static base::Result<Listener> open(const base::SocketAddress& address,
+                                     const base::ListenOptions& options = {});
+  Listener() = default;
+  Listener(Listener&& other) noexcept;
+  Listener& operator=(Listener&& other) noexcept;
+  ~Listener();
+  int fd() const { return fd_.get(); }
+  /// Where it really is: with its port, where the configuration left that open.
+  const std::optional<base::SocketAddress>& address() const { return address_; }
+
+ private:
+  base::Fd fd_;
+  std::optional<base::SocketAddress> address_;
+  std::string path_;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+};
+
+struct Service {
+  std::string name;  // as in the log: "pool www"
+  ServiceKind kind = ServiceKind::kPool;
+  std::size_t children = 1;
+  Listener listener;
+  std::optional<Credentials> run_as;  // nothing: as the master
+  ResourceLimits limits;
+  std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  /// Descriptors that the children keep beside the standard ones, their listener, board and
+  /// channel.
+  std::vector<int> kept_descriptors;
+  /// What a child does; its result is the child's exit code.
+  std::function<int(ChildContext&)> run;
+  /// What a child says over its channel. May be empty. Runs in the master: trust nothing in it.
+  std::function<void(const control::Message&)> on_message;
+};
+
+class Master {
+ public:
+  Master(GlobalConfig global, std::vector<Service> services);
+  ~Master();
+  Master(const Master&) = delete;
+  Master& operator=(const Master&) = delete;
+
+  /// Starts everything and returns when all of it has ended. Errors: what kept it from starting.
+  base::Result<void> run();
+
+ private:
+  class Loop;
+  std::unique_ptr<Loop> loop_;
+};
+
+/// Sends the log to PATH ("": standard error) from now on. The returned descriptor must stay open
+/// (-1 for standard error); children inherit it. Errors: kIo.
+base::Result<base::Fd> open_log(const std::string& path);
+
+}  // namespace quarry::master

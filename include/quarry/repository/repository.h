@@ -1,0 +1,234 @@
+// One open repository file: what a sync session asks of it and, in a Receipt, tells it.
+//
+// A Repository belongs to one thread of one process. It keeps its SQLite connection and prepared
+// statements for as long as it lives; workers keep several of them open between requests.
+//
+// Every read that must see one state of the file happens inside a Snapshot or a Receipt. WAL mode:
+// snapshots never wait for a writer, a Receipt holds the write lock from begin to commit.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/artifact/hash_name.h"
+#include "quarry/base/result.h"
+#include "quarry/base/time.h"
+
+namespace quarry::repository {
+
+using Rid = std::int64_t;
+
+struct OpenOptions {
+  /// How long a writer waits for another writer before it gives up with kBusy.
+  std::chrono::milliseconds busy_timeout{10000};
+  /// The largest artifact, uncompressed, that is accepted or expanded.
+  std::size_t max_artifact_size = std::size_t{512} << 20;
+  /// How many bytes of recently expanded artifacts are kept between requests.
+  std::size_t content_cache_size = std::size_t{4} << 20;
+  /// Where "now" comes from. Not owned; must outlive the repository.
+  const base::Clock* clock = &base::system_clock();
+};
+
+/// A row of the user table, as far as a login needs it.
+struct User {
+  std::int64_t uid = 0;
+  std::string login;
+  std::string secret;        // user.pw: normally SHA1 of PROJECT-CODE/LOGIN/PASSWORD, 40 hex digits
+  std::string capabilities;  // letters, not expanded
+};
+
+/// What is known of an artifact without reading its content.
+struct ArtifactInfo {
+  Rid rid = 0;
+  std::int64_t size = -1;  // uncompressed bytes; -1: a phantom
+  bool is_phantom() const { return size < 0; }
+};
+
+/// An artifact as it is stored: for copying to a client without expanding it.
+struct StoredArtifact {
+  Rid rid;
+  artifact::HashName name;
+  std::int64_t size;                               // of the whole artifact, uncompressed
+  std::optional<artifact::HashName> delta_source;  // content is a delta on this
+  std::int64_t stored_size;                        // bytes of `content` in the file
+  /// Appends the stored bytes (blob format of artifact/blob.h) to OUT.
+  std::function<base::Result<void>(std::string& out)> append_to;
+};
+
+/// How an artifact arrives.
+struct Arrival {
+  artifact::HashName name;
+  std::string_view payload;  // content, or a delta when delta_source is set
+  std::optional<artifact::HashName> delta_source;
+  /// The payload is in blob format (a cfile card) rather than plain (a file card).
+  bool is_compressed = false;
+  /// For cfile cards: the declared uncompressed size of the whole artifact. Checked when set.
+  std::optional<std::uint64_t> declared_size;
+  bool is_private = false;
+};
+
+class Database;
+class Receipt;
+
+/// A consistent view for reading: everything read while it lives shows the same state of the file.
+class Snapshot {
+ public:
+  Snapshot(Snapshot&&) noexcept;
+  ~Snapshot();
+
+ private:
+  friend class Repository;
+  explicit Snapshot(Database* database) : database_(database) {}
+  Database* database_;
+};
+
+class Repository {
+ public:
+  /// Opens PATH, an existing repository. Errors: kNotFound, kInvalid (no repository, or of a schema
+  /// that is not understood), kBusy, kIo.
+  static base::Result<std::unique_ptr<Repository>> open(const std::filesystem::path& path,
+                                                        const OpenOptions& options = {});
+  ~Repository();
+  Repository(const Repository&) = delete;
+  Repository& operator=(const Repository&) = delete;
+
+  const std::filesystem::path& path() const;
+  const OpenOptions& options() const;
+  /// Whether the file at path() is no longer the one that is open (stat only: opening and closing
+  /// the file would drop SQLite's locks).
+  bool was_replaced() const;
+
+  /// Begins a read transaction. Cheap: no lock is waited for.
+  base::Result<Snapshot> snapshot();
+  /// A number that differs whenever anything in the file may have changed since the last look, by
+  /// this process or another. Only inside a Snapshot or Receipt.
+  std::uint64_t state();
+
+  // --- settings and people ---------------------------------------------------------------------
+
+  /// Cached until the file changes.
+  const std::string& project_code();
+  const std::string& server_code();
+  /// A row of `config`, or nothing.
+  std::optional<std::string> setting(std::string_view name);
+  std::int64_t setting_int(std::string_view name, std::int64_t otherwise);
+  /// Fossil's reading of on/off, yes/no, true/false, 1/0; OTHERWISE for anything else.
+  bool setting_bool(std::string_view name, bool otherwise);
+  std::optional<User> find_user(std::string_view login);
+
+  // --- artifacts -------------------------------------------------------------------------------
+
+  /// Nothing when not even a phantom of NAME is there.
+  std::optional<ArtifactInfo> find(const artifact::HashName& name);
+  bool is_private(Rid rid);
+  bool is_shunned(const artifact::HashName& name);
+  /// The whole content. Errors: kNotFound (phantom or no such row), kCorrupt, kLimit.
+  base::Result<std::string> content(Rid rid);
+  /// The name that RID's stored delta refers to, and the delta itself uncompressed; nothing if RID
+  /// is stored whole.
+  base::Result<std::optional<std::pair<artifact::HashName, std::string>>> stored_delta(Rid rid);
+
+  /// Calls VISIT for each artifact with rid >= FIRST in rid order, leaving out phantoms, shunned
+  /// and private ones, until VISIT returns false. Returns the rid at which a later call goes on
+  /// (that of the artifact that was refused, or of the next), 0 when none is left.
+  base::Result<Rid> visit_stored(Rid first,
+                                 const std::function<bool(const StoredArtifact&)>& visit);
+  /// Names of all artifacts but phantoms, shunned and private ones (legacy clone), in rid order.
+  base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
+  /// Names of the private artifacts that have content, for a client that may have them.
+  std::vector<artifact::HashName> private_names();
+
+  // Inside a Receipt the two functions below first bring the derived tables up to date, since what
+  // came may refer to artifacts that are not there.
+
+  /// Names of every unclustered artifact that is no phantom, not private, not shunned. Cached until
+  /// the file changes; the reference holds until the next call on this object.
+  const std::vector<artifact::HashName>& unclustered();
+  /// At most LIMIT names of phantoms, never shunned ones; private ones only when INCLUDE_PRIVATE.
+  std::vector<artifact::HashName> phantoms(std::size_t limit, bool include_private);
+
+  /// Begins a write transaction and waits for its lock up to WAIT (nothing: the busy_timeout).
+  /// No Snapshot may be alive. Errors: kBusy, kIo.
+  base::Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
+
+  /// This module's own view of an open file.
+  struct State;
+
+ private:
+  friend class Receipt;
+  bool has_any_shunned();
+  explicit Repository(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Who sent what a Receipt stores; becomes one row of `rcvfrom`, and only if something is stored.
+struct Sender {
+  std::int64_t uid = 0;
+  std::optional<std::string> login_nonce;
+  std::string address;
+};
+
+/// One write transaction. Destroyed without commit(), it leaves no trace. After an error from any
+/// function the only thing left to do is to destroy it.
+class Receipt {
+ public:
+  Receipt(Receipt&&) noexcept;
+  ~Receipt();
+
+  /// Call before anything is stored.
+  void set_sender(Sender sender);
+
+  /// Stores an artifact that came: verifies its hash (kInvalid when wrong), keeps deltas whose
+  /// source has not come, fills phantoms, resolves deltas that waited for this one. An artifact
+  /// that is there already, or is shunned, is left alone (returns false).
+  base::Result<bool> store(const Arrival& arrival);
+  /// Makes NAME known as an artifact that exists elsewhere, if it is not known yet.
+  base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
+  /// NAME, private here, becomes public (or the other way round, for phantoms only).
+  base::Result<void> set_private(const artifact::HashName& name, bool is_private);
+  /// Sets or (nothing) removes a row of `config`.
+  base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
+
+  /// Makes clusters where 100 or more unclustered artifacts call for them. Returns how many.
+  base::Result<int> make_clusters();
+
+  /// Computes the derived tables for what was stored and makes it durable (synchronous=FULL).
+  base::Result<void> commit();
+
+  /// How many artifacts were stored so far (deltas still waiting for their source included).
+  std::size_t stored_count() const;
+
+ private:
+  friend class Repository;
+  struct State;
+  explicit Receipt(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// --- making and proving
+// ---------------------------------------------------------------------------
+
+struct InitOptions {
+  std::string project_name;
+  std::string user;
+  std::string password;
+  const base::Clock* clock = &base::system_clock();
+};
+/// Makes a new repository at PATH, which must not exist, with the initial empty check-in.
+base::Result<void> init(const std::filesystem::path& path, const InitOptions& options);
+
+/// What verify() found wrong, one line each, made for a person.
+using Findings = std::vector<std::string>;
+/// Checks every hash, every delta, and that the derived tables equal a recomputation. The file is
+/// only read. PROGRESS (may be empty) is told (done, total) artifacts.
+base::Result<Findings> verify(const std::filesystem::path& path,
+                              const std::function<void(std::size_t, std::size_t)>& progress = {});
+
+}  // namespace quarry::repository

@@ -1,0 +1,81 @@
+// The server's side of one sync exchange: cards in, cards out.
+//
+// A session is one HTTP request. Nothing is remembered between requests but what is in the file.
+// It runs in a worker; it knows nothing of FastCGI, HTTP or processes.
+//
+//   decode the body (x-fossil: size + zlib; x-fossil-debug: plain)
+//   read the cards in one pass inside a snapshot; the first card that has to write starts the pass
+//   again inside a write transaction, so that pulls and empty syncs never ask for the write lock
+//   commit, then hand the reply over: what the client is told is there, is there
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "quarry/repository/repository.h"
+
+namespace quarry::sync {
+
+/// Limits and choices of a pool (configuration words `sync.*`).
+struct SessionOptions {
+  /// The largest body after decompression, in bytes.
+  std::size_t max_body = std::size_t{512} << 20;
+  /// The largest number of cards in one request.
+  std::size_t max_cards = 1000000;
+  /// A `push` or `pull` whose server code is this server's own is an error (old rule).
+  bool refuse_own_server_code = false;
+  /// A second login card is an error (newest rule) instead of adding its rights.
+  bool single_login = false;
+  /// Phantoms asked for in one reply.
+  std::size_t max_gimme = 200;
+};
+
+struct Request {
+  /// As the client sent it. "application/x-fossil" or "application/x-fossil-debug", parameters
+  /// after
+  /// ';' are ignored.
+  std::string_view content_type = {};
+  std::string_view body = {};
+  /// Of the client, for rcvfrom and the log.
+  std::string_view remote_address = {};
+  /// Who the web server says it authenticated; empty unless the pool trusts that.
+  std::string_view remote_user = {};
+  /// The value of the Cookie header, for x-f-l-c.
+  std::string_view cookie = {};
+};
+
+/// What the scoreboard and the access log are told of a session.
+struct SessionFigures {
+  std::string user;       // who logged in, "nobody" otherwise
+  std::string operation;  // "clone", "pull", "push", "sync" or ""
+  std::uint64_t artifacts_in = 0;
+  std::uint64_t artifacts_out = 0;
+  std::uint64_t cards = 0;
+  std::string error;  // text of the error card, empty if none
+};
+
+struct Reply {
+  int status = 200;  // 200, or 4xx where the request is no sync conversation
+  std::string content_type;
+  std::string body;
+  SessionFigures figures;
+};
+
+/// Whether CONTENT_TYPE marks a sync request.
+bool is_sync_content_type(std::string_view content_type);
+
+class ServerSession {
+ public:
+  /// Neither is owned; both must outlive the session.
+  ServerSession(repository::Repository& repository, const SessionOptions& options);
+
+  /// Answers REQUEST. Never throws for bad input: that is an `error` card or a 4xx status.
+  Reply answer(const Request& request);
+
+ private:
+  repository::Repository& repository_;
+  const SessionOptions& options_;
+};
+
+}  // namespace quarry::sync

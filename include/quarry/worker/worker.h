@@ -1,0 +1,59 @@
+// The worker: a child of a pool that answers FastCGI requests, many in one process.
+//
+//   wait for a connection ─ read the request ─ find the repository ─ sync session ─ send the reply
+//
+// It never forks, keeps a few repositories open between requests, and holds no transaction while it
+// reads from or writes to a client. Its limits and time-outs are its own: libfcgi has none.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "quarry/base/socket.h"
+#include "quarry/control/channel.h"
+#include "quarry/repository/repository.h"
+#include "quarry/scoreboard/scoreboard.h"
+#include "quarry/sync/server_session.h"
+
+namespace quarry::worker {
+
+struct WorkerOptions {
+  std::string pool;
+  /// One of the two: a file that is served whatever the path, or a folder with NAME.fossil files.
+  std::filesystem::path repository;
+  std::filesystem::path repositories;
+  /// Repositories that are kept open.
+  std::size_t cache = 8;
+  repository::OpenOptions open;
+  sync::SessionOptions session;
+  /// REMOTE_USER names who the web server authenticated.
+  bool trust_remote_user = false;
+  /// Bytes of a request's body as it travels; over it: 413, before any of it is read.
+  std::size_t max_body = std::size_t{512} << 20;
+  /// Silence of the web server in the middle of a request, or while it should take a reply.
+  std::chrono::seconds read_timeout{60};
+  /// After so many requests the worker ends, and the master starts a fresh one; 0: never.
+  std::size_t max_requests = 0;
+  /// Who may connect to a TCP socket; empty: the machine itself alone.
+  std::vector<base::SocketAddress> allowed_clients;
+  /// One line a request is written here; -1: none.
+  int access_log = -1;
+};
+
+/// What the master gave this child; nothing of it is owned.
+struct WorkerHandles {
+  int listener;
+  scoreboard::Board& board;
+  scoreboard::Slot& slot;
+  control::Channel& control;
+};
+
+/// Serves until SIGQUIT (the request in flight is finished), SIGTERM (it is given up where it waits
+/// for the client), the master's end, or max_requests. Returns the exit code: 0, or 1 when it could
+/// not start (logged).
+int run(const WorkerOptions& options, const WorkerHandles& handles);
+
+}  // namespace quarry::worker

@@ -1,0 +1,17 @@
+// From a configuration to the services that the master runs: here, and only here, the process
+// manager meets what its children do.
+#pragma once
+
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/master/config.h"
+#include "quarry/master/master.h"
+
+namespace quarry::app {
+
+/// The services of CONFIG, with their sockets bound and their logs open. Errors: what could not be
+/// bound or opened.
+base::Result<std::vector<master::Service>> compose(const master::Config& config);
+
+}  // namespace quarry::app

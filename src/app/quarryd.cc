@@ -1,0 +1,133 @@
+// quarryd: the server. Reads the configuration (or makes one for --serve), binds what is to be
+// bound, and hands over to the master.
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <optional>
+#include <string>
+
+#include "compose.h"
+#include "quarry/base/log.h"
+#include "quarry/master/config.h"
+#include "quarry/master/master.h"
+#include "serve_path.h"
+
+namespace {
+
+namespace app = quarry::app;
+namespace base = quarry::base;
+namespace master = quarry::master;
+
+constexpr int kFailed = 1;
+constexpr int kWrongUsage = 2;
+
+struct CommandLine {
+  std::string config;
+  std::string serve;
+  std::string http = "127.0.0.1:8080";
+  std::size_t children = 0;
+  bool test = false;
+};
+
+int failed(const std::string& message) {
+  fmt::print(stderr, "quarryd: {}\n", message);
+  return kFailed;
+}
+
+void limit_self(const master::ResourceLimits& limits) {
+  const auto set = [](auto resource, std::optional<std::uint64_t> value, const char* name) {
+    if (!value) return;
+    const rlimit limit{*value, *value};
+    if (::setrlimit(resource, &limit) == 0) return;
+    base::log(base::LogLevel::kWarning, "{}",
+              base::fail_errno(fmt::format("cannot set {}", name)).error().message);
+  };
+  set(RLIMIT_NOFILE, limits.files, "rlimit_files");
+  set(RLIMIT_CORE, limits.core, "rlimit_core");
+}
+
+int run(const master::Config& config) {
+  base::set_log_level(config.global.log_level);
+  const auto log = master::open_log(config.global.error_log);
+  if (!log) return failed(log.error().message);
+  limit_self(config.global.limits);
+  auto services = app::compose(config);
+  if (!services) return failed(services.error().message);
+  if (*log) {
+    for (master::Service& service : *services) service.kept_descriptors.push_back(log->get());
+  }
+  const auto done = master::Master(config.global, std::move(*services)).run();
+  return done ? 0 : failed(done.error().message);
+}
+
+int run_config(const CommandLine& line) {
+  const master::ConfigReading reading = master::read_config(line.config, ::geteuid() == 0);
+  for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
+  if (!reading.mistakes.empty()) return kFailed;
+  if (line.test) {
+    fmt::print("configuration file {} test is successful\n", line.config);
+    return 0;
+  }
+  return run(reading.config);
+}
+
+int run_serve(const CommandLine& line) {
+  const auto http = base::SocketAddress::parse(line.http);
+  if (!http || http->is_unix()) {
+    fmt::print(stderr, "quarryd: --http wants ADDRESS:PORT, not \"{}\"\n",
+               base::printable(line.http));
+    return kWrongUsage;
+  }
+  auto folder = app::PrivateFolder::create();
+  if (!folder) return failed(folder.error().message);
+  const auto config =
+      app::config_to_serve({line.serve, *http, line.children, ::geteuid() == 0}, *folder);
+  if (!config) return failed(config.error().message);
+  if (line.test) {
+    fmt::print("{} can be served\n", line.serve);
+    return 0;
+  }
+  return run(*config);
+}
+
+int run_command_line(int argc, char** argv) {
+  CommandLine line;
+  CLI::App cli("Serves Fossil repositories: FastCGI to a web server, or HTTP by itself.",
+               "quarryd");
+  cli.set_version_flag("--version", "quarryd " QUARRY_VERSION);
+  auto* config = cli.add_option("-c,--config", line.config, "The configuration file");
+  auto* serve = cli.add_option("--serve", line.serve,
+                               "Serve this .fossil file, or this folder of them, without a file");
+  cli.add_option("--http", line.http, "Where --serve listens")->capture_default_str()->needs(serve);
+  cli.add_option("--children", line.children, "How many workers --serve starts")
+      ->check(CLI::Range(1, 10000))
+      ->needs(serve);
+  cli.add_flag("-t,--test", line.test, "Check the configuration and end");
+  serve->excludes(config);
+  try {
+    cli.parse(argc, argv);
+    if (line.config.empty() == line.serve.empty()) {
+      throw CLI::ValidationError("one of --config FILE and --serve PATH is needed");
+    }
+  } catch (const CLI::ParseError& error) {
+    return cli.exit(error) == 0 ? 0 : kWrongUsage;
+  }
+  return line.serve.empty() ? run_config(line) : run_serve(line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_command_line(argc, argv);
+  } catch (const std::exception& error) {
+    std::fputs("quarryd: ", stderr);
+    std::fputs(error.what(), stderr);
+    std::fputs("\n", stderr);
+    return kFailed;
+  }
+}

@@ -1,0 +1,90 @@
+#include "serve_path.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <system_error>
+#include <thread>
+
+#include "quarry/base/log.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+std::size_t usual_children() {
+  return std::max<std::size_t>(4, std::size_t{2} * std::thread::hardware_concurrency());
+}
+
+base::Result<master::Credentials> owner_to_become(const std::filesystem::path& path) {
+  QUARRY_TRY_ASSIGN(auto owner, master::owner_of(path));
+  if (owner.uid == 0) {
+    base::log(base::LogLevel::kNotice, "{} belongs to root, so it is served as root",
+              path.string());
+  }
+  return owner;
+}
+
+}  // namespace
+
+base::Result<PrivateFolder> PrivateFolder::create() {
+  std::error_code error;
+  const std::filesystem::path parent = std::filesystem::temp_directory_path(error);
+  std::string name = ((error ? "/tmp" : parent) / "quarryd-XXXXXX").string();
+  // mkdtemp(3) makes it with mode 0700.
+  if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot make " + name);
+  PrivateFolder folder;
+  folder.path_ = name;
+  return folder;
+}
+
+PrivateFolder::PrivateFolder(PrivateFolder&& other) noexcept
+    : path_(std::exchange(other.path_, {})) {}
+
+PrivateFolder::~PrivateFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+}
+
+base::Result<master::Config> config_to_serve(const ServeOptions& options,
+                                             const PrivateFolder& folder) {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::canonical(options.path, error);
+  if (error) {
+    return fail(ErrorCode::kNotFound,
+                fmt::format("cannot serve {}: {}", options.path.string(), error.message()));
+  }
+  master::PoolConfig pool;
+  pool.name = "www";
+  if (std::filesystem::is_directory(path, error)) {
+    pool.service.repositories = path;
+  } else if (std::filesystem::is_regular_file(path, error)) {
+    pool.service.repository = path;
+  } else {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} is neither a file nor a folder", path.string()));
+  }
+  QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((folder.path() / "pool").string()));
+  pool.listen_options.mode = 0600;
+  pool.max_children = options.children > 0 ? options.children : usual_children();
+  if (options.running_as_root) {
+    QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
+    if (::chown(folder.path().c_str(), owner.uid, owner.gid) != 0) {
+      return base::fail_errno(fmt::format("cannot give {} away", folder.path().string()));
+    }
+    pool.listen_options.owner = owner.uid;
+    pool.listen_options.group = owner.gid;
+    pool.run_as = owner;
+  }
+  master::Config config;
+  config.pools.push_back(std::move(pool));
+  config.http.emplace();
+  config.http->listen = options.http;
+  return config;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,41 @@
+// quarryd --serve PATH: a configuration for a file or folder of repositories, without a file.
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+#include "quarry/master/config.h"
+
+namespace quarry::app {
+
+/// A folder that only its owner can enter, removed with all that is in it.
+class PrivateFolder {
+ public:
+  static base::Result<PrivateFolder> create();
+  PrivateFolder(PrivateFolder&& other) noexcept;
+  PrivateFolder& operator=(PrivateFolder&&) = delete;
+  ~PrivateFolder();
+  const std::filesystem::path& path() const { return path_; }
+
+ private:
+  PrivateFolder() = default;
+  std::filesystem::path path_;
+};
+
+struct ServeOptions {
+  std::filesystem::path path;
+  base::SocketAddress http;
+  std::size_t children = 0;  // 0: as many as the machine calls for
+  bool running_as_root = false;
+};
+
+/// One pool over OPTIONS.path, on a socket in FOLDER (which is given to the pool's user), behind
+/// the HTTP front. As root, the children become the owner of what they serve. Errors: kNotFound,
+/// kInvalid, kIo.
+base::Result<master::Config> config_to_serve(const ServeOptions& options,
+                                             const PrivateFolder& folder);
+
+}  // namespace quarry::app

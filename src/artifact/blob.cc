@@ -1,0 +1,111 @@
+#include "quarry/artifact/blob.h"
+
+#include <fmt/core.h>
+#include <libdeflate.h>
+
+#include <limits>
+#include <memory>
+#include <new>
+#include <stdexcept>
+
+namespace quarry::artifact {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::size_t kPrefixSize = 4;
+// What zlib calls its default: beyond it, time grows faster than size shrinks.
+constexpr int kCompressionLevel = 6;
+
+struct FreeCompressor {
+  void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
+};
+struct FreeDecompressor {
+  void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
+};
+
+// Both hold tables of many kilobytes, so a thread makes them once.
+libdeflate_compressor* compressor() {
+  thread_local const std::unique_ptr<libdeflate_compressor, FreeCompressor> instance(
+      libdeflate_alloc_compressor(kCompressionLevel));
+  if (!instance) throw std::bad_alloc();
+  return instance.get();
+}
+
+libdeflate_decompressor* decompressor() {
+  thread_local const std::unique_ptr<libdeflate_decompressor, FreeDecompressor> instance(
+      libdeflate_alloc_decompressor());
+  if (!instance) throw std::bad_alloc();
+  return instance.get();
+}
+
+void write_prefix(char* out, std::size_t size) {
+  for (int shift = 24; shift >= 0; shift -= 8) *out++ = static_cast<char>((size >> shift) & 0xff);
+}
+
+}  // namespace
+
+std::string blob_compress(std::string_view content) {
+  if (content.size() > std::numeric_limits<std::uint32_t>::max()) {
+    throw std::length_error("an artifact of 4 GiB or more has no compressed form");
+  }
+  libdeflate_compressor* const with = compressor();
+  const std::size_t bound = libdeflate_zlib_compress_bound(with, content.size());
+  std::string blob;
+  blob.resize_and_overwrite(kPrefixSize + bound, [&](char* out, std::size_t) {
+    write_prefix(out, content.size());
+    return kPrefixSize +
+           libdeflate_zlib_compress(with, content.data(), content.size(), out + kPrefixSize, bound);
+  });
+  return blob;
+}
+
+base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {
+  if (blob.size() < kPrefixSize) {
+    return fail(ErrorCode::kInvalid, "compressed bytes end within their size prefix");
+  }
+  std::uint32_t size = 0;
+  for (std::size_t i = 0; i < kPrefixSize; ++i) {
+    size = size << 8 | static_cast<unsigned char>(blob[i]);
+  }
+  return size;
+}
+
+base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_size) {
+  QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
+  if (declared > max_size) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("compressed bytes declare a size of {}, more than the limit of {}",
+                            declared, max_size));
+  }
+  const std::string_view stream = blob.substr(kPrefixSize);
+  libdeflate_decompressor* const with = decompressor();
+  std::size_t read = 0;
+  std::size_t made = 0;
+  libdeflate_result result = LIBDEFLATE_BAD_DATA;
+  std::string content;
+  // Not zero-filled: a size that lies costs address space, never memory. (What libstdc++ 12 gives
+  // the function as the size is the capacity.)
+  content.resize_and_overwrite(declared, [&](char* out, std::size_t) {
+    result = libdeflate_zlib_decompress_ex(with, stream.data(), stream.size(), out, declared, &read,
+                                           &made);
+    return result == LIBDEFLATE_SUCCESS ? made : 0;
+  });
+  if (result == LIBDEFLATE_INSUFFICIENT_SPACE ||
+      (result == LIBDEFLATE_SUCCESS && made < declared)) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("compressed bytes do not make the {} bytes that they declare", declared));
+  }
+  if (result != LIBDEFLATE_SUCCESS) {
+    return fail(ErrorCode::kInvalid, "compressed bytes are not a whole zlib stream");
+  }
+  if (read != stream.size()) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} bytes after the end of a zlib stream", stream.size() - read));
+  }
+  return content;
+}
+
+}  // namespace quarry::artifact

@@ -1,0 +1,67 @@
+#include "card_checks.h"
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/artifact/structural.h"
+
+namespace quarry::artifact {
+namespace {
+
+constexpr std::array<bool, 256> make_hex_digits() {
+  std::array<bool, 256> table{};
+  for (const char c : std::string_view("0123456789abcdefABCDEF")) {
+    table[static_cast<unsigned char>(c)] = true;
+  }
+  return table;
+}
+constexpr std::array<bool, 256> kHexDigits = make_hex_digits();
+
+constexpr std::size_t kMaxWikiTitle = 100;
+
+/// Whether TEXT in lower case is LOWER.
+bool equals_lower(std::string_view text, std::string_view lower) {
+  return std::ranges::equal(text, lower, {},
+                            [](char c) { return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c; });
+}
+
+}  // namespace
+
+bool is_hex(std::string_view text) {
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return kHexDigits[static_cast<unsigned char>(c)]; });
+}
+
+bool is_hash(std::string_view text) {
+  return (text.size() == 40 || text.size() == 64) && is_hex(text);
+}
+
+bool is_wiki_title(std::string_view title) {
+  if (title.empty() || title.size() > kMaxWikiTitle) return false;
+  if (title.front() == ' ' || title.back() == ' ' || title.find("  ") != title.npos) return false;
+  return std::none_of(title.begin(), title.end(),
+                      [](char c) { return static_cast<unsigned char>(c) < ' '; });
+}
+
+bool is_checkout_database(std::string_view name) {
+  name.remove_prefix(name.rfind('/') + 1);  // npos + 1 is 0
+  for (const std::string_view database : {"_fossil_", ".fslckout"}) {
+    if (!equals_lower(name.substr(0, database.size()), database)) continue;
+    const std::string_view suffix = name.substr(database.size());
+    return suffix.empty() || equals_lower(suffix, "-journal") || equals_lower(suffix, "-wal") ||
+           equals_lower(suffix, "-shm");
+  }
+  return false;
+}
+
+bool is_simple_path(std::string_view name) {
+  while (true) {
+    const std::size_t slash = name.find('/');
+    const std::string_view component = name.substr(0, slash);
+    if (component.empty() || component == "." || component == "..") return false;
+    if (slash == name.npos) return true;
+    name.remove_prefix(slash + 1);
+  }
+}
+
+}  // namespace quarry::artifact

@@ -1,0 +1,35 @@
+// What the arguments of cards must be like.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "quarry/base/time.h"
+
+namespace quarry::artifact {
+
+/// Whether every character of TEXT is a hex digit, in either case.
+bool is_hex(std::string_view text);
+
+/// Whether TEXT has the form of an artifact's name: 40 or 64 hex digits, in either case.
+bool is_hash(std::string_view text);
+
+/// Whether TITLE can name a wiki page: 1 to 100 bytes, no control characters, and spaces only
+/// singly between other characters.
+bool is_wiki_title(std::string_view title);
+
+/// Whether a file of this name would be the database that fossil keeps in a check-out, or one of
+/// the files that SQLite puts beside it: in any folder, in any case.
+bool is_checkout_database(std::string_view name);
+
+/// The time in a D or E card. Fossil leaves its reading to SQLite's julianday(), so all that this
+/// function takes is taken here, but for "now":
+///
+///   [-]YYYY-MM-DD[(T| )HH:MM[:SS[.fraction]][Z|(+|-)HH:MM]]    a date, with or without a time
+///   HH:MM…                                                     a time on 2000-01-01
+///   a decimal number                                           a Julian day
+///
+/// It must lie after the Julian day 0 and before the year 10000.
+std::optional<base::UnixMillis> parse_card_date(std::string_view text);
+
+}  // namespace quarry::artifact

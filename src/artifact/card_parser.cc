@@ -1,0 +1,386 @@
+#include "card_parser.h"
+
+#include <algorithm>
+#include <array>
+
+#include "card_checks.h"
+#include "quarry/artifact/fossilize.h"
+
+namespace quarry::artifact {
+namespace {
+
+constexpr std::uint32_t letter_bit(char letter) {
+  return std::uint32_t{1} << (letter - 'A');
+}
+
+consteval std::uint32_t letters(std::string_view set) {
+  std::uint32_t bits = 0;
+  for (const char letter : set) bits |= letter_bit(letter);
+  return bits;
+}
+
+struct TypeRule {
+  StructuralType type;
+  std::uint32_t marks;  // one of these cards says that it is this type
+  std::uint32_t allowed;
+  std::uint32_t required;
+};
+
+// History has check-ins without comment or user.
+constexpr TypeRule kCheckInRule{StructuralType::kCheckIn, letters("BCFQR"), letters("BCDFNPQRTUZ"),
+                                letters("DZ")};
+constexpr TypeRule kControlRule{StructuralType::kControl, 0, letters("DTUZ"), letters("DTUZ")};
+
+// The first that has a mark counts. What is left is a check-in if it has parents, else a control
+// artifact.
+constexpr std::array<TypeRule, 7> kTypeRules{{
+    {StructuralType::kAttachment, letters("A"), letters("ACDNUZ"), letters("ADZ")},
+    {StructuralType::kTechnote, letters("E"), letters("CDENPTUWZ"), letters("DEWZ")},
+    {StructuralType::kForumPost, letters("GHI"), letters("DGHINPUWZ"), letters("DUWZ")},
+    {StructuralType::kTicketChange, letters("JK"), letters("DJKUZ"), letters("DJKUZ")},
+    {StructuralType::kWiki, letters("L"), letters("CDLNPUWZ"), letters("DLUWZ")},
+    {StructuralType::kCluster, letters("M"), letters("MZ"), letters("MZ")},
+    kCheckInRule,
+}};
+
+// Cards that may stand more than once. A second Z card is as strange to fossil as a first.
+constexpr std::uint32_t kRepeatable = letters("FJMPQTZ");
+
+/// ARGUMENT with its escapes undone, up to the first NUL: where fossil's text ends.
+std::string_view unescape(Argument argument) {
+  const std::string_view raw = view(argument);
+  if (raw.find('\\') == raw.npos) return raw;
+  const std::size_t size = defossilize_in_place(argument.data(), argument.size());
+  const std::string_view text = raw.substr(0, size);
+  return text.substr(0, text.find('\0'));
+}
+
+/// Kind and name of TAG together, as they stand in the card.
+std::string_view tag_key(const TagCard& tag) {
+  return {tag.name.data() - 1, tag.name.size() + 1};
+}
+
+}  // namespace
+
+bool CardParser::parse() {
+  char previous = 'A';
+  while (const auto letter = text_.next_card()) {
+    if (*letter > 'Z' || !may_follow(previous, *letter)) return false;
+    const bool repeated = (seen_ & letter_bit(*letter)) != 0;
+    if (repeated && (kRepeatable & letter_bit(*letter)) == 0) return false;
+    seen_ |= letter_bit(*letter);
+    if (!parse_card(*letter) || !text_.at_end_of_card()) return false;
+    previous = *letter;
+  }
+  if (!text_.finished() || !settle_type()) return false;
+  lower_hashes();
+  return true;
+}
+
+/// Letters never descend. The one exception: there are old technotes with the P card first.
+bool CardParser::may_follow(char previous, char letter) const {
+  if (letter >= previous) return true;
+  return letter == 'N' && previous == 'P' && (seen_ & letter_bit('E')) != 0;
+}
+
+bool CardParser::parse_card(char letter) {
+  using Function = bool (CardParser::*)();
+  static constexpr std::array<Function, 26> kFunctions = {&CardParser::attachment,
+                                                          &CardParser::baseline,
+                                                          &CardParser::comment,
+                                                          &CardParser::date,
+                                                          &CardParser::technote,
+                                                          &CardParser::file,
+                                                          &CardParser::thread_root,
+                                                          &CardParser::thread_title,
+                                                          &CardParser::in_reply_to,
+                                                          &CardParser::ticket_field,
+                                                          &CardParser::ticket,
+                                                          &CardParser::wiki_title,
+                                                          &CardParser::member,
+                                                          &CardParser::mimetype,
+                                                          nullptr,
+                                                          &CardParser::parents,
+                                                          &CardParser::cherrypick,
+                                                          &CardParser::checksum,
+                                                          nullptr,
+                                                          &CardParser::tag,
+                                                          &CardParser::user,
+                                                          nullptr,
+                                                          &CardParser::text,
+                                                          nullptr,
+                                                          nullptr,
+                                                          &CardParser::end_checksum};
+  const Function function = kFunctions[static_cast<std::size_t>(letter - 'A')];
+  return function != nullptr && (this->*function)();
+}
+
+bool CardParser::attachment() {
+  const auto name = text_.next_argument();
+  const auto target = text_.next_argument();
+  const auto source = text_.next_argument();
+  if (!name || !target) return false;
+  AttachmentCard card;
+  card.name = unescape(*name);
+  if (!is_simple_path(card.name)) return false;
+  card.name.remove_prefix(card.name.rfind('/') + 1);  // npos + 1 is 0
+  card.target = unescape(*target);
+  if (!is_wiki_title(card.target)) return false;  // so is every hash
+  if (source && !accept_hash(*source, card.source)) return false;
+  out_.attachment = card;
+  return true;
+}
+
+bool CardParser::baseline() {
+  return one_hash(out_.baseline);
+}
+
+bool CardParser::comment() {
+  out_.has_comment = true;
+  return one_text(out_.comment);
+}
+
+bool CardParser::date() {
+  const auto argument = text_.next_argument();
+  if (argument) out_.date = parse_card_date(view(*argument));
+  return out_.date.has_value();
+}
+
+bool CardParser::technote() {
+  const auto date = text_.next_argument();
+  const auto id = text_.next_argument();
+  if (!date || !id || !is_hash(view(*id))) return false;
+  out_.technote_date = parse_card_date(view(*date));
+  out_.technote_id = view(*id);
+  return out_.technote_date.has_value();
+}
+
+bool CardParser::file() {
+  // An F card has some 60 bytes in most projects: room for all of them, most of the time.
+  if (out_.files.empty()) out_.files.reserve(size_ / 64);
+  FileCard card;
+  if (!read_file(card)) return false;
+  if (!out_.files.empty() && out_.files.back().name >= card.name) return false;
+  // Old versions of fossil let the names of its own files into check-ins. They count for nothing,
+  // not even for the order of the next.
+  if (!is_checkout_database(card.name)) out_.files.push_back(card);
+  return true;
+}
+
+bool CardParser::read_file(FileCard& card) {
+  const auto name = text_.next_argument();
+  if (!name) return false;
+  card.name = unescape(*name);
+  if (!is_simple_path(card.name)) return false;
+  const auto hash = text_.next_argument();
+  if (!hash) return !out_.baseline.empty();
+  if (!accept_hash(*hash, card.hash)) return false;
+  if (const auto permission = text_.next_argument()) {
+    const std::string_view letters = view(*permission);
+    card.permission = letters.find('x') != letters.npos   ? 'x'
+                      : letters.find('l') != letters.npos ? 'l'
+                                                          : '\0';
+  }
+  if (const auto prior = text_.next_argument()) {
+    card.prior = unescape(*prior);
+    if (!is_simple_path(card.prior)) return false;
+  }
+  return true;
+}
+
+bool CardParser::thread_root() {
+  return one_hash(out_.thread_root);
+}
+
+bool CardParser::thread_title() {
+  return one_text(out_.thread_title);
+}
+
+bool CardParser::in_reply_to() {
+  return one_hash(out_.in_reply_to);
+}
+
+bool CardParser::ticket_field() {
+  const auto name = text_.next_argument();
+  const auto value = text_.next_argument();
+  if (!name) return false;
+  TicketField field;
+  field.appends = view(*name).starts_with('+');
+  field.name = view(*name).substr(field.appends ? 1 : 0);
+  if (value) field.value = unescape(*value);
+  if (!out_.ticket_fields.empty()) {
+    const TicketField& before = out_.ticket_fields.back();
+    // The sign belongs to what is sorted.
+    const std::size_t sign = before.appends ? 1 : 0;
+    const std::string_view key(before.name.data() - sign, before.name.size() + sign);
+    if (key >= view(*name)) return false;
+  }
+  out_.ticket_fields.push_back(field);
+  return true;
+}
+
+bool CardParser::ticket() {
+  const auto id = text_.next_argument();
+  if (!id || id->size() != 40 || !is_hex(view(*id))) return false;
+  out_.ticket = view(*id);
+  return true;
+}
+
+bool CardParser::wiki_title() {
+  return one_text(out_.wiki_title) && is_wiki_title(out_.wiki_title);
+}
+
+bool CardParser::member() {
+  std::string_view hash;
+  if (!one_hash(hash)) return false;
+  if (!out_.members.empty() && out_.members.back() >= hash) return false;
+  out_.members.push_back(hash);
+  return true;
+}
+
+bool CardParser::mimetype() {
+  return one_text(out_.mimetype);
+}
+
+bool CardParser::parents() {
+  while (const auto argument = text_.next_argument()) {
+    if (!accept_hash(*argument, out_.parents.emplace_back())) return false;
+  }
+  return true;  // the first check-in of old repositories has a P card without arguments
+}
+
+bool CardParser::cherrypick() {
+  const auto target = text_.next_argument();
+  const auto baseline = text_.next_argument();
+  if (!target || target->empty()) return false;
+  const char sign = target->front();
+  if (sign != '+' && sign != '-') return false;
+  CherrypickCard card{.is_backout = sign == '-', .target = {}, .baseline = {}};
+  if (!accept_hash(target->subspan(1), card.target)) return false;
+  if (baseline && !accept_hash(*baseline, card.baseline)) return false;
+  out_.cherrypicks.push_back(card);
+  return true;
+}
+
+bool CardParser::checksum() {
+  const auto argument = text_.next_argument();
+  if (!argument || argument->size() != 32 || !is_hex(view(*argument))) return false;
+  out_.repository_checksum = view(*argument);
+  return true;
+}
+
+bool CardParser::tag() {
+  const auto name = text_.next_argument();
+  const auto target = text_.next_argument();
+  const auto value = text_.next_argument();
+  if (!name || !target) return false;
+  const std::string_view key = unescape(*name);
+  if (key.empty() || (key[0] != '+' && key[0] != '-' && key[0] != '*')) return false;
+  // A name that could be taken for a hash is refused, and so is an empty one.
+  if (is_hex(key.substr(1))) return false;
+  TagCard card{.kind = key[0], .name = key.substr(1), .target = {}, .value = {}};
+  const bool is_technote = !out_.technote_id.empty();
+  if (view(*target) == "*") {
+    has_self_tag_ = true;
+    if (is_technote && card.kind != '+') return false;
+  } else if (is_technote || !accept_hash(*target, card.target)) {
+    return false;
+  }
+  if (value) {
+    card.value = unescape(*value);
+    card.has_value = true;
+  }
+  out_.tags.push_back(card);
+  return tags_ascend();
+}
+
+/// Whether the last tag comes after the one before it: by kind and name, then by target.
+bool CardParser::tags_ascend() const {
+  if (out_.tags.size() < 2) return true;
+  const TagCard& before = out_.tags[out_.tags.size() - 2];
+  const TagCard& last = out_.tags.back();
+  const int order = tag_key(before).compare(tag_key(last));
+  return order < 0 || (order == 0 && before.target < last.target);
+}
+
+bool CardParser::user() {
+  out_.has_user = true;
+  const auto argument = text_.next_argument();
+  out_.user = argument && !argument->empty() ? unescape(*argument) : "anonymous";
+  return true;
+}
+
+bool CardParser::text() {
+  const auto argument = text_.next_argument();
+  if (!argument) return false;
+  // Digits up to whatever follows them. A number that wraps around is wrong, but only where it
+  // becomes smaller by that: so fossil has it.
+  std::uint32_t size = 0;
+  for (const char c : *argument) {
+    if (c < '0' || c > '9') break;
+    const std::uint32_t longer = size * 10 + static_cast<std::uint32_t>(c - '0');
+    if (longer < size) return false;
+    size = longer;
+  }
+  const auto lines = text_.take_lines(size);
+  if (!lines) return false;
+  out_.text = view(*lines).substr(0, view(*lines).find('\0'));
+  out_.has_text = true;
+  return true;
+}
+
+bool CardParser::end_checksum() {
+  const auto argument = text_.next_argument();
+  return argument && argument->size() == 32 && is_hex(view(*argument));
+}
+
+bool CardParser::one_hash(std::string_view& field) {
+  const auto argument = text_.next_argument();
+  return argument && accept_hash(*argument, field);
+}
+
+bool CardParser::one_text(std::string_view& field) {
+  const auto argument = text_.next_argument();
+  if (!argument) return false;
+  field = unescape(*argument);
+  return true;
+}
+
+bool CardParser::accept_hash(Argument argument, std::string_view& field) {
+  field = view(argument);
+  if (!is_hash(field)) return false;
+  const bool has_upper =
+      std::any_of(field.begin(), field.end(), [](char c) { return c >= 'A' && c <= 'F'; });
+  if (has_upper) upper_case_hashes_.push_back(argument);
+  return true;
+}
+
+/// Finds the type, and whether the cards are those that it may and must have.
+bool CardParser::settle_type() {
+  // An F card that was passed over marks nothing.
+  const std::uint32_t marks = out_.files.empty() ? seen_ & ~letters("F") : seen_;
+  const TypeRule* rule = std::find_if(kTypeRules.begin(), kTypeRules.end(),
+                                      [&](const auto& each) { return (marks & each.marks) != 0; });
+  if (rule == kTypeRules.end()) rule = out_.parents.empty() ? &kControlRule : &kCheckInRule;
+  out_.type = rule->type;
+  if ((seen_ & ~rule->allowed) != 0 || (rule->required & ~seen_) != 0) return false;
+  switch (rule->type) {
+    case StructuralType::kForumPost:
+      return out_.parents.size() <= 1 && (seen_ & letters("HI")) != letters("HI");
+    case StructuralType::kControl:
+      return !has_self_tag_;
+    default:
+      return true;
+  }
+}
+
+/// Done last: the order of cards is that of the hashes as they were written.
+void CardParser::lower_hashes() {
+  for (const std::span<char> hash : upper_case_hashes_) {
+    for (char& c : hash) {
+      if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+    }
+  }
+}
+
+}  // namespace quarry::artifact

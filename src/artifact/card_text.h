@@ -1,0 +1,42 @@
+// The cards of a structural artifact as a stream of letters and arguments, read in the one copy of
+// the artifact that its Structural owns. Arguments are mutable, so that escapes are undone in
+// place.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace quarry::artifact {
+
+using Argument = std::span<char>;
+
+inline std::string_view view(Argument argument) {
+  return {argument.data(), argument.size()};
+}
+
+class CardText {
+ public:
+  /// TEXT must end in a newline.
+  explicit CardText(std::span<char> text) : rest_(text) {}
+
+  /// The letter of the next card. Nothing at the end, and where the card before has arguments left
+  /// or a letter is followed by neither space nor newline: then finished() is false.
+  std::optional<char> next_card();
+
+  /// The next argument of this card, if any. It ends at a space, a newline or, as in fossil, a NUL.
+  std::optional<Argument> next_argument();
+
+  /// Takes SIZE bytes and the newline after them, right after the newline of a card; more must
+  /// follow.
+  std::optional<Argument> take_lines(std::size_t size);
+
+  bool at_end_of_card() const { return at_end_of_card_; }
+  bool finished() const { return rest_.empty() && at_end_of_card_; }
+
+ private:
+  std::span<char> rest_;
+  bool at_end_of_card_ = true;
+};
+
+}  // namespace quarry::artifact

@@ -1,0 +1,104 @@
+#include <algorithm>
+#include <tuple>
+
+#include "quarry/artifact/digest.h"
+#include "quarry/artifact/fossilize.h"
+#include "quarry/artifact/structural.h"
+
+namespace quarry::artifact {
+namespace {
+
+/// Collects cards; the caller adds them in order.
+class CardWriter {
+ public:
+  template <typename... Arguments>
+  void card(char letter, const Arguments&... arguments) {
+    begin(letter);
+    (argument(arguments), ...);
+    end();
+  }
+
+  void begin(char letter) { text_ += letter; }
+  void argument(std::string_view argument) {
+    text_ += ' ';
+    text_ += argument;
+  }
+  void end() { text_ += '\n'; }
+
+  /// A T card; an empty VALUE is none.
+  void tag(char kind, std::string_view name, std::string_view target, std::string_view value) {
+    begin('T');
+    argument(kind + fossilize(name));
+    argument(target);
+    if (!value.empty()) argument(fossilize(value));
+    end();
+  }
+
+  /// The text, with its Z card.
+  std::string finish() {
+    card('Z', md5_hex(text_));
+    return std::move(text_);
+  }
+
+ private:
+  std::string text_;
+};
+
+void write_file(CardWriter& writer, const CheckInText::File& file) {
+  writer.begin('F');
+  writer.argument(fossilize(file.name));
+  writer.argument(file.hash.str());
+  if (file.permission != 0) {
+    writer.argument({&file.permission, 1});
+  } else if (!file.prior.empty()) {
+    writer.argument("w");  // says nothing, but holds the place
+  }
+  if (!file.prior.empty()) writer.argument(fossilize(file.prior));
+  writer.end();
+}
+
+}  // namespace
+
+std::string format_cluster(std::vector<HashName> members) {
+  std::sort(members.begin(), members.end());
+  members.erase(std::unique(members.begin(), members.end()), members.end());
+  CardWriter writer;
+  for (const HashName& member : members) writer.card('M', member.str());
+  return writer.finish();
+}
+
+std::string format_check_in(CheckInText text) {
+  std::ranges::sort(text.files, {}, &CheckInText::File::name);
+  std::ranges::sort(text.tags, {}, [](const CheckInText::Tag& tag) {
+    return std::tuple<char, std::string_view>(tag.kind, tag.name);
+  });
+  CardWriter writer;
+  writer.card('C', fossilize(text.comment));
+  writer.card('D', base::iso_millis(text.date));
+  for (const CheckInText::File& file : text.files) write_file(writer, file);
+  if (!text.parents.empty()) {
+    writer.begin('P');
+    for (const HashName& parent : text.parents) writer.argument(parent.str());
+    writer.end();
+  }
+  if (!text.repository_checksum.empty()) writer.card('R', text.repository_checksum);
+  for (const CheckInText::Tag& tag : text.tags) writer.tag(tag.kind, tag.name, "*", tag.value);
+  writer.card('U', fossilize(text.user));
+  return writer.finish();
+}
+
+std::string format_control(ControlText text) {
+  std::ranges::sort(text.tags, {}, [](const ControlText::Tag& tag) {
+    return std::tuple<char, std::string_view, std::string_view>(tag.kind, tag.name,
+                                                                tag.target.str());
+  });
+  CardWriter writer;
+  writer.card('D', base::iso_millis(text.date));
+  for (const ControlText::Tag& tag : text.tags) {
+    writer.tag(tag.kind, tag.name, tag.target.str(), tag.value);
+  }
+  writer.card('U', fossilize(text.user));
+  return writer.finish();
+}
+
+}  // namespace quarry::artifact

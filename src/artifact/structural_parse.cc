@@ -1,0 +1,72 @@
+#include <array>
+#include <cstring>
+
+#include "card_parser.h"
+#include "hex_digest.h"
+#include "quarry/artifact/structural.h"
+
+namespace quarry::artifact {
+namespace {
+
+constexpr std::string_view kSignedMessage = "-----BEGIN PGP SIGNED MESSAGE-----";
+constexpr std::string_view kSignature = "\n-----BEGIN PGP SIGNATURE";
+constexpr std::size_t kShortestArtifact = 10;
+constexpr std::size_t kMd5Length = 32;
+constexpr std::size_t kEndCardSize = 2 + kMd5Length + 1;  // "Z " MD5 '\n'
+
+/// What follows the first empty line of TEXT; nothing if there is none, or nothing follows it.
+std::string_view after_empty_line(std::string_view text) {
+  for (std::size_t at = text.find('\n'); at != text.npos; at = text.find('\n', at + 1)) {
+    std::size_t next = at + 1;
+    if (next < text.size() && text[next] == '\r') ++next;
+    if (next < text.size() && text[next] == '\n') return text.substr(next + 1);
+  }
+  return {};
+}
+
+bool begins_with_card(std::string_view text) {
+  return text.size() >= kShortestArtifact && text[0] >= 'A' && text[0] <= 'Z' && text[1] == ' ';
+}
+
+/// CONTENT without the OpenPGP clear-signature around it, if there is one and a card is in it.
+std::string_view without_signature(std::string_view content) {
+  if (!content.starts_with(kSignedMessage)) return content;
+  const std::string_view body = after_empty_line(content.substr(kSignedMessage.size()));
+  // Looking for the signature from the end can take long: not in what is no artifact anyway.
+  if (!begins_with_card(body)) return {};
+  const std::size_t signature = body.rfind(kSignature);
+  return signature == body.npos ? body : body.substr(0, signature + 1);
+}
+
+bool has_end_card(std::string_view text) {
+  if (text.size() < kEndCardSize) return false;
+  const std::string_view card = text.substr(text.size() - kEndCardSize);
+  return card.starts_with("Z ") && card.ends_with('\n');
+}
+
+/// Whether the Z card at the end of TEXT tells the MD5 of what is before it.
+bool end_card_is_right(std::string_view text) {
+  const std::string_view before = text.substr(0, text.size() - kEndCardSize);
+  std::array<char, kMd5Length> md5;
+  hex_digest(DigestKind::kMd5, before, md5.data());
+  return std::memcmp(md5.data(), text.data() + before.size() + 2, kMd5Length) == 0;
+}
+
+}  // namespace
+
+std::optional<Structural> parse_structural(std::string_view content) {
+  // From the cheapest check to the dearest: most artifacts are files, and some of them are large.
+  if (!content.ends_with('\n')) return std::nullopt;
+  const std::string_view text = without_signature(content);
+  if (!begins_with_card(text) || !has_end_card(text) || !end_card_is_right(text)) {
+    return std::nullopt;
+  }
+  std::optional<Structural> artifact(std::in_place);
+  artifact->memory = std::make_unique_for_overwrite<char[]>(text.size());
+  std::memcpy(artifact->memory.get(), text.data(), text.size());
+  CardParser parser({artifact->memory.get(), text.size()}, *artifact);
+  if (!parser.parse()) return std::nullopt;
+  return artifact;
+}
+
+}  // namespace quarry::artifact

@@ -1,0 +1,132 @@
+#include "quarry/base/ini.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/base/log.h"
+#include "quarry/base/result.h"
+
+namespace quarry::base {
+namespace {
+
+constexpr std::string_view kSpaces = " \t\r\f\v";
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(kSpaces);
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(kSpaces) - first + 1);
+}
+
+bool begins_comment(char c) {
+  return c == ';' || c == '#';
+}
+
+/// TEXT without a comment that follows after a space.
+std::string_view without_comment(std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool after_space = i == 0 || kSpaces.find(text[i - 1]) != std::string_view::npos;
+    if (after_space && begins_comment(text[i])) return trim(text.substr(0, i));
+  }
+  return text;
+}
+
+/// The value that begins with the quote TEXT begins with.
+Result<std::string> quoted_value(std::string_view text) {
+  std::string value;
+  std::size_t i = 1;
+  for (; i < text.size() && text[i] != '"'; ++i) {
+    const bool is_escape =
+        text[i] == '\\' && i + 1 < text.size() && (text[i + 1] == '"' || text[i + 1] == '\\');
+    if (is_escape) ++i;
+    value += text[i];
+  }
+  if (i >= text.size()) return fail(ErrorCode::kInvalid, "the quoted value has no closing \"");
+  const std::string_view rest = trim(text.substr(i + 1));
+  if (!rest.empty() && !begins_comment(rest.front())) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" follows the quoted value", printable(rest)));
+  }
+  return value;
+}
+
+class Reader {
+ public:
+  IniFile read(std::string_view text) {
+    // Some editors put a byte order mark first.
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      ++line_;
+      read_line(trim(text.substr(0, end)));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return std::move(file_);
+  }
+
+ private:
+  void mistake(std::string message) { file_.mistakes.push_back({line_, std::move(message)}); }
+
+  void read_line(std::string_view line) {
+    if (line.empty() || begins_comment(line.front())) return;
+    if (line.find('\0') != std::string_view::npos) return mistake("the line holds a NUL");
+    if (line.front() == '[') return read_section(without_comment(line));
+    read_entry(line);
+  }
+
+  void read_section(std::string_view line) {
+    in_section_ = false;
+    seen_section_ = true;
+    if (line.back() != ']') return mistake("a section is written [NAME]");
+    const std::string_view name = trim(line.substr(1, line.size() - 2));
+    if (name.empty() || name.find_first_of("[]\"") != std::string_view::npos) {
+      return mistake("a section is written [NAME]");
+    }
+    for (const IniSection& section : file_.sections) {
+      if (section.name != name) continue;
+      return mistake(fmt::format("[{}] was begun on line {} already", name, section.line));
+    }
+    file_.sections.push_back({std::string(name), line_, {}});
+    in_section_ = true;
+  }
+
+  void read_entry(std::string_view line) {
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) {
+      return mistake(fmt::format("\"{}\" is neither [section] nor key = value", printable(line)));
+    }
+    const std::string_view key = trim(line.substr(0, equals));
+    if (key.empty()) return mistake("there is no key before the =");
+    if (!in_section_) {
+      // What stands under a section that is itself a mistake was named with it.
+      if (!seen_section_) mistake(fmt::format("{} stands before the first [section]", key));
+      return;
+    }
+    IniSection& section = file_.sections.back();
+    for (const IniEntry& entry : section.entries) {
+      if (entry.key != key) continue;
+      return mistake(fmt::format("{} was set on line {} already", key, entry.line));
+    }
+    const std::string_view text = trim(line.substr(equals + 1));
+    if (text.empty() || text.front() != '"') {
+      section.entries.push_back({std::string(key), std::string(without_comment(text)), line_});
+      return;
+    }
+    auto value = quoted_value(text);
+    if (!value) return mistake(value.error().message);
+    section.entries.push_back({std::string(key), std::move(*value), line_});
+  }
+
+  IniFile file_;
+  int line_ = 0;
+  bool in_section_ = false;
+  bool seen_section_ = false;
+};
+
+}  // namespace
+
+IniFile parse_ini(std::string_view text) {
+  return Reader().read(text);
+}
+
+}  // namespace quarry::base

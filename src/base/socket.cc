@@ -1,0 +1,250 @@
+#include "quarry/base/socket.h"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+
+namespace quarry::base {
+namespace {
+
+Result<std::uint16_t> parse_port(std::string_view text) {
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size() || port > 65535) {
+    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no port (0 to 65535)", text));
+  }
+  return static_cast<std::uint16_t>(port);
+}
+
+/// The four bytes of an IPv4 or IPv4-mapped address, in network order.
+std::optional<in_addr> as_ipv4(const sockaddr_storage& storage) {
+  in_addr result{};
+  if (storage.ss_family == AF_INET) {
+    std::memcpy(&result, reinterpret_cast<const char*>(&storage) + offsetof(sockaddr_in, sin_addr),
+                sizeof result);
+    return result;
+  }
+  if (storage.ss_family != AF_INET6) return std::nullopt;
+  const auto& in6 = reinterpret_cast<const sockaddr_in6&>(storage);
+  if (!IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr)) return std::nullopt;
+  std::memcpy(&result, &in6.sin6_addr.s6_addr[12], sizeof result);
+  return result;
+}
+
+Result<void> remove_stale(const SocketAddress& address) {
+  const std::string path = address.path();
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) return {};
+    return fail_errno(fmt::format("cannot look at {}", path));
+  }
+  if (!S_ISSOCK(status.st_mode)) {
+    return fail(ErrorCode::kBusy, fmt::format("{} is in the way: it is not a socket", path));
+  }
+  // Non-blocking: a server whose queue is full is there all the same.
+  const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!probe) return fail_errno("cannot make a socket");
+  if (::connect(probe.get(), address.get(), address.size()) == 0 || errno != ECONNREFUSED) {
+    return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", path));
+  }
+  if (::unlink(path.c_str()) != 0) return fail_errno(fmt::format("cannot remove {}", path));
+  return {};
+}
+
+Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenOptions& options) {
+  QUARRY_TRY(remove_stale(address));
+  const std::string path = address.path();
+  if (::bind(fd.get(), address.get(), address.size()) != 0) {
+    return fail_errno(fmt::format("cannot bind {}", path));
+  }
+  // Nobody can connect before listen(2), so that the order of these is free of races.
+  if ((options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
+      ::chown(path.c_str(), options.owner, options.group) != 0) {
+    return fail_errno(fmt::format("cannot change the owner of {}", path));
+  }
+  if (::chmod(path.c_str(), options.mode) != 0) {
+    return fail_errno(fmt::format("cannot change the mode of {}", path));
+  }
+  return {};
+}
+
+Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
+  const int on = 1;
+  const int off = 0;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // Inherited by accepted connections: nobody then has to ask for it once a request.
+  ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  if (address.family() == AF_INET6) {
+    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  if (::bind(fd.get(), address.get(), address.size()) == 0) return {};
+  if (errno == EADDRINUSE) {
+    return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", address.str()));
+  }
+  return fail_errno(fmt::format("cannot bind {}", address.str()));
+}
+
+}  // namespace
+
+Result<SocketAddress> SocketAddress::parse_ip(std::string_view text) {
+  if (text.size() >= 2 && text.front() == '[' && text.back() == ']') {
+    text = text.substr(1, text.size() - 2);
+  }
+  const std::string host = text == "localhost" ? "127.0.0.1" : std::string(text);
+  SocketAddress address;
+  auto& in4 = reinterpret_cast<sockaddr_in&>(address.storage_);
+  auto& in6 = reinterpret_cast<sockaddr_in6&>(address.storage_);
+  if (::inet_pton(AF_INET, host.c_str(), &in4.sin_addr) == 1) {
+    in4.sin_family = AF_INET;
+    address.size_ = sizeof in4;
+    return address;
+  }
+  if (::inet_pton(AF_INET6, host.c_str(), &in6.sin6_addr) == 1) {
+    in6.sin6_family = AF_INET6;
+    address.size_ = sizeof in6;
+    return address;
+  }
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no IPv4 or IPv6 address", text));
+}
+
+Result<SocketAddress> SocketAddress::parse(std::string_view text) {
+  SocketAddress address;
+  if (text.find('/') != std::string_view::npos) {
+    auto& local = reinterpret_cast<sockaddr_un&>(address.storage_);
+    if (text.size() >= sizeof local.sun_path) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("the path of the socket \"{}\" is longer than {}", text,
+                              sizeof local.sun_path - 1));
+    }
+    if (text.find('\0') != std::string_view::npos) {
+      return fail(ErrorCode::kInvalid, "the path of the socket holds a NUL");
+    }
+    local.sun_family = AF_UNIX;
+    std::memcpy(local.sun_path, text.data(), text.size());
+    address.size_ = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size() + 1);
+    return address;
+  }
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) {
+    QUARRY_TRY_ASSIGN(const std::uint16_t port, parse_port(text));
+    auto& in6 = reinterpret_cast<sockaddr_in6&>(address.storage_);
+    in6.sin6_family = AF_INET6;
+    in6.sin6_addr = in6addr_any;
+    in6.sin6_port = htons(port);
+    address.size_ = sizeof in6;
+    return address;
+  }
+  const std::string_view host = text.substr(0, colon);
+  const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
+  if (!bracketed && host.find(':') != std::string_view::npos) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\": an IPv6 address is written [ADDRESS]:PORT", text));
+  }
+  QUARRY_TRY_ASSIGN(address, parse_ip(host));
+  QUARRY_TRY_ASSIGN(const std::uint16_t port, parse_port(text.substr(colon + 1)));
+  // sin_port and sin6_port lie at the same place.
+  reinterpret_cast<sockaddr_in&>(address.storage_).sin_port = htons(port);
+  return address;
+}
+
+std::optional<SocketAddress> SocketAddress::of(const sockaddr* from, socklen_t size) {
+  SocketAddress address;
+  if (size > sizeof address.storage_ || size < sizeof(sa_family_t)) return std::nullopt;
+  std::memcpy(&address.storage_, from, size);
+  address.size_ = size;
+  const int family = address.family();
+  if (family != AF_UNIX && family != AF_INET && family != AF_INET6) return std::nullopt;
+  return address;
+}
+
+bool SocketAddress::is_loopback() const {
+  if (const auto ipv4 = as_ipv4(storage_)) return (ntohl(ipv4->s_addr) >> 24) == 127;
+  if (family() != AF_INET6) return false;
+  return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(storage_).sin6_addr);
+}
+
+bool SocketAddress::same_ip(const SocketAddress& other) const {
+  const auto mine = as_ipv4(storage_);
+  const auto theirs = as_ipv4(other.storage_);
+  if (mine && theirs) return mine->s_addr == theirs->s_addr;
+  if (mine || theirs || family() != AF_INET6 || other.family() != AF_INET6) return false;
+  return IN6_ARE_ADDR_EQUAL(&reinterpret_cast<const sockaddr_in6&>(storage_).sin6_addr,
+                            &reinterpret_cast<const sockaddr_in6&>(other.storage_).sin6_addr);
+}
+
+std::string SocketAddress::path() const {
+  if (!is_unix() || size_ <= offsetof(sockaddr_un, sun_path)) return {};
+  const auto& local = reinterpret_cast<const sockaddr_un&>(storage_);
+  return {local.sun_path, ::strnlen(local.sun_path, size_ - offsetof(sockaddr_un, sun_path))};
+}
+
+std::uint16_t SocketAddress::port() const {
+  return is_unix() ? std::uint16_t{0}
+                   : ntohs(reinterpret_cast<const sockaddr_in&>(storage_).sin_port);
+}
+
+std::string SocketAddress::ip() const {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (const auto ipv4 = as_ipv4(storage_)) {
+    ::inet_ntop(AF_INET, &*ipv4, text.data(), text.size());
+  } else if (family() == AF_INET6) {
+    const auto& in6 = reinterpret_cast<const sockaddr_in6&>(storage_);
+    ::inet_ntop(AF_INET6, &in6.sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
+std::string SocketAddress::str() const {
+  if (is_unix()) return path();
+  const std::string host = ip();
+  if (host.find(':') == std::string::npos) return fmt::format("{}:{}", host, port());
+  return fmt::format("[{}]:{}", host, port());
+}
+
+Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options) {
+  Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!fd) return fail_errno(fmt::format("cannot make a socket for {}", address.str()));
+  if (address.is_unix()) {
+    QUARRY_TRY(bind_unix(fd, address, options));
+  } else {
+    QUARRY_TRY(bind_tcp(fd, address));
+  }
+  if (::listen(fd.get(), options.backlog) != 0) {
+    return fail_errno(fmt::format("cannot listen on {}", address.str()));
+  }
+  return fd;
+}
+
+Result<Fd> connect_to(const SocketAddress& address) {
+  Fd fd(::socket(address.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return fail_errno(fmt::format("cannot make a socket for {}", address.str()));
+  if (!address.is_unix()) {
+    const int on = 1;
+    ::setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  if (::connect(fd.get(), address.get(), address.size()) != 0) {
+    return fail_errno(fmt::format("cannot connect to {}", address.str()));
+  }
+  return fd;
+}
+
+Result<SocketAddress> local_address(const Fd& fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (::getsockname(fd.get(), address, &size) != 0) return fail_errno("cannot name a socket");
+  const auto known = SocketAddress::of(address, size);
+  if (!known) return fail(ErrorCode::kInvalid, "a socket of another family");
+  return *known;
+}
+
+}  // namespace quarry::base

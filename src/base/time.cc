@@ -1,0 +1,111 @@
+#include "quarry/base/time.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+
+namespace quarry::base {
+namespace {
+
+// 1970-01-01T00:00:00Z as a Julian day, in milliseconds.
+constexpr std::int64_t kUnixEpochJulianMillis = 210866760000000;
+constexpr double kMillisPerDay = 86400000.0;
+
+class SystemClock : public Clock {
+ public:
+  UnixMillis now() const override {
+    using std::chrono::duration_cast;
+    using std::chrono::milliseconds;
+    const auto since_epoch = std::chrono::system_clock::now().time_since_epoch();
+    return UnixMillis{duration_cast<milliseconds>(since_epoch).count()};
+  }
+};
+
+struct Civil {
+  int year, month, day, hour, minute, second, millis;
+};
+
+Civil to_civil(UnixMillis time) {
+  using namespace std::chrono;
+  const sys_time<milliseconds> point{milliseconds{time.value}};
+  const sys_days date = floor<days>(point);
+  const year_month_day ymd{date};
+  const auto of_day = (point - date).count();
+  return {static_cast<int>(ymd.year()),
+          static_cast<int>(static_cast<unsigned>(ymd.month())),
+          static_cast<int>(static_cast<unsigned>(ymd.day())),
+          static_cast<int>(of_day / 3600000),
+          static_cast<int>(of_day / 60000 % 60),
+          static_cast<int>(of_day / 1000 % 60),
+          static_cast<int>(of_day % 1000)};
+}
+
+/// The number that the digits of TEXT[at, at+count) make, or -1.
+int digits(std::string_view text, std::size_t at, std::size_t count) {
+  if (text.size() < at + count) return -1;
+  int value = 0;
+  for (std::size_t i = at; i < at + count; ++i) {
+    if (text[i] < '0' || text[i] > '9') return -1;
+    value = value * 10 + (text[i] - '0');
+  }
+  return value;
+}
+
+}  // namespace
+
+const Clock& system_clock() {
+  static const SystemClock clock;
+  return clock;
+}
+
+double julian_day(UnixMillis time) {
+  return static_cast<double>(time.value + kUnixEpochJulianMillis) / kMillisPerDay;
+}
+
+UnixMillis from_julian_day(double day) {
+  return UnixMillis{static_cast<std::int64_t>(day * kMillisPerDay + 0.5) - kUnixEpochJulianMillis};
+}
+
+std::string iso_seconds(UnixMillis time) {
+  const Civil c = to_civil(time);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month, c.day, c.hour,
+                     c.minute, c.second);
+}
+
+std::string iso_millis(UnixMillis time) {
+  return fmt::format("{}.{:03}", iso_seconds(time), to_civil(time).millis);
+}
+
+std::optional<UnixMillis> parse_iso(std::string_view text) {
+  using namespace std::chrono;
+  if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||
+      (text[10] != 'T' && text[10] != ' ') || text[13] != ':' || text[16] != ':') {
+    return std::nullopt;
+  }
+  const int y = digits(text, 0, 4), mo = digits(text, 5, 2), d = digits(text, 8, 2);
+  const int h = digits(text, 11, 2), mi = digits(text, 14, 2), s = digits(text, 17, 2);
+  if (y < 0 || mo < 1 || mo > 12 || d < 1 || d > 31 || h < 0 || h > 23 || mi < 0 || mi > 59 ||
+      s < 0 || s > 59) {
+    return std::nullopt;
+  }
+  double fraction = 0;
+  if (text.size() > 19) {
+    if (text[19] != '.' || text.size() == 20) return std::nullopt;
+    double scale = 1;
+    for (const char c : text.substr(20)) {
+      if (c < '0' || c > '9') return std::nullopt;
+      fraction = fraction * 10 + (c - '0');
+      scale *= 10;
+    }
+    fraction /= scale;
+  }
+  // Days beyond the month's end count on into the next month, as SQLite's date functions do.
+  const sys_days date = sys_days{year{y} / month{static_cast<unsigned>(mo)} / 1} + days{d - 1};
+  const double of_day = (h * 3600.0 + mi * 60.0 + s + fraction) * 1000.0;
+  return UnixMillis{duration_cast<milliseconds>(date.time_since_epoch()).count() +
+                    static_cast<std::int64_t>(of_day + 0.5)};
+}
+
+}  // namespace quarry::base

@@ -1,0 +1,69 @@
+#include "quarry/control/channel.h"
+
+#include <sys/socket.h>
+
+#include <array>
+#include <bit>
+#include <cerrno>
+
+namespace quarry::control {
+namespace {
+
+constexpr std::uint8_t kLayoutVersion = 1;
+
+struct Wire {
+  std::uint8_t version;
+  std::uint8_t verb;
+  std::uint16_t zero;
+  std::uint32_t number;
+};
+static_assert(sizeof(Wire) == 8);
+
+using WireBytes = std::array<char, sizeof(Wire)>;
+
+}  // namespace
+
+std::string_view name_of(Verb verb) {
+  switch (verb) {
+    case Verb::kAccepted:
+      return "accepted";
+    case Verb::kBackoffice:
+      return "backoffice";
+  }
+  return "unknown";
+}
+
+base::Result<std::pair<Channel, Channel>> Channel::make_pair() {
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    return base::fail_errno("cannot make a control channel");
+  }
+  return std::pair(Channel(base::Fd(ends[0])), Channel(base::Fd(ends[1])));
+}
+
+bool Channel::send(Message message) const {
+  const auto bytes = std::bit_cast<WireBytes>(
+      Wire{kLayoutVersion, static_cast<std::uint8_t>(message.verb), 0, message.number});
+  return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(bytes.size());
+}
+
+Received Channel::receive(Message* message) const {
+  WireBytes bytes{};
+  // MSG_TRUNC: the length is that of the whole packet, also where it does not fit.
+  const ssize_t size = ::recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_TRUNC);
+  if (size < 0) {
+    const bool is_nothing = errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+    return is_nothing ? Received::kNothing : Received::kClosed;
+  }
+  if (size == 0) return Received::kClosed;
+  if (size != static_cast<ssize_t>(bytes.size())) return Received::kMalformed;
+  const auto wire = std::bit_cast<Wire>(bytes);
+  const auto verb = static_cast<Verb>(wire.verb);
+  const bool is_known = verb == Verb::kAccepted || verb == Verb::kBackoffice;
+  if (wire.version != kLayoutVersion || wire.zero != 0 || !is_known) return Received::kMalformed;
+  *message = Message{verb, wire.number};
+  return Received::kMessage;
+}
+
+}  // namespace quarry::control

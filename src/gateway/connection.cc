@@ -1,0 +1,301 @@
+#include "connection.h"
+
+#include <event2/http_struct.h>
+#include <fmt/core.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "http_syntax.h"
+#include "reply_header.h"
+
+namespace quarry::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+/// What a client may send ahead while its request is being worked on.
+constexpr std::size_t kMostAhead = std::size_t{64} << 10;
+constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
+constexpr milliseconds kLingerTime{10'000};
+constexpr std::size_t kMostLingered = std::size_t{256} << 20;
+
+std::string_view contents(evbuffer* buffer, std::size_t most) {
+  const std::size_t size = std::min(evbuffer_get_length(buffer), most);
+  const auto* bytes = evbuffer_pullup(buffer, static_cast<ev_ssize_t>(size));
+  return {reinterpret_cast<const char*>(bytes), bytes == nullptr ? 0 : size};
+}
+
+void drain(evbuffer* buffer) {
+  evbuffer_drain(buffer, evbuffer_get_length(buffer));
+}
+
+Connection* self_of(void* argument) {
+  return static_cast<Connection*>(argument);
+}
+
+}  // namespace
+
+Connection::Connection(event_base* base, const Limits& limits, Owner& owner)
+    : limits_(limits), owner_(owner), begun_(steady_clock::now()) {
+  head_.reset(evbuffer_new());
+  deadline_.reset(event_new(
+      base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_deadline(); }, this));
+  wake_.reset(event_new(
+      base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_woken(); }, this));
+  if (!head_ || !deadline_ || !wake_) return;
+  bev_ = bufferevent_socket_new(base, -1, 0);
+  if (bev_ == nullptr) return;
+  bufferevent_set_max_single_write(bev_, kWriteAtOnce);
+  evbuffer_add_cb(
+      bufferevent_get_input(bev_),
+      [](evbuffer*, const evbuffer_cb_info* info, void* self) {
+        if (info->n_added > 0) self_of(self)->on_input(info->n_added);
+      },
+      this);
+  evbuffer_add_cb(
+      bufferevent_get_output(bev_),
+      [](evbuffer*, const evbuffer_cb_info* info, void* self) {
+        if (info->n_added > 0) self_of(self)->on_output();
+      },
+      this);
+  // evhttp ties the bufferevent to its connection only after this; until then a reference keeps it,
+  // so that a failure in between can be noticed.
+  bufferevent_incref(bev_);
+  event_active(wake_.get(), EV_TIMEOUT, 0);
+}
+
+Connection::~Connection() {
+  if (evcon_ == nullptr && bev_ != nullptr) bufferevent_decref(bev_);
+}
+
+void Connection::on_arrived() {
+  void* argument = nullptr;
+  bufferevent_event_cb callback = nullptr;
+  bufferevent_getcb(bev_, nullptr, nullptr, &callback, &argument);
+  // Without its callbacks it was freed: evhttp could not make the connection.
+  if (callback == nullptr) return owner_.on_gone(*this);
+  bufferevent_decref(bev_);
+  evcon_ = static_cast<evhttp_connection*>(argument);
+  evhttp_connection_set_closecb(
+      evcon_, [](evhttp_connection*, void* self) { self_of(self)->on_closed(); }, this);
+  set_deadline(limits_.client_timeout);
+}
+
+void Connection::on_woken() {
+  if (evcon_ == nullptr) return on_arrived();
+  take_over();
+}
+
+milliseconds Connection::time_for(std::size_t bytes) const {
+  return limits_.client_timeout +
+         milliseconds(
+             static_cast<std::int64_t>(bytes / std::max<std::size_t>(limits_.min_rate, 1)) * 1000);
+}
+
+void Connection::set_deadline(milliseconds time) {
+  const timeval value = to_timeval(time);
+  event_add(deadline_.get(), &value);
+}
+
+void Connection::on_deadline() {
+  if (state_ == State::kHandling) return;
+  if (state_ == State::kBody) {
+    const auto left = time_for(received_) -
+                      std::chrono::duration_cast<milliseconds>(steady_clock::now() - begun_);
+    if (left > milliseconds::zero()) return set_deadline(left);
+  }
+  if (state_ == State::kHead || state_ == State::kBody) {
+    return refuse({.status = 408, .text = "the request took too long to come"});
+  }
+  close();
+}
+
+void Connection::close() {
+  evhttp_connection_free(evcon_);
+}
+
+void Connection::on_input(std::size_t added) {
+  if (moving_) return;
+  switch (state_) {
+    case State::kWaiting:
+    case State::kHead:
+      received_ += added;
+      inspect();
+      break;
+    case State::kBody:
+      received_ += added;
+      break;
+    default:
+      break;
+  }
+}
+
+void Connection::inspect() {
+  evbuffer* input = bufferevent_get_input(bev_);
+  if (state_ == State::kWaiting) {
+    state_ = State::kHead;
+    begun_ = steady_clock::now();
+    set_deadline(limits_.client_timeout);
+  }
+  moving_ = true;
+  evbuffer_prepend_buffer(input, head_.get());
+  // Beyond the limit by what ends the head, no more needs to be looked at.
+  const std::string_view bytes = contents(input, limits_.max_header + 1);
+  const std::size_t size = header_block_size(bytes);
+  // TLS on the wrong port, say: it would wait for an answer for ever.
+  const bool hopeless = !bytes.empty() && !is_token(bytes.substr(0, 1));
+  if (size == std::string_view::npos && bytes.size() <= limits_.max_header) {
+    evbuffer_add_buffer(head_.get(), input);
+  }
+  moving_ = false;
+  if (size == std::string_view::npos) {
+    if (hopeless) {
+      refuse({.status = 400, .text = "this is no request"});
+    } else if (bytes.size() > limits_.max_header) {
+      refuse({.status = 431,
+              .text = fmt::format("line and headers are over the limit of {} bytes",
+                                  limits_.max_header)});
+    }
+    return;
+  }
+  const std::string_view head = bytes.substr(0, size);
+  head_only_ = head.starts_with("HEAD ");
+  if (auto refusal = refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
+  state_ = State::kBody;
+}
+
+void Connection::on_output() {
+  // While no reply of ours is going out, it is evhttp that answers by itself.
+  if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
+    return;
+  constexpr std::string_view kContinue = "HTTP/1.1 100";
+  evbuffer* output = bufferevent_get_output(bev_);
+  char start[kContinue.size()];
+  const ev_ssize_t size = evbuffer_copyout(output, start, sizeof start);
+  if (size > 0 && kContinue.starts_with({start, static_cast<std::size_t>(size)})) return;
+  refuse({.status = 400, .text = "the request is malformed"});
+}
+
+void Connection::refuse(Refusal refusal) {
+  if (is_refused()) return;
+  refusal_ = std::move(refusal);
+  state_ = State::kRefusing;
+  drain(bufferevent_get_input(bev_));
+  // Not now: evhttp is in the middle of something. Nothing is written before the wake-up, since
+  // that takes another turn of the loop.
+  event_active(wake_.get(), EV_TIMEOUT, 0);
+}
+
+void Connection::take_over() {
+  owner_.on_refused(*this, refusal_);
+  evbuffer* output = bufferevent_get_output(bev_);
+  evbuffer_unfreeze(output, 1);
+  drain(output);
+  evbuffer_freeze(output, 1);
+  bufferevent_setwatermark(bev_, EV_READ, 0, 0);
+  bufferevent_disable(bev_, EV_READ);
+  bufferevent_setcb(
+      bev_, nullptr, [](bufferevent*, void* self) { self_of(self)->linger(); },
+      [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
+  const std::string page = refusal_page(refusal_, head_only_);
+  bufferevent_write(bev_, page.data(), page.size());
+  bufferevent_enable(bev_, EV_WRITE);
+  set_deadline(limits_.client_timeout);
+}
+
+void Connection::linger() {
+  state_ = State::kLingering;
+  received_ = 0;
+  ::shutdown(descriptor(), SHUT_WR);
+  bufferevent_setcb(
+      bev_,
+      [](bufferevent* bev, void* argument) {
+        Connection* self = self_of(argument);
+        self->received_ += evbuffer_get_length(bufferevent_get_input(bev));
+        drain(bufferevent_get_input(bev));
+        if (self->received_ > kMostLingered) self->close();
+      },
+      nullptr, [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
+  bufferevent_disable(bev_, EV_WRITE);
+  bufferevent_enable(bev_, EV_READ);
+  set_deadline(kLingerTime);
+}
+
+void Connection::handle(evhttp_request* request, std::function<void()> abort) {
+  state_ = State::kHandling;
+  request_ = request;
+  abort_ = std::move(abort);
+  event_del(deadline_.get());
+  evhttp_request_set_on_complete_cb(
+      request, [](evhttp_request*, void* self) { self_of(self)->on_replied(); }, this);
+  // evhttp stops reading here, and so would not see the client go. Its error callback is right; its
+  // read callback must not be called now.
+  bufferevent_data_cb on_write = nullptr;
+  bufferevent_event_cb on_event = nullptr;
+  void* argument = nullptr;
+  bufferevent_getcb(bev_, nullptr, &on_write, &on_event, &argument);
+  bufferevent_setcb(bev_, nullptr, on_write, on_event, argument);
+  bufferevent_setwatermark(bev_, EV_READ, 0, kMostAhead);
+  bufferevent_enable(bev_, EV_READ);
+}
+
+void Connection::reply(const Reply& reply, bool last) {
+  state_ = State::kSending;
+  abort_ = nullptr;
+  evkeyvalq* headers = evhttp_request_get_output_headers(request_);
+  for (const auto& [name, value] : reply.fields) {
+    evhttp_add_header(headers, name.c_str(), value.c_str());
+  }
+  const bool no_body = reply.status == 204 || reply.status == 304;
+  if (!no_body) {
+    evhttp_add_header(headers, "Content-Length", std::to_string(reply.content_length).c_str());
+  }
+  if (last) evhttp_add_header(headers, "Connection", "close");
+  evhttp_request* request = std::exchange(request_, nullptr);
+  const std::size_t size = reply.body == nullptr ? 0 : evbuffer_get_length(reply.body);
+  set_deadline(time_for(size));
+  evhttp_send_reply(request, reply.status, reply.reason.c_str(),
+                    head_only_ || no_body ? nullptr : reply.body);
+}
+
+void Connection::flush() {
+  evbuffer* output = bufferevent_get_output(bev_);
+  evbuffer_unfreeze(output, 1);
+  evbuffer_write(output, descriptor());
+  evbuffer_freeze(output, 1);
+  // What is left, and an error, is for the loop to find.
+  if (evbuffer_get_length(output) == 0) bufferevent_trigger(bev_, EV_WRITE, 0);
+}
+
+void Connection::on_replied() {
+  state_ = State::kWaiting;
+  received_ = evbuffer_get_length(bufferevent_get_input(bev_));
+  bufferevent_setwatermark(bev_, EV_READ, 0, 0);
+  // Not closed here: evhttp is still busy with it.
+  set_deadline(owner_.stopping() ? milliseconds::zero() : limits_.keepalive_timeout);
+  if (received_ > 0) inspect();
+}
+
+void Connection::on_closed() {
+  if (request_ != nullptr) {
+    // Taken from the connection by evhttp, it would be freed by nobody.
+    if (evhttp_request_get_connection(request_) == nullptr) evhttp_request_free(request_);
+    request_ = nullptr;
+  }
+  if (const auto abort = std::exchange(abort_, nullptr)) abort();
+  if (state_ == State::kHead || state_ == State::kBody) owner_.on_cut_off(*this, received_);
+  owner_.on_gone(*this);
+}
+
+std::optional<base::SocketAddress> Connection::peer() const {
+  const sockaddr* address = evcon_ == nullptr ? nullptr : evhttp_connection_get_addr(evcon_);
+  if (address == nullptr || address->sa_family == AF_UNIX) return std::nullopt;
+  return base::SocketAddress::of(
+      address, address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+}
+
+}  // namespace quarry::gateway

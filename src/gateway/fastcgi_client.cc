@@ -1,0 +1,190 @@
+#include "fastcgi_client.h"
+
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace quarry::gateway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kFirstPause{1};
+constexpr milliseconds kLongestPause{50};
+constexpr std::size_t kMostErrorOutput = 4096;
+
+std::string errno_text(std::string_view what) {
+  return fmt::format("{}: {}", what, std::strerror(errno));
+}
+
+/// What every read lands in before its records are taken apart: one for the thread, since nothing
+/// stays in it.
+std::array<char, std::size_t{256} * 1024>& read_buffer() {
+  thread_local std::array<char, std::size_t{256} * 1024> buffer;
+  return buffer;
+}
+
+}  // namespace
+
+FastcgiCall::FastcgiCall(event_base* base, const base::SocketAddress& address, const Limits& limits,
+                         Buffer request, Done done)
+    : base_(base),
+      address_(address),
+      limits_(limits),
+      request_(std::move(request)),
+      done_(std::move(done)),
+      reply_(evbuffer_new()),
+      pause_(kFirstPause) {}
+
+void FastcgiCall::start() {
+  connect_deadline_ = steady_clock::now() + limits_.connect_timeout;
+  connect();
+}
+
+void FastcgiCall::watch(short what, milliseconds timeout) {
+  // Re-armed only when it changes: each change is a system call.
+  if (!event_ || watched_ != what) {
+    event_.reset(event_new(
+        base_, what == 0 ? -1 : socket_.get(),
+        static_cast<short>(what == 0 ? 0 : what | EV_PERSIST),
+        [](evutil_socket_t, short happened, void* self) {
+          static_cast<FastcgiCall*>(self)->on_event(happened);
+        },
+        this));
+    watched_ = what;
+  }
+  const timeval time = to_timeval(timeout);
+  event_add(event_.get(), &time);
+}
+
+void FastcgiCall::connect() {
+  event_.reset();
+  socket_.reset(::socket(address_.family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!socket_) return finish_later(Outcome::kUnreachable, errno_text("cannot make a socket"));
+  if (address_.family() != AF_UNIX) {
+    const int on = 1;
+    ::setsockopt(socket_.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  if (::connect(socket_.get(), address_.get(), address_.size()) == 0) return connected();
+  const auto left =
+      std::chrono::duration_cast<milliseconds>(connect_deadline_ - steady_clock::now());
+  if (errno == EINPROGRESS) return watch(EV_WRITE, std::max(left, milliseconds{1}));
+  if (errno != EAGAIN) {
+    return finish_later(Outcome::kUnreachable,
+                        errno_text(fmt::format("cannot connect to {}", address_.str())));
+  }
+  if (left <= milliseconds::zero()) {
+    return finish_later(Outcome::kTimeout,
+                        fmt::format("the backlog of {} is full", address_.str()));
+  }
+  watch(0, std::min(pause_, left));
+  pause_ = std::min(pause_ * 2, kLongestPause);
+}
+
+void FastcgiCall::connected() {
+  stage_ = Stage::kTalking;
+  const bool all = send();
+  watch(all ? EV_READ : EV_READ | EV_WRITE, limits_.reply_timeout);
+}
+
+bool FastcgiCall::send() {
+  while (evbuffer_get_length(request_.get()) > 0) {
+    if (evbuffer_write(request_.get(), socket_.get()) > 0) continue;
+    if (errno == EAGAIN) return false;
+    if (errno == EINTR) continue;
+    // It may have answered without reading everything; reading will tell.
+    evbuffer_drain(request_.get(), evbuffer_get_length(request_.get()));
+  }
+  return true;
+}
+
+void FastcgiCall::on_event(short what) {
+  switch (stage_) {
+    case Stage::kConnecting: {
+      if ((what & EV_WRITE) == 0) {
+        if (watched_ == 0) return connect();
+        return finish(Outcome::kTimeout,
+                      fmt::format("cannot connect to {} in time", address_.str()));
+      }
+      int error = 0;
+      socklen_t size = sizeof error;
+      ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size);
+      if (error == 0) return connected();
+      errno = error;
+      return finish(Outcome::kUnreachable,
+                    errno_text(fmt::format("cannot connect to {}", address_.str())));
+    }
+    case Stage::kTalking:
+      if ((what & EV_TIMEOUT) != 0) return finish(Outcome::kTimeout, "it took too long to answer");
+      if ((what & EV_WRITE) != 0 && send()) watch(EV_READ, limits_.reply_timeout);
+      if ((what & EV_READ) != 0) on_readable();
+      return;
+    case Stage::kFinishing:
+      return finish(outcome_, std::move(error_));
+  }
+}
+
+void FastcgiCall::on_readable() {
+  auto& buffer = read_buffer();
+  const ssize_t size = ::read(socket_.get(), buffer.data(), buffer.size());
+  if (size > 0) return take({buffer.data(), static_cast<std::size_t>(size)});
+  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (size < 0) return finish(Outcome::kBadAnswer, errno_text("cannot read its answer"));
+  finish(Outcome::kBadAnswer, "it closed the connection before its answer was complete");
+}
+
+void FastcgiCall::take(std::string_view bytes) {
+  const RecordReader::Status status = reader_.feed(bytes, *this);
+  if (too_long_) {
+    return finish(Outcome::kBadAnswer,
+                  fmt::format("its answer is over the limit of {} bytes", limits_.max_reply));
+  }
+  switch (status) {
+    case RecordReader::Status::kMore:
+      return;
+    case RecordReader::Status::kBad:
+      return finish(Outcome::kBadAnswer, reader_.error());
+    case RecordReader::Status::kEnd:
+      if (reader_.protocol_status() == 0) return finish(Outcome::kAnswered);
+      return finish(Outcome::kBadAnswer, fmt::format("it refused the request (FastCGI status {})",
+                                                     reader_.protocol_status()));
+  }
+}
+
+void FastcgiCall::on_stdout(std::string_view bytes) {
+  if (too_long_ || evbuffer_get_length(reply_.get()) + bytes.size() > limits_.max_reply ||
+      evbuffer_add(reply_.get(), bytes.data(), bytes.size()) != 0) {
+    too_long_ = true;
+  }
+}
+
+void FastcgiCall::on_stderr(std::string_view bytes) {
+  error_output_ += bytes.substr(0, kMostErrorOutput - error_output_.size());
+}
+
+void FastcgiCall::finish(Outcome outcome, std::string error) {
+  error_ = std::move(error);
+  event_.reset();
+  socket_.reset();
+  // A copy: the call may be destroyed in it, and the function with it.
+  const Done done = std::move(done_);
+  done(outcome);
+}
+
+void FastcgiCall::finish_later(Outcome outcome, std::string error) {
+  stage_ = Stage::kFinishing;
+  outcome_ = outcome;
+  error_ = std::move(error);
+  watch(0, milliseconds::zero());
+}
+
+}  // namespace quarry::gateway

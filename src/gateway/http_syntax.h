@@ -1,0 +1,26 @@
+// The small parts of HTTP's grammar (RFC 9110, section 5) that requests and replies share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace quarry::gateway {
+
+/// A header's name or a method: one or more of RFC 9110's token characters.
+bool is_token(std::string_view text);
+/// No control character but the tab.
+bool is_field_value(std::string_view text);
+/// TEXT without spaces and tabs at its ends.
+std::string_view trim_blanks(std::string_view text);
+/// Whether two header names are the same; case does not count.
+bool same_name(std::string_view a, std::string_view b);
+/// Digits alone, as Content-Length has them; nothing for other text or a number beyond 64 bits.
+std::optional<std::uint64_t> parse_decimal(std::string_view text);
+/// TEXT with its %XX undone. Nothing when a % has no two digits, or for a NUL, which no path has.
+std::optional<std::string> percent_decode(std::string_view text);
+/// What stands beside the status code in the first line of a reply.
+std::string_view reason_phrase(int status);
+
+}  // namespace quarry::gateway

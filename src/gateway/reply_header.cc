@@ -1,0 +1,96 @@
+#include "reply_header.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "http_syntax.h"
+
+namespace quarry::gateway {
+namespace {
+
+constexpr std::array<std::string_view, 7> kOneHop = {
+    "connection", "keep-alive",        "proxy-connection", "te",
+    "trailer",    "transfer-encoding", "upgrade"};
+
+std::unexpected<base::Error> broken(std::string what) {
+  return base::fail(base::ErrorCode::kInvalid, std::move(what));
+}
+
+base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
+  const std::string_view number = value.substr(0, 3);
+  const auto [end, error] =
+      std::from_chars(number.data(), number.data() + number.size(), header.status);
+  // 1xx is for the connection, not for the answer.
+  if (number.size() != 3 || error != std::errc() || end != number.data() + 3 ||
+      header.status < 200 || header.status > 599 || (value.size() > 3 && value[3] != ' ')) {
+    return broken(fmt::format("the status \"{}\"", value));
+  }
+  header.reason = trim_blanks(value.substr(3));
+  return {};
+}
+
+base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
+  const auto length = parse_decimal(value);
+  if (!length || header.content_length) {
+    return broken(fmt::format("the Content-Length \"{}\"", value));
+  }
+  header.content_length = length;
+  return {};
+}
+
+base::Result<void> take_line(std::string_view line, ReplyHeader& header, bool& has_status) {
+  const std::size_t colon = line.find(':');
+  const std::string_view name = line.substr(0, colon);
+  if (colon == std::string_view::npos || !is_token(name)) {
+    return broken(fmt::format("the header line \"{}\"", line.substr(0, 100)));
+  }
+  const std::string_view value = trim_blanks(line.substr(colon + 1));
+  if (!is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
+  if (same_name(name, "Status")) {
+    has_status = true;
+    return take_status(value, header);
+  }
+  if (same_name(name, "Content-Length")) return take_length(value, header);
+  const bool one_hop = std::any_of(kOneHop.begin(), kOneHop.end(),
+                                   [&](std::string_view other) { return same_name(name, other); });
+  if (!one_hop) header.fields.emplace_back(name, value);
+  return {};
+}
+
+}  // namespace
+
+std::size_t header_block_size(std::string_view bytes) {
+  for (std::size_t at = bytes.find('\n'); at != std::string_view::npos;
+       at = bytes.find('\n', at + 1)) {
+    if (at + 1 < bytes.size() && bytes[at + 1] == '\n') return at + 2;
+    if (at + 2 < bytes.size() && bytes[at + 1] == '\r' && bytes[at + 2] == '\n') return at + 3;
+  }
+  return std::string_view::npos;
+}
+
+base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
+  ReplyHeader header;
+  bool has_status = false;
+  while (!block.empty()) {
+    const std::size_t end = std::min(block.find('\n'), block.size());
+    std::string_view line = block.substr(0, end);
+    block.remove_prefix(std::min(end + 1, block.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty()) break;
+    QUARRY_TRY(take_line(line, header, has_status));
+  }
+  if (!has_status) {
+    const bool moved =
+        std::any_of(header.fields.begin(), header.fields.end(),
+                    [](const auto& field) { return same_name(field.first, "Location"); });
+    if (moved) header.status = 302;
+    if (header.fields.empty() && !header.content_length) return broken("an answer without headers");
+  }
+  if (header.reason.empty()) header.reason = reason_phrase(header.status);
+  return header;
+}
+
+}  // namespace quarry::gateway

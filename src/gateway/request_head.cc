@@ -1,0 +1,134 @@
+#include "request_head.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstdint>
+
+#include "http_syntax.h"
+
+namespace quarry::gateway {
+namespace {
+
+/// Far more than any client sends; keeps what is quadratic in their number cheap.
+constexpr std::size_t kMostFields = 100;
+
+using Verdict = std::optional<Refusal>;
+
+Refusal refuse(int status, std::string text) {
+  return {.status = status, .text = std::move(text)};
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+struct Head {
+  std::string_view method;
+  std::string_view version;
+  std::size_t fields = 0;
+  std::size_t hosts = 0;
+  std::optional<std::uint64_t> content_length;
+  bool transfer_encoding = false;
+};
+
+Verdict read_request_line(std::string_view line, Head& head) {
+  const std::size_t first = line.find(' ');
+  const std::size_t last = line.rfind(' ');
+  if (first == std::string_view::npos || first == last) {
+    return refuse(400, "the first line is no request");
+  }
+  head.method = line.substr(0, first);
+  const std::string_view target = line.substr(first + 1, last - first - 1);
+  head.version = line.substr(last + 1);
+  const bool printable = std::all_of(target.begin(), target.end(), [](char c) {
+    return static_cast<unsigned char>(c) > 0x20 && c != 0x7f;
+  });
+  if (!is_token(head.method) || target.empty() || !printable) {
+    return refuse(400, "the first line is no request");
+  }
+  if (head.version != "HTTP/1.1" && head.version != "HTTP/1.0") {
+    if (!head.version.starts_with("HTTP/")) return refuse(400, "the first line is no request");
+    return refuse(505, "this server speaks HTTP/1.1 and HTTP/1.0");
+  }
+  return std::nullopt;
+}
+
+Verdict read_field(std::string_view line, Head& head) {
+  const std::size_t colon = line.find(':');
+  const std::string_view name = line.substr(0, colon);
+  const std::string_view value =
+      colon == std::string_view::npos ? "" : trim_blanks(line.substr(colon + 1));
+  if (colon == std::string_view::npos || !is_token(name) || !is_field_value(value)) {
+    return refuse(400, "a header line is malformed");
+  }
+  if (++head.fields > kMostFields) {
+    return refuse(431, fmt::format("more than {} headers", kMostFields));
+  }
+  if (same_name(name, "Content-Length")) {
+    const auto length = parse_decimal(value);
+    if (!length || head.content_length) return refuse(400, "Content-Length is malformed");
+    head.content_length = length;
+  } else if (same_name(name, "Transfer-Encoding")) {
+    head.transfer_encoding = true;
+  } else if (same_name(name, "Host")) {
+    ++head.hosts;
+  } else if (same_name(name, "Expect") && !same_name(value, "100-continue")) {
+    return refuse(417, "the only expectation that is met is 100-continue");
+  }
+  return std::nullopt;
+}
+
+Verdict judge(const Head& head, std::size_t max_body) {
+  if (head.method != "GET" && head.method != "HEAD" && head.method != "POST") {
+    return refuse(405, fmt::format("the methods are {}", kAllowedMethods));
+  }
+  if (head.hosts > 1 || (head.hosts == 0 && head.version == "HTTP/1.1")) {
+    return refuse(400, "there must be one Host header");
+  }
+  if (head.transfer_encoding && head.content_length) {
+    return refuse(400, "Content-Length and Transfer-Encoding do not go together");
+  }
+  if (head.transfer_encoding) return refuse(411, "a body needs a Content-Length");
+  const std::uint64_t length = head.content_length.value_or(0);
+  if (head.method != "POST") {
+    if (length > 0) return refuse(400, fmt::format("{} takes no body", head.method));
+    return std::nullopt;
+  }
+  if (!head.content_length) return refuse(411, "a body needs a Content-Length");
+  if (length > max_body) {
+    return refuse(413, fmt::format("a body of {} bytes is over the limit of {}", length, max_body));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) {
+  Head head;
+  if (auto verdict = read_request_line(take_line(text), head)) return verdict;
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (line.empty()) break;
+    if (auto verdict = read_field(line, head)) return verdict;
+  }
+  return judge(head, max_body);
+}
+
+std::string refusal_page(const Refusal& refusal, bool head_only) {
+  const std::string_view reason = reason_phrase(refusal.status);
+  const std::string body = fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
+  std::string page = fmt::format(
+      "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n",
+      refusal.status, reason, body.size());
+  if (refusal.status == 405) page += fmt::format("Allow: {}\r\n", kAllowedMethods);
+  page += "Connection: close\r\n\r\n";
+  if (!head_only) page += body;
+  return page;
+}
+
+}  // namespace quarry::gateway

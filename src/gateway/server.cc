@@ -1,0 +1,273 @@
+#include "server.h"
+
+#include <event2/http_struct.h>
+#include <fmt/core.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "http_syntax.h"
+#include "quarry/base/log.h"
+#include "reply_header.h"
+
+namespace quarry::gateway {
+namespace {
+
+using base::LogLevel;
+using base::SocketAddress;
+
+constexpr std::size_t kMostReplyHeader = std::size_t{64} << 10;
+constexpr std::chrono::milliseconds kRest{100};
+constexpr std::size_t kMostTargetInLog = 200;
+
+Server* server_of(void* argument) {
+  return static_cast<Server*>(argument);
+}
+
+std::string_view method_name(evhttp_cmd_type method) {
+  return method == EVHTTP_REQ_POST ? "POST" : method == EVHTTP_REQ_HEAD ? "HEAD" : "GET";
+}
+
+std::uint16_t local_port(int descriptor) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (::getsockname(descriptor, address, &size) != 0) return 0;
+  const auto local = SocketAddress::of(address, size);
+  return local ? local->port() : 0;
+}
+
+std::string name_of(const Connection& connection) {
+  const auto peer = connection.peer();
+  return peer ? peer->ip() : "local";
+}
+
+}  // namespace
+
+Server::Server(event_base* base, const GatewayOptions& options)
+    : base_(base),
+      options_(options),
+      client_limits_{.max_header = options.max_header,
+                     .max_body = options.max_body,
+                     .keepalive_timeout = options.keepalive_timeout,
+                     .client_timeout = options.client_timeout,
+                     .min_rate = options.min_rate},
+      pool_limits_{.connect_timeout = options.connect_timeout,
+                   .reply_timeout = options.pool_timeout,
+                   .max_reply = options.max_reply} {}
+
+Server::~Server() {
+  // Requests under way are dropped, each through on_gone(), while the rest is still there.
+  http_.reset();
+  exchanges_.clear();
+}
+
+base::Result<void> Server::start() {
+  rest_.reset(event_new(
+      base_, -1, 0,
+      [](evutil_socket_t, short, void* self) {
+        server_of(self)->resting_ = false;
+        server_of(self)->listen_or_not();
+      },
+      this));
+  http_.reset(evhttp_new(base_));
+  if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
+  // What is no HTTP method of ours is refused in request_head.cc, in words; evhttp's words are
+  // HTML.
+  evhttp_set_allowed_methods(http_.get(), 0xffff);
+  evhttp_set_default_content_type(http_.get(), nullptr);
+  evhttp_set_max_headers_size(http_.get(), static_cast<ev_ssize_t>(options_.max_header));
+  evhttp_set_max_body_size(http_.get(), static_cast<ev_ssize_t>(options_.max_body));
+  evhttp_set_bevcb(
+      http_.get(), [](event_base*, void* self) { return server_of(self)->make_connection(); },
+      this);
+  evhttp_set_gencb(
+      http_.get(),
+      [](evhttp_request* request, void* self) { server_of(self)->on_request(request); }, this);
+  for (const int descriptor : options_.listeners) {
+    evconnlistener* listener =
+        evconnlistener_new(base_, nullptr, nullptr, LEV_OPT_CLOSE_ON_EXEC, 0, descriptor);
+    if (listener == nullptr || evhttp_bind_listener(http_.get(), listener) == nullptr) {
+      if (listener != nullptr) evconnlistener_free(listener);
+      return base::fail_errno("cannot watch the listening socket");
+    }
+    evconnlistener_set_error_cb(
+        listener, [](evconnlistener*, void* self) { server_of(self)->on_accept_failed(); });
+    listeners_.push_back(listener);
+  }
+  if (options_.listeners.size() == 1) only_port_ = local_port(options_.listeners.front());
+  return {};
+}
+
+void Server::stop() {
+  if (std::exchange(stopping_, true)) return;
+  listen_or_not();
+  std::vector<Connection*> waiting;
+  for (const auto& [bev, exchange] : exchanges_) {
+    if (exchange.connection->waiting()) waiting.push_back(exchange.connection.get());
+  }
+  for (Connection* connection : waiting) connection->close();
+  if (exchanges_.empty()) event_base_loopbreak(base_);
+}
+
+void Server::listen_or_not() {
+  const bool listen = !stopping_ && !resting_ && exchanges_.size() < options_.max_connections;
+  if (std::exchange(listening_, listen) == listen) return;
+  for (evconnlistener* listener : listeners_) {
+    if (listen) {
+      evconnlistener_enable(listener);
+    } else {
+      evconnlistener_disable(listener);
+    }
+  }
+}
+
+void Server::on_accept_failed() {
+  // Out of descriptors, most likely; the connection stays in the backlog, and would be reported
+  // again and again at once.
+  base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
+  resting_ = true;
+  const timeval time = to_timeval(kRest);
+  event_add(rest_.get(), &time);
+  listen_or_not();
+}
+
+bufferevent* Server::make_connection() {
+  Connection::Owner& owner = *this;
+  auto connection = std::make_unique<Connection>(base_, client_limits_, owner);
+  if (!connection->valid()) return nullptr;
+  bufferevent* bev = connection->bev();
+  exchanges_[bev].connection = std::move(connection);
+  listen_or_not();
+  return bev;
+}
+
+void Server::on_gone(Connection& connection) {
+  exchanges_.erase(connection.bev());
+  listen_or_not();
+  if (stopping_ && exchanges_.empty()) event_base_loopbreak(base_);
+}
+
+void Server::on_refused(Connection& connection, const Refusal& refusal) {
+  base::log(LogLevel::kWarning, "client {}: {} {}", name_of(connection), refusal.status,
+            refusal.text);
+}
+
+void Server::on_cut_off(Connection& connection, std::size_t received) {
+  base::log(LogLevel::kWarning, "client {}: left in the middle of a request, after {} bytes",
+            name_of(connection), received);
+}
+
+void Server::on_request(evhttp_request* request) {
+  bufferevent* bev = evhttp_connection_get_bufferevent(evhttp_request_get_connection(request));
+  const auto found = exchanges_.find(bev);
+  // A bufferevent of evhttp's own making, when there was no memory for a Connection.
+  if (found == exchanges_.end()) return evhttp_send_error(request, 503, nullptr);
+  begin(found->second, request);
+}
+
+void Server::begin(Exchange& exchange, evhttp_request* request) {
+  Connection& connection = *exchange.connection;
+  connection.handle(request, [&exchange] { exchange.call.reset(); });
+  exchange.request =
+      fmt::format("{} {}", method_name(evhttp_request_get_command(request)),
+                  base::printable(evhttp_request_get_uri(request), kMostTargetInLog));
+  const auto peer = connection.peer();
+  exchange.client =
+      peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)
+           : Client{.address = "127.0.0.1", .port = 0, .through_proxy = false};
+  evbuffer* body = evhttp_request_get_input_buffer(request);
+  const auto params = params_of(*request, {.client = exchange.client,
+                                           .server_port = port_of(connection),
+                                           .body_size = evbuffer_get_length(body)});
+  if (!params) return answer_error(exchange, 400, params.error().message, "");
+  Buffer bytes(evbuffer_new());
+  if (!bytes || !append_request(bytes.get(), params->bytes(), body)) {
+    return answer_error(exchange, 503, "out of memory", "");
+  }
+  exchange.call = std::make_unique<FastcgiCall>(
+      base_, options_.pool, pool_limits_, std::move(bytes),
+      [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
+  exchange.call->start();
+}
+
+std::uint16_t Server::port_of(const Connection& connection) const {
+  return only_port_ != 0 ? only_port_ : local_port(connection.descriptor());
+}
+
+void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
+  pass_on(exchange, outcome);
+  exchange.connection->flush();
+}
+
+void Server::pass_on(Exchange& exchange, FastcgiCall::Outcome outcome) {
+  const auto call = std::move(exchange.call);
+  if (!call->error_output().empty()) {
+    base::log(LogLevel::kWarning, "client {}: {}: the pool says: {}", exchange.client.address,
+              exchange.request, base::printable(call->error_output(), 1024));
+  }
+  switch (outcome) {
+    case FastcgiCall::Outcome::kAnswered:
+      return pass_on_answer(exchange, *call);
+    case FastcgiCall::Outcome::kUnreachable:
+      return answer_error(exchange, 502, "the pool cannot be reached", call->error());
+    case FastcgiCall::Outcome::kBadAnswer:
+      return answer_error(exchange, 502, "the pool gave no proper answer", call->error());
+    case FastcgiCall::Outcome::kTimeout:
+      return answer_error(exchange, 504, "the pool takes too long", call->error());
+  }
+}
+
+void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
+  constexpr std::string_view kText = "the pool gave no proper answer";
+  evbuffer* body = call.reply();
+  const std::size_t looked_at = std::min(evbuffer_get_length(body), kMostReplyHeader);
+  const auto* start =
+      reinterpret_cast<const char*>(evbuffer_pullup(body, static_cast<ev_ssize_t>(looked_at)));
+  const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
+  const std::size_t size = header_block_size(bytes);
+  if (size == std::string_view::npos) {
+    return answer_error(exchange, 502, kText, "its headers do not end");
+  }
+  auto header = parse_reply_header(bytes.substr(0, size));
+  if (!header) {
+    return answer_error(exchange, 502, kText, base::printable(header.error().message));
+  }
+  evbuffer_drain(body, size);
+  const std::size_t length = evbuffer_get_length(body);
+  const std::uint64_t declared = header->content_length.value_or(length);
+  // A reply to HEAD says how long the body would be.
+  if (declared != length && !(length == 0 && exchange.request.starts_with("HEAD "))) {
+    return answer_error(exchange, 502, kText,
+                        fmt::format("it declared {} bytes and sent {}", declared, length));
+  }
+  answer(exchange, {.status = header->status,
+                    .reason = std::move(header->reason),
+                    .fields = std::move(header->fields),
+                    .content_length = declared,
+                    .body = body});
+}
+
+void Server::answer_error(Exchange& exchange, int status, std::string_view text,
+                          std::string_view reason) {
+  base::log(LogLevel::kWarning, "client {}: {} {}: {}{}{}", exchange.client.address, status,
+            exchange.request, text, reason.empty() ? "" : ": ", reason);
+  const std::string_view phrase = reason_phrase(status);
+  const std::string page = fmt::format("{} {}: {}\n", status, phrase, text);
+  const Buffer body(evbuffer_new());
+  if (body) evbuffer_add(body.get(), page.data(), page.size());
+  answer(exchange, {.status = status,
+                    .reason = std::string(phrase),
+                    .fields = {{"Content-Type", "text/plain; charset=utf-8"}},
+                    .content_length = page.size(),
+                    .body = body.get()});
+}
+
+void Server::answer(Exchange& exchange, const Reply& reply) {
+  exchange.connection->reply(reply, stopping_);
+}
+
+}  // namespace quarry::gateway

@@ -1,0 +1,75 @@
+// The gateway's event loop: evhttp's requests to the pool, the pool's answers back.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "connection.h"
+#include "event_handles.h"
+#include "fastcgi_client.h"
+#include "quarry/base/result.h"
+#include "quarry/gateway/gateway.h"
+#include "request_params.h"
+
+namespace quarry::gateway {
+
+class Server final : private Connection::Owner {
+ public:
+  /// OPTIONS must outlive the server.
+  Server(event_base* base, const GatewayOptions& options);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+  ~Server() override;
+
+  /// Accepts from now on. Errors: kIo.
+  base::Result<void> start();
+  /// Accepts nothing more; the loop ends when the last request has been answered.
+  void stop();
+
+ private:
+  /// A connection, and the request on it if there is one.
+  struct Exchange {
+    std::unique_ptr<Connection> connection;
+    std::unique_ptr<FastcgiCall> call;
+    Client client;
+    /// For the log: method and target.
+    std::string request;
+  };
+
+  bufferevent* make_connection();
+  void on_request(evhttp_request* request);
+  void begin(Exchange& exchange, evhttp_request* request);
+  void on_answer(Exchange& exchange, FastcgiCall::Outcome outcome);
+  void pass_on(Exchange& exchange, FastcgiCall::Outcome outcome);
+  void pass_on_answer(Exchange& exchange, FastcgiCall& call);
+  /// REASON is for the log: the client is told TEXT.
+  void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
+  void answer(Exchange& exchange, const Reply& reply);
+  std::uint16_t port_of(const Connection& connection) const;
+  void on_accept_failed();
+  void listen_or_not();
+
+  void on_refused(Connection& connection, const Refusal& refusal) override;
+  void on_cut_off(Connection& connection, std::size_t received) override;
+  void on_gone(Connection& connection) override;
+  bool stopping() const override { return stopping_; }
+
+  event_base* base_;
+  const GatewayOptions& options_;
+  Connection::Limits client_limits_;
+  FastcgiCall::Limits pool_limits_;
+  bool stopping_ = false;
+  bool listening_ = true;
+  bool resting_ = false;
+  Event rest_;
+  /// Of the listening socket, where there is one only; otherwise 0, and each connection is asked.
+  std::uint16_t only_port_ = 0;
+  std::vector<evconnlistener*> listeners_;
+  /// By what evhttp knows of them: their bufferevent.
+  std::unordered_map<bufferevent*, Exchange> exchanges_;
+  HttpServer http_;
+};
+
+}  // namespace quarry::gateway

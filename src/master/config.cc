@@ -1,0 +1,241 @@
+#include "quarry/master/config.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <system_error>
+
+#include "directives.h"
+#include "quarry/base/ini.h"
+
+namespace quarry::master {
+namespace {
+
+constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
+
+/// The line on which each directive of a section was set.
+using Lines = std::map<std::string, int, std::less<>>;
+
+class Checker {
+ public:
+  Checker(std::string path, bool running_as_root)
+      : path_(std::move(path)), running_as_root_(running_as_root) {}
+
+  ConfigReading check(const base::IniFile& file) {
+    for (const base::IniMistake& mistake : file.mistakes) report(mistake.line, mistake.message);
+    for (const base::IniSection& section : file.sections) read_section(section);
+    if (reading_.config.pools.empty()) {
+      report(0, "there is no pool: add a section such as [www] with listen and repository");
+    }
+    check_listens();
+    check_http();
+    in_line_order();
+    return std::move(reading_);
+  }
+
+ private:
+  void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
+
+  void in_line_order() {
+    for (const auto& [line, message] : mistakes_) {
+      const std::string place = line == 0 ? path_ : fmt::format("{}:{}", path_, line);
+      reading_.mistakes.push_back(fmt::format("{}: {}", place, message));
+    }
+  }
+
+  void read_section(const base::IniSection& section) {
+    if (section.name == "global") {
+      apply(section, reading_.config.global);
+    } else if (section.name == "http") {
+      HttpConfig http;
+      http.line = section.line;
+      const Lines lines = apply(section, http);
+      check_user(lines, http.line, http.user, http.group, http.run_as);
+      if (!http.listen && !lines.contains("listen")) {
+        report(http.line, "[http] needs listen = ADDRESS:PORT");
+      }
+      reading_.config.http = std::move(http);
+    } else {
+      read_pool(section);
+    }
+  }
+
+  template <typename Section>
+  Lines apply(const base::IniSection& section, Section& target) {
+    Lines lines;
+    for (const base::IniEntry& entry : section.entries) {
+      std::string value = entry.value;
+      if constexpr (std::is_same_v<Section, PoolConfig>) value = with_pool_name(value, target.name);
+      auto set = set_directive(target, entry.key, value);
+      if (!set) report(entry.line, set.error().message);
+      lines[entry.key] = entry.line;
+    }
+    return lines;
+  }
+
+  static std::string with_pool_name(std::string value, const std::string& name) {
+    constexpr std::string_view kVariable = "$pool";
+    for (std::size_t at = value.find(kVariable); at != std::string::npos;
+         at = value.find(kVariable, at + name.size())) {
+      value.replace(at, kVariable.size(), name);
+    }
+    return value;
+  }
+
+  void read_pool(const base::IniSection& section) {
+    PoolConfig pool;
+    pool.name = section.name;
+    pool.line = section.line;
+    if (base::printable(pool.name, 1000) != pool.name || pool.name.size() > 32) {
+      report(section.line, "the name of a pool has at most 32 printable characters");
+    }
+    const Lines lines = apply(section, pool);
+    if (!pool.listen && !lines.contains("listen")) {
+      report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
+    }
+    check_pool_user(lines, pool);
+    check_socket_owner(lines, pool);
+    check_service(lines, pool);
+    reading_.config.pools.push_back(std::move(pool));
+  }
+
+  void check_pool_user(const Lines& lines, PoolConfig& pool) {
+    check_user(lines, pool.line, pool.user, pool.group, pool.run_as);
+    if (running_as_root_ && pool.user.empty()) {
+      report(pool.line,
+             fmt::format("[{}] needs user = NAME: quarryd was started as root, and files that root "
+                         "makes beside a repository lock its owner out (user = root if that is "
+                         "meant)",
+                         pool.name));
+    }
+  }
+
+  /// Resolves USER and GROUP into RUN_AS, where the master is able to become somebody.
+  void check_user(const Lines& lines, int section_line, const std::string& user,
+                  const std::string& group, std::optional<Credentials>& run_as) {
+    if (user.empty()) {
+      if (!group.empty()) report(lines.at("group"), "group needs a user beside it");
+      return;
+    }
+    const auto at = lines.find("user");
+    auto credentials = credentials_named(user, group);
+    if (!credentials) {
+      return report(at == lines.end() ? section_line : at->second,
+                    "user: " + credentials.error().message);
+    }
+    // Without root there is nobody else to become; PHP-FPM ignores the words there too.
+    if (running_as_root_) run_as = std::move(*credentials);
+  }
+
+  void check_socket_owner(const Lines& lines, PoolConfig& pool) {
+    if (!running_as_root_) return;
+    base::ListenOptions& options = pool.listen_options;
+    if (pool.run_as) {
+      options.owner = pool.run_as->uid;
+      options.group = pool.run_as->gid;
+    }
+    if (!pool.listen_owner.empty()) {
+      auto owner = credentials_named(pool.listen_owner, "");
+      if (owner) {
+        options.owner = owner->uid;
+      } else {
+        report(lines.at("listen.owner"), "listen.owner: " + owner.error().message);
+      }
+    }
+    if (pool.listen_group.empty()) return;
+    auto group = group_named(pool.listen_group);
+    if (!group) return report(lines.at("listen.group"), "listen.group: " + group.error().message);
+    options.group = *group;
+  }
+
+  void check_service(const Lines& lines, const PoolConfig& pool) {
+    const bool has_file = lines.contains("repository");
+    const bool has_folder = lines.contains("repositories");
+    if (has_file == has_folder) {
+      return report(pool.line, fmt::format("[{}] needs one of repository = FILE and repositories = "
+                                           "FOLDER",
+                                           pool.name));
+    }
+    std::error_code error;
+    const ServiceConfig& service = pool.service;
+    if (has_file && !service.repository.empty() &&
+        !std::filesystem::is_regular_file(service.repository, error)) {
+      report(lines.at("repository"),
+             fmt::format("repository: {} is no file", service.repository.string()));
+    }
+    if (has_folder && !service.repositories.empty() &&
+        !std::filesystem::is_directory(service.repositories, error)) {
+      report(lines.at("repositories"),
+             fmt::format("repositories: {} is no folder", service.repositories.string()));
+    }
+  }
+
+  void check_listens() {
+    std::map<std::string, std::string> owners;
+    if (const auto& http = reading_.config.http; http && http->listen) {
+      owners[http->listen->str()] = "http";
+    }
+    for (const PoolConfig& pool : reading_.config.pools) {
+      if (!pool.listen) continue;
+      const auto [at, is_new] = owners.emplace(pool.listen->str(), pool.name);
+      if (is_new) continue;
+      report(pool.line, fmt::format("[{}] and [{}] both listen on {}", at->second, pool.name,
+                                    pool.listen->str()));
+    }
+  }
+
+  void check_http() {
+    auto& [global, http, pools] = reading_.config;
+    if (!http) return;
+    if (http->listen && http->listen->is_unix()) {
+      report(http->line, "[http] listens on ADDRESS:PORT, not on a path");
+    }
+    const bool is_known =
+        std::ranges::any_of(pools, [&](const PoolConfig& pool) { return pool.name == http->pool; });
+    if (http->pool.empty() ? pools.size() > 1 : !is_known) {
+      report(http->line, http->pool.empty() ? "[http] needs pool = NAME where there are several"
+                                            : fmt::format("[http]: there is no pool \"{}\"",
+                                                          base::printable(http->pool)));
+    }
+  }
+
+  std::string path_;
+  bool running_as_root_;
+  std::multimap<int, std::string> mistakes_;  // by line; 0: the file as a whole
+  ConfigReading reading_;
+};
+
+}  // namespace
+
+const PoolConfig& Config::pool_of_http() const {
+  for (const PoolConfig& pool : pools) {
+    if (http && pool.name == http->pool) return pool;
+  }
+  return pools.front();
+}
+
+ConfigReading parse_config(std::string_view text, const std::string& path, bool running_as_root) {
+  return Checker(path, running_as_root).check(base::parse_ini(text));
+}
+
+ConfigReading read_config(const std::filesystem::path& path, bool running_as_root) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (!file || error) {
+    return {{},
+            {fmt::format("{}: cannot be read: {}", path.string(),
+                         error ? error.message() : std::string("permission denied"))}};
+  }
+  if (size > kMaxFileSize) {
+    return {{}, {fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize)}};
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return parse_config(text.str(), path.string(), running_as_root);
+}
+
+}  // namespace quarry::master

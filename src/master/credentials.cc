@@ -1,0 +1,81 @@
+#include "quarry/master/credentials.h"
+
+#include <fmt/core.h>
+#include <grp.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <optional>
+
+namespace quarry::master {
+namespace {
+
+std::optional<unsigned> as_number(const std::string& text) {
+  unsigned number = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
+Credentials of_entry(const passwd& entry) {
+  return {entry.pw_name, entry.pw_uid, entry.pw_gid};
+}
+
+}  // namespace
+
+base::Result<gid_t> group_named(const std::string& name) {
+  if (const group* entry = ::getgrnam(name.c_str())) return entry->gr_gid;
+  if (const auto number = as_number(name)) return *number;
+  return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no group \"{}\"", name));
+}
+
+base::Result<Credentials> credentials_named(const std::string& name, const std::string& group) {
+  Credentials credentials;
+  const auto number = as_number(name);
+  if (const passwd* entry = ::getpwnam(name.c_str())) {
+    credentials = of_entry(*entry);
+  } else if (const passwd* known = number ? ::getpwuid(*number) : nullptr) {
+    credentials = of_entry(*known);
+  } else if (number && !group.empty()) {
+    credentials = {"#" + name, *number, 0};
+  } else {
+    return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user \"{}\"", name));
+  }
+  if (!group.empty()) {
+    QUARRY_TRY_ASSIGN(credentials.gid, group_named(group));
+  }
+  return credentials;
+}
+
+base::Result<Credentials> owner_of(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENOENT) {
+      return base::fail(base::ErrorCode::kNotFound, fmt::format("{} is not there", path.string()));
+    }
+    return base::fail_errno(fmt::format("cannot look at {}", path.string()));
+  }
+  const passwd* entry = ::getpwuid(status.st_uid);
+  const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
+  return Credentials{name, status.st_uid, status.st_gid};
+}
+
+base::Result<void> become(const Credentials& credentials) {
+  const bool has_name = !credentials.user.starts_with('#');
+  const int grouped = has_name ? ::initgroups(credentials.user.c_str(), credentials.gid)
+                               : ::setgroups(1, &credentials.gid);
+  if (grouped != 0 || ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
+    return base::fail_errno(fmt::format("cannot become user {}", credentials.user));
+  }
+  // A way back would make all of the above worthless.
+  if (credentials.uid != 0 && (::setuid(0) == 0 || ::geteuid() != credentials.uid)) {
+    return base::fail(base::ErrorCode::kDenied,
+                      fmt::format("could still become root again from {}", credentials.user));
+  }
+  return {};
+}
+
+}  // namespace quarry::master

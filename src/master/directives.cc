@@ -1,0 +1,193 @@
+#include "directives.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <limits>
+#include <span>
+
+#include "values.h"
+
+namespace quarry::master {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using Value = const std::string&;
+
+constexpr std::uint64_t kMaxChildren = 10000;
+constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
+
+template <typename Section>
+struct Directive {
+  std::string_view name;
+  Result<void> (*set)(Section&, Value);
+};
+
+/// Puts what a value parser found into TARGET.
+template <typename Target, typename Parsed>
+Result<void> put(Target& target, Result<Parsed> parsed) {
+  if (!parsed) return std::unexpected(std::move(parsed).error());
+  // The parsers keep numbers within what their targets hold.
+  target = static_cast<Target>(std::move(*parsed));
+  return {};
+}
+
+template <typename Target>
+Result<void> put_limit(Target& target, Value value) {
+  return put(target, parse_number(value, 0, kMaxCount));
+}
+
+Result<void> put_listen(std::optional<base::SocketAddress>& target, Value value) {
+  return put(target, base::SocketAddress::parse(value));
+}
+
+Result<void> put_timeout(std::chrono::seconds& target, Value value) {
+  QUARRY_TRY_ASSIGN(target, parse_duration(value));
+  if (target.count() == 0) return fail(ErrorCode::kInvalid, "it must be at least 1s");
+  return {};
+}
+
+Result<void> put_text(std::string& target, Value value) {
+  target = value;
+  return {};
+}
+
+Result<void> put_log_level(base::LogLevel& target, Value value) {
+  bool known = false;
+  target = base::log_level_named(value, &known);
+  if (known) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is none of debug, notice, warning, error, "
+                                               "alert",
+                                               base::printable(value)));
+}
+
+Result<void> put_error_log(std::string& target, Value value) {
+  if (value != "stderr") return put(target, parse_path(value));
+  target.clear();
+  return {};
+}
+
+Result<void> check_foreground(Value value) {
+  QUARRY_TRY_ASSIGN(const bool daemonize, parse_bool(value));
+  if (!daemonize) return {};
+  return fail(ErrorCode::kInvalid,
+              "quarryd stays in the foreground: leave it out, and start quarryd from a service "
+              "manager");
+}
+
+Result<void> check_static(Value value) {
+  if (value == "static") return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("\"{}\" is no way to run a pool: write static", base::printable(value)));
+}
+
+constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
+    {"error_log", [](auto& s, Value v) { return put_error_log(s.error_log, v); }},
+    {"log_level", [](auto& s, Value v) { return put_log_level(s.log_level, v); }},
+    {"pid", [](auto& s, Value v) { return put(s.pid_file, parse_path(v)); }},
+    {"process_control_timeout",
+     [](auto& s, Value v) { return put_timeout(s.process_control_timeout, v); }},
+    {"daemonize", [](auto&, Value v) { return check_foreground(v); }},
+    {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
+    {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
+});
+
+constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
+    {"listen", [](auto& s, Value v) { return put_listen(s.listen, v); }},
+    {"pool", [](auto& s, Value v) { return put_text(s.pool, v); }},
+    {"max_body", [](auto& s, Value v) { return put(s.max_body, parse_size(v)); }},
+    {"trusted_proxies", [](auto& s, Value v) { return put(s.trusted_proxies, parse_networks(v)); }},
+    {"max_reply", [](auto& s, Value v) { return put(s.max_reply, parse_size(v)); }},
+    {"keepalive_timeout", [](auto& s, Value v) { return put_timeout(s.keepalive_timeout, v); }},
+    {"client_timeout", [](auto& s, Value v) { return put_timeout(s.client_timeout, v); }},
+    {"pool_timeout", [](auto& s, Value v) { return put_timeout(s.pool_timeout, v); }},
+    {"max_connections",
+     [](auto& s, Value v) { return put(s.max_connections, parse_number(v, 1, 100000)); }},
+    {"user", [](auto& s, Value v) { return put_text(s.user, v); }},
+    {"group", [](auto& s, Value v) { return put_text(s.group, v); }},
+});
+
+constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
+    {"user", [](auto& s, Value v) { return put_text(s.user, v); }},
+    {"group", [](auto& s, Value v) { return put_text(s.group, v); }},
+    {"listen", [](auto& s, Value v) { return put_listen(s.listen, v); }},
+    {"listen.backlog",
+     [](auto& s, Value v) { return put(s.listen_options.backlog, parse_number(v, 1, 65535)); }},
+    {"listen.owner", [](auto& s, Value v) { return put_text(s.listen_owner, v); }},
+    {"listen.group", [](auto& s, Value v) { return put_text(s.listen_group, v); }},
+    {"listen.mode", [](auto& s, Value v) { return put(s.listen_options.mode, parse_mode(v)); }},
+    {"listen.allowed_clients",
+     [](auto& s, Value v) { return put(s.allowed_clients, parse_addresses(v)); }},
+    {"pm", [](auto&, Value v) { return check_static(v); }},
+    {"pm.max_children",
+     [](auto& s, Value v) { return put(s.max_children, parse_number(v, 1, kMaxChildren)); }},
+    {"pm.max_requests",
+     [](auto& s, Value v) { return put(s.max_requests, parse_number(v, 0, kMaxCount)); }},
+    {"request_terminate_timeout",
+     [](auto& s, Value v) { return put(s.request_terminate_timeout, parse_duration(v)); }},
+    {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
+    {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
+    {"access.log", [](auto& s, Value v) { return put(s.access_log, parse_path(v)); }},
+    {"repository", [](auto& s, Value v) { return put(s.service.repository, parse_path(v)); }},
+    {"repositories", [](auto& s, Value v) { return put(s.service.repositories, parse_path(v)); }},
+    {"repository.cache",
+     [](auto& s, Value v) { return put(s.service.cache, parse_number(v, 1, 1000)); }},
+    {"repository.busy_timeout",
+     [](auto& s, Value v) { return put(s.service.busy_timeout, parse_duration(v)); }},
+    {"repository.max_artifact_size",
+     [](auto& s, Value v) { return put(s.service.max_artifact_size, parse_size(v)); }},
+    {"repository.content_cache",
+     [](auto& s, Value v) { return put(s.service.content_cache_size, parse_size(v)); }},
+    {"trust_remote_user",
+     [](auto& s, Value v) { return put(s.service.trust_remote_user, parse_bool(v)); }},
+    {"max_body", [](auto& s, Value v) { return put(s.service.max_body, parse_size(v)); }},
+    {"read_timeout", [](auto& s, Value v) { return put_timeout(s.service.read_timeout, v); }},
+    {"sync.max_body", [](auto& s, Value v) { return put(s.service.sync_max_body, parse_size(v)); }},
+    {"sync.max_cards",
+     [](auto& s, Value v) { return put(s.service.sync_max_cards, parse_number(v, 1, kMaxCount)); }},
+    {"sync.max_gimme",
+     [](auto& s, Value v) { return put(s.service.sync_max_gimme, parse_number(v, 1, 100000)); }},
+    {"sync.refuse_own_server_code",
+     [](auto& s, Value v) { return put(s.service.sync_refuse_own_server_code, parse_bool(v)); }},
+    {"sync.single_login",
+     [](auto& s, Value v) { return put(s.service.sync_single_login, parse_bool(v)); }},
+});
+
+template <typename Section>
+Result<void> set_in(std::span<const Directive<Section>> directives, Section& section,
+                    std::string_view key, Value value) {
+  for (const Directive<Section>& directive : directives) {
+    if (directive.name != key) continue;
+    auto set = directive.set(section, value);
+    if (set) return {};
+    return fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
+  }
+  return fail(ErrorCode::kInvalid, fmt::format("unknown directive {}", base::printable(key)));
+}
+
+}  // namespace
+
+std::vector<std::string_view> directive_names() {
+  std::vector<std::string_view> names;
+  const auto add = [&](const auto& directives) {
+    for (const auto& directive : directives) names.push_back(directive.name);
+  };
+  add(kGlobalDirectives);
+  add(kHttpDirectives);
+  add(kPoolDirectives);
+  return names;
+}
+
+Result<void> set_directive(GlobalConfig& section, std::string_view key, Value value) {
+  return set_in<GlobalConfig>(kGlobalDirectives, section, key, value);
+}
+Result<void> set_directive(HttpConfig& section, std::string_view key, Value value) {
+  return set_in<HttpConfig>(kHttpDirectives, section, key, value);
+}
+Result<void> set_directive(PoolConfig& section, std::string_view key, Value value) {
+  return set_in<PoolConfig>(kPoolDirectives, section, key, value);
+}
+
+}  // namespace quarry::master

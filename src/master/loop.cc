@@ -1,0 +1,251 @@
+#include "loop.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "quarry/base/log.h"
+#include "spawn.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr milliseconds kRetryFork{1000};
+// A child that talks without end must not keep the master from the others.
+constexpr int kMessagesAtOnce = 64;
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  return fmt::format("exited with code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+Master::Loop::Loop(GlobalConfig global, std::vector<Service> services)
+    : global_(std::move(global)) {
+  for (Service& service : services) {
+    groups_.push_back(std::make_unique<Group>(std::move(service)));
+  }
+}
+
+EventPtr Master::Loop::make_event(int fd_or_signal, short what, Action& action) {
+  const auto run_action = [](evutil_socket_t, short, void* argument) {
+    (*static_cast<Action*>(argument))();
+  };
+  return EventPtr(::event_new(base_.get(), fd_or_signal, what, run_action, &action));
+}
+
+EventPtr Master::Loop::make_lasting_event(int fd_or_signal, short what, Action action) {
+  actions_.push_back(std::make_unique<Action>(std::move(action)));
+  return make_event(fd_or_signal, what, *actions_.back());
+}
+
+void Master::Loop::schedule(const EventPtr& timer, milliseconds delay) {
+  const timeval wait{delay.count() / 1000, (delay.count() % 1000) * 1000};
+  ::event_add(timer.get(), &wait);
+}
+
+// A descriptor rather than libevent's signal events: those are kept in a global of libevent's,
+// which a child that uses libevent itself would inherit.
+base::Result<void> Master::Loop::watch_signals() {
+  sigset_t watched;
+  ::sigemptyset(&watched);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD}) {
+    ::sigaddset(&watched, number);
+  }
+  ::sigprocmask(SIG_BLOCK, &watched, nullptr);
+  ::signal(SIGCHLD, SIG_DFL);  // ignored, children would vanish unseen
+  ::signal(SIGPIPE, SIG_IGN);
+  signals_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (!signals_) return base::fail_errno("cannot watch for signals");
+  events_.push_back(
+      make_lasting_event(signals_.get(), EV_READ | EV_PERSIST, [this] { take_signal(); }));
+  ::event_add(events_.back().get(), nullptr);
+  return {};
+}
+
+void Master::Loop::take_signal() {
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    switch (signal.ssi_signo) {
+      case SIGCHLD:
+        bury_the_dead();
+        break;
+      case SIGQUIT:
+        stop_gracefully();
+        break;
+      default:
+        enter(Phase::kTerminating);
+        break;
+    }
+  }
+}
+
+base::Result<void> Master::Loop::set_up() {
+  base_.reset(::event_base_new());
+  if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
+  QUARRY_TRY(watch_signals());
+  deadline_ = make_lasting_event(-1, 0, [this] { escalate(); });
+
+  bool has_request_bound = false;
+  for (const auto& group : groups_) {
+    Group& g = *group;
+    QUARRY_TRY_ASSIGN(g.board, scoreboard::Board::create(g.service.name, g.service.children));
+    g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { fill(g); });
+    if (g.service.request_terminate_timeout.count() > 0) has_request_bound = true;
+  }
+  if (has_request_bound) {
+    events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { end_overdue_requests(); }));
+    schedule(events_.back(), milliseconds(1000));
+  }
+  return {};
+}
+
+base::Result<void> Master::Loop::write_pid_file() {
+  if (global_.pid_file.empty()) return {};
+  const base::Fd file(
+      ::open(global_.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  const std::string text = fmt::format("{}\n", ::getpid());
+  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
+    return base::fail_errno(fmt::format("cannot write the pid file {}", global_.pid_file));
+  }
+  return {};
+}
+
+base::Result<void> Master::Loop::run() {
+  QUARRY_TRY(set_up());
+  QUARRY_TRY(write_pid_file());
+  for (const auto& group : groups_) fill(*group);
+  base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
+            living([](ServiceKind) { return true; }));
+  ::event_base_dispatch(base_.get());
+  if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
+  base::log(LogLevel::kNotice, "stopped");
+  return {};
+}
+
+void Master::Loop::fill(Group& group) {
+  while (phase_ == Phase::kRunning && group.children.size() < group.service.children) {
+    if (start_child(group)) continue;
+    schedule(group.respawn_timer, kRetryFork);
+    return;
+  }
+}
+
+bool Master::Loop::start_child(Group& group) {
+  const auto slot = group.slots.allocate();
+  if (!slot) return false;
+  auto spawned = spawn(group.service, group.board, *slot, [&] {
+    for (const auto& other : groups_) {
+      if (other.get() != &group) other->board.unmap();
+    }
+  });
+  if (!spawned) {
+    base::log(LogLevel::kError, "[{}] {}", group.service.name, spawned.error().message);
+    group.slots.free(*slot);
+    return false;
+  }
+  auto child = std::make_unique<Child>();
+  child->pid = spawned->pid;
+  child->slot = *slot;
+  child->started = steady_clock::now();
+  child->control = std::move(spawned->control);
+  child->on_control = [this, &group, c = child.get()] { read_control(group, *c); };
+  child->control_event = make_event(child->control.fd(), EV_READ | EV_PERSIST, child->on_control);
+  ::event_add(child->control_event.get(), nullptr);
+  base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
+  group.children.push_back(std::move(child));
+  return true;
+}
+
+void Master::Loop::read_control(Group& group, Child& child) {
+  for (int i = 0; i < kMessagesAtOnce; ++i) {
+    control::Message message{};
+    switch (child.control.receive(&message)) {
+      case control::Received::kMessage:
+        if (group.service.on_message) group.service.on_message(message);
+        continue;
+      case control::Received::kNothing:
+        return;
+      case control::Received::kMalformed:
+        base::log(LogLevel::kWarning,
+                  "[{}] child {} wrote what is no message: its channel is closed",
+                  group.service.name, child.pid);
+        [[fallthrough]];
+      case control::Received::kClosed:
+        ::event_del(child.control_event.get());
+        child.control.close();
+        return;
+    }
+  }
+}
+
+void Master::Loop::bury_the_dead() {
+  int status = 0;
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
+       pid = ::waitpid(-1, &status, WNOHANG)) {
+    for (const auto& group : groups_) {
+      const auto is_dead = [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; };
+      const auto at = std::ranges::find_if(group->children, is_dead);
+      if (at == group->children.end()) continue;
+      bury(*group, static_cast<std::size_t>(at - group->children.begin()), status);
+      break;
+    }
+  }
+  go_on_stopping();
+}
+
+void Master::Loop::bury(Group& group, std::size_t position, int status) {
+  const Child& child = *group.children[position];
+  Death death;
+  death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
+  death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  death.was_orderly = exited_well && group.board.read(child.slot).state.requests > 0;
+
+  const bool is_expected = exited_well || phase_ != Phase::kRunning;
+  base::log(is_expected ? LogLevel::kDebug : LogLevel::kWarning, "[{}] child {} {} after {:.3f} s",
+            group.service.name, child.pid, how_it_ended(status),
+            static_cast<double>(death.lived.count()) / 1000);
+
+  group.board.clear(child.slot);
+  group.slots.free(child.slot);
+  group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
+  if (phase_ != Phase::kRunning) return;
+  const milliseconds wait = group.policy.after(death);
+  if (wait.count() == 0) return fill(group);
+  if (::event_pending(group.respawn_timer.get(), EV_TIMEOUT, nullptr) != 0) return;
+  base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
+            group.service.name, wait.count());
+  schedule(group.respawn_timer, wait);
+}
+
+void Master::Loop::end_overdue_requests() {
+  const std::int64_t now = scoreboard::monotonic_micros();
+  for (const auto& group : groups_) {
+    const std::int64_t bound = group->service.request_terminate_timeout.count() * 1000000;
+    if (bound == 0) continue;
+    for (const auto& child : group->children) {
+      const scoreboard::SlotState state = group->board.read(child->slot).state;
+      const bool is_working =
+          state.stage >= scoreboard::Stage::kAccepted && state.stage < scoreboard::Stage::kFinished;
+      if (!is_working || now - state.request_started < bound) continue;
+      base::log(LogLevel::kWarning, "[{}] child {} is killed: {} \"{}\" took longer than {} s",
+                group->service.name, child->pid, base::printable(state.method.view()),
+                base::printable(state.uri.view()), bound / 1000000);
+      ::kill(child->pid, SIGKILL);
+    }
+  }
+}
+
+}  // namespace quarry::master

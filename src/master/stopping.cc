@@ -1,0 +1,92 @@
+// How the master stops: gracefully (fronts, then pools, each after SIGQUIT), at once (SIGTERM), and
+// in the end by force (SIGKILL). A later phase is never left for an earlier one.
+#include <csignal>
+
+#include "loop.h"
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+
+// How long a child may take to end after SIGTERM: a transaction that is being committed is let
+// finish, so that no write-ahead log is left beside the repository.
+constexpr milliseconds kTerminateGrace{5000};
+
+bool is_any(ServiceKind) {
+  return true;
+}
+bool is_front(ServiceKind kind) {
+  return kind == ServiceKind::kFront;
+}
+bool is_pool(ServiceKind kind) {
+  return kind == ServiceKind::kPool;
+}
+
+}  // namespace
+
+void Master::Loop::signal_children(int number, bool (*wanted)(ServiceKind)) {
+  for (const auto& group : groups_) {
+    if (!wanted(group->service.kind)) continue;
+    for (const auto& child : group->children) ::kill(child->pid, number);
+  }
+}
+
+std::size_t Master::Loop::living(bool (*wanted)(ServiceKind)) const {
+  std::size_t count = 0;
+  for (const auto& group : groups_) {
+    if (wanted(group->service.kind)) count += group->children.size();
+  }
+  return count;
+}
+
+void Master::Loop::stop_gracefully() {
+  // Asked a second time, the person is in a hurry.
+  enter(phase_ == Phase::kRunning ? Phase::kEndingFronts : Phase::kTerminating);
+}
+
+void Master::Loop::enter(Phase phase) {
+  if (phase <= phase_) return;
+  const bool is_first = phase_ == Phase::kRunning;
+  phase_ = phase;
+  switch (phase) {
+    case Phase::kRunning:
+      return;
+    case Phase::kEndingFronts:
+      base::log(LogLevel::kNotice, "stopping after the requests in flight");
+      schedule(deadline_,
+               std::chrono::duration_cast<milliseconds>(global_.process_control_timeout));
+      signal_children(SIGQUIT, is_front);
+      break;
+    case Phase::kEndingPools:
+      signal_children(SIGQUIT, is_pool);
+      break;
+    case Phase::kTerminating:
+      base::log(LogLevel::kNotice, "stopping{}", is_first ? "" : " at once");
+      schedule(deadline_, kTerminateGrace);
+      signal_children(SIGTERM, is_any);
+      break;
+    case Phase::kKilling:
+      base::log(LogLevel::kWarning, "{} children did not stop and are killed", living(is_any));
+      signal_children(SIGKILL, is_any);
+      break;
+  }
+  go_on_stopping();
+}
+
+void Master::Loop::escalate() {
+  enter(phase_ < Phase::kTerminating ? Phase::kTerminating : Phase::kKilling);
+}
+
+void Master::Loop::go_on_stopping() {
+  if (phase_ == Phase::kRunning) return;
+  if (living(is_any) == 0) {
+    ::event_base_loopbreak(base_.get());
+  } else if (phase_ == Phase::kEndingFronts && living(is_front) == 0) {
+    enter(Phase::kEndingPools);
+  }
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,145 @@
+#include "values.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::printable;
+
+base::Result<std::uint64_t> digits(std::string_view text, int radix) {
+  std::uint64_t number = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number, radix);
+  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
+    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no number", printable(text)));
+  }
+  return number;
+}
+
+std::string_view trim(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
+}
+
+}  // namespace
+
+base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
+                                         std::uint64_t most) {
+  const auto number = digits(text, 10);
+  if (!number || *number < least || *number > most) {
+    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no whole number from {} to {}",
+                                                 printable(text), least, most));
+  }
+  return *number;
+}
+
+base::Result<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::string_view kUnits = "KMG";
+  unsigned shift = 0;
+  std::string_view number_text = text;
+  if (!text.empty()) {
+    const std::size_t unit = kUnits.find(text.back());
+    if (unit != std::string_view::npos) {
+      shift = 10 * (static_cast<unsigned>(unit) + 1);
+      number_text.remove_suffix(1);
+    }
+  }
+  const auto number = digits(number_text, 10);
+  if (!number || *number == 0 ||
+      *number > (std::numeric_limits<std::uint64_t>::max() >> (shift + 1))) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("\"{}\" is no size: write bytes, or a number with K, M or G", printable(text)));
+  }
+  return *number << shift;
+}
+
+base::Result<std::chrono::seconds> parse_duration(std::string_view text) {
+  std::int64_t factor = 1;
+  std::string_view number_text = text;
+  if (!text.empty() && (text.back() < '0' || text.back() > '9')) {
+    switch (text.back()) {
+      case 's':
+        break;
+      case 'm':
+        factor = 60;
+        break;
+      case 'h':
+        factor = 3600;
+        break;
+      case 'd':
+        factor = 86400;
+        break;
+      default:
+        factor = 0;
+    }
+    number_text.remove_suffix(1);
+  }
+  const auto number = digits(number_text, 10);
+  if (!number || factor == 0 || *number > 31536000) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no duration: write seconds, or a number with s, m, h or d",
+                            printable(text)));
+  }
+  return std::chrono::seconds(static_cast<std::int64_t>(*number) * factor);
+}
+
+base::Result<bool> parse_bool(std::string_view text) {
+  if (text == "yes" || text == "on" || text == "true" || text == "1") return true;
+  if (text == "no" || text == "off" || text == "false" || text == "0") return false;
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is neither yes nor no", printable(text)));
+}
+
+base::Result<mode_t> parse_mode(std::string_view text) {
+  const auto mode = digits(text, 8);
+  if (!mode || *mode > 0777) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no file mode such as 0660", printable(text)));
+  }
+  return static_cast<mode_t>(*mode);
+}
+
+base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view text) {
+  std::vector<base::SocketAddress> addresses;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse_ip(trim(text.substr(0, comma))));
+    addresses.push_back(address);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return addresses;
+}
+
+base::Result<std::vector<std::string>> parse_networks(std::string_view text) {
+  std::vector<std::string> networks;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view entry = trim(text.substr(0, comma));
+    const std::size_t slash = entry.find('/');
+    QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
+    if (slash != std::string_view::npos) {
+      QUARRY_TRY(parse_number(entry.substr(slash + 1), 0, address.family() == AF_INET ? 32 : 128));
+    }
+    networks.emplace_back(entry);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return networks;
+}
+
+base::Result<std::string> parse_path(std::string_view text) {
+  if (!text.starts_with('/')) {
+    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no absolute path", printable(text)));
+  }
+  return std::string(text);
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,33 @@
+// Values of configuration directives. Every error says what would have been right.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+
+namespace quarry::master {
+
+/// A whole number from LEAST to MOST.
+base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
+                                         std::uint64_t most);
+/// Bytes: a number, with K, M or G for its binary multiples. At least 1.
+base::Result<std::uint64_t> parse_size(std::string_view text);
+/// Seconds: a number, with s, m, h or d.
+base::Result<std::chrono::seconds> parse_duration(std::string_view text);
+/// yes or no, on or off, true or false, 1 or 0.
+base::Result<bool> parse_bool(std::string_view text);
+/// An octal file mode, 0 to 0777.
+base::Result<mode_t> parse_mode(std::string_view text);
+/// IP addresses, separated by commas.
+base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view text);
+/// IP addresses and networks (ADDRESS/BITS), separated by commas, as they are written.
+base::Result<std::vector<std::string>> parse_networks(std::string_view text);
+/// An absolute path.
+base::Result<std::string> parse_path(std::string_view text);
+
+}  // namespace quarry::master

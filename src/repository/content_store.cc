@@ -1,0 +1,120 @@
+#include "content_store.h"
+
+#include <fmt/core.h>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
+
+namespace quarry::repository {
+namespace {
+
+// A chain longer than this is a loop. (Fossil keeps chains far below a thousand.)
+constexpr std::size_t kMaxChain = 200000;
+
+}  // namespace
+
+Rid ContentStore::delta_source(Rid rid) {
+  Query query = database_.query("SELECT srcid FROM delta WHERE rid=?1");
+  query.bind(1, rid);
+  return query.step() ? query.integer(0) : 0;
+}
+
+int ContentStore::chain_length(Rid rid, int limit) {
+  int length = 0;
+  for (Rid at = delta_source(rid); at != 0 && length < limit; at = delta_source(at)) ++length;
+  return length;
+}
+
+bool ContentStore::chain_contains(Rid rid, Rid link) {
+  std::size_t length = 0;
+  for (Rid at = rid; at != 0 && length < kMaxChain; at = delta_source(at), ++length) {
+    if (at == link) return true;
+  }
+  return false;
+}
+
+base::Result<std::string> ContentStore::stored_bytes(Rid rid) {
+  Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1");
+  query.bind(1, rid);
+  if (!query.step() || query.integer(0) < 0) {
+    return base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
+  }
+  auto bytes = artifact::blob_expand(query.blob(1), max_artifact_size_);
+  if (!bytes && bytes.error().code == base::ErrorCode::kInvalid) {
+    return base::fail(base::ErrorCode::kCorrupt, fmt::format("the stored bytes of artifact {}: {}",
+                                                             rid, bytes.error().message));
+  }
+  return bytes;
+}
+
+base::Result<Content> ContentStore::get(Rid rid) {
+  std::vector<Rid> deltas;
+  Rid at = rid;
+  Content content = find_kept(at);
+  while (!content) {
+    const Rid source = delta_source(at);
+    if (source == 0) {
+      QUARRY_TRY_ASSIGN(std::string bytes, stored_bytes(at));
+      content = std::make_shared<const std::string>(std::move(bytes));
+      break;
+    }
+    deltas.push_back(at);
+    if (deltas.size() > kMaxChain) {
+      return base::fail(base::ErrorCode::kCorrupt,
+                        fmt::format("the delta chain of artifact {} has no end", rid));
+    }
+    at = source;
+    content = find_kept(at);
+  }
+  for (auto delta = deltas.rbegin(); delta != deltas.rend(); ++delta) {
+    QUARRY_TRY_ASSIGN(const std::string bytes, stored_bytes(*delta));
+    auto target = artifact::delta_apply(*content, bytes, max_artifact_size_);
+    if (!target) {
+      const auto code = target.error().code == base::ErrorCode::kLimit ? base::ErrorCode::kLimit
+                                                                       : base::ErrorCode::kCorrupt;
+      return base::fail(
+          code, fmt::format("the delta of artifact {}: {}", *delta, target.error().message));
+    }
+    content = std::make_shared<const std::string>(std::move(*target));
+  }
+  remember(rid, content);
+  return content;
+}
+
+Content ContentStore::find_kept(Rid rid) {
+  const auto found = index_.find(rid);
+  if (found == index_.end()) return nullptr;
+  kept_.splice(kept_.begin(), kept_, found->second);
+  return found->second->content;
+}
+
+void ContentStore::remember(Rid rid, Content content) {
+  // One artifact that would push out everything else is not worth keeping.
+  if (content->size() > cache_size_ / 2) return;
+  forget(rid);
+  kept_size_ += content->size();
+  kept_.push_front(Kept{rid, std::move(content)});
+  index_[rid] = kept_.begin();
+  set_cache_size(cache_size_);
+}
+
+void ContentStore::forget(Rid rid) {
+  const auto found = index_.find(rid);
+  if (found == index_.end()) return;
+  kept_size_ -= found->second->content->size();
+  kept_.erase(found->second);
+  index_.erase(found);
+}
+
+void ContentStore::forget_all() {
+  kept_.clear();
+  index_.clear();
+  kept_size_ = 0;
+}
+
+void ContentStore::set_cache_size(std::size_t size) {
+  cache_size_ = size;
+  while (kept_size_ > cache_size_ && !kept_.empty()) forget(kept_.back().rid);
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,200 @@
+#include "database.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+namespace quarry::repository {
+
+base::Error SqliteError::to_error(const std::filesystem::path& path) const {
+  const std::string message = fmt::format("{}: {}", path.string(), what());
+  switch (code_ & 0xFF) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {base::ErrorCode::kBusy, message};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return {base::ErrorCode::kCorrupt, message};
+    case SQLITE_TOOBIG:
+      return {base::ErrorCode::kLimit, message};
+    default:
+      return {base::ErrorCode::kIo, message};
+  }
+}
+
+Query::Query(Database* database, sqlite3_stmt* statement, bool* in_use)
+    : database_(database), statement_(statement), in_use_(in_use) {
+  if (in_use_ != nullptr) *in_use_ = true;
+}
+
+Query::Query(Query&& other) noexcept
+    : database_(other.database_),
+      statement_(std::exchange(other.statement_, nullptr)),
+      in_use_(std::exchange(other.in_use_, nullptr)) {}
+
+Query::~Query() {
+  if (statement_ == nullptr) return;
+  if (in_use_ == nullptr) {
+    sqlite3_finalize(statement_);
+    return;
+  }
+  sqlite3_reset(statement_);
+  sqlite3_clear_bindings(statement_);
+  *in_use_ = false;
+}
+
+void Query::check(int code) const {
+  if (code != SQLITE_OK) database_->raise(code);
+}
+
+Query& Query::bind(int index, std::int64_t value) {
+  check(sqlite3_bind_int64(statement_, index, value));
+  return *this;
+}
+
+Query& Query::bind(int index, double value) {
+  check(sqlite3_bind_double(statement_, index, value));
+  return *this;
+}
+
+Query& Query::bind(int index, std::string_view text) {
+  // A null pointer would bind NULL; an empty text is not NULL.
+  const char* bytes = text.data() == nullptr ? "" : text.data();
+  check(sqlite3_bind_text64(statement_, index, bytes, text.size(), SQLITE_STATIC, SQLITE_UTF8));
+  return *this;
+}
+
+Query& Query::bind_blob(int index, std::string_view bytes) {
+  const char* start = bytes.data() == nullptr ? "" : bytes.data();
+  check(sqlite3_bind_blob64(statement_, index, start, bytes.size(), SQLITE_STATIC));
+  return *this;
+}
+
+Query& Query::bind_null(int index) {
+  check(sqlite3_bind_null(statement_, index));
+  return *this;
+}
+
+Query& Query::bind_optional(int index, const std::optional<std::string>& text) {
+  return text ? bind(index, std::string_view(*text)) : bind_null(index);
+}
+
+bool Query::step() {
+  const int code = sqlite3_step(statement_);
+  if (code == SQLITE_ROW) return true;
+  if (code == SQLITE_DONE) return false;
+  database_->raise(code);
+}
+
+void Query::run() {
+  while (step()) {
+  }
+  rewind();
+}
+
+void Query::rewind() {
+  check(sqlite3_reset(statement_));
+}
+
+std::int64_t Query::integer(int column) const {
+  return sqlite3_column_int64(statement_, column);
+}
+double Query::real(int column) const {
+  return sqlite3_column_double(statement_, column);
+}
+bool Query::is_null(int column) const {
+  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
+}
+
+std::string_view Query::text(int column) const {
+  const unsigned char* bytes = sqlite3_column_text(statement_, column);
+  if (bytes == nullptr) return {};
+  return {reinterpret_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+std::string_view Query::blob(int column) const {
+  const void* bytes = sqlite3_column_blob(statement_, column);
+  if (bytes == nullptr) return {};
+  return {static_cast<const char*>(bytes),
+          static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
+}
+
+Database::Database(const std::filesystem::path& path, Mode mode,
+                   std::chrono::milliseconds busy_timeout) {
+  int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  if (mode == Mode::kReadOnly) flags |= SQLITE_OPEN_READONLY;
+  if (mode == Mode::kReadWrite) flags |= SQLITE_OPEN_READWRITE;
+  if (mode == Mode::kCreate) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+  if (code != SQLITE_OK) {
+    const std::string message = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+    sqlite3_close(handle_);
+    throw SqliteError(code, message);
+  }
+  set_busy_timeout(busy_timeout);
+}
+
+Database::~Database() {
+  for (auto& [sql, entry] : statements_) sqlite3_finalize(entry->statement);
+  sqlite3_close(handle_);
+}
+
+void Database::raise(int code) const {
+  throw SqliteError(code, sqlite3_errmsg(handle_));
+}
+
+sqlite3_stmt* Database::prepare(std::string_view sql, bool persistent) {
+  sqlite3_stmt* statement = nullptr;
+  const unsigned flags = persistent ? SQLITE_PREPARE_PERSISTENT : 0;
+  const int code = sqlite3_prepare_v3(handle_, sql.data(), static_cast<int>(sql.size()), flags,
+                                      &statement, nullptr);
+  if (code != SQLITE_OK) raise(code);
+  return statement;
+}
+
+Query Database::query(std::string_view sql) {
+  auto found = statements_.find(sql);
+  if (found == statements_.end()) {
+    auto entry = std::make_unique<Entry>(Entry{std::string(sql), prepare(sql, true), false});
+    const std::string_view key = entry->sql;
+    found = statements_.emplace(key, std::move(entry)).first;
+  }
+  Entry& entry = *found->second;
+  if (entry.in_use) return Query(this, prepare(sql, false), nullptr);
+  return Query(this, entry.statement, &entry.in_use);
+}
+
+void Database::execute(const std::string& sql) {
+  const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK) raise(code);
+}
+
+bool Database::has_table(std::string_view name) {
+  return query("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1").bind(1, name).step();
+}
+
+void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
+  sqlite3_busy_timeout(handle_, static_cast<int>(timeout.count()));
+}
+
+Transaction::Transaction(Database& database, Kind kind) : database_(database) {
+  database.query(kind == Kind::kRead ? "BEGIN" : "BEGIN IMMEDIATE").run();
+}
+
+Transaction::~Transaction() {
+  // After some errors SQLite has rolled back by itself.
+  if (!open_ || !database_.in_transaction()) return;
+  try {
+    database_.query("ROLLBACK").run();
+  } catch (const SqliteError&) {
+    // The next BEGIN will say what is wrong with the connection.
+  }
+}
+
+void Transaction::commit() {
+  database_.query("COMMIT").run();
+  open_ = false;
+}
+
+}  // namespace quarry::repository

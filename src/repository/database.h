@@ -1,0 +1,141 @@
+// SQLite behind RAII: one connection, its prepared statements, its transactions.
+//
+// SQL text is written in full where it is used, as a string literal; the statement made from it is
+// kept for the life of the connection, found again by the literal's text. What SQLite refuses is
+// thrown as SqliteError; the public functions of this module turn that into a base::Error.
+#pragma once
+
+#include <sqlite3.h>
+
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "quarry/base/result.h"
+
+namespace quarry::repository {
+
+class SqliteError : public std::runtime_error {
+ public:
+  SqliteError(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  int code() const { return code_; }
+  bool is_busy() const { return (code_ & 0xFF) == SQLITE_BUSY || (code_ & 0xFF) == SQLITE_LOCKED; }
+  base::Error to_error(const std::filesystem::path& path) const;
+
+ private:
+  int code_;
+};
+
+class Database;
+
+/// One run of a prepared statement: bind, step, read columns. Resets the statement when it goes.
+/// Text and blobs that are bound must live until the Query goes; those read until the next step.
+class Query {
+ public:
+  Query(Query&& other) noexcept;
+  Query(const Query&) = delete;
+  Query& operator=(const Query&) = delete;
+  Query& operator=(Query&&) = delete;
+  ~Query();
+
+  Query& bind(int index, std::int64_t value);
+  Query& bind(int index, int value) { return bind(index, std::int64_t{value}); }
+  Query& bind(int index, double value);
+  Query& bind(int index, std::string_view text);
+  Query& bind(int index, const char* text) { return bind(index, std::string_view(text)); }
+  Query& bind_blob(int index, std::string_view bytes);
+  Query& bind_null(int index);
+  /// NULL when there is no text.
+  Query& bind_optional(int index, const std::optional<std::string>& text);
+
+  /// Whether there is a (further) row.
+  bool step();
+  /// Runs a statement that gives no rows, and makes it ready to be bound and run again.
+  void run();
+  /// Makes the statement ready for other values.
+  void rewind();
+
+  std::int64_t integer(int column) const;
+  double real(int column) const;
+  bool is_null(int column) const;
+  std::string_view text(int column) const;
+  std::string_view blob(int column) const;
+
+ private:
+  friend class Database;
+  Query(Database* database, sqlite3_stmt* statement, bool* in_use);
+  void check(int code) const;
+
+  Database* database_;
+  sqlite3_stmt* statement_;
+  bool* in_use_;  // null: the statement is this query's own and is finalized with it
+};
+
+class Database {
+ public:
+  enum class Mode { kReadWrite, kReadOnly, kCreate };
+  /// Throws SqliteError.
+  Database(const std::filesystem::path& path, Mode mode, std::chrono::milliseconds busy_timeout);
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  /// SQL must be one statement. The same text gives the same prepared statement; while that is in
+  /// use, a fresh one.
+  Query query(std::string_view sql);
+  /// Runs any number of statements without parameters.
+  void execute(const std::string& sql);
+  std::int64_t last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_); }
+  std::int64_t changes() const { return sqlite3_changes64(handle_); }
+  bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
+  bool has_table(std::string_view name);
+  void set_busy_timeout(std::chrono::milliseconds timeout);
+  sqlite3* handle() const { return handle_; }
+
+  [[noreturn]] void raise(int code) const;
+
+ private:
+  struct Entry {
+    std::string sql;
+    sqlite3_stmt* statement;
+    bool in_use;
+  };
+  sqlite3_stmt* prepare(std::string_view sql, bool persistent);
+
+  sqlite3* handle_ = nullptr;
+  std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
+};
+
+/// BEGIN on construction, ROLLBACK on destruction unless commit() was called.
+class Transaction {
+ public:
+  enum class Kind { kRead, kWrite };
+  Transaction(Database& database, Kind kind);
+  ~Transaction();
+  Transaction(const Transaction&) = delete;
+  Transaction& operator=(const Transaction&) = delete;
+  void commit();
+
+ private:
+  Database& database_;
+  bool open_ = true;
+};
+
+/// Calls FUNCTION, which returns a Result; a SqliteError that it throws becomes an Error.
+template <typename Function>
+auto guarded(const std::filesystem::path& path, Function&& function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const SqliteError& error) {
+    return std::unexpected(error.to_error(path));
+  }
+}
+
+}  // namespace quarry::repository

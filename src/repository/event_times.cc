@@ -1,0 +1,126 @@
+// event.mtime: where parent and child are dated within two seconds of each other, or the wrong way
+// round by less, the parent is shown 25 ms before the child, so that a timeline is in order.
+//
+// fossil does it in rounds over all check-ins whose child (the last that it looked at) is dated
+// less than two seconds after them: a parent that is not before its child is put 25 ms before it,
+// then everyone looks again at where the child is now, 30 times at most. What a round does to a
+// check-in depends on its chain of such children alone, so the chain is enough to compute the same.
+
+#include <algorithm>
+
+#include "derivation.h"
+#include "rebuild_order.h"
+
+namespace quarry::repository {
+namespace {
+
+constexpr double kWindow = 2.0 / 86400.0;
+constexpr double kStep = 25.0 / 86400000.0;
+constexpr int kRounds = 30;
+
+struct Link {
+  double parent;                // where the parent is shown
+  std::optional<double> child;  // where it takes its child to be
+};
+
+/// Where the check-in at the head of CHAIN (each the chosen child of the one before) ends up.
+double settle(std::vector<Link> chain) {
+  for (int round = 0; round < kRounds; ++round) {
+    bool changed = false;
+    for (Link& link : chain) {
+      if (link.child && link.parent >= *link.child && link.parent < *link.child + kWindow) {
+        link.parent = *link.child - kStep;
+        changed = true;
+      }
+    }
+    if (!changed) break;
+    for (std::size_t i = 0; i < chain.size(); ++i) {
+      chain[i].child = i + 1 < chain.size() ? std::optional(chain[i + 1].parent) : std::nullopt;
+    }
+  }
+  return chain.front().parent;
+}
+
+struct Child {
+  Rid rid;
+  double day;
+};
+
+std::optional<double> date_of(Database& database, Rid rid) {
+  Query query = database.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
+  if (!query.bind(1, rid).step()) return std::nullopt;
+  return query.real(0);
+}
+
+/// The children of RID that are dated less than the window after DAY, and whose files have been
+/// compared with it.
+std::vector<Child> close_children(Database& database, Rid rid, double day) {
+  std::vector<Child> children;
+  Query query = database.query(
+      "SELECT cid, e.omtime FROM"
+      " (SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
+      "  UNION SELECT childid, 0 FROM cherrypick WHERE parentid=?1 AND NOT isExclude)"
+      " JOIN event AS e ON e.objid=cid AND e.type='ci'"
+      " WHERE e.omtime<?2 AND (isprim OR EXISTS(SELECT 1 FROM plink AS p INDEXED BY plink_i2 JOIN "
+      "blob ON "
+      "blob.rid=p.pid"
+      "  WHERE p.cid=e.objid AND p.isprim AND blob.size>0))");
+  query.bind(1, rid).bind(2, day + kWindow);
+  while (query.step()) children.push_back({query.integer(0), query.real(1)});
+  return children;
+}
+
+}  // namespace
+
+void Derivation::adjust_times() {
+  // A check-in's own place depends on its children: upwards from everything that changed.
+  std::set<Rid> stale;
+  std::vector<std::pair<Rid, int>> todo;
+  for (const Rid rid : stale_times_) todo.emplace_back(rid, 0);
+  stale_times_.clear();
+  while (!todo.empty()) {
+    const auto [rid, height] = todo.back();
+    todo.pop_back();
+    const std::optional<double> day = date_of(c_.database, rid);
+    if (!day || !stale.insert(rid).second || height > kRounds) continue;
+    Query parents = c_.database.query(
+        "SELECT e.objid FROM (SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
+        " UNION SELECT parentid FROM cherrypick WHERE childid=?1 AND NOT isExclude)"
+        " JOIN event AS e ON e.objid=pid AND e.type='ci' WHERE e.omtime>?2");
+    parents.bind(1, rid).bind(2, *day - kWindow);
+    while (parents.step()) todo.emplace_back(parents.integer(0), height + 1);
+  }
+
+  for (const Rid rid : stale) {
+    std::vector<Link> chain;
+    Rid at = rid;
+    double day = *date_of(c_.database, rid);
+    while (chain.size() <= kRounds) {
+      const std::vector<Child> children = close_children(c_.database, at, day);
+      if (children.empty()) break;
+      const Child chosen =
+          children.size() == 1
+              ? children.front()
+              : *std::max_element(
+                    children.begin(), children.end(), [this](const Child& a, const Child& b) {
+                      return a.rid != b.rid && rebuilt_before(c_.database, a.rid, b.rid);
+                    });
+      chain.push_back({day, chosen.day});
+      at = chosen.rid;
+      day = chosen.day;
+    }
+    c_.database
+        .query(
+            "UPDATE event SET mtime=CASE WHEN EXISTS(SELECT 1 FROM tagxref INDEXED BY "
+            "sqlite_autoindex_tagxref_1"
+            "  WHERE tagid=4 AND rid=objid AND julianday(value) IS NOT omtime)"
+            " THEN (SELECT julianday(value) FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 "
+            "WHERE tagid=4 AND rid=objid)"
+            " ELSE ?2 END WHERE objid=?1")
+        .bind(1, rid)
+        .bind(2, chain.empty() ? *date_of(c_.database, rid) : settle(std::move(chain)))
+        .run();
+  }
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,65 @@
+#include "names.h"
+
+namespace quarry::repository {
+
+Rid Names::find(std::string_view hash) {
+  Query query = database_.query("SELECT rid FROM blob WHERE uuid=?1");
+  query.bind(1, hash);
+  return query.step() ? query.integer(0) : 0;
+}
+
+Rid Names::need(std::string_view hash) {
+  const Rid rid = find(hash);
+  return rid != 0 ? rid : make_phantom(hash, false);
+}
+
+Rid Names::make_phantom(std::string_view hash, bool is_private) {
+  database_.query("INSERT INTO blob(rcvid,size,uuid,content) VALUES(0,-1,?1,NULL)")
+      .bind(1, hash)
+      .run();
+  const Rid rid = database_.last_insert_rowid();
+  database_.query("INSERT OR IGNORE INTO phantom(rid) VALUES(?1)").bind(1, rid).run();
+  if (is_private) {
+    database_.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
+  } else {
+    database_.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
+  }
+  return rid;
+}
+
+std::string Names::hash_of(Rid rid) {
+  Query query = database_.query("SELECT uuid FROM blob WHERE rid=?1");
+  query.bind(1, rid);
+  return query.step() ? std::string(query.text(0)) : std::string();
+}
+
+std::int64_t Names::file_name(std::string_view name) {
+  auto [found, is_new] = file_names_.try_emplace(std::string(name), 0);
+  if (!is_new) return found->second;
+  {
+    Query query = database_.query("SELECT fnid FROM filename WHERE name=?1");
+    query.bind(1, name);
+    if (query.step()) return found->second = query.integer(0);
+  }
+  database_.query("INSERT INTO filename(name) VALUES(?1)").bind(1, name).run();
+  return found->second = database_.last_insert_rowid();
+}
+
+std::int64_t Names::tag(std::string_view name) {
+  auto [found, is_new] = tags_.try_emplace(std::string(name), 0);
+  if (!is_new) return found->second;
+  {
+    Query query = database_.query("SELECT tagid FROM tag WHERE tagname=?1");
+    query.bind(1, name);
+    if (query.step()) return found->second = query.integer(0);
+  }
+  database_.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, name).run();
+  return found->second = database_.last_insert_rowid();
+}
+
+void Names::forget_all() {
+  file_names_.clear();
+  tags_.clear();
+}
+
+}  // namespace quarry::repository

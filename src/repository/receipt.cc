@@ -1,0 +1,443 @@
+// Receiving artifacts: one write transaction from the first card that stores something to the
+// commit.
+
+#include <fmt/core.h>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
+#include "quarry/base/log.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+using base::ErrorCode;
+
+namespace {
+
+// A delta that comes is stored as it is while the chain behind it is shorter than this; beyond, the
+// whole content is stored, so that reading the newest version of a file stays quick.
+constexpr int kMaxStoredChain = 24;
+// While a request is received, expanded artifacts are kept up to this many bytes: the next delta's
+// source is most often among the last ones.
+constexpr std::size_t kReceivingCacheSize = std::size_t{64} << 20;
+
+constexpr std::size_t kClusterAt = 100;    // unclustered artifacts that call for a cluster
+constexpr std::size_t kClusterSize = 800;  // names in one cluster, where more would remain
+
+constexpr int kHashPolicyAuto = 1;
+constexpr int kHashPolicySha3 = 2;
+constexpr int kHashPolicyShunSha1 = 4;
+
+}  // namespace
+
+struct Receipt::State {
+  explicit State(Repository::State& repository)
+      : r(repository), transaction(repository.database, Transaction::Kind::kWrite) {
+    r.refresh();
+    r.contents.set_cache_size(kReceivingCacheSize);
+  }
+  ~State() {
+    if (!committed) {
+      // What was remembered of the file may have been of the state that is rolled back.
+      r.derivation.forget_pending();
+      r.forget();
+    }
+    r.manifests.forget_all();
+    r.contents.set_cache_size(r.options.content_cache_size);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Rid receipt_id();
+  base::Result<void> check_hash_policy(const HashName& name);
+  Rid write_row(Rid rid, const HashName& name, std::int64_t size, std::string_view stored,
+                Rid source, bool is_private);
+  Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
+                    Rid source);
+  void publish(Rid rid);
+  void became_available(Rid rid, const Content& content);
+  void resolve_waiting(Rid rid);
+  void back_to_phantom(Rid rid);
+  base::Result<Rid> make_cluster(std::vector<HashName> members);
+
+  Repository::State& r;
+  Transaction transaction;
+  Sender sender;
+  Rid receipt = 0;
+  std::size_t stored = 0;
+  bool committed = false;
+};
+
+Receipt::Receipt(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Receipt::Receipt(Receipt&&) noexcept = default;
+Receipt::~Receipt() = default;
+
+base::Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wait) {
+  return guarded(state_->path, [&]() -> base::Result<Receipt> {
+    if (wait) state_->database.set_busy_timeout(*wait);
+    struct Restore {
+      State& state;
+      ~Restore() { state.database.set_busy_timeout(state.options.busy_timeout); }
+    } restore{*state_};
+    return Receipt(std::make_unique<Receipt::State>(*state_));
+  });
+}
+
+void Receipt::set_sender(Sender sender) {
+  state_->sender = std::move(sender);
+}
+std::size_t Receipt::stored_count() const {
+  return state_->stored;
+}
+
+/// The row of `rcvfrom` for this request, made when the first thing is stored.
+Rid Receipt::State::receipt_id() {
+  if (receipt != 0) return receipt;
+  // The column is unique, and a request that is sent again has the same nonce.
+  if (sender.login_nonce && r.database.query("SELECT 1 FROM rcvfrom WHERE nonce=?1")
+                                .bind(1, std::string_view(*sender.login_nonce))
+                                .step()) {
+    sender.login_nonce.reset();
+  }
+  r.database.query("INSERT INTO rcvfrom(uid,mtime,nonce,ipaddr) VALUES(?1,?2,?3,?4)")
+      .bind(1, sender.uid)
+      .bind(2, base::julian_day(r.options.clock->now()))
+      .bind_optional(3, sender.login_nonce)
+      .bind(4, std::string_view(sender.address))
+      .run();
+  return receipt = r.database.last_insert_rowid();
+}
+
+base::Result<void> Receipt::State::check_hash_policy(const HashName& name) {
+  const auto policy = [this] {
+    Query query =
+        r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-policy'");
+    return query.step() ? query.integer(0) : kHashPolicyAuto;
+  };
+  if (name.algorithm() == artifact::HashAlgorithm::kSha1) {
+    if (policy() != kHashPolicyShunSha1) return {};
+    return base::fail(ErrorCode::kDenied,
+                      fmt::format("this repository takes no SHA1 artifacts (hash-policy is "
+                                  "shun-sha1): {}",
+                                  name.str()));
+  }
+  if (policy() == kHashPolicyAuto) {
+    r.database.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('hash-policy',?1,?2)")
+        .bind(1, kHashPolicySha3)
+        .bind(2, r.options.clock->now().value / 1000)
+        .run();
+    r.settings.clear();
+  }
+  return {};
+}
+
+/// Writes the row of an artifact that is new (RID 0) or was a phantom.
+Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
+                              std::string_view stored_bytes, Rid source, bool is_private) {
+  const Rid receipt_row = receipt_id();
+  if (rid == 0) {
+    r.database.query("INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)")
+        .bind(1, receipt_row)
+        .bind(2, size)
+        .bind(3, name.str())
+        .bind_blob(4, stored_bytes)
+        .run();
+    rid = r.database.last_insert_rowid();
+    if (!is_private) {
+      r.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
+    }
+  } else {
+    r.database.query("UPDATE blob SET rcvid=?1, size=?2, content=?3 WHERE rid=?4")
+        .bind(1, receipt_row)
+        .bind(2, size)
+        .bind_blob(3, stored_bytes)
+        .bind(4, rid)
+        .run();
+    r.database.query("DELETE FROM phantom WHERE rid=?1").bind(1, rid).run();
+    if (!is_private) publish(rid);
+  }
+  if (is_private) {
+    r.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
+    r.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, rid).run();
+  }
+  if (source != 0) {
+    r.database.query("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)")
+        .bind(1, rid)
+        .bind(2, source)
+        .run();
+  } else {
+    r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+  }
+  return rid;
+}
+
+/// Makes a private artifact public, and with a check-in the files that it changed. What becomes
+/// public enters `unclustered` even if some cluster names it already: the next cluster takes it out
+/// again.
+void Receipt::State::publish(Rid rid) {
+  const auto make_public = [this](Rid artifact) {
+    r.database.query("DELETE FROM private WHERE rid=?1").bind(1, artifact).run();
+    if (r.database.changes() == 0) return false;
+    r.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, artifact).run();
+    return true;
+  };
+  if (!make_public(rid)) return;
+  std::vector<Rid> files;
+  Query query =
+      r.database.query("SELECT fid FROM mlink INDEXED BY mlink_i1 WHERE mid=?1 AND fid>0");
+  query.bind(1, rid);
+  while (query.step()) files.push_back(query.integer(0));
+  for (const Rid file : files) make_public(file);
+}
+
+void Receipt::State::back_to_phantom(Rid rid) {
+  r.database.query("UPDATE blob SET size=-1, content=NULL, rcvid=0 WHERE rid=?1")
+      .bind(1, rid)
+      .run();
+  r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+  r.database.query("INSERT OR IGNORE INTO phantom(rid) VALUES(?1)").bind(1, rid).run();
+  r.contents.forget(rid);
+}
+
+void Receipt::State::became_available(Rid rid, const Content& content) {
+  r.contents.remember(rid, content);
+  if (const Manifest parsed = r.manifests.parse(rid, *content)) {
+    r.derivation.arrived(rid, parsed->type);
+  }
+}
+
+/// RID, once a phantom, is there: so are the deltas that waited for it, and those that waited for
+/// them.
+void Receipt::State::resolve_waiting(Rid rid) {
+  std::vector<Rid> todo{rid};
+  while (!todo.empty()) {
+    const Rid source = todo.back();
+    todo.pop_back();
+    std::vector<std::pair<Rid, std::string>> waiting;
+    {
+      Query query = r.database.query(
+          "SELECT delta.rid, uuid FROM delta INDEXED BY delta_i1 CROSS JOIN blob USING(rid) WHERE "
+          "delta.srcid=?1 AND "
+          "size>=0");
+      query.bind(1, source);
+      while (query.step()) waiting.emplace_back(query.integer(0), query.text(1));
+    }
+    for (const auto& [delta_rid, text] : waiting) {
+      const auto name = HashName::parse(text);
+      const auto content = r.contents.get(delta_rid);
+      if (!name || !content || !name->names(**content)) {
+        base::log(base::LogLevel::kWarning,
+                  "{}: the delta received for {} does not make it; waiting for it again",
+                  r.path.string(), text);
+        back_to_phantom(delta_rid);
+        continue;
+      }
+      became_available(delta_rid, *content);
+      todo.push_back(delta_rid);
+    }
+  }
+}
+
+/// Writes an artifact whose content is known and verified.
+Rid Receipt::State::store_content(Rid rid, const Arrival& arrival, Content content,
+                                  std::string_view stored_bytes, Rid source) {
+  const bool was_known = rid != 0;
+  rid = write_row(rid, arrival.name, static_cast<std::int64_t>(content->size()), stored_bytes,
+                  source, arrival.is_private);
+  became_available(rid, content);
+  if (was_known) resolve_waiting(rid);
+  return rid;
+}
+
+base::Result<bool> Receipt::store(const Arrival& arrival) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<bool> {
+    const auto wrong = [&](std::string_view why) {
+      return base::fail(ErrorCode::kInvalid,
+                        fmt::format("artifact {}: {}", arrival.name.str(), why));
+    };
+    if (r.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, arrival.name.str()).step()) {
+      return false;
+    }
+    QUARRY_TRY(state_->check_hash_policy(arrival.name));
+
+    Rid rid = 0;
+    bool is_present = false;
+    {
+      Query query = r.database.query("SELECT rid, size FROM blob WHERE uuid=?1");
+      query.bind(1, arrival.name.str());
+      if (query.step()) {
+        rid = query.integer(0);
+        is_present = query.integer(1) >= 0;
+      }
+    }
+    if (is_present) {
+      if (!arrival.is_private) state_->publish(rid);
+      // A delta that still waits for its source gives way to something better.
+      if (r.contents.delta_source(rid) == 0 || r.contents.get(rid)) return false;
+    }
+
+    std::string expanded;
+    std::string_view payload = arrival.payload;
+    if (arrival.is_compressed) {
+      auto bytes = artifact::blob_expand(arrival.payload, r.options.max_artifact_size);
+      if (!bytes) return wrong(bytes.error().message);
+      expanded = std::move(*bytes);
+      payload = expanded;
+    }
+    if (payload.size() > r.options.max_artifact_size) {
+      return base::fail(
+          ErrorCode::kLimit,
+          fmt::format("artifact {} has {} bytes; at most {} are accepted", arrival.name.str(),
+                      payload.size(), r.options.max_artifact_size));
+    }
+
+    Rid source = 0;
+    Content content;
+    if (arrival.delta_source) {
+      const auto size = artifact::delta_output_size(payload);
+      if (!size) return wrong(size.error().message);
+      if (*size > r.options.max_artifact_size)
+        return wrong("its delta makes more than is accepted");
+      source = r.names.find(arrival.delta_source->str());
+      if (source == 0)
+        source = r.names.make_phantom(arrival.delta_source->str(), arrival.is_private);
+      if (rid != 0 && r.contents.chain_contains(source, rid)) {
+        return wrong("its delta is made from itself");
+      }
+      const auto from = r.contents.get(source);
+      if (!from && from.error().code != ErrorCode::kNotFound) return std::unexpected(from.error());
+      if (!from) {
+        if (is_present) return false;
+        const std::string stored =
+            arrival.is_compressed ? std::string(arrival.payload) : artifact::blob_compress(payload);
+        state_->write_row(rid, arrival.name, static_cast<std::int64_t>(*size), stored, source,
+                          arrival.is_private);
+        ++state_->stored;
+        return true;
+      }
+      auto target = artifact::delta_apply(**from, payload, r.options.max_artifact_size);
+      if (!target) return wrong(target.error().message);
+      content = std::make_shared<const std::string>(std::move(*target));
+    } else {
+      content = std::make_shared<const std::string>(payload);
+    }
+    if (arrival.declared_size && *arrival.declared_size != content->size()) {
+      return wrong(fmt::format("it has {} bytes, not the {} that its card says", content->size(),
+                               *arrival.declared_size));
+    }
+    if (!arrival.name.names(*content)) return wrong("its content does not have that hash");
+
+    const bool keep_delta = source != 0 && payload.size() < content->size() / 4 * 3 &&
+                            r.contents.chain_length(source, kMaxStoredChain) < kMaxStoredChain;
+    const std::string_view to_store = keep_delta || source == 0 ? payload : *content;
+    const bool as_it_came = arrival.is_compressed && (keep_delta || source == 0);
+    const std::string stored =
+        as_it_came ? std::string(arrival.payload) : artifact::blob_compress(to_store);
+    state_->store_content(rid, arrival, content, stored, keep_delta ? source : 0);
+    ++state_->stored;
+    return true;
+  });
+}
+
+base::Result<void> Receipt::add_phantom(const HashName& name, bool is_private) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<void> {
+    if (r.names.find(name.str()) == 0) r.names.make_phantom(name.str(), is_private);
+    return {};
+  });
+}
+
+base::Result<void> Receipt::set_private(const HashName& name, bool is_private) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<void> {
+    const Rid rid = r.names.find(name.str());
+    if (rid == 0) return {};
+    if (!is_private) {
+      state_->publish(rid);
+      return {};
+    }
+    Query phantom = r.database.query("SELECT 1 FROM blob WHERE rid=?1 AND size<0");
+    if (!phantom.bind(1, rid).step()) return {};
+    r.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
+    r.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, rid).run();
+    return {};
+  });
+}
+
+base::Result<void> Receipt::set_config(std::string_view name,
+                                       std::optional<std::string_view> value) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<void> {
+    if (value) {
+      r.database.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)")
+          .bind(1, name)
+          .bind(2, *value)
+          .bind(3, r.options.clock->now().value / 1000)
+          .run();
+    } else {
+      r.database.query("DELETE FROM config WHERE name=?1").bind(1, name).run();
+    }
+    r.settings.erase(std::string(name));
+    return {};
+  });
+}
+
+base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
+  const std::string text = artifact::format_cluster(std::move(members));
+  Query query =
+      r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-policy'");
+  const bool sha3 = query.step() && query.integer(0) >= kHashPolicySha3;
+  const HashName name = HashName::of(
+      sha3 ? artifact::HashAlgorithm::kSha3_256 : artifact::HashAlgorithm::kSha1, text);
+  const Rid known = r.names.find(name.str());
+  const Arrival arrival{.name = name, .payload = text, .delta_source = {}, .declared_size = {}};
+  return store_content(known, arrival, std::make_shared<const std::string>(text),
+                       artifact::blob_compress(text), 0);
+}
+
+base::Result<int> Receipt::make_clusters() {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<int> {
+    if (r.derivation.has_pending()) r.derivation.run();
+    std::vector<HashName> names;
+    {
+      Query query = r.database.query(
+          "SELECT uuid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
+          " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+          " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid) ORDER BY uuid");
+      while (query.step()) {
+        if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
+      }
+    }
+    if (names.size() < kClusterAt) return 0;
+    int made = 0;
+    std::size_t at = 0;
+    while (at < names.size()) {
+      std::size_t count = names.size() - at;
+      if (count > kClusterSize + kClusterAt) count = kClusterSize;
+      const auto first = names.begin() + static_cast<std::ptrdiff_t>(at);
+      QUARRY_TRY(state_->make_cluster({first, first + static_cast<std::ptrdiff_t>(count)}));
+      at += count;
+      ++made;
+    }
+    r.derivation.run();
+    r.unclustered.reset();
+    return made;
+  });
+}
+
+base::Result<void> Receipt::commit() {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<void> {
+    if (r.derivation.has_pending()) r.derivation.run();
+    state_->transaction.commit();
+    state_->committed = true;
+    ++r.epoch;
+    r.unclustered.reset();
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

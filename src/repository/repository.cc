@@ -1,0 +1,405 @@
+#include "quarry/repository/repository.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <charconv>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/base/log.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+using base::ErrorCode;
+
+namespace {
+
+// INDEXED BY names these in many a query: sqlite_stat1 may be from the repository's first days,
+// when every table was so small that a scan of it looked cheap.
+void check_indexes(Database& database) {
+  for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1", "plink_i2",
+                            "mlink_i1", "delta_i1", "backlink_src", "orphan_baseline"}) {
+    Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
+    if (query.bind(1, index).step()) continue;
+    throw SqliteError(SQLITE_NOTADB, fmt::format("the index '{}' is not there (`fossil rebuild` "
+                                                 "makes it again)",
+                                                 index));
+  }
+}
+
+void check_schema(Database& database) {
+  for (const char* table : {"blob", "delta", "rcvfrom", "config", "user", "private", "shun",
+                            "event", "mlink", "plink", "tag", "tagxref", "leaf", "filename",
+                            "phantom", "orphan", "unclustered", "backlink", "cherrypick"}) {
+    if (!database.has_table(table)) {
+      throw SqliteError(SQLITE_NOTADB,
+                        fmt::format("not a Fossil repository of today's schema: it has no table "
+                                    "'{}' (an old one is brought up to date by `fossil rebuild`)",
+                                    table));
+    }
+  }
+}
+
+}  // namespace
+
+// --- Snapshot ---------------------------------------------------------------------------------
+
+Snapshot::Snapshot(Snapshot&& other) noexcept
+    : database_(std::exchange(other.database_, nullptr)) {}
+
+Snapshot::~Snapshot() {
+  if (database_ == nullptr || !database_->in_transaction()) return;
+  try {
+    database_->query("COMMIT").run();
+  } catch (const SqliteError& error) {
+    // Nothing was written; the next BEGIN says what is wrong with the connection.
+    base::log(base::LogLevel::kWarning, "ending a snapshot: {}", error.what());
+  }
+}
+
+// --- State ------------------------------------------------------------------------------------
+
+Repository::State::State(std::filesystem::path file, const OpenOptions& open_options)
+    : path(std::move(file)),
+      options(open_options),
+      database(path, Database::Mode::kReadWrite, options.busy_timeout),
+      contents(database, options.max_artifact_size, options.content_cache_size),
+      names(database),
+      manifests(contents),
+      derivation({database, contents, names, manifests, *options.clock}) {}
+
+void Repository::State::forget() {
+  ++epoch;
+  contents.forget_all();
+  names.forget_all();
+  manifests.forget_all();
+  settings.clear();
+  users.clear();
+  unclustered.reset();
+  has_shunned.reset();
+  project_code.clear();
+  server_code.clear();
+}
+
+void Repository::State::refresh() {
+  Query query = database.query("PRAGMA data_version");
+  const std::int64_t version = query.step() ? query.integer(0) : 0;
+  if (version == data_version) return;
+  data_version = version;
+  forget();
+}
+
+// --- opening ----------------------------------------------------------------------------------
+
+Repository::Repository(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Repository::~Repository() = default;
+
+base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem::path& path,
+                                                           const OpenOptions& options) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    const auto code = errno == ENOENT || errno == ENOTDIR ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return base::fail(code, base::fail_errno(path.string()).error().message);
+  }
+  if (!S_ISREG(status.st_mode)) {
+    return base::fail(ErrorCode::kInvalid, fmt::format("{}: not a regular file", path.string()));
+  }
+  return guarded(path, [&]() -> base::Result<std::unique_ptr<Repository>> {
+    auto state = std::make_unique<State>(path, options);
+    state->device = status.st_dev;
+    state->inode = status.st_ino;
+    check_schema(state->database);
+    check_indexes(state->database);
+    // Readers that never wait for a writer, and commits that survive a power cut. Where the mode
+    // cannot be changed (somebody is using the file) the old one works too, with more waiting.
+    const auto read_mode = [&] {
+      Query mode = state->database.query("PRAGMA journal_mode=WAL");
+      return mode.step() ? std::string(mode.text(0)) : std::string();
+    };
+    try {
+      if (const std::string mode = read_mode(); mode != "wal") {
+        base::log(base::LogLevel::kWarning,
+                  "{}: journal mode is {}, not wal: readers and writers "
+                  "will wait for each other",
+                  path.string(), mode);
+      }
+    } catch (const SqliteError& error) {
+      if (!error.is_busy()) throw;
+      base::log(base::LogLevel::kWarning, "{}: in use by a program that keeps it from WAL mode",
+                path.string());
+    }
+    state->database.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096");
+    return std::unique_ptr<Repository>(new Repository(std::move(state)));
+  });
+}
+
+const std::filesystem::path& Repository::path() const {
+  return state_->path;
+}
+const OpenOptions& Repository::options() const {
+  return state_->options;
+}
+
+bool Repository::was_replaced() const {
+  struct stat status {};
+  if (::stat(state_->path.c_str(), &status) != 0) return true;
+  return status.st_dev != state_->device || status.st_ino != state_->inode;
+}
+
+base::Result<Snapshot> Repository::snapshot() {
+  return guarded(state_->path, [&]() -> base::Result<Snapshot> {
+    state_->database.query("BEGIN").run();
+    Snapshot snapshot(&state_->database);
+    // The first read fixes what the transaction sees.
+    state_->refresh();
+    return snapshot;
+  });
+}
+
+std::uint64_t Repository::state() {
+  return state_->epoch;
+}
+
+// --- settings and people ----------------------------------------------------------------------
+
+std::optional<std::string> Repository::setting(std::string_view name) {
+  if (const auto found = state_->settings.find(name); found != state_->settings.end()) {
+    return found->second;
+  }
+  std::optional<std::string> value;
+  Query query = state_->database.query("SELECT value FROM config WHERE name=?1");
+  query.bind(1, name);
+  if (query.step() && !query.is_null(0)) value = std::string(query.text(0));
+  return state_->settings.emplace(std::string(name), std::move(value)).first->second;
+}
+
+std::int64_t Repository::setting_int(std::string_view name, std::int64_t otherwise) {
+  const auto value = setting(name);
+  if (!value) return otherwise;
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
+  return error == std::errc() ? number : otherwise;
+}
+
+bool Repository::setting_bool(std::string_view name, bool otherwise) {
+  const auto value = setting(name);
+  if (!value) return otherwise;
+  if (*value == "1" || *value == "on" || *value == "yes" || *value == "true") return true;
+  if (*value == "0" || *value == "off" || *value == "no" || *value == "false") return false;
+  return otherwise;
+}
+
+const std::string& Repository::project_code() {
+  if (state_->project_code.empty()) state_->project_code = setting("project-code").value_or("");
+  return state_->project_code;
+}
+
+const std::string& Repository::server_code() {
+  if (state_->server_code.empty()) state_->server_code = setting("server-code").value_or("");
+  return state_->server_code;
+}
+
+std::optional<User> Repository::find_user(std::string_view login) {
+  // Only names that exist are kept: a client must not be able to fill the memory with others.
+  if (const auto found = state_->users.find(login); found != state_->users.end()) {
+    return found->second;
+  }
+  Query query = state_->database.query(
+      "SELECT uid, login, pw, cap FROM user WHERE login=?1 AND length(login)>0");
+  query.bind(1, login);
+  if (!query.step()) return std::nullopt;
+  User user{query.integer(0), std::string(query.text(1)), std::string(query.text(2)),
+            std::string(query.text(3))};
+  return state_->users.emplace(std::string(login), std::move(user)).first->second;
+}
+
+// --- artifacts --------------------------------------------------------------------------------
+
+std::optional<ArtifactInfo> Repository::find(const HashName& name) {
+  Query query = state_->database.query("SELECT rid, size FROM blob WHERE uuid=?1");
+  query.bind(1, name.str());
+  if (!query.step()) return std::nullopt;
+  return ArtifactInfo{query.integer(0), query.integer(1)};
+}
+
+bool Repository::is_private(Rid rid) {
+  Query query = state_->database.query("SELECT 1 FROM private WHERE rid=?1");
+  return query.bind(1, rid).step();
+}
+
+bool Repository::has_any_shunned() {
+  if (!state_->has_shunned) {
+    state_->has_shunned = state_->database.query("SELECT 1 FROM shun LIMIT 1").step();
+  }
+  return *state_->has_shunned;
+}
+
+bool Repository::is_shunned(const HashName& name) {
+  if (!has_any_shunned()) return false;
+  Query query = state_->database.query("SELECT 1 FROM shun WHERE uuid=?1");
+  return query.bind(1, name.str()).step();
+}
+
+base::Result<std::string> Repository::content(Rid rid) {
+  return guarded(state_->path, [&]() -> base::Result<std::string> {
+    QUARRY_TRY_ASSIGN(const Content content, state_->contents.get(rid));
+    return *content;
+  });
+}
+
+base::Result<std::optional<std::pair<HashName, std::string>>> Repository::stored_delta(Rid rid) {
+  using Delta = std::optional<std::pair<HashName, std::string>>;
+  return guarded(state_->path, [&]() -> base::Result<Delta> {
+    Query query = state_->database.query(
+        "SELECT s.uuid, b.content FROM delta JOIN blob AS s ON s.rid=delta.srcid"
+        " JOIN blob AS b ON b.rid=delta.rid WHERE delta.rid=?1");
+    query.bind(1, rid);
+    if (!query.step()) return Delta{};
+    const auto source = HashName::parse(query.text(0));
+    if (!source) return base::fail(ErrorCode::kCorrupt, "a delta's source has no proper name");
+    QUARRY_TRY_ASSIGN(std::string delta,
+                      artifact::blob_expand(query.blob(1), state_->options.max_artifact_size));
+    return Delta(std::in_place, *source, std::move(delta));
+  });
+}
+
+namespace {
+
+// Up to here a payload is read with its row; a larger one lies in a chain of pages, which is copied
+// straight to where it goes.
+constexpr std::int64_t kInRow = 4096;
+
+/// Reads the stored bytes of one artifact after another through one incremental-I/O handle,
+/// straight into the reply: no copy of the payload on the way.
+class PayloadReader {
+ public:
+  explicit PayloadReader(Database& database) : database_(database) {}
+  ~PayloadReader() { sqlite3_blob_close(handle_); }
+  PayloadReader(const PayloadReader&) = delete;
+  PayloadReader& operator=(const PayloadReader&) = delete;
+
+  void append(Rid rid, std::string& out) {
+    int code = SQLITE_OK;
+    if (handle_ == nullptr) {
+      code = sqlite3_blob_open(database_.handle(), "main", "blob", "content", rid, 0, &handle_);
+    } else {
+      code = sqlite3_blob_reopen(handle_, rid);
+    }
+    if (code != SQLITE_OK) database_.raise(code);
+    const int size = sqlite3_blob_bytes(handle_);
+    const std::size_t before = out.size();
+    // The number that GCC 12 hands to the function is the capacity, not the size asked for.
+    const std::size_t after = before + static_cast<std::size_t>(size);
+    out.resize_and_overwrite(after, [&](char* bytes, std::size_t) {
+      code = sqlite3_blob_read(handle_, bytes + before, size, 0);
+      return code == SQLITE_OK ? after : before;
+    });
+    if (code != SQLITE_OK) database_.raise(code);
+  }
+
+ private:
+  Database& database_;
+  sqlite3_blob* handle_ = nullptr;
+};
+
+}  // namespace
+
+base::Result<Rid> Repository::visit_stored(
+    Rid first, const std::function<bool(const StoredArtifact&)>& visit) {
+  return guarded(state_->path, [&]() -> base::Result<Rid> {
+    PayloadReader payload(state_->database);
+    const bool has_hidden =
+        has_any_shunned() || state_->database.query("SELECT 1 FROM private LIMIT 1").step();
+    // Most repositories hide nothing, and need not look for it at every row.
+    Query query = state_->database.query(
+        has_hidden ? "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content), b.content"
+                     " FROM blob AS b LEFT JOIN delta AS d ON d.rid=b.rid"
+                     " LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1 AND b.size>=0"
+                     " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=b.uuid)"
+                     " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid) ORDER BY b.rid"
+                   : "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content), b.content"
+                     " FROM blob AS b LEFT JOIN delta AS d ON d.rid=b.rid"
+                     " LEFT JOIN blob AS s ON s.rid=d.srcid WHERE b.rid>=?1 AND b.size>=0"
+                     " ORDER BY b.rid");
+    query.bind(1, first);
+    while (query.step()) {
+      const Rid rid = query.integer(0);
+      const auto name = HashName::parse(query.text(1));
+      if (!name)
+        return base::fail(ErrorCode::kCorrupt, fmt::format("artifact {} has no name", rid));
+      std::optional<HashName> source;
+      if (!query.is_null(3)) source = HashName::parse(query.text(3));
+      const auto append = [&](std::string& out) -> base::Result<void> {
+        return guarded(state_->path, [&]() -> base::Result<void> {
+          if (query.integer(4) <= kInRow) {
+            out += query.blob(5);
+          } else {
+            payload.append(rid, out);
+          }
+          return {};
+        });
+      };
+      if (!visit(StoredArtifact{rid, *name, query.integer(2), source, query.integer(4), append})) {
+        return rid;
+      }
+    }
+    return Rid{0};
+  });
+}
+
+base::Result<void> Repository::visit_names(const std::function<void(const HashName&)>& visit) {
+  return guarded(state_->path, [&]() -> base::Result<void> {
+    Query query = state_->database.query(
+        "SELECT uuid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
+        " AND rid NOT IN (SELECT rid FROM private) ORDER BY rid");
+    while (query.step()) {
+      if (const auto name = HashName::parse(query.text(0))) visit(*name);
+    }
+    return {};
+  });
+}
+
+namespace {
+
+std::vector<HashName> names_from(Query query) {
+  std::vector<HashName> names;
+  while (query.step()) {
+    if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
+  }
+  return names;
+}
+
+}  // namespace
+
+// CROSS JOIN: the small table first, whatever the planner thinks of it; never a scan of blob.
+
+std::vector<HashName> Repository::private_names() {
+  return names_from(
+      state_->database.query("SELECT uuid FROM private CROSS JOIN blob USING(rid) WHERE size>=0"
+                             " AND uuid NOT IN (SELECT uuid FROM shun)"));
+}
+
+const std::vector<HashName>& Repository::unclustered() {
+  if (state_->derivation.has_pending()) state_->derivation.run();
+  if (!state_->unclustered) {
+    state_->unclustered = names_from(state_->database.query(
+        "SELECT uuid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
+        " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+        " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"));
+  }
+  return *state_->unclustered;
+}
+
+std::vector<HashName> Repository::phantoms(std::size_t limit, bool include_private) {
+  if (state_->derivation.has_pending()) state_->derivation.run();
+  Query query = state_->database.query(
+      "SELECT uuid FROM phantom CROSS JOIN blob USING(rid)"
+      " WHERE NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      " AND (?2 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)) LIMIT ?1");
+  query.bind(1, static_cast<std::int64_t>(limit)).bind(2, include_private ? 1 : 0);
+  return names_from(std::move(query));
+}
+
+}  // namespace quarry::repository

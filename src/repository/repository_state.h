@@ -1,0 +1,51 @@
+// What an open repository holds: the connection, and what it remembers of the file until the file
+// changes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "content_store.h"
+#include "database.h"
+#include "derivation.h"
+#include "manifests.h"
+#include "names.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::repository {
+
+struct Repository::State {
+  State(std::filesystem::path file, const OpenOptions& open_options);
+
+  /// Notices whether somebody changed the file since the last look, and forgets what may be stale.
+  /// Inside a transaction.
+  void refresh();
+  /// Forgets everything that is remembered of the file.
+  void forget();
+
+  std::filesystem::path path;
+  OpenOptions options;
+  dev_t device = 0;
+  ino_t inode = 0;
+  Database database;
+  ContentStore contents;
+  Names names;
+  Manifests manifests;
+  Derivation derivation;
+
+  std::uint64_t epoch = 1;  // counts every change noticed, ours and others'
+  std::int64_t data_version = -1;
+  std::map<std::string, std::optional<std::string>, std::less<>> settings;
+  std::map<std::string, std::optional<User>, std::less<>> users;
+  std::optional<std::vector<artifact::HashName>> unclustered;
+  std::optional<bool> has_shunned;
+  std::string project_code;
+  std::string server_code;
+};
+
+}  // namespace quarry::repository

@@ -1,0 +1,44 @@
+// What a user may do in a sync, from the letters of user.cap.
+//
+//   g clone   o read   i write   x private artifacts   y write unversioned files
+//   a admin   s setup  e read private addresses        (other letters concern web pages)
+//
+// `i` implies `o`; `a` and `s` imply the others but not `x` and not `y`. The letters `u` and `v`
+// lend the rights of the users `reader` and `developer`: that needs the user table, see Visitor.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace quarry::sync {
+
+enum class Right : std::uint8_t {
+  kClone = 1 << 0,
+  kRead = 1 << 1,
+  kWrite = 1 << 2,
+  kPrivate = 1 << 3,
+  kWriteUnversioned = 1 << 4,
+  kAdmin = 1 << 5,
+  kSetup = 1 << 6,
+  kReadAddresses = 1 << 7,
+};
+
+class Capabilities {
+ public:
+  Capabilities() = default;
+  /// What LETTERS give by themselves.
+  static Capabilities of_letters(std::string_view letters);
+
+  bool may(Right right) const { return (bits_ & static_cast<std::uint8_t>(right)) != 0; }
+  void grant(Right right) { bits_ |= static_cast<std::uint8_t>(right); }
+  Capabilities& operator|=(Capabilities other) {
+    bits_ |= other.bits_;
+    return *this;
+  }
+  friend bool operator==(Capabilities, Capabilities) = default;
+
+ private:
+  std::uint8_t bits_ = 0;
+};
+
+}  // namespace quarry::sync

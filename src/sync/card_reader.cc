@@ -1,0 +1,172 @@
+#include "card_reader.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <cstring>
+#include <string>
+
+#include "quarry/base/log.h"
+
+namespace quarry::sync {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+/// How much of a card that nobody understands is told back.
+constexpr std::size_t kEchoLimit = 200;
+
+// Flags of a uvfile card: its content is not sent.
+constexpr std::uint64_t kUvDeleted = 1;
+constexpr std::uint64_t kUvContentOmitted = 4;
+
+struct CardShape {
+  std::string_view name;
+  CardType type;
+  std::uint8_t min_words;
+  std::uint8_t max_words;
+};
+
+constexpr std::uint8_t kAny = CardReader::kMaxWords;
+
+// In the order of how often they come.
+constexpr std::array kShapes = {
+    CardShape{"igot", CardType::kIgot, 2, kAny},
+    CardShape{"file", CardType::kFile, 3, 4},
+    CardShape{"gimme", CardType::kGimme, 2, 2},
+    CardShape{"pragma", CardType::kPragma, 2, kAny},
+    CardShape{"pull", CardType::kPull, 3, 3},
+    CardShape{"push", CardType::kPush, 3, 3},
+    CardShape{"login", CardType::kLogin, 4, 4},
+    CardShape{"clone", CardType::kClone, 1, kAny},
+    CardShape{"cookie", CardType::kCookie, 2, 2},
+    CardShape{"private", CardType::kPrivate, 1, kAny},
+    CardShape{"cfile", CardType::kCfile, 4, 5},
+    CardShape{"reqconfig", CardType::kReqconfig, 2, 2},
+    CardShape{"config", CardType::kConfig, 3, 3},
+    CardShape{"uvfile", CardType::kUvfile, 6, 6},
+    CardShape{"uvgimme", CardType::kUvgimme, 2, 2},
+};
+
+constexpr bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+std::string_view trim(std::string_view text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::uint64_t> parse_number(std::string_view word) {
+  std::uint64_t value = 0;
+  const char* const end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, value);
+  if (word.empty() || error != std::errc{} || stop != end) return std::nullopt;
+  return value;
+}
+
+CardReader::CardReader(std::string_view body, const CardLimits& limits)
+    : body_(body), limits_(limits) {}
+
+Result<bool> CardReader::next() {
+  payload_ = {};
+  while (position_ < body_.size()) {
+    const std::size_t newline = body_.find('\n', position_);
+    const std::size_t end = newline == std::string_view::npos ? body_.size() : newline;
+    if (end - position_ > limits_.max_line) {
+      position_ = body_.size();
+      return fail(ErrorCode::kLimit,
+                  fmt::format("a card is longer than {} bytes", limits_.max_line));
+    }
+    line_ = trim(body_.substr(position_, end - position_));
+    position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
+    if (line_.empty() || line_.front() == '#') continue;
+    if (++count_ > limits_.max_cards) {
+      return fail(ErrorCode::kLimit,
+                  fmt::format("more than {} cards in one request", limits_.max_cards));
+    }
+    QUARRY_TRY(split());
+    QUARRY_TRY(classify());
+    return true;
+  }
+  return false;
+}
+
+Result<void> CardReader::split() {
+  word_count_ = 0;
+  std::size_t i = 0;
+  while (i < line_.size()) {
+    std::size_t end = i;
+    while (end < line_.size() && !is_space(line_[end])) ++end;
+    if (word_count_ == kMaxWords) return std::unexpected(bad_command());
+    words_[word_count_++] = line_.substr(i, end - i);
+    i = end;
+    while (i < line_.size() && is_space(line_[i])) ++i;
+  }
+  return {};
+}
+
+Result<void> CardReader::classify() {
+  const CardShape* shape = nullptr;
+  for (const CardShape& candidate : kShapes) {
+    if (candidate.name == words_[0]) {
+      shape = &candidate;
+      break;
+    }
+  }
+  if (shape == nullptr) return std::unexpected(bad_command());
+  type_ = shape->type;
+  if (word_count_ < shape->min_words || word_count_ > shape->max_words) {
+    return std::unexpected(misshapen());
+  }
+  switch (type_) {
+    case CardType::kFile:
+    case CardType::kCfile:
+    case CardType::kConfig:
+      return take_payload(words_[word_count_ - 1]);
+    case CardType::kUvfile: {
+      const auto flags = parse_number(words_[5]);
+      if (!flags) return std::unexpected(misshapen());
+      if ((*flags & (kUvDeleted | kUvContentOmitted)) != 0) return {};
+      return take_payload(words_[4]);
+    }
+    default:
+      return {};
+  }
+}
+
+Result<void> CardReader::take_payload(std::string_view size_word) {
+  const auto size = parse_number(size_word);
+  if (!size) return std::unexpected(misshapen());
+  const std::size_t left = body_.size() - position_;
+  if (*size > left) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("malformed {} line: {} bytes announced, but the body ends after {}",
+                            words_[0], *size, left));
+  }
+  payload_ = body_.substr(position_, static_cast<std::size_t>(*size));
+  position_ += payload_.size();
+  return {};
+}
+
+base::Error CardReader::misshapen() const {
+  switch (type_) {
+    case CardType::kFile:
+    case CardType::kCfile:
+    case CardType::kUvfile:
+      return {ErrorCode::kInvalid, fmt::format("malformed {} line", words_[0])};
+    default:
+      return bad_command();
+  }
+}
+
+base::Error CardReader::bad_command() const {
+  return {ErrorCode::kInvalid, "bad command: " + base::printable(line_, kEchoLimit) + "\n"};
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,228 @@
+#include "exchange.h"
+
+#include <utility>
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashName;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+/// From this many unclustered artifacts on, one cluster to name them all is cheaper to everybody.
+constexpr std::size_t kClusterThreshold = 100;
+
+std::unexpected<base::Error> denied(const char* what) {
+  return fail(ErrorCode::kDenied, std::string("not authorized to ") + what);
+}
+
+}  // namespace
+
+Exchange::Exchange(repository::Repository& repository, const SessionOptions& options,
+                   const Request& request, repository::Receipt* receipt)
+    : repository_(repository),
+      options_(options),
+      request_(request),
+      receipt_(receipt),
+      visitor_(repository, options.single_login),
+      intake_(repository, receipt, visitor_, request.remote_address),
+      supply_(repository, writer_) {}
+
+Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
+  reader_ = CardReader(cards, {.max_cards = options_.max_cards});
+  visitor_.remote_user(request_.remote_user);
+  QUARRY_TRY(visitor_.login_cookie(request_.cookie, cards));
+  while (true) {
+    QUARRY_TRY_ASSIGN(const bool more, reader_.next());
+    if (!more) break;
+    QUARRY_TRY(handle());
+    if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
+  }
+  if (private_refused_) {
+    // A client that clones logs in only after it has learned the project code from a refusal.
+    clone_refused_ = is_clone_;
+    return denied("sync private content");
+  }
+  client_has_.seal();
+  if (may_push_) QUARRY_TRY(intake_.mention(client_has_));
+  if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
+  if (may_stop_for_clusters && receipt_ == nullptr && may_pull_ && calls_for_clusters()) {
+    return Outcome::kWantsClusters;
+  }
+  supply_.set_client(client_, private_session_);
+  if (is_clone_) {
+    QUARRY_TRY(clone_version_ >= 2 ? supply_.clone(clone_version_, clone_first_)
+                                   : supply_.clone_by_name());
+  }
+  QUARRY_TRY(supply_.answer_wanted(client_has_));
+  if (may_push_) QUARRY_TRY(finish_push());
+  if (may_pull_) supply_.announce(client_has_);
+  return Outcome::kDone;
+}
+
+Result<void> Exchange::handle() {
+  switch (reader_.type()) {
+    case CardType::kIgot:
+      return igot();
+    case CardType::kFile:
+    case CardType::kCfile:
+      return file();
+    case CardType::kGimme:
+      return gimme();
+    case CardType::kPragma:
+      return pragma();
+    case CardType::kPull:
+      return pull();
+    case CardType::kPush:
+      return push();
+    case CardType::kLogin:
+      return visitor_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
+    case CardType::kClone:
+      return clone();
+    case CardType::kPrivate:
+      return private_next();
+    case CardType::kConfig:
+      if (!visitor_.may(Right::kAdmin)) return denied("push configuration");
+      return {};
+    case CardType::kCookie:     // ours say nothing, and others' are not for us
+    case CardType::kReqconfig:  // nothing to say: as for a class that is not known
+    case CardType::kUvfile:
+    case CardType::kUvgimme:
+      return {};
+  }
+  return {};
+}
+
+Result<void> Exchange::clone() {
+  std::uint64_t version = 0;
+  std::uint64_t first = 0;
+  if (reader_.size() == 3) {
+    const auto version_word = parse_number(reader_[1]);
+    const auto first_word = parse_number(reader_[2]);
+    if (!version_word || !first_word || *first_word > INT64_MAX) {
+      return std::unexpected(reader_.misshapen());
+    }
+    version = *version_word;
+    first = *first_word;
+  }
+  if (!visitor_.may(Right::kClone)) {
+    clone_refused_ = true;
+    return denied("clone");
+  }
+  is_clone_ = true;
+  clone_version_ = version >= 2 ? version : 0;
+  clone_first_ = static_cast<repository::Rid>(first);
+  // The legacy clone goes on as a pull: the client asks for what was named.
+  if (clone_version_ == 0) may_pull_ = true;
+  return {};
+}
+
+Result<void> Exchange::check_codes() {
+  if (reader_[2] != repository_.project_code()) return fail(ErrorCode::kDenied, "wrong project");
+  if (options_.refuse_own_server_code && reader_[1] == repository_.server_code()) {
+    return fail(ErrorCode::kDenied, "server loop: this is the server's own code");
+  }
+  return {};
+}
+
+Result<void> Exchange::pull() {
+  QUARRY_TRY(check_codes());
+  if (!visitor_.may(Right::kRead)) return denied("read");
+  may_pull_ = true;
+  return {};
+}
+
+Result<void> Exchange::push() {
+  QUARRY_TRY(check_codes());
+  asked_push_ = true;
+  if (visitor_.may(Right::kWrite)) {
+    may_push_ = true;
+    return {};
+  }
+  if (!may_pull_) return denied("write");
+  // A sync by somebody who may only read: from these words on the client only pulls.
+  writer_.message("pull only - not authorized to push");
+  return {};
+}
+
+Result<void> Exchange::file() {
+  if (!may_push_) return denied("write");
+  const bool is_private = std::exchange(next_is_private_, false);
+  client_has_.add(reader_[1], kMentionKnown);
+  return intake_.file(reader_, is_private);
+}
+
+Result<void> Exchange::igot() {
+  if (!HashName::parse(reader_[1])) return std::unexpected(reader_.misshapen());
+  if (may_push_) client_has_.add(reader_[1], reader_[2] == "1" ? std::uint8_t{0} : kMentionPublic);
+  return {};
+}
+
+Result<void> Exchange::gimme() {
+  if (!HashName::parse(reader_[1])) return std::unexpected(reader_.misshapen());
+  if (may_pull_) supply_.want(reader_[1]);
+  return {};
+}
+
+Result<void> Exchange::private_next() {
+  if (!visitor_.may(Right::kPrivate)) return denied("sync private content");
+  next_is_private_ = true;
+  return {};
+}
+
+Result<void> Exchange::pragma() {
+  if (reader_[1] == "client-version" && reader_.size() >= 3) {
+    client_.number = parse_number(reader_[2]).value_or(0);
+    if (reader_.size() < 5) return {};
+    client_.date = parse_number(reader_[3]).value_or(0);
+    writer_.server_version();
+  } else if (reader_[1] == "send-private") {
+    private_session_ = visitor_.may(Right::kPrivate);
+    // Not an error yet: a clone card that comes without a login is to be refused in its own way.
+    private_refused_ = !private_session_;
+  }
+  return {};
+}
+
+bool Exchange::calls_for_clusters() {
+  return repository_.unclustered().size() >= kClusterThreshold;
+}
+
+Result<void> Exchange::finish_push() {
+  // What the client asked for in the same breath it cannot have.
+  std::size_t room = options_.max_gimme;
+  for (const HashName& name : repository_.phantoms(room + supply_.wanted(), private_session_)) {
+    if (room == 0) break;
+    if (supply_.was_wanted(name.str())) continue;
+    writer_.gimme(name.str());
+    asked_for_more_ = true;
+    --room;
+  }
+  if (receipt_ == nullptr) {
+    leaves_embargo_ = !asked_for_more_ && repository_.setting("hook-embargo").has_value();
+    return {};
+  }
+  QUARRY_TRY(intake_.set_hook_embargo(asked_for_more_));
+  // Half of a push makes poor clusters.
+  if (asked_for_more_ || !calls_for_clusters()) return {};
+  return intake_.make_clusters();
+}
+
+SessionFigures Exchange::figures() const {
+  SessionFigures figures;
+  figures.user = visitor_.name();
+  if (is_clone_ || clone_refused_) {
+    figures.operation = "clone";
+  } else if (asked_push_) {
+    figures.operation = may_pull_ ? "sync" : "push";
+  } else if (may_pull_) {
+    figures.operation = "pull";
+  }
+  figures.artifacts_in = intake_.stored();
+  figures.artifacts_out = supply_.sent();
+  figures.cards = reader_.count();
+  return figures;
+}
+
+}  // namespace quarry::sync

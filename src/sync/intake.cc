@@ -1,0 +1,132 @@
+#include "intake.h"
+
+#include <string>
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashAlgorithm;
+using artifact::HashName;
+using base::Result;
+
+// Values of the setting hash-policy.
+constexpr std::int64_t kPolicyAuto = 1;
+constexpr std::int64_t kPolicySha3 = 2;
+constexpr std::int64_t kPolicyShunSha1 = 4;
+
+constexpr std::int64_t kHookEmbargoSeconds = 60;
+
+}  // namespace
+
+Intake::Intake(repository::Repository& repository, repository::Receipt* receipt,
+               const Visitor& visitor, std::string_view address)
+    : repository_(repository), receipt_(receipt), visitor_(visitor), address_(address) {}
+
+repository::Sender Intake::sender() const {
+  return {.uid = visitor_.uid(), .login_nonce = visitor_.nonce(), .address = std::string(address_)};
+}
+
+bool Intake::writable() {
+  if (receipt_ == nullptr) {
+    needs_receipt_ = true;
+    return false;
+  }
+  // Only now: logins come before what they allow.
+  if (!told_sender_) receipt_->set_sender(sender());
+  told_sender_ = true;
+  return true;
+}
+
+std::int64_t Intake::hash_policy() {
+  if (!hash_policy_) hash_policy_ = repository_.setting_int("hash-policy", kPolicySha3);
+  return *hash_policy_;
+}
+
+bool Intake::is_refused(const HashName& name) {
+  return name.algorithm() == HashAlgorithm::kSha1 && hash_policy() == kPolicyShunSha1;
+}
+
+Result<void> Intake::file(const CardReader& card, bool is_private) {
+  if (!writable()) return {};
+  const bool is_compressed = card.type() == CardType::kCfile;
+  const std::size_t plain_words = is_compressed ? 4 : 3;
+  const auto name = HashName::parse(card[1]);
+  if (!name) return std::unexpected(card.misshapen());
+  repository::Arrival arrival{.name = *name,
+                              .payload = card.payload(),
+                              .delta_source = std::nullopt,
+                              .is_compressed = is_compressed,
+                              .declared_size = std::nullopt,
+                              .is_private = is_private};
+  if (card.size() > plain_words) {
+    arrival.delta_source = HashName::parse(card[2]);
+    if (!arrival.delta_source) return std::unexpected(card.misshapen());
+  }
+  if (is_compressed) {
+    arrival.declared_size = parse_number(card[card.size() - 2]);
+    if (!arrival.declared_size) return std::unexpected(card.misshapen());
+  }
+  if (is_refused(*name)) return {};
+  QUARRY_TRY_ASSIGN(const bool is_new, receipt_->store(arrival));
+  if (is_new) {
+    ++stored_;
+    if (name->algorithm() == HashAlgorithm::kSha3_256 && hash_policy() == kPolicyAuto) {
+      hash_policy_ = kPolicySha3;
+      QUARRY_TRY(receipt_->set_config("hash-policy", std::to_string(kPolicySha3)));
+    }
+    return {};
+  }
+  return mention_one(*name, is_private);
+}
+
+Result<void> Intake::mention(NameList& mentioned) {
+  // Nearly always the client has what everybody has: the unclustered artifacts of this repository.
+  // Those need no look into the table of artifacts.
+  std::size_t known = 0;
+  for (const HashName& name : repository_.unclustered()) {
+    if (NameList::Entry* const entry = mentioned.find(name.str())) {
+      entry->flags |= kMentionKnown;
+      if (++known == mentioned.size()) return {};
+    }
+  }
+  for (const NameList::Entry& entry : mentioned) {
+    if ((entry.flags & kMentionKnown) != 0) continue;
+    if (const auto name = HashName::parse(entry.name)) {
+      QUARRY_TRY(mention_one(*name, (entry.flags & kMentionPublic) == 0));
+    }
+    if (needs_receipt_) break;
+  }
+  return {};
+}
+
+Result<void> Intake::mention_one(const HashName& name, bool is_private) {
+  // Who may not see private artifacts may not speak of them either: otherwise a writer could hide a
+  // public artifact from everybody.
+  if (is_private && !visitor_.may(Right::kPrivate)) return {};
+  const auto known = repository_.find(name);
+  if (known) {
+    if (repository_.is_private(known->rid) == is_private) return {};
+    if (is_private && !known->is_phantom()) return {};
+    return writable() ? receipt_->set_private(name, is_private) : Result<void>{};
+  }
+  if (is_refused(name) || repository_.is_shunned(name)) return {};
+  return writable() ? receipt_->add_phantom(name, is_private) : Result<void>{};
+}
+
+Result<void> Intake::make_clusters() {
+  if (!writable()) return {};
+  QUARRY_TRY(receipt_->make_clusters());
+  return {};
+}
+
+Result<void> Intake::set_hook_embargo(bool more_to_come) {
+  if (!writable()) return {};
+  if (!more_to_come) {
+    if (!repository_.setting("hook-embargo")) return {};
+    return receipt_->set_config("hook-embargo", std::nullopt);
+  }
+  const std::int64_t now = repository_.options().clock->now().value / 1000;
+  return receipt_->set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
+}
+
+}  // namespace quarry::sync

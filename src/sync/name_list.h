@@ -1,0 +1,35 @@
+// A set of artifact names that a client has spoken of, as views into its body, each with flags.
+//
+// Most lists hold a handful of names, some a million: names are appended as they come, and sorted
+// once before the first look, unless there are so few that looking at each is quicker.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace quarry::sync {
+
+class NameList {
+ public:
+  struct Entry {
+    std::string_view name;
+    std::uint8_t flags;
+  };
+
+  void add(std::string_view name, std::uint8_t flags = 0) { entries_.push_back({name, flags}); }
+  /// Call after the last add() and before the first find(). Makes one entry of equal names, with
+  /// the flags that all of them have.
+  void seal();
+  /// The entry of NAME, or null.
+  Entry* find(std::string_view name);
+  bool empty() const { return entries_.empty(); }
+  std::size_t size() const { return entries_.size(); }
+  std::vector<Entry>::iterator begin() { return entries_.begin(); }
+  std::vector<Entry>::iterator end() { return entries_.end(); }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
+}  // namespace quarry::sync

@@ -1,0 +1,159 @@
+#include "quarry/sync/server_session.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "body.h"
+#include "exchange.h"
+#include "quarry/base/log.h"
+
+namespace quarry::sync {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using repository::Receipt;
+using repository::Repository;
+using Outcome = Exchange::Outcome;
+
+/// The passes over one request, each in its own transaction, until one has the whole reply.
+class Conversation {
+ public:
+  Conversation(Repository& repository, const SessionOptions& options, const Request& request,
+               std::string_view cards, BodyFormat format)
+      : repository_(repository),
+        options_(options),
+        request_(request),
+        cards_(cards),
+        format_(format) {}
+
+  Reply hold() {
+    try {
+      return converse();
+    } catch (const std::exception& failure) {
+      // A repository that cannot be read: the transaction is gone by now, and with it all changes.
+      base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
+      return refuse({ErrorCode::kIo, "the repository cannot be used now: see the server's log"});
+    }
+  }
+
+ private:
+  Reply converse() {
+    auto outcome = read(/*may_stop_for_clusters=*/true);
+    if (outcome && *outcome == Outcome::kWantsClusters) {
+      try_briefly([](Receipt& receipt) { return receipt.make_clusters(); });
+      outcome = read(/*may_stop_for_clusters=*/false);
+    }
+    if (outcome && *outcome == Outcome::kNeedsReceipt) outcome = receive();
+    if (!outcome) return refuse(std::move(outcome).error());
+    if (exchange_->leaves_embargo()) {
+      try_briefly(
+          [](Receipt& receipt) { return receipt.set_config("hook-embargo", std::nullopt); });
+    }
+    return grant();
+  }
+
+  Result<Outcome> read(bool may_stop_for_clusters) {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    return pass(nullptr, may_stop_for_clusters);
+  }
+
+  /// Stores all of the request or, after an error, nothing.
+  Result<Outcome> receive() {
+    QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
+    QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, false));
+    QUARRY_TRY(receipt.commit());
+    return outcome;
+  }
+
+  Result<Outcome> pass(Receipt* receipt, bool may_stop_for_clusters) {
+    exchange_.emplace(repository_, options_, request_, receipt);
+    return exchange_->run(cards_, may_stop_for_clusters);
+  }
+
+  /// Does what would be good to have done, if nobody else is writing just now.
+  template <typename Work>
+  void try_briefly(Work work) {
+    auto receipt = repository_.receive(std::chrono::milliseconds(0));
+    if (!receipt) return;
+    receipt->set_sender(exchange_->sender());
+    // What fails leaves no trace, and a later request tries again.
+    if (work(*receipt)) (void)receipt->commit();
+  }
+
+  Reply grant() {
+    const BodyFormat format = exchange_->is_plain_clone() ? BodyFormat::kPlainClone : format_;
+    CardWriter& writer = exchange_->reply();
+    writer.timestamp(now(), 0);
+    return make_reply(format, writer.take(), exchange_->figures());
+  }
+
+  Reply refuse(base::Error error) {
+    if (error.code == ErrorCode::kBusy) {
+      error.message = "the repository is busy: try again in a moment";
+    }
+    CardWriter writer;
+    SessionFigures figures;
+    if (exchange_) {
+      figures = exchange_->figures();
+      figures.artifacts_in = figures.artifacts_out = 0;
+      // From here a client that begins to clone learns the project code, which it needs to log in.
+      if (exchange_->refused_clone()) {
+        writer.push(repository_.server_code(), repository_.project_code());
+      }
+    }
+    writer.error(error.message);
+    writer.timestamp(now(), 1);
+    figures.error = std::move(error.message);
+    return make_reply(format_, writer.take(), std::move(figures));
+  }
+
+  static Reply make_reply(BodyFormat format, std::string&& cards, SessionFigures&& figures) {
+    Reply reply;
+    reply.content_type = content_type_of(format);
+    reply.body = encode_body(format, std::move(cards));
+    reply.figures = std::move(figures);
+    return reply;
+  }
+
+  base::UnixMillis now() const { return repository_.options().clock->now(); }
+
+  Repository& repository_;
+  const SessionOptions& options_;
+  const Request& request_;
+  std::string_view cards_;
+  BodyFormat format_;
+  std::optional<Exchange> exchange_;
+};
+
+Reply no_conversation(int status, std::string text) {
+  Reply reply;
+  reply.status = status;
+  reply.content_type = "text/plain; charset=utf-8";
+  reply.body = text + "\n";
+  reply.figures.error = std::move(text);
+  return reply;
+}
+
+}  // namespace
+
+ServerSession::ServerSession(repository::Repository& repository, const SessionOptions& options)
+    : repository_(repository), options_(options) {}
+
+Reply ServerSession::answer(const Request& request) {
+  const auto format = request_format(request.content_type);
+  if (!format) return no_conversation(415, "not a sync request");
+  std::string storage;
+  const auto cards = decode_body(*format, request.body, options_.max_body, storage);
+  if (!cards) {
+    const bool too_large = cards.error().code == ErrorCode::kLimit;
+    return no_conversation(too_large ? 413 : 400, cards.error().message);
+  }
+  return Conversation(repository_, options_, request, *cards, *format).hold();
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,231 @@
+#include "supply.h"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashAlgorithm;
+using artifact::HashName;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using repository::Rid;
+using repository::StoredArtifact;
+
+// Flags of the names that were asked for.
+constexpr std::uint8_t kAnswered = 1;
+constexpr std::uint8_t kSent = 2;
+
+constexpr std::int64_t kDefaultMaxDownload = 5000000;
+constexpr std::int64_t kDefaultMaxDownloadSeconds = 30;
+
+}  // namespace
+
+Supply::Supply(repository::Repository& repository, CardWriter& writer)
+    : repository_(repository), writer_(writer) {}
+
+void Supply::set_client(const ClientVersion& client, bool private_session) {
+  client_ = client;
+  private_session_ = private_session;
+}
+
+bool Supply::full() {
+  // The client must get on with every request, however low the limits are.
+  if (sent_ == 0) return false;
+  if (max_download_ == 0) {
+    const auto bytes = repository_.setting_int("max-download", kDefaultMaxDownload);
+    const auto seconds = repository_.setting_int("max-download-time", kDefaultMaxDownloadSeconds);
+    max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+    deadline_ = std::chrono::steady_clock::now() +
+                std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, 3600));
+  }
+  return writer_.size() >= max_download_ || std::chrono::steady_clock::now() >= deadline_;
+}
+
+Result<void> Supply::check_age(const HashName& name) const {
+  if (name.algorithm() == HashAlgorithm::kSha1 || client_.takes_sha3()) return {};
+  return fail(ErrorCode::kInvalid, "Fossil version 2.0 or later required.");
+}
+
+Result<void> Supply::clone_by_name() {
+  writer_.push(repository_.server_code(), repository_.project_code());
+  named_all_ = true;
+  return repository_.visit_names([this](const HashName& name) { writer_.igot(name.str()); });
+}
+
+std::vector<Supply::Found> Supply::private_from(Rid first) {
+  std::vector<Found> found;
+  if (!private_session_) return found;
+  for (const HashName& name : repository_.private_names()) {
+    const auto info = repository_.find(name);
+    if (info && info->rid >= first && !repository_.is_shunned(name)) {
+      found.push_back({info->rid, name, true});
+    }
+  }
+  std::ranges::sort(found, {}, &Found::rid);
+  return found;
+}
+
+Result<void> Supply::clone(std::uint64_t version, Rid first) {
+  // A clone most often fills its reply: memory for it at once, instead of copy after copy.
+  writer_.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(
+      repository_.setting_int("max-download", kDefaultMaxDownload), 0, kDefaultMaxDownload)));
+  const std::vector<Found> hidden = private_from(first);
+  auto next_hidden = hidden.begin();
+  Result<void> sending;
+  // Public and private artifacts are two streams in rid order; this merges them.
+  const auto send_hidden_before = [&](Rid rid) {
+    while (sending && next_hidden != hidden.end() && next_hidden->rid < rid && !full()) {
+      sending = send_private(*next_hidden++);
+    }
+    return sending && (next_hidden == hidden.end() || next_hidden->rid >= rid);
+  };
+  const auto visit = [&](const StoredArtifact& stored) {
+    if (!send_hidden_before(stored.rid) || full()) return false;
+    sending = send_stored(stored, version >= 3);
+    return sending.has_value();
+  };
+  QUARRY_TRY_ASSIGN(Rid next, repository_.visit_stored(first, visit));
+  send_hidden_before(next != 0 ? next : std::numeric_limits<Rid>::max());
+  QUARRY_TRY(sending);
+  if (next_hidden != hidden.end() && (next == 0 || next_hidden->rid < next)) {
+    next = next_hidden->rid;
+  }
+  writer_.clone_seqno(next);
+  writer_.push(repository_.server_code(), repository_.project_code());
+  return {};
+}
+
+Result<void> Supply::send_private(const Found& found) {
+  QUARRY_TRY(check_age(found.name));
+  ++sent_;
+  writer_.private_next();
+  QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(found.rid));
+  if (delta && !repository_.is_shunned(delta->first)) {
+    writer_.file(found.name.str(), delta->first.str(), delta->second);
+    return {};
+  }
+  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(found.rid));
+  writer_.file(found.name.str(), {}, content);
+  return {};
+}
+
+bool Supply::is_cloned_source(const HashName& source) {
+  if (private_session_) return !repository_.is_shunned(source);
+  if (!has_private_) has_private_ = !repository_.private_names().empty();
+  if (*has_private_) {
+    const auto info = repository_.find(source);
+    if (!info || repository_.is_private(info->rid)) return false;
+  }
+  return !repository_.is_shunned(source);
+}
+
+Result<void> Supply::send_stored(const StoredArtifact& stored, bool compressed) {
+  QUARRY_TRY(check_age(stored.name));
+  ++sent_;
+  const std::string_view name = stored.name.str();
+  const bool as_delta = stored.delta_source && is_cloned_source(*stored.delta_source);
+  if (stored.delta_source && !as_delta) {
+    QUARRY_TRY_ASSIGN(const std::string content, repository_.content(stored.rid));
+    writer_.file(name, {}, content);
+    return {};
+  }
+  const std::string_view source = as_delta ? stored.delta_source->str() : std::string_view{};
+  if (compressed) {
+    writer_.cfile(name, source, static_cast<std::uint64_t>(stored.size),
+                  static_cast<std::uint64_t>(stored.stored_size));
+    const std::size_t before = writer_.size();
+    QUARRY_TRY(stored.append_to(writer_.payload()));
+    if (writer_.size() - before != static_cast<std::size_t>(stored.stored_size)) {
+      return fail(ErrorCode::kCorrupt, "an artifact changed its size while it was read");
+    }
+    writer_.end_cfile();
+    return {};
+  }
+  if (as_delta) {
+    QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(stored.rid));
+    if (delta) {
+      writer_.file(name, delta->first.str(), delta->second);
+      return {};
+    }
+  }
+  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(stored.rid));
+  writer_.file(name, {}, content);
+  return {};
+}
+
+Result<void> Supply::answer_wanted(NameList& client_has) {
+  wanted_.seal();
+  std::vector<Found> found;
+  for (const NameList::Entry& entry : wanted_) {
+    const auto name = HashName::parse(entry.name);
+    const auto info = name ? repository_.find(*name) : std::nullopt;
+    if (!info || info->is_phantom() || repository_.is_shunned(*name)) continue;
+    found.push_back({info->rid, *name, repository_.is_private(info->rid)});
+  }
+  // Old artifacts are stored as deltas on newer ones. With the newest first, the client has the
+  // source of most deltas by the time that they come.
+  std::ranges::sort(found, std::greater{}, &Found::rid);
+  for (const Found& one : found) {
+    QUARRY_TRY(answer(one, *wanted_.find(one.name.str()), client_has));
+  }
+  return {};
+}
+
+Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameList& client_has) {
+  const std::string_view name = found.name.str();
+  if (found.is_private && !private_session_) {
+    // Told so, the client stops asking for what a public check-in refers to.
+    if (client_.understands_private_igot()) writer_.private_igot(name);
+    return {};
+  }
+  wanted.flags |= kAnswered;
+  if (full()) {
+    found.is_private ? writer_.private_igot(name) : writer_.igot(name);
+    return {};
+  }
+  QUARRY_TRY(send(found, client_has));
+  wanted.flags |= kSent;
+  return {};
+}
+
+Result<void> Supply::send(const Found& found, NameList& client_has) {
+  const std::string_view name = found.name.str();
+  QUARRY_TRY(check_age(found.name));
+  ++sent_;
+  if (found.is_private) writer_.private_next();
+  QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(found.rid));
+  if (delta) {
+    const std::string_view source = delta->first.str();
+    const NameList::Entry* const sent = wanted_.find(source);
+    if ((sent != nullptr && (sent->flags & kSent) != 0) || client_has.find(source) != nullptr) {
+      writer_.file(name, source, delta->second);
+      return {};
+    }
+  }
+  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(found.rid));
+  writer_.file(name, {}, content);
+  return {};
+}
+
+void Supply::announce(NameList& client_has) {
+  if (!named_all_) {
+    for (const HashName& name : repository_.unclustered()) announce(name, false, client_has);
+  }
+  if (!private_session_) return;
+  for (const HashName& name : repository_.private_names()) announce(name, true, client_has);
+}
+
+void Supply::announce(const HashName& name, bool is_private, NameList& client_has) {
+  if (client_has.find(name.str()) != nullptr) return;
+  const NameList::Entry* const wanted = wanted_.find(name.str());
+  if (wanted != nullptr && (wanted->flags & kAnswered) != 0) return;
+  is_private ? writer_.private_igot(name.str()) : writer_.igot(name.str());
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,189 @@
+#include "visitor.h"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/artifact/digest.h"
+#include "quarry/artifact/fossilize.h"
+
+namespace quarry::sync {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::string_view kLoginCookie = "x-f-l-c";
+
+std::unexpected<base::Error> login_failed() {
+  return fail(ErrorCode::kDenied, "login failed");
+}
+std::unexpected<base::Error> multiple_logins() {
+  return fail(ErrorCode::kDenied, "multiple login cards");
+}
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+bool is_hash_of(std::string_view nonce, std::string_view bytes) {
+  if (nonce.size() == 64) return nonce == artifact::sha3_256_hex(bytes);
+  return nonce.size() == 40 && nonce == artifact::sha1_hex(bytes);
+}
+
+bool signs(std::string_view signature, std::string_view nonce, std::string_view secret) {
+  std::string text(nonce);
+  text += secret;
+  return equal_in_constant_time(signature, artifact::sha1_hex(text));
+}
+
+bool is_hashed_secret(std::string_view secret) {
+  return secret.size() == 40 && std::ranges::all_of(secret, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+         });
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+std::string form_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+        hex_digit(text[i + 2]) >= 0) {
+      out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+      i += 2;
+    } else {
+      out += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return out;
+}
+
+/// The value of the cookie called NAME in HEADER.
+std::optional<std::string_view> find_cookie(std::string_view header, std::string_view name) {
+  while (!header.empty()) {
+    const std::size_t end = std::min(header.find(';'), header.size());
+    std::string_view pair = header.substr(0, end);
+    header.remove_prefix(std::min(end + 1, header.size()));
+    while (!pair.empty() && pair.front() == ' ') pair.remove_prefix(1);
+    while (!pair.empty() && pair.back() == ' ') pair.remove_suffix(1);
+    if (pair.size() > name.size() && pair.starts_with(name) && pair[name.size()] == '=') {
+      return pair.substr(name.size() + 1);
+    }
+  }
+  return std::nullopt;
+}
+
+/// Splits CARD at single or repeated spaces into exactly as many words as WORDS holds.
+template <std::size_t kCount>
+bool split_words(std::string_view card, std::array<std::string_view, kCount>& words) {
+  std::size_t count = 0;
+  while (true) {
+    const std::size_t begin = card.find_first_not_of(" \t\r\n");
+    if (begin == std::string_view::npos) return count == kCount;
+    if (count == kCount) return false;
+    card.remove_prefix(begin);
+    const std::size_t end = std::min(card.find_first_of(" \t\r\n"), card.size());
+    words[count++] = card.substr(0, end);
+    card.remove_prefix(end);
+  }
+}
+
+}  // namespace
+
+Visitor::Visitor(repository::Repository& repository, bool single_login)
+    : repository_(repository), single_login_(single_login) {
+  const auto nobody = repository_.find_user("nobody");
+  if (!nobody) return;
+  uid_ = nobody->uid;
+  rights_ = rights_of(*nobody);
+  // A client that may clone without a login pulls without one too, right after.
+  if (rights_.may(Right::kClone)) rights_.grant(Right::kRead);
+}
+
+Result<void> Visitor::login(std::string_view user, std::string_view nonce,
+                            std::string_view signature, std::string_view signed_bytes) {
+  if (had_cookie_ || (had_card_ && single_login_)) return multiple_logins();
+  had_card_ = true;
+  return check(user, nonce, signature, signed_bytes);
+}
+
+Result<void> Visitor::login_cookie(std::string_view cookie, std::string_view body) {
+  const auto value = find_cookie(cookie, kLoginCookie);
+  if (!value) return {};
+  had_cookie_ = true;
+  const std::string card = form_decode(*value);
+  std::array<std::string_view, 4> words;
+  if (!split_words(card, words) || words[0] != "login") {
+    return fail(ErrorCode::kInvalid, "malformed login cookie");
+  }
+  return check(words[1], words[2], words[3], body);
+}
+
+void Visitor::remote_user(std::string_view name) {
+  if (name.empty() || !repository_.setting_bool("remote_user_ok", false)) return;
+  if (const auto user = repository_.find_user(name)) become(*user);
+}
+
+Result<void> Visitor::check(std::string_view user, std::string_view nonce,
+                            std::string_view signature, std::string_view signed_bytes) {
+  if (!is_hash_of(nonce, signed_bytes)) return login_failed();
+  const std::string login = artifact::defossilize(user);
+  if (login == "nobody" || login == "anonymous") return {};
+  if (login == "developer" || login == "reader") return login_failed();
+  const auto found = repository_.find_user(login);
+  if (!found || found->secret.empty()) return login_failed();
+  bool right = signs(signature, nonce, found->secret);
+  if (!right && !is_hashed_secret(found->secret)) {
+    std::string text = repository_.project_code();
+    text += '/';
+    text += login;
+    text += '/';
+    text += found->secret;
+    right = signs(signature, nonce, artifact::sha1_hex(text));
+  }
+  if (!right) return login_failed();
+  become(*found);
+  nonce_ = nonce;
+  return {};
+}
+
+Capabilities Visitor::rights_of(const repository::User& user) {
+  Capabilities rights = Capabilities::of_letters(user.capabilities);
+  bool reader = user.capabilities.find('u') != std::string::npos;
+  bool developer = user.capabilities.find('v') != std::string::npos;
+  // The two may lend each other's rights on; each is looked up once at most.
+  std::string lent;
+  if (developer) {
+    if (const auto lender = repository_.find_user("developer")) lent = lender->capabilities;
+    rights |= Capabilities::of_letters(lent);
+    reader = reader || lent.find('u') != std::string::npos;
+  }
+  if (reader) {
+    lent.clear();
+    if (const auto lender = repository_.find_user("reader")) lent = lender->capabilities;
+    rights |= Capabilities::of_letters(lent);
+    if (!developer && lent.find('v') != std::string::npos) {
+      if (const auto lender = repository_.find_user("developer")) {
+        rights |= Capabilities::of_letters(lender->capabilities);
+      }
+    }
+  }
+  return rights;
+}
+
+void Visitor::become(const repository::User& user) {
+  rights_ |= rights_of(user);
+  name_ = user.login;
+  uid_ = user.uid;
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,127 @@
+#include "acceptor.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <ctime>
+
+#include "quarry/base/log.h"
+#include "stop_signal.h"
+
+namespace quarry::worker {
+namespace {
+
+constexpr std::size_t kMaxKept = 64;
+
+/// Out of descriptors or memory: trying again at once would only spin.
+bool is_shortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+void pause_briefly() {
+  const timespec wait{0, 50'000'000};
+  ::nanosleep(&wait, nullptr);
+}
+
+}  // namespace
+
+base::Result<Acceptor> Acceptor::create(int listener, int stop, int master,
+                                        std::vector<base::SocketAddress> allowed) {
+  Acceptor acceptor;
+  acceptor.listener_ = listener;
+  acceptor.stop_ = stop;
+  acceptor.master_ = master;
+  acceptor.allowed_ = std::move(allowed);
+  sockaddr_storage local{};
+  socklen_t size = sizeof local;
+  if (::getsockname(listener, reinterpret_cast<sockaddr*>(&local), &size) != 0) {
+    return base::fail_errno("the listening socket is none");
+  }
+  acceptor.is_tcp_ = local.ss_family != AF_UNIX;
+  acceptor.epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  if (!acceptor.epoll_) return base::fail_errno("cannot make an epoll descriptor");
+  // EPOLLEXCLUSIVE: one connection wakes one of the workers, not all.
+  QUARRY_TRY(acceptor.watch(listener, EPOLLIN | EPOLLEXCLUSIVE));
+  QUARRY_TRY(acceptor.watch(stop, EPOLLIN));
+  if (master >= 0) QUARRY_TRY(acceptor.watch(master, EPOLLIN | EPOLLRDHUP));
+  return acceptor;
+}
+
+base::Result<void> Acceptor::watch(int fd, std::uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return {};
+  return base::fail_errno("cannot watch a descriptor");
+}
+
+std::optional<Connection> Acceptor::next() {
+  // Under load the next connection is there already, and asking epoll first would cost a call.
+  if (kept_.empty() && !stop_requested()) {
+    if (auto connection = accept_one()) return connection;
+  }
+  while (!stop_requested() && !has_ended_) {
+    if (events_left_ == 0) {
+      const int count =
+          ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), -1);
+      if (count < 0 && errno != EINTR) return std::nullopt;
+      events_left_ = static_cast<std::size_t>(std::max(count, 0));
+      continue;
+    }
+    const int fd = events_[--events_left_].data.fd;
+    if (auto connection = take(fd)) return connection;
+  }
+  return std::nullopt;
+}
+
+std::optional<Connection> Acceptor::take(int fd) {
+  if (fd == listener_) return accept_one();
+  if (fd == master_) {
+    // The master sends nothing to workers: what is to be read is its end.
+    has_ended_ = true;
+    return std::nullopt;
+  }
+  const auto kept = kept_.find(fd);
+  if (kept == kept_.end()) return std::nullopt;
+  Connection connection{std::move(kept->second), true};
+  kept_.erase(kept);
+  return connection;
+}
+
+std::optional<Connection> Acceptor::accept_one() {
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  auto* address = reinterpret_cast<sockaddr*>(&peer);
+  Connection connection{base::Fd(
+      ::accept4(listener_, is_tcp_ ? address : nullptr, is_tcp_ ? &size : nullptr, SOCK_CLOEXEC))};
+  if (!connection.fd) {
+    if (is_shortage(errno)) {
+      base::log(base::LogLevel::kError, "cannot take a connection: {}",
+                base::fail_errno("accept").error().message);
+      pause_briefly();
+    }
+    return std::nullopt;
+  }
+  if (!is_tcp_) return connection;
+  const auto from = base::SocketAddress::of(address, size);
+  if (from && is_allowed(*from)) return connection;
+  base::log(base::LogLevel::kNotice, "connection from {} refused: not in listen.allowed_clients",
+            from ? from->ip() : "unknown");
+  return std::nullopt;
+}
+
+bool Acceptor::is_allowed(const base::SocketAddress& peer) const {
+  if (allowed_.empty()) return peer.is_loopback();
+  return std::ranges::any_of(
+      allowed_, [&](const base::SocketAddress& allowed) { return allowed.same_ip(peer); });
+}
+
+void Acceptor::keep(Connection connection) {
+  if (kept_.size() >= kMaxKept) return;
+  const int fd = connection.fd.get();
+  if (!connection.is_watched && !watch(fd, EPOLLIN | EPOLLRDHUP)) return;
+  kept_[fd] = std::move(connection.fd);
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,62 @@
+// Where a worker's connections come from: its own accept() on the pool's listening socket, which
+// all workers share and which therefore never blocks, and connections that the web server keeps
+// open.
+//
+// Kept connections do not pin the worker: it waits for all of them and for new ones at once, and
+// serves whichever speaks first.
+#pragma once
+
+#include <sys/epoll.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+
+namespace quarry::worker {
+
+struct Connection {
+  base::Fd fd;
+  bool is_watched = false;  // kept before: the acceptor waits for it already
+};
+
+class Acceptor {
+ public:
+  /// LISTENER, STOP (readable when the worker has to end) and MASTER (its end means the same) stay
+  /// the caller's. ALLOWED: peers of a TCP listener, empty for loopback alone. Errors: kIo.
+  static base::Result<Acceptor> create(int listener, int stop, int master,
+                                       std::vector<base::SocketAddress> allowed);
+
+  /// Waits for a connection that has something to read, or a new one; nothing when it is time to
+  /// end.
+  std::optional<Connection> next();
+  /// Takes back a connection whose request was answered and that the web server keeps open. Closes
+  /// it where too many are kept.
+  void keep(Connection connection);
+
+ private:
+  Acceptor() = default;
+  base::Result<void> watch(int fd, std::uint32_t events);
+  std::optional<Connection> accept_one();
+  std::optional<Connection> take(int fd);
+  bool is_allowed(const base::SocketAddress& peer) const;
+
+  base::Fd epoll_;
+  int listener_ = -1;
+  int stop_ = -1;
+  int master_ = -1;
+  bool is_tcp_ = false;
+  bool has_ended_ = false;
+  std::vector<base::SocketAddress> allowed_;
+  std::unordered_map<int, base::Fd> kept_;
+  std::array<epoll_event, 16> events_{};
+  std::size_t events_left_ = 0;
+};
+
+}  // namespace quarry::worker

@@ -1,0 +1,248 @@
+#include "fastcgi.h"
+
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "record_writer.h"
+#include "request_head.h"
+#include "stop_signal.h"
+
+namespace quarry::worker {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// The first look; what does not fit is looked at again with kMaxHeadSize.
+constexpr std::size_t kFirstLook = std::size_t{8} << 10;
+// A reply up to this size fits into any socket's send buffer: sending it never waits.
+constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
+// A body is read in pieces of at least this, whatever size was announced.
+constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
+constexpr milliseconds kDrainTime{2000};
+
+/// Whether a wait was broken off because the worker has to end.
+bool is_told_to_end() {
+  return stop_now_requested();
+}
+
+struct Variable {
+  std::string_view name;
+  std::string_view Request::*target;
+};
+
+constexpr auto kVariables = std::to_array<Variable>({
+    {"REQUEST_METHOD", &Request::method},
+    {"SCRIPT_NAME", &Request::script_name},
+    {"PATH_INFO", &Request::path_info},
+    {"REQUEST_URI", &Request::uri},
+    {"CONTENT_TYPE", &Request::content_type},
+    {"CONTENT_LENGTH", &Request::content_length},
+    {"REMOTE_ADDR", &Request::remote_address},
+    {"REMOTE_USER", &Request::remote_user},
+    {"HTTP_COOKIE", &Request::cookie},
+    {"HTTP_HOST", &Request::host},
+});
+
+std::string header_of(const Reply& reply) {
+  std::string header =
+      fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
+                  reason_of(reply.status), reply.content_type, reply.body.size());
+  if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
+  header += "X-Content-Type-Options: nosniff\r\n\r\n";
+  return header;
+}
+
+bool put(FCGX_Stream* stream, std::string_view bytes) {
+  constexpr std::size_t kMost = std::size_t{1} << 30;
+  for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMost))) {
+    const auto size = static_cast<int>(std::min(bytes.size(), kMost));
+    if (FCGX_PutStr(bytes.begin(), size, stream) != size) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+base::Result<void> start_fastcgi() {
+  if (FCGX_Init() == 0) return {};
+  return fail(ErrorCode::kIo, "libfcgi cannot start");
+}
+
+FastCgiExchange::FastCgiExchange(base::Fd& fd, std::chrono::seconds timeout)
+    : owner_(fd), fd_(fd.get()), timeout_(timeout) {}
+
+FastCgiExchange::~FastCgiExchange() {
+  if (is_begun_) FCGX_Free(&fcgx_, 0);
+}
+
+base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
+  if (steady_clock::now() >= deadline) {
+    return fail(has_some ? ErrorCode::kBusy : ErrorCode::kNotFound, "the web server fell silent");
+  }
+  // What was only looked at keeps the socket readable, so poll(2) cannot tell when more has come:
+  // look again after a moment. That is rare, since web servers send the head in one piece.
+  const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
+  const int wait = has_some ? 5 : static_cast<int>(std::max<std::int64_t>(1, left.count()));
+  std::array<pollfd, 2> descriptors{
+      {{fd_, static_cast<short>(has_some ? POLLRDHUP : POLLIN | POLLRDHUP), 0},
+       {stop_descriptor(), POLLIN, 0}}};
+  // A graceful stop lets a request that has begun come whole.
+  const nfds_t count = has_some && !is_told_to_end() ? 1 : 2;
+  ::poll(descriptors.data(), count, wait);
+  if (is_told_to_end() || (count == 2 && descriptors[1].revents != 0)) {
+    return fail(ErrorCode::kNotFound, "told to end");
+  }
+  if (has_some && (descriptors[0].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {
+    return fail(ErrorCode::kInvalid, "the connection ended inside a request");
+  }
+  return {};
+}
+
+base::Result<void> FastCgiExchange::await_head() {
+  std::string buffer(kFirstLook, '\0');
+  const auto deadline = steady_clock::now() + timeout_;
+  for (;;) {
+    const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), MSG_PEEK | MSG_DONTWAIT);
+    if (size == 0) return fail(ErrorCode::kNotFound, "closed");
+    if (size < 0 && errno != EAGAIN && errno != EINTR) {
+      return fail(ErrorCode::kNotFound, "the connection was reset");
+    }
+    if (size < 0) {
+      QUARRY_TRY(await_more(false, deadline));
+      continue;
+    }
+    const auto come = static_cast<std::size_t>(size);
+    const HeadCheck check = check_head(std::string_view(buffer).substr(0, come));
+    switch (check.verdict) {
+      case HeadVerdict::kComplete:
+        is_whole_ = check.is_whole;
+        return {};
+      case HeadVerdict::kMalformed:
+        return fail(ErrorCode::kInvalid, "no FastCGI request");
+      case HeadVerdict::kTooLarge:
+        return fail(ErrorCode::kLimit, "too many or too long parameters");
+      case HeadVerdict::kIncomplete:
+        break;
+    }
+    if (come == buffer.size()) {
+      if (come >= kMaxHeadSize) return fail(ErrorCode::kLimit, "too many or too long parameters");
+      buffer.resize(kMaxHeadSize);
+      continue;
+    }
+    QUARRY_TRY(await_more(true, deadline));
+  }
+}
+
+void FastCgiExchange::set_timeout(int option) {
+  const timeval limit{timeout_.count(), 0};
+  ::setsockopt(fd_, SOL_SOCKET, option, &limit, sizeof limit);
+}
+
+base::Result<void> FastCgiExchange::read_head() {
+  QUARRY_TRY(await_head());
+  if (!is_whole_) set_timeout(SO_RCVTIMEO);
+  // No listening socket: where the request is not what it seemed, libfcgi must not take another
+  // connection on its own.
+  FCGX_InitRequest(&fcgx_, -1, 0);
+  fcgx_.ipcFd = fd_;
+  fcgx_.keepConnection = 1;
+  if (FCGX_Accept_r(&fcgx_) != 0) {
+    if (fcgx_.ipcFd < 0) owner_.release();
+    return fail(ErrorCode::kInvalid, "no FastCGI request");
+  }
+  is_begun_ = true;
+  is_kept_ = fcgx_.keepConnection != 0;
+  take_params();
+  return {};
+}
+
+void FastCgiExchange::take_params() {
+  for (char** entry = fcgx_.envp; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    const std::size_t equals = variable.find('=');
+    const std::string_view name = variable.substr(0, equals);
+    const std::string_view value = variable.substr(std::min(equals, variable.size() - 1) + 1);
+    if (name == "HTTPS") request_.is_https = value == "on";
+    for (const Variable& known : kVariables) {
+      if (known.name == name) request_.*known.target = value;
+    }
+  }
+}
+
+base::Result<std::string> FastCgiExchange::read_body(std::size_t size) {
+  std::optional<GracefulStopHeld> held;
+  if (!is_whole_) held.emplace();
+  std::string body;
+  while (body.size() < size) {
+    const std::size_t before = body.size();
+    // Twice what came already: an announced size alone takes no memory.
+    const std::size_t piece = std::min(size - before, std::max(kBodyPiece, before));
+    int got = 0;
+    body.resize_and_overwrite(before + piece, [&](char* bytes, std::size_t) {
+      got = FCGX_GetStr(bytes + before, static_cast<int>(piece), fcgx_.in);
+      return before + static_cast<std::size_t>(std::max(got, 0));
+    });
+    if (got < static_cast<int>(piece)) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("the body ended after {} of {} bytes", body.size(), size));
+    }
+  }
+  if (FCGX_GetChar(fcgx_.in) >= 0) {
+    return fail(ErrorCode::kInvalid, fmt::format("the body is longer than {} bytes", size));
+  }
+  is_drained_ = FCGX_GetError(fcgx_.in) == 0;
+  return body;
+}
+
+bool FastCgiExchange::send_body(std::string_view body) {
+  if (body.size() <= kAlwaysFits) return put(fcgx_.out, body);
+  return FCGX_FFlush(fcgx_.out) == 0 && send_stdout_records(fd_, fcgx_.requestId, body);
+}
+
+bool FastCgiExchange::send(const Reply& reply) {
+  std::optional<GracefulStopHeld> held;
+  if (reply.body.size() > kAlwaysFits || is_kept_) {
+    set_timeout(SO_SNDTIMEO);
+    held.emplace();
+  }
+  if (!is_drained_ && is_whole_) {
+    // All of it is in the socket already: taking it off costs no wait.
+    while (FCGX_GetChar(fcgx_.in) >= 0) continue;
+    is_drained_ = true;
+  }
+  bool is_sent = put(fcgx_.out, header_of(reply));
+  if (is_sent && request_.method != "HEAD") is_sent = send_body(reply.body);
+  if (is_sent) {
+    // Closing the last of the two streams ends the request. Not after a failure: the peer that did
+    // not take the reply would be waited for once more.
+    FCGX_FClose(fcgx_.err);
+    is_sent = FCGX_FClose(fcgx_.out) == 0;
+  }
+  is_kept_ = is_kept_ && is_sent;
+  return is_sent;
+}
+
+void drain(int fd) {
+  ::shutdown(fd, SHUT_WR);
+  std::array<char, 65536> sink;
+  const auto deadline = steady_clock::now() + kDrainTime;
+  while (steady_clock::now() < deadline && !stop_requested()) {
+    const ssize_t size = ::recv(fd, sink.data(), sink.size(), MSG_DONTWAIT);
+    if (size == 0 || (size < 0 && errno != EAGAIN)) return;
+    if (size > 0) continue;
+    pollfd wait{fd, POLLIN, 0};
+    ::poll(&wait, 1, 100);
+  }
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,74 @@
+// One FastCGI request on a connection, read and answered with libfcgi, which no other file uses.
+//
+// The connection stays ours: libfcgi is given the descriptor (FCGX_Accept_r keeps it only where
+// keepConnection is set before) and never closes it, since its way of closing waits for the peer.
+#pragma once
+
+#include <fcgiapp.h>
+
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "request.h"
+
+namespace quarry::worker {
+
+/// Makes libfcgi ready; once a process, before our signal handlers, which it would replace.
+/// Errors: kIo.
+base::Result<void> start_fastcgi();
+
+class FastCgiExchange {
+ public:
+  /// On the connected socket FD, which stays the caller's and must outlive this (libfcgi may close
+  /// it where it finds no request after all; FD is then empty). TIMEOUT bounds each wait for the
+  /// peer.
+  FastCgiExchange(base::Fd& fd, std::chrono::seconds timeout);
+  ~FastCgiExchange();
+  FastCgiExchange(const FastCgiExchange&) = delete;
+  FastCgiExchange& operator=(const FastCgiExchange&) = delete;
+
+  /// Reads the request's parameters. Nothing is answered when this fails: the connection is to be
+  /// closed. Errors: kNotFound (the peer closed without asking for anything: nothing is wrong),
+  /// kInvalid (no FastCGI request), kLimit, kBusy (the peer fell silent), kIo.
+  base::Result<void> read_head();
+  /// Of the request whose head was read. Its views last as long as this object.
+  const Request& request() const { return request_; }
+  /// Reads SIZE bytes of body. Memory is taken as they come. Errors: kInvalid (fewer came, or
+  /// more).
+  base::Result<std::string> read_body(std::size_t size);
+  /// Sends REPLY and ends the request. False: the peer did not take it.
+  bool send(const Reply& reply);
+  /// After send(): whether the web server keeps the connection, and it is fit for another request.
+  bool may_keep() const { return is_kept_ && is_drained_; }
+  /// After send(): whether the peer may still be sending what nobody reads. Closing right away
+  /// could take the reply from it.
+  bool has_unread() const { return !is_drained_; }
+
+ private:
+  bool send_body(std::string_view body);
+  base::Result<void> await_head();
+  /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.
+  base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
+  void take_params();
+  void set_timeout(int option);
+
+  base::Fd& owner_;
+  int fd_;
+  std::chrono::seconds timeout_;
+  FCGX_Request fcgx_{};
+  bool is_begun_ = false;
+  bool is_whole_ = false;
+  bool is_kept_ = false;
+  bool is_drained_ = false;
+  Request request_;
+};
+
+/// Takes what a peer still sends on FD, for a short while, so that it can read the reply.
+void drain(int fd);
+
+}  // namespace quarry::worker

@@ -1,0 +1,53 @@
+#include "repository_cache.h"
+
+#include <algorithm>
+
+#include "repository_folder.h"
+
+namespace quarry::worker {
+
+using repository::Repository;
+
+Repository* RepositoryCache::find(std::string_view key) {
+  const auto at = std::ranges::find(entries_, key, &Entry::key);
+  if (at == entries_.end()) return nullptr;
+  if (at->repository->was_replaced()) {
+    entries_.erase(at);
+    return nullptr;
+  }
+  std::rotate(entries_.begin(), at, at + 1);
+  return entries_.front().repository.get();
+}
+
+base::Result<Repository*> RepositoryCache::open(std::string key,
+                                                const std::filesystem::path& path) {
+  while (entries_.size() >= limit_) entries_.pop_back();
+  QUARRY_TRY_ASSIGN(auto opened, Repository::open(path, options_));
+  entries_.insert(entries_.begin(), Entry{std::move(key), std::move(opened)});
+  return entries_.front().repository.get();
+}
+
+base::Result<Repository*> RepositoryCache::file(const std::filesystem::path& path) {
+  if (Repository* open_one = find("")) return open_one;
+  return open("", path);
+}
+
+base::Result<Repository*> RepositoryCache::named(const std::filesystem::path& folder,
+                                                 const RepositoryName& name) {
+  if (Repository* open_one = find(name.str())) return open_one;
+  QUARRY_TRY_ASSIGN(const LocatedFile located, locate(folder, name));
+  QUARRY_TRY_ASSIGN(Repository * opened, open(name.str(), located.path));
+  // SQLite opens by path: what it opened has to be what was found to lie inside.
+  if (!located.is_same_now() || opened->was_replaced()) {
+    entries_.erase(entries_.begin());
+    return base::fail(base::ErrorCode::kBusy, "the repository is being replaced");
+  }
+  return opened;
+}
+
+bool RepositoryCache::exists(const std::filesystem::path& folder, const RepositoryName& name) {
+  if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return true;
+  return locate(folder, name).has_value();
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,62 @@
+#include "repository_folder.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "quarry/base/fd.h"
+
+namespace quarry::worker {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+/// A look at PATH below FOLDER that never leaves it, by ".." or by a symbolic link.
+base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
+  open_how how{};
+  how.flags = O_PATH | O_CLOEXEC;
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  for (int tries = 0; tries < 8; ++tries) {
+    const long fd = ::syscall(SYS_openat2, folder.get(), path.c_str(), &how, sizeof how);
+    // EAGAIN: something was renamed meanwhile, so that the kernel could not be sure.
+    if (fd >= 0 || errno != EAGAIN) return base::Fd(static_cast<int>(fd));
+  }
+  return {};
+}
+
+}  // namespace
+
+bool LocatedFile::is_same_now() const {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && status.st_dev == device && status.st_ino == inode;
+}
+
+base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name) {
+  const base::Fd root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root) return base::fail_errno(fmt::format("cannot open the folder {}", folder.string()));
+  const base::Fd file = open_beneath(root, name.file());
+  if (!file) {
+    if (errno == EXDEV) {
+      return fail(ErrorCode::kDenied,
+                  fmt::format("{} leads out of {}", name.file(), folder.string()));
+    }
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
+        errno == EACCES) {
+      return fail(ErrorCode::kNotFound, "no such repository");
+    }
+    return base::fail_errno(fmt::format("cannot look at {} in {}", name.file(), folder.string()));
+  }
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+    return fail(ErrorCode::kNotFound, "no such repository");
+  }
+  return LocatedFile{folder / name.file(), status.st_dev, status.st_ino};
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,29 @@
+// Finding a repository's file below a folder, so that no name and no symbolic link leads out of it.
+//
+// The file itself is only looked at through a descriptor that cannot read (O_PATH): closing one
+// drops no lock, while closing any real descriptor of a repository file would drop SQLite's.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+
+#include "quarry/base/result.h"
+#include "repository_name.h"
+
+namespace quarry::worker {
+
+/// A file, as it was found to lie inside the folder.
+struct LocatedFile {
+  std::filesystem::path path;
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  /// Whether the path still leads to that file.
+  bool is_same_now() const;
+};
+
+/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (it is a way out of the folder), kIo.
+base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
+
+}  // namespace quarry::worker

@@ -1,0 +1,81 @@
+#include "repository_name.h"
+
+#include <algorithm>
+#include <array>
+
+namespace quarry::worker {
+namespace {
+
+constexpr std::size_t kMaxLength = 200;
+constexpr std::size_t kMaxDepth = 16;
+
+bool is_alnum(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+bool is_segment(std::string_view segment) {
+  if (segment.empty() || segment.front() == '-') return false;
+  for (std::size_t i = 0; i < segment.size(); ++i) {
+    const char c = segment[i];
+    if (is_alnum(c) || c == '_' || c == '-') continue;
+    const bool is_inner_dot = c == '.' && i > 0 && i + 1 < segment.size() &&
+                              is_alnum(segment[i - 1]) && is_alnum(segment[i + 1]);
+    if (!is_inner_dot) return false;
+  }
+  return true;
+}
+
+std::string_view trim_slashes(std::string_view path) {
+  while (path.starts_with('/')) path.remove_prefix(1);
+  while (path.ends_with('/')) path.remove_suffix(1);
+  return path;
+}
+
+/// Whether a segment of PATH is "." or "..".
+bool has_dot_segment(std::string_view path) {
+  while (!path.empty()) {
+    const std::string_view segment = path.substr(0, path.find('/'));
+    if (segment == "." || segment == "..") return true;
+    path.remove_prefix(std::min(segment.size() + 1, path.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_endpoint(std::string_view word) {
+  constexpr std::array<std::string_view, 4> kReserved = {"xfer", "queue", "status", "ping"};
+  return std::ranges::find(kReserved, word) != kReserved.end();
+}
+
+std::optional<RepositoryName> RepositoryName::parse(std::string_view text) {
+  if (text.empty() || text.size() > kMaxLength) return std::nullopt;
+  std::string_view rest = text;
+  for (std::size_t depth = 0;; ++depth) {
+    const std::size_t slash = rest.find('/');
+    if (depth == kMaxDepth || !is_segment(rest.substr(0, slash))) return std::nullopt;
+    if (slash == std::string_view::npos) return RepositoryName(text);
+    rest.remove_prefix(slash + 1);
+  }
+}
+
+std::vector<NameCandidate> names_in(std::string_view path) {
+  path = trim_slashes(path);
+  if (has_dot_segment(path)) return {};
+  std::vector<NameCandidate> before_endpoint;
+  std::vector<NameCandidate> others;
+  for (std::size_t depth = 0, end = 0; depth < kMaxDepth && end < path.size(); ++depth) {
+    end = std::min(path.find('/', end + (depth == 0 ? 0 : 1)), path.size());
+    auto name = RepositoryName::parse(path.substr(0, end));
+    if (!name) break;  // nothing longer can be a name
+    const std::string_view rest = trim_slashes(path.substr(end));
+    const bool has_endpoint = is_endpoint(rest.substr(0, rest.find('/')));
+    auto& list = has_endpoint ? before_endpoint : others;
+    list.push_back({std::move(*name), rest, has_endpoint});
+  }
+  std::ranges::reverse(others);
+  std::ranges::move(others, std::back_inserter(before_endpoint));
+  return before_endpoint;
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,65 @@
+// A request as the worker's endpoints see it, and their reply: HTTP in terms of CGI variables
+// (RFC 3875), without FastCGI.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/result.h"
+#include "quarry/scoreboard/scoreboard.h"
+
+namespace quarry::worker {
+
+/// Views stay valid while the request is answered.
+struct Request {
+  std::string_view method{};
+  std::string_view script_name{};
+  std::string_view path_info{};
+  std::string_view uri{};  // as the client wrote it, for logs
+  std::string_view content_type{};
+  std::string_view content_length{};
+  std::string_view remote_address{};
+  std::string_view remote_user{};
+  std::string_view cookie{};
+  std::string_view host{};
+  bool is_https = false;
+
+  /// The path below the pool's place in the web server: PATH_INFO, or SCRIPT_NAME where the web
+  /// server does not split the two.
+  std::string_view path() const { return path_info.empty() ? script_name : path_info; }
+};
+
+struct Reply {
+  int status = 200;
+  std::string content_type = "text/plain; charset=utf-8";
+  std::string body;
+  std::string allow;  // of a 405
+
+  // For the scoreboard and the logs.
+  std::string user;
+  std::string operation;
+  std::string error;  // what went wrong, although the status may be 200
+};
+
+/// "Not Found" for 404.
+std::string_view reason_of(int status);
+/// A reply of one line.
+Reply text_reply(int status, std::string_view text);
+
+/// Reads SIZE bytes of body. Errors: kInvalid (fewer came), kIo.
+using BodyReader = std::function<base::Result<std::string>(std::size_t size)>;
+
+/// What answers requests. The loop around it knows nothing of repositories.
+class Handler {
+ public:
+  virtual ~Handler() = default;
+  /// READ_BODY is called at most once, and only where the body is wanted. SLOT is told of the stage
+  /// "executing".
+  virtual Reply answer(const Request& request, const BodyReader& read_body,
+                       scoreboard::Slot& slot) = 0;
+};
+
+}  // namespace quarry::worker

@@ -1,0 +1,41 @@
+// The head of a FastCGI request, looked at before libfcgi sees it.
+//
+// libfcgi takes memory for whatever lengths a peer claims, and waits for whatever it promised. So
+// the worker first looks at what has come (without taking it from the socket) and lets libfcgi read
+// only what is a well-formed request within the limits:
+//
+//   record   version 1 │ type │ request id (2) │ content length (2) │ padding length │ reserved
+//   request  BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
+//   PARAMS   together: name length │ value length │ name │ value, … ; a length is 1 byte below 128,
+//            otherwise 4 bytes with the highest bit set
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+namespace quarry::worker {
+
+enum class HeadVerdict {
+  kIncomplete,  // right so far
+  kComplete,    // all parameters are there
+  kMalformed,   // not a request that a web server would send
+  kTooLarge,    // more parameters, or more bytes of them, than allowed
+};
+
+struct HeadCheck {
+  HeadVerdict verdict = HeadVerdict::kIncomplete;
+  /// The body is there too: whoever reads the request will not have to wait.
+  bool is_whole = false;
+};
+
+/// At most so many parameters, and so many bytes of them.
+constexpr std::size_t kMaxParams = 300;
+constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
+/// Bytes in which every head within the limits fits, however it is cut into records of at least 16
+/// bytes.
+constexpr std::size_t kMaxHeadSize = kMaxParamsSize * 2;
+
+/// Looks at BYTES, the beginning of what a connection sent.
+HeadCheck check_head(std::string_view bytes);
+
+}  // namespace quarry::worker

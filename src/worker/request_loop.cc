@@ -1,0 +1,123 @@
+#include "request_loop.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <exception>
+
+#include "fastcgi.h"
+#include "quarry/base/log.h"
+#include "quarry/base/time.h"
+
+namespace quarry::worker {
+namespace {
+
+using base::LogLevel;
+using base::printable;
+
+std::uint64_t number_or_zero(std::string_view text) {
+  std::uint64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
+
+Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slot& slot) {
+  const auto read_body = [&exchange](std::size_t size) { return exchange.read_body(size); };
+  try {
+    return handler.answer(exchange.request(), read_body, slot);
+  } catch (const std::exception& error) {
+    Reply reply = text_reply(500, "internal error");
+    reply.error = error.what();
+    return reply;
+  }
+}
+
+void log_trouble(const Request& request, const Reply& reply) {
+  base::log(reply.status >= 500 ? LogLevel::kError : LogLevel::kNotice,
+            "client {}: {} \"{}\": {} {}", printable(request.remote_address),
+            printable(request.method), printable(request.uri), reply.status,
+            printable(reply.error));
+}
+
+void log_access(int fd, const Request& request, const Reply& reply,
+                const scoreboard::SlotState& state) {
+  const std::string line =
+      fmt::format("{} {} [{}Z] \"{} {}\" {} {} {} {:.3f}ms {}\n", printable(request.remote_address),
+                  reply.user.empty() ? "-" : printable(reply.user),
+                  base::iso_millis(base::system_clock().now()), printable(request.method),
+                  printable(request.uri), reply.status, state.content_length, reply.body.size(),
+                  static_cast<double>(state.request_duration) / 1000,
+                  reply.operation.empty() ? "-" : printable(reply.operation));
+  // One write a line, so that lines of several workers never mix.
+  [[maybe_unused]] const auto ignored = ::write(fd, line.data(), line.size());
+}
+
+/// A connection on which no request came.
+void log_bad_connection(const base::Error& error) {
+  if (error.code == base::ErrorCode::kNotFound) return;
+  base::log(LogLevel::kNotice, "connection closed: {}", error.message);
+}
+
+class Server {
+ public:
+  Server(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot, const LoopOptions& options)
+      : acceptor_(acceptor), handler_(handler), slot_(slot), options_(options) {}
+
+  void serve(Connection connection) {
+    slot_.accepted();
+    slot_.reading_headers();
+    bool may_keep = false;
+    bool has_unread = false;
+    {
+      FastCgiExchange exchange(connection.fd, options_.timeout);
+      if (auto head = exchange.read_head(); !head) return log_bad_connection(head.error());
+      answer(exchange);
+      may_keep = exchange.may_keep();
+      has_unread = exchange.has_unread();
+    }
+    if (may_keep) return acceptor_.keep(std::move(connection));
+    if (has_unread) drain(connection.fd.get());
+  }
+  std::size_t served() const { return served_; }
+
+ private:
+  void answer(FastCgiExchange& exchange) {
+    const Request& request = exchange.request();
+    slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
+                number_or_zero(request.content_length)});
+    const Reply reply = answer_safely(handler_, exchange, slot_);
+    slot_.end(reply.user, reply.operation);
+    const bool is_sent = exchange.send(reply);
+    slot_.finished();
+    ++served_;
+    if (!reply.error.empty() || reply.status >= 400) log_trouble(request, reply);
+    if (!is_sent) {
+      base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not take the reply",
+                printable(request.remote_address), printable(request.method),
+                printable(request.uri));
+    }
+    if (options_.access_log >= 0) log_access(options_.access_log, request, reply, slot_.state());
+  }
+
+  Acceptor& acceptor_;
+  Handler& handler_;
+  scoreboard::Slot& slot_;
+  const LoopOptions& options_;
+  std::size_t served_ = 0;
+};
+
+}  // namespace
+
+void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
+                    const LoopOptions& options) {
+  Server server(acceptor, handler, slot, options);
+  slot.accepting();
+  while (auto connection = acceptor.next()) {
+    server.serve(std::move(*connection));
+    if (options.max_requests > 0 && server.served() >= options.max_requests) return;
+    slot.accepting();
+  }
+}
+
+}  // namespace quarry::worker

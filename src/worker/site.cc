@@ -1,0 +1,148 @@
+#include "site.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+
+#include "quarry/base/log.h"
+
+namespace quarry::worker {
+namespace {
+
+using base::ErrorCode;
+
+/// CONTENT_LENGTH; nothing when it is none.
+std::optional<std::size_t> body_size(std::string_view text) {
+  std::size_t size = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
+  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return size;
+}
+
+/// What a client is told of a repository that cannot be opened. The path and the cause are for the
+/// log alone.
+Reply refusal(const base::Error& error) {
+  Reply reply;
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+    case ErrorCode::kDenied:
+      reply = text_reply(404, "no such repository");
+      break;
+    case ErrorCode::kBusy:
+      reply = text_reply(503, "the repository is busy, try again");
+      break;
+    default:
+      reply = text_reply(500, "the repository cannot be opened");
+      break;
+  }
+  reply.error = error.message;
+  return reply;
+}
+
+Reply not_allowed(std::string_view method) {
+  Reply reply =
+      text_reply(405, fmt::format("method {} is not served here", base::printable(method, 20)));
+  reply.allow = "GET, HEAD, POST";
+  return reply;
+}
+
+}  // namespace
+
+Site::Site(const WorkerOptions& options, const scoreboard::Board& board)
+    : options_(options), board_(board), cache_(options.cache, options.open) {}
+
+std::optional<Site::Target> Site::resolve(std::string_view path) {
+  if (!options_.repository.empty()) {
+    const std::size_t last = path.find_last_not_of('/');
+    const std::string_view trimmed = path.substr(0, last + 1);
+    const std::string_view word = trimmed.substr(trimmed.rfind('/') + 1);
+    return Target{std::nullopt, is_endpoint(word) ? word : std::string_view(), trimmed};
+  }
+  for (NameCandidate& candidate : names_in(path)) {
+    if (!cache_.exists(options_.repositories, candidate.name)) continue;
+    const std::string_view word = candidate.rest.substr(0, candidate.rest.find('/'));
+    return Target{std::move(candidate.name), candidate.has_endpoint ? word : std::string_view(),
+                  candidate.rest};
+  }
+  return std::nullopt;
+}
+
+base::Result<repository::Repository*> Site::open(const Target& target) {
+  if (target.name) return cache_.named(options_.repositories, *target.name);
+  return cache_.file(options_.repository);
+}
+
+Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
+  const bool is_post = request.method == "POST";
+  if (!is_post && request.method != "GET" && request.method != "HEAD") {
+    return not_allowed(request.method);
+  }
+  const auto target = resolve(request.path());
+  if (!target) return text_reply(404, "no such repository");
+  slot.executing(target->name ? target->name->str() : "");
+  if (!is_post) return answer_get(request, *target);
+  if (!sync::is_sync_content_type(request.content_type)) {
+    return text_reply(415, "only sync requests (application/x-fossil) are taken here");
+  }
+  return answer_sync(request, *target, read_body, slot);
+}
+
+Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
+                        scoreboard::Slot&) {
+  const auto size = body_size(request.content_length);
+  if (!size) return text_reply(400, "Content-Length is missing or no number");
+  if (*size > options_.max_body) {
+    return text_reply(413, fmt::format("the request is larger than {} bytes", options_.max_body));
+  }
+  auto repository = open(target);
+  if (!repository) return refusal(repository.error());
+  auto body = read_body(*size);
+  if (!body) return text_reply(400, body.error().message);
+
+  sync::ServerSession session(**repository, options_.session);
+  sync::Reply answer = session.answer({
+      .content_type = request.content_type,
+      .body = *body,
+      .remote_address = request.remote_address,
+      .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
+      .cookie = request.cookie,
+  });
+  Reply reply;
+  reply.status = answer.status;
+  reply.content_type = std::move(answer.content_type);
+  reply.body = std::move(answer.body);
+  reply.user = std::move(answer.figures.user);
+  reply.operation = std::move(answer.figures.operation);
+  reply.error = std::move(answer.figures.error);
+  return reply;
+}
+
+Reply Site::answer_get(const Request& request, const Target& target) {
+  if (target.endpoint == "ping") return text_reply(200, "pong");
+  if (target.endpoint == "status") return status_page();
+  const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
+  if (!is_base) return text_reply(404, "no such page: this server speaks the sync protocol only");
+  if (auto repository = open(target); !repository) return refusal(repository.error());
+  const std::string name = target.name ? target.name->str() : "";
+  return text_reply(
+      200, fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}",
+                       request.is_https ? "https" : "http", base::printable(request.host), name));
+}
+
+Reply Site::status_page() const {
+  std::size_t idle = 0;
+  std::size_t active = 0;
+  std::uint64_t requests = 0;
+  for (std::size_t i = 0; i < board_.slot_count(); ++i) {
+    const scoreboard::SlotState state = board_.read(i).state;
+    if (state.stage == scoreboard::Stage::kNone) continue;
+    ++(state.stage == scoreboard::Stage::kAccepting ? idle : active);
+    requests += state.requests;
+  }
+  return text_reply(200,
+                    fmt::format("pool: {}\nprocess manager: static\nrequests: {}\n"
+                                "idle processes: {}\nactive processes: {}\ntotal processes: {}",
+                                options_.pool, requests, idle, active, idle + active));
+}
+
+}  // namespace quarry::worker

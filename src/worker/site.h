@@ -1,0 +1,46 @@
+// What a pool serves: which repository a path means, and the endpoints of a repository.
+//
+//   POST, content type of a sync   the sync protocol, whatever follows the name
+//   GET  [/NAME]                   one line with the URL to clone
+//   GET  [/NAME]/ping              "pong"
+//   GET  [/NAME]/status            what the pool's workers are doing, in numbers
+#pragma once
+
+#include <optional>
+
+#include "quarry/scoreboard/scoreboard.h"
+#include "quarry/worker/worker.h"
+#include "repository_cache.h"
+#include "request.h"
+
+namespace quarry::worker {
+
+class Site : public Handler {
+ public:
+  /// Both must outlive it.
+  Site(const WorkerOptions& options, const scoreboard::Board& board);
+
+  Reply answer(const Request& request, const BodyReader& read_body,
+               scoreboard::Slot& slot) override;
+
+ private:
+  /// What a path means.
+  struct Target {
+    std::optional<RepositoryName> name;  // nothing: the pool's only repository
+    std::string_view endpoint;           // the reserved word after it, or ""
+    std::string_view rest;               // all that follows the name
+  };
+  std::optional<Target> resolve(std::string_view path);
+  base::Result<repository::Repository*> open(const Target& target);
+
+  Reply answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
+                    scoreboard::Slot& slot);
+  Reply answer_get(const Request& request, const Target& target);
+  Reply status_page() const;
+
+  const WorkerOptions& options_;
+  const scoreboard::Board& board_;
+  RepositoryCache cache_;
+};
+
+}  // namespace quarry::worker

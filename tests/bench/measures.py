@@ -1,0 +1,121 @@
+"""The measurements, each of one running server; and a client too simple to cost anything."""
+
+import re
+import socket
+import subprocess
+import time
+from pathlib import Path
+
+from support import process, repofile, wire
+from support.servers import Launcher, Server
+
+from workload import LOGIN, PASSWORD, Workload
+
+HERE = Path(__file__).resolve().parent
+
+
+class RawClient:
+    """HTTP/1.0 as the stock client speaks it: a connection for each request, closed by the server."""
+
+    def __init__(self, port: int):
+        self.port = port
+        self.buffer = bytearray(1 << 20)
+
+    def exchange(self, body: bytes, content_type: str) -> tuple[int, bytes]:
+        """Bytes received, header included, and the last few thousand of them."""
+        head = (f"POST / HTTP/1.0\r\nHost: 127.0.0.1\r\nContent-Type: {content_type}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n").encode()
+        with socket.create_connection(("127.0.0.1", self.port)) as wire_:
+            wire_.sendall(head + body)
+            total = 0
+            first = tail = b""
+            while count := wire_.recv_into(self.buffer):
+                if not first:
+                    first = bytes(self.buffer[:32])
+                total += count
+                tail = (tail + bytes(self.buffer[max(0, count - 4096):count]))[-4096:]
+        assert b" 200 " in first[:16], first
+        return total, tail
+
+
+def nothing_new_per_second(server: Server, workload: Workload, seconds: int, closing: bool) -> float:
+    """Four connections. CLOSING: a new one for each request, as the stock client does it."""
+    body = workload.folder / "nothing-new.body"
+    body.write_bytes(workload.nothing_new)
+    done = subprocess.run(["wrk", "-t", "1", "-c", "4", "-d", f"{seconds}s", "--timeout", "10s", "-s",
+                           HERE / "nothing_new.lua", server.url, "--", body, *(["close"] if closing else [])],
+                          capture_output=True, text=True, check=True)
+    failed = re.search(r"Non-2xx or 3xx responses: (\d+)", done.stdout)
+    assert not failed, f"{failed[1]} requests failed"
+    return float(re.search(r"Requests/sec:\s+([\d.]+)", done.stdout)[1])
+
+
+def check_nothing_new(server: Server, workload: Workload) -> None:
+    """That the request measured is answered, and with nothing."""
+    answer = wire.Peer(server.port).post(workload.nothing_new, wire.COMPRESSED)
+    assert answer.status == 200 and not answer.errors(), answer
+    assert not answer.of("igot") and not answer.of("gimme") and not answer.of("file"), answer.cards
+
+
+def clone_bytes_per_second(server: Server, seconds: float) -> float:
+    """Whole clones one after another, each followed to its end."""
+    client = RawClient(server.port)
+    received = 0
+    began = time.monotonic()
+    while True:
+        sequence = 1
+        while sequence:
+            count, tail = client.exchange(wire.body(f"{wire.CLIENT_VERSION} 20230226 192424", f"clone 3 {sequence}"),
+                                          wire.PLAIN)
+            received += count
+            sequence = int(re.findall(rb"\nclone_seqno (\d+)\n", tail)[-1])
+        took = time.monotonic() - began
+        if took >= seconds:
+            return received / took
+
+
+def replayed_push_per_second(launch: Launcher, workload: Workload) -> float:
+    """Artifacts a second, by the requests of a recorded push, into a new empty repository."""
+    target, server = _pushed_into(launch, workload)
+    client = RawClient(server.port)
+    began = time.monotonic()
+    for body in workload.requests:
+        client.exchange(body, wire.COMPRESSED)
+    took = time.monotonic() - began
+    _end_push(server, target, workload)
+    return workload.artifacts / took
+
+
+def real_push_per_second(launch: Launcher, workload: Workload) -> float:
+    """The same by the stock client, whose own work is the larger part of it."""
+    target, server = _pushed_into(launch, workload)
+    client = workload.folder / "pushing.fossil"
+    client.unlink(missing_ok=True)
+    repofile.copy(workload.client, client)
+    began = time.monotonic()
+    workload.fossil("push", "--once", server.url_for(LOGIN, PASSWORD), "-R", client, seconds=600)
+    took = time.monotonic() - began
+    _end_push(server, target, workload)
+    return workload.artifacts / took
+
+
+def idle_memory_mib(server: Server, field: str) -> float:
+    """Of the largest worker, after what it has served. fossil has no workers: of the process that
+    listens and forks."""
+    pids = [server.main.pid] if server.kind == "fossil" else server.workers()
+    sizes = [process.pss_kib(pid) if field == "Pss" else process.memory_kib(pid, field) for pid in pids]
+    return max(sizes) / 1024
+
+
+def _pushed_into(launch: Launcher, workload: Workload) -> tuple[Path, Server]:
+    from workload import fresh_empty
+    target = fresh_empty(workload, launch.kind)
+    server = launch(target)
+    RawClient(server.port).exchange(wire.compress(b"# hello\n"), wire.COMPRESSED)
+    return target, server
+
+
+def _end_push(server: Server, target: Path, workload: Workload) -> None:
+    server.stop()
+    there = len(repofile.artifacts(target))
+    assert there >= workload.artifacts, f"only {there} of {workload.artifacts} artifacts arrived"

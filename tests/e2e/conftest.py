@@ -1,0 +1,145 @@
+"""Fixtures: the peers, the generated repository, and options of the suite."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import generator
+from support import places, repofile, servers
+from support.fossil import Fossil
+from support.servers import Launcher
+from support.wire import Peer
+
+pytest.register_assert_rewrite("proof")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run what takes long, too")
+    parser.addoption("--peer", choices=[*servers.KINDS, "fossil"],
+                     help="one kind of server only; `fossil` is for writing tests, not for judging Quarry")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes long; only with --full")
+    config.addinivalue_line("markers", "ours(reason): something that `fossil server` does not do as we do")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "server_kind" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--peer")
+        metafunc.parametrize("server_kind", [chosen] if chosen else list(servers.KINDS), indirect=True)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("slow") and not config.getoption("--full"):
+            item.add_marker(pytest.mark.skip(reason="slow: only with --full"))
+        if item.get_closest_marker("ours") and config.getoption("--peer") == "fossil":
+            item.add_marker(pytest.mark.skip(reason="fossil server does otherwise"))
+
+
+@pytest.fixture(scope="module")
+def server_kind(request: pytest.FixtureRequest) -> str:
+    """A fixture of its own, so that pytest keeps the tests of one shared server together."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def fossil(tmp_path_factory: pytest.TempPathFactory) -> Fossil:
+    return Fossil(tmp_path_factory.mktemp("home"))
+
+
+@pytest.fixture
+def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
+    """Call it with a repository to have it served, once through each kind of server."""
+    launcher = Launcher(server_kind, tmp_path, fossil)
+    yield launcher
+    launcher.stop_all()
+
+
+@pytest.fixture(scope="module")
+def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Iterator[Launcher]:
+    """The same for servers that a whole file of tests shares."""
+    launcher = Launcher(server_kind, tmp_path_factory.mktemp("shared"), fossil)
+    yield launcher
+    launcher.stop_all()
+
+
+def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:
+    """A generated repository: the file that VARIABLE names is kept for later runs, made if need be."""
+    kept = os.environ.get(variable)
+    path = Path(kept) if kept else tmp_path_factory.mktemp("generated") / "generated.fossil"
+    if not path.exists():
+        build(path)
+    return path
+
+
+@pytest.fixture(scope="session")
+def generated_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
+    """The large generated repository, built once. Never to be written to."""
+    return kept_or_built("QUARRY_GENERATED", tmp_path_factory, lambda path: generator.build(path, fossil))
+
+
+@pytest.fixture(scope="session")
+def small_original(tmp_path_factory: pytest.TempPathFactory, fossil: Fossil) -> Path:
+    """The same in small: 60 imported check-ins, all that commands make, no large file."""
+    return kept_or_built("QUARRY_GENERATED_SMALL", tmp_path_factory,
+                         lambda path: generator.build(path, fossil, check_ins=60, binary_size=0))
+
+
+@pytest.fixture
+def generated(generated_original: Path, tmp_path: Path) -> Path:
+    """A copy of the large generated repository that the test may change."""
+    return repofile.copy(generated_original, tmp_path / "generated.fossil")
+
+
+@pytest.fixture
+def small(small_original: Path, tmp_path: Path) -> Path:
+    return repofile.copy(small_original, tmp_path / "small.fossil")
+
+
+@pytest.fixture
+def hiredis(tmp_path: Path) -> Path:
+    """A copy of the real history from the optional corpus."""
+    path = places.corpus("hiredis.fossil")
+    if path is None:
+        pytest.skip("no hiredis.fossil in $QUARRY_CORPUS or ../shared/data")
+    return repofile.copy(path, tmp_path / "hiredis.fossil")
+
+
+@pytest.fixture
+def fresh(fossil: Fossil, tmp_path: Path) -> Path:
+    """A new repository with a user `writer`, password `pen`, who may all but administer."""
+    path = tmp_path / "fresh.fossil"
+    fossil.new(path, "--project-name", "fresh")
+    repofile.add_user(path, "writer", "pen", "giox")
+    return path
+
+
+@pytest.fixture(autouse=True)
+def tidy(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[None]:
+    """A passed test's files go at once: copies of large repositories add up."""
+    yield
+    if not getattr(request.node, "failed", False):
+        shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    outcome = yield
+    if outcome.get_result().failed:
+        item.failed = True
+
+
+@pytest.fixture
+def peer_of(fossil: Fossil):
+    """Makes the hand-written client of a served repository, signed in as a user that it adds."""
+    def make(server: servers.Server, login: str = "hand", capabilities: str = "giox", repository: Path | None = None,
+             path: str = "/") -> Peer:
+        file = repository or server.target
+        secret = repofile.add_user(file, login, "written", capabilities) if login else ""
+        return Peer(server.port, path, login, secret, repofile.project_code(file))
+    return make

@@ -1,0 +1,120 @@
+#!/usr/bin/python3
+"""The proof that a repository file is right: what was computed as artifacts came equals what
+`fossil rebuild` computes from nothing, and fossil and SQLite have no complaint.
+
+    proof.py FILE...      prints what is wrong, line by line; exit status 0 if nothing is
+
+The file itself is only read: the rebuild happens on a copy.
+"""
+
+import difflib
+import sys
+import tempfile
+from pathlib import Path
+
+from support import repofile
+from support.fossil import Fossil
+
+# How a column's row ids become names that are the same in every copy of the repository. The number
+# itself stays where it points nowhere: mlink.pid 0 and -1, mlink.fid and pmid 0, tagxref.srcid 0.
+BLOB = "coalesce((SELECT uuid FROM blob WHERE blob.rid={0}), {0})"
+TAG = "coalesce((SELECT tagname FROM tag WHERE tag.tagid={0}), {0})"
+FILE = "coalesce((SELECT name FROM filename WHERE filename.fnid={0}), {0})"
+TICKET = "coalesce((SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id={0}), {0})"
+PLAIN = "{0}"
+LEFT_OUT = None
+
+# Columns that are not taken as they stand. A table that a repository does not have is passed over;
+# every column that is not named here is compared to the byte.
+DERIVED = {
+    "event": {"objid": BLOB, "tagid": TAG},
+    "mlink": {"mid": BLOB, "fid": BLOB, "pmid": BLOB, "pid": BLOB, "fnid": FILE, "pfnid": FILE},
+    "plink": {"pid": BLOB, "cid": BLOB, "baseid": BLOB},
+    "leaf": {"rid": BLOB},
+    "filename": {"fnid": LEFT_OUT},
+    "tag": {"tagid": LEFT_OUT},
+    # The time of a cluster's tag is the time of processing: a rebuild gives it another.
+    "tagxref": {"tagid": TAG, "srcid": BLOB, "origid": BLOB, "rid": BLOB,
+                "mtime": "CASE WHEN tagid=(SELECT tagid FROM tag WHERE tagname='cluster') THEN NULL ELSE {0} END"},
+    "cherrypick": {"parentid": BLOB, "childid": BLOB},
+    # srctype 0 is a check-in comment, 1 a ticket, 2 a wiki page, others artifacts too.
+    "backlink": {"srcid": f"CASE srctype WHEN 1 THEN {TICKET} ELSE {BLOB} END"},
+    "attachment": {"attachid": LEFT_OUT},
+    "ticket": {"tkt_id": LEFT_OUT},
+    "ticketchng": {"tkt_id": TICKET, "tkt_rid": BLOB},
+    "forumpost": {"fpid": BLOB, "froot": BLOB, "fprev": BLOB, "firt": BLOB},
+    # Sync state that a rebuild computes again.
+    "phantom": {"rid": BLOB},
+    "unclustered": {"rid": BLOB},
+    "orphan": {"rid": BLOB, "baseline": BLOB},
+    # Truth that a rebuild must leave alone.
+    "private": {"rid": BLOB},
+}
+
+
+def dump(path: Path) -> list[str]:
+    """Every row of every derived table as one line, sorted within its table."""
+    lines = []
+    with repofile.database(path) as connection:
+        tables = {name for name, in connection.execute("SELECT name FROM sqlite_schema WHERE type='table'")}
+        for table, special in DERIVED.items():
+            if table not in tables:
+                continue
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            shown = [name for name in columns if special.get(name, PLAIN) is not LEFT_OUT]
+            expressions = ", ".join(special.get(name, PLAIN).format(f"{table}.{name}") for name in shown)
+            rows = connection.execute(f"SELECT {expressions} FROM {table}").fetchall()
+            lines += sorted(f"{table}: " + ", ".join(f"{name}={field!r}" for name, field in zip(shown, row))
+                            for row in rows)
+    return lines
+
+
+def differences(ours: list[str], rebuilt: list[str], limit: int = 60) -> list[str]:
+    """Readable: the rows that only one side has, each with its kin beside it."""
+    # Sorting both sides' lonely rows together is what a person would do, and unlike difflib on the
+    # whole dump it takes no time on large ones.
+    only_ours, only_rebuilt = set(ours) - set(rebuilt), set(rebuilt) - set(ours)
+    if not only_ours and not only_rebuilt:
+        # Same rows, but not equally often.
+        return [] if ours == rebuilt else [line for line in difflib.unified_diff(ours, rebuilt, "file", "rebuilt", n=0)][:limit]
+    lonely = [(line, "- in the file:  ") for line in only_ours] + [(line, "+ after rebuild: ") for line in only_rebuilt]
+    shown = [mark + line for line, mark in sorted(lonely)]
+    if len(shown) > limit:
+        shown = shown[:limit] + [f"… {len(shown) - limit} more rows differ"]
+    return shown
+
+
+def findings(path: Path, fossil: Fossil | None = None) -> list[str]:
+    """What is wrong with the repository at PATH, a line each; nothing if it is right."""
+    with tempfile.TemporaryDirectory(prefix="proof-") as folder:
+        fossil = fossil or Fossil(Path(folder) / "home")
+        copy = repofile.copy(path, Path(folder) / "copy.fossil")
+        wrong = [f"integrity_check: {row[0]}" for row in repofile.query(copy, "PRAGMA integrity_check") if row[0] != "ok"]
+        complaint = fossil.integrity(copy)
+        if complaint:
+            wrong.append(f"fossil test-integrity: {complaint}")
+        before = dump(copy)
+        fossil("rebuild", copy)
+        return wrong + differences(before, dump(copy))
+
+
+def check(path: Path, fossil: Fossil | None = None) -> None:
+    """Fails the test that calls it if anything is wrong with the repository at PATH."""
+    wrong = findings(path, fossil)
+    assert not wrong, f"{path.name} is not what fossil rebuild makes of it:\n" + "\n".join(wrong)
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments:
+        print(__doc__, file=sys.stderr)
+        return 2
+    status = 0
+    for name in arguments:
+        wrong = findings(Path(name))
+        print(*(wrong or [f"{name}: right"]), sep="\n")
+        status = 1 if wrong else status
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

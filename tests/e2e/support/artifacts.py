@@ -1,0 +1,43 @@
+"""Structural artifacts written by hand: check-in manifests, control artifacts, clusters."""
+
+import hashlib
+
+from .wire import fossilize, sha3
+
+
+def with_checksum(cards: list[str]) -> bytes:
+    """CARDS, sorted as the format wants them, and their Z card."""
+    text = "".join(card + "\n" for card in sorted(cards, key=str.encode)).encode()
+    return text + f"Z {hashlib.md5(text).hexdigest()}\n".encode()
+
+
+def repository_checksum(files: dict[str, bytes]) -> str:
+    """The R card: over names, sizes and contents of all files in name order."""
+    digest = hashlib.md5()
+    for name in sorted(files):
+        digest.update(f"{name} {len(files[name])}\n".encode() + files[name])
+    return digest.hexdigest()
+
+
+def manifest(comment: str, date: str, user: str, files: dict[str, bytes], parents: list[str] = (),
+             tags: list[str] = (), baseline: str | None = None) -> bytes:
+    """A check-in. DATE like 2026-01-02T03:04:05.000; TAGS are T cards without the leading letter.
+    With BASELINE, FILES are those that differ from it."""
+    cards = [f"C {fossilize(comment)}", f"D {date}", f"U {fossilize(user)}",
+             *[f"F {fossilize(name)} {sha3(data)}" for name, data in files.items()], *[f"T {tag}" for tag in tags]]
+    if parents:
+        cards.append("P " + " ".join(parents))
+    if baseline:
+        cards.append(f"B {baseline}")
+    else:
+        cards.append(f"R {repository_checksum(files)}")
+    return with_checksum(cards)
+
+
+def control(date: str, user: str, tags: list[str]) -> bytes:
+    """A control artifact. TAGS are T cards without the leading letter, with full target names."""
+    return with_checksum([f"D {date}", f"U {fossilize(user)}", *[f"T {tag}" for tag in tags]])
+
+
+def cluster(members: list[str]) -> bytes:
+    return with_checksum([f"M {name}" for name in set(members)])

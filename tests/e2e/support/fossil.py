@@ -1,0 +1,92 @@
+"""Running the stock fossil program, as a client and as a judge of repository files."""
+
+import contextlib
+import os
+import re
+import sqlite3
+import subprocess
+from pathlib import Path
+
+
+#: Who the program believes is running it, and so the first user of a repository that it makes.
+ADMIN = "admin"
+
+
+class FossilFailed(AssertionError):
+    def __init__(self, arguments: list[str], status: int, output: str):
+        super().__init__(f"fossil {' '.join(arguments)}: exit status {status}\n{output}")
+        self.output = output
+
+
+class Fossil:
+    """The program with a home of its own, so that nothing of the person running the tests leaks in."""
+
+    def __init__(self, home: Path):
+        home.mkdir(parents=True, exist_ok=True)
+        self.environment = {**os.environ, "HOME": str(home), "USER": ADMIN, "TZ": "UTC", "LC_ALL": "C.UTF-8"}
+        for name in ("http_proxy", "HTTP_PROXY", "FOSSIL_HOME", "FOSSIL_USER", "GATEWAY_INTERFACE", "REMOTE_USER"):
+            self.environment.pop(name, None)
+
+    def attempt(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> tuple[int, str]:
+        """Exit status and all output; lines that a carriage return overwrote are left out."""
+        done = subprocess.run(["fossil", *map(str, arguments)], cwd=cwd, env=self.environment, timeout=seconds,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        text = done.stdout.decode(errors="replace")
+        return done.returncode, re.sub(r"[^\n]*\r(?!\n)", "", text)
+
+    def __call__(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> str:
+        status, output = self.attempt(*arguments, cwd=cwd, seconds=seconds)
+        if status != 0:
+            raise FossilFailed([str(word) for word in arguments], status, output)
+        return output
+
+    def clone(self, url: str, path: Path, *options: object) -> str:
+        return self("clone", "--no-open", "--save-http-password", *options, url, path)
+
+    def new(self, path: Path, *options: object) -> None:
+        self("new", *options, path)
+
+    def timeline(self, repository: Path) -> str:
+        """Every event, one line each. Tags are shown in the order in which they were computed, which
+        is no fact about the history: they are sorted here."""
+        text = self("timeline", "-n", 0, "-W", 0, "-R", repository)
+        return re.sub(r"(?<= tags: )([^)\n]*)", lambda tags: ", ".join(sorted(tags[1].split(", "))), text)
+
+    def timeline_differences(self, one: Path, other: Path) -> list[str]:
+        """Lines that only one of two repositories shows. Events of the same second come in no order."""
+        lines = [sorted(self.timeline(path).splitlines()) for path in (one, other)]
+        return [] if lines[0] == lines[1] else sorted(set(lines[0]) ^ set(lines[1])) or ["equal lines, other counts"]
+
+    def integrity(self, repository: Path) -> str:
+        """The complaints of test-integrity; empty when it is clean."""
+        status, output = self.attempt("test-integrity", "-R", repository)
+        clean = status == 0 and re.search(r"\b0 errors\b", output)
+        return "" if clean else f"exit status {status}\n{output}"
+
+
+class Checkout:
+    """A work directory opened on a repository."""
+
+    def __init__(self, fossil: Fossil, repository: Path, folder: Path, version: str = "trunk"):
+        self.fossil = fossil
+        self.repository = repository
+        self.folder = folder
+        folder.mkdir(parents=True)
+        self("open", "--nosync", repository, version)
+        self("settings", "autosync", "off")
+
+    def __call__(self, *arguments: object) -> str:
+        return self.fossil(*arguments, cwd=self.folder)
+
+    def write(self, name: str, content: str | bytes) -> None:
+        path = self.folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def commit(self, comment: str, *options: object) -> str:
+        return self("commit", "--no-warnings", "--hash", "-m", comment, *options)
+
+    def head(self) -> str:
+        """The whole name of the checked-out version, which no command prints."""
+        with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
+            return connection.execute("SELECT value FROM vvar WHERE name='checkout-hash'").fetchone()[0]

@@ -1,0 +1,39 @@
+"""Where the built programs, the sample configuration and the optional corpus are."""
+
+import functools
+import os
+import subprocess
+from pathlib import Path
+
+TOP = Path(__file__).resolve().parents[3]
+
+
+def build_directory() -> Path:
+    """$QUARRY_BUILD, or build/ at the top of the project."""
+    return Path(os.environ.get("QUARRY_BUILD", TOP / "build")).resolve()
+
+
+def program(name: str) -> Path:
+    """A program of ours. Its absence is an error: a suite that skips itself shows nothing."""
+    path = build_directory() / "src" / "app" / name
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not built (set $QUARRY_BUILD to the build directory)")
+    return path
+
+
+def nginx_sample() -> Path:
+    return TOP / "conf" / "nginx" / "quarry.conf"
+
+
+def corpus(name: str) -> Path | None:
+    """A file of the optional corpus: $QUARRY_CORPUS (the folder), or ../shared/data."""
+    folder = Path(os.environ.get("QUARRY_CORPUS", TOP.parent / "shared" / "data"))
+    path = folder if folder.name == name else folder / name
+    return path if path.exists() else None
+
+
+@functools.cache
+def is_sanitized() -> bool:
+    """Whether quarryd was built with AddressSanitizer: then its memory says nothing."""
+    libraries = subprocess.run(["ldd", program("quarryd")], capture_output=True, text=True, check=False)
+    return "libasan" in libraries.stdout or b"__asan_init" in program("quarryd").read_bytes()

@@ -1,0 +1,133 @@
+"""Processes that a test starts, and what /proc tells of them.
+
+Everything is stopped by pid: tests of several people may run on the same machine.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
+    """Polls CONDITION; a generous bound, since it is only reached when something is wrong."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.005)
+
+
+def port_answers(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+def socket_answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+    return True
+
+
+def children(pid: int) -> list[int]:
+    try:
+        listing = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+    return [int(word) for word in listing.split()]
+
+
+def name(pid: int) -> str:
+    """What the process calls itself (prctl PR_SET_NAME): 15 characters of it."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def memory_kib(pid: int, field: str) -> int:
+    """A field of /proc/PID/status: VmRSS (resident now), VmHWM (its peak)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(field + ":"):
+            return int(line.split()[1])
+    return 0
+
+
+def pss_kib(pid: int) -> int:
+    """Resident memory, with pages that several processes share counted in shares."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return int(line.split()[1])
+    return 0
+
+
+def exists(pid: int) -> bool:
+    """Whether PID is there and not a zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+class Process:
+    """A program in a process group of its own, its output in a file."""
+
+    def __init__(self, arguments: list[object], output: Path, *, cwd: Path | None = None,
+                 env: dict[str, str] | None = None):
+        self.output_path = output
+        with output.open("ab") as sink:
+            self._popen = subprocess.Popen([str(word) for word in arguments], cwd=cwd, env=env,
+                                           stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT,
+                                           start_new_session=True)
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    def is_running(self) -> bool:
+        return self._popen.poll() is None
+
+    def output(self) -> str:
+        return self.output_path.read_text(errors="replace")
+
+    def send(self, number: int) -> None:
+        if self.is_running():
+            os.kill(self.pid, number)
+
+    def wait(self, seconds: float = 20.0) -> int:
+        return self._popen.wait(seconds)
+
+    def stop(self, number: int = signal.SIGTERM) -> int:
+        """Asks nicely, then kills what is left of the group. Returns the exit status."""
+        self.send(number)
+        try:
+            return self.wait(10)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"pid {self.pid} ({self._popen.args[0]}) did not stop on signal {number}:\n"
+                                 + self.output()[-2000:]) from None
+        finally:
+            self.kill_group()
+            self._popen.wait(10)
+
+    def kill_group(self) -> bool:
+        """Kills what the program left behind. Returns whether anything was there."""
+        try:
+            os.killpg(self.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return False
+        return True

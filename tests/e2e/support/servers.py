@@ -1,0 +1,191 @@
+"""The servers that the tests talk to, all serving the same repositories over HTTP on 127.0.0.1.
+
+    gateway   quarryd with its own HTTP front
+    nginx     quarryd behind a Unix socket, nginx in front with the sample configuration
+    fossil    `fossil server`: not a subject of the tests, but the peer to write and judge them with
+"""
+
+import contextlib
+import os
+import sqlite3
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import places, process, repofile
+from .fossil import Fossil
+from .process import Process, free_port, wait_until
+
+KINDS = ("gateway", "nginx")
+
+
+@dataclass
+class Server:
+    """A running server of one repository file or of a folder of them."""
+
+    kind: str
+    port: int
+    target: Path
+    folder: Path
+    main: Process
+    front: Process | None = None
+    beside: list[Process] = field(default_factory=list)
+    was_stopped: bool = False
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def url_for(self, login: str, password: str, path: str = "") -> str:
+        return f"http://{login}:{password}@127.0.0.1:{self.port}/{path}"
+
+    def log(self) -> str:
+        return self.main.output()
+
+    def all_logs(self) -> str:
+        """nginx's, too: some requests it refuses without asking."""
+        return self.log() + "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("nginx*"))
+                                    if path.suffix == ".log")
+
+    def workers(self) -> list[int]:
+        """Pids of the children that answer requests: all but the gateway."""
+        return [pid for pid in process.children(self.main.pid) if "gateway" not in process.name(pid)]
+
+    def is_running(self) -> bool:
+        return self.main.is_running() and (self.front is None or self.front.is_running())
+
+    def stop(self) -> None:
+        self.was_stopped = True
+        for each in [self.front, *self.beside, self.main]:
+            if each is not None and each.is_running():
+                each.stop()
+
+
+@dataclass
+class Launcher:
+    """Starts servers in FOLDER and stops them all at the end."""
+
+    kind: str
+    folder: Path
+    fossil: Fossil
+    started: list[Server] = field(default_factory=list)
+
+    def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
+                 web_pages: bool = False) -> Server:
+        """Serves TARGET. SETTINGS are words of the configuration (see pool_config). With WEB_PAGES, what is no sync
+        request goes to `fossil server --scgi` (nginx only)."""
+        folder = self.folder / f"server-{len(self.started)}"
+        folder.mkdir()
+        start = {"gateway": self._gateway, "nginx": self._nginx, "fossil": self._fossil}[self.kind]
+        return start(target, folder, workers, settings or {}, web_pages)
+
+    def _remember(self, server: Server) -> Server:
+        """Before it is waited for: what does not come up has to be stopped too."""
+        self.started.append(server)
+        return server
+
+    def stop_all(self) -> None:
+        """Stops what still runs; a server that died by itself is a failure of the test."""
+        died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
+        for server in self.started:
+            server.stop()
+        assert not died, "\n".join(f"{server.kind} died:\n{server.log()[-3000:]}" for server in died)
+
+    # --- the three kinds ---------------------------------------------------------------------------
+
+    def _fossil(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
+        port = free_port()
+        disable_backoffice(target)
+        main = Process(["fossil", "server", "--nojail", "--localhost", "--port", port, target], folder / "log",
+                       env=self.fossil.environment)
+        server = self._remember(Server("fossil", port, target, folder, main))
+        wait_until(lambda: process.port_answers(port), "fossil server")
+        return server
+
+    def _gateway(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
+        port = free_port()
+        main = Process([places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings)],
+                       folder / "log", env=self.fossil.environment)
+        server = self._remember(Server("gateway", port, target, folder, main))
+        wait_for(server, lambda: process.port_answers(port))
+        return server
+
+    def _nginx(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
+        port = free_port()
+        pool_socket = folder / "pool.sock"
+        pages_port = free_port()
+        config = folder / "quarryd.conf"
+        config.write_text(pool_config(target, str(pool_socket), workers, settings))
+        main = Process([places.program("quarryd"), "--config", config], folder / "log", env=self.fossil.environment)
+        server = self._remember(Server("nginx", port, target, folder, main))
+        wait_for(server, lambda: process.socket_answers(pool_socket))
+        if web_pages:
+            disable_backoffice(target)
+            server.beside.append(Process(["fossil", "server", "--nojail", "--localhost", "--scgi", "--port", pages_port,
+                                          target], folder / "pages.log", env=self.fossil.environment))
+            wait_until(lambda: process.port_answers(pages_port), "fossil server --scgi")
+        config = write_nginx_config(folder, port, pool_socket, pages_port)
+        server.front = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
+        wait_until(lambda: process.port_answers(port) or not server.front.is_running(), "nginx")
+        assert server.front.is_running(), server.front.output()
+        return server
+
+
+def disable_backoffice(target: Path) -> None:
+    """The program's backoffice outlives it, and writes into a folder that the next test has made anew."""
+    for repository in [target] if target.is_file() else target.rglob("*.fossil"):
+        with contextlib.suppress(sqlite3.Error):
+            repofile.set_config(repository, "backoffice-disable", 1)
+
+
+def wait_for(server: Server, condition) -> None:
+    wait_until(lambda: condition() or not server.main.is_running(), "quarryd")
+    assert server.main.is_running(), f"quarryd did not start:\n{server.log()}"
+
+
+def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str], http: str = "") -> str:
+    """SETTINGS whose names begin with `http.` are for the [http] section, the others for the pool's."""
+    kind = "repositories" if target.is_dir() else "repository"
+    lines = ["[global]", "error_log = stderr", ""]
+    if http:
+        lines += ["[http]", f"listen = {http}"]
+        lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
+    lines += ["[www]", f"listen = {listen}", f"{kind} = {target}", "pm = static", f"pm.max_children = {workers}"]
+    if os.geteuid() == 0:
+        lines.append("user = root")
+    lines += [f"{name} = {value}" for name, value in settings.items() if not name.startswith("http.")]
+    return "\n".join(lines) + "\n"
+
+
+def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str]) -> list[object]:
+    """--serve wherever it does; a config file where a test needs limits of its own."""
+    if not settings:
+        return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers]
+    config = folder / "quarryd.conf"
+    config.write_text(pool_config(target, str(folder / "pool.sock"), workers, settings, f"127.0.0.1:{port}"))
+    return ["--config", config]
+
+
+def write_nginx_config(folder: Path, port: int, pool_socket: Path, pages_port: int) -> Path:
+    """The sample configuration with its addresses replaced and nothing else, in the least that nginx
+    needs around it. Returns the file to start nginx with."""
+    text = places.nginx_sample().read_text()
+    for sample, ours in (("unix:/run/quarry/www.sock", f"unix:{pool_socket}"),
+                         ("server 127.0.0.1:8081;", f"server 127.0.0.1:{pages_port};"),
+                         ("    listen 80;", f"    listen 127.0.0.1:{port};")):
+        assert text.count(sample) == 1, f"{sample} is not once in {places.nginx_sample()}"
+        text = text.replace(sample, ours)
+    (folder / "quarry.conf").write_text(text)
+    temporary = "".join(f"    {kind}_temp_path {folder}/{kind};\n"
+                        for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
+    config = folder / "nginx.conf"
+    config.write_text(("user root;\n" if os.geteuid() == 0 else "") + f"""daemon off;
+worker_processes 1;
+pid {folder}/nginx.pid;
+error_log {folder}/nginx-error.log info;
+events {{ worker_connections 512; }}
+http {{
+    access_log {folder}/nginx-access.log;
+{temporary}    include {folder}/quarry.conf;
+}}
+""")
+    return config

@@ -1,0 +1,47 @@
+"""One server for a whole file of attacks, and what has to hold after each of them."""
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import process, repofile, wire
+from .servers import Server
+
+CLIENT = "127.0.0.1"
+
+
+@dataclass
+class Siege:
+    server: Server
+    repository: Path
+    peer: wire.Peer
+
+    @contextlib.contextmanager
+    def nothing_happens(self) -> Iterator[None]:
+        """What is inside leaves the file alone, the server up, and a line about the client in a log."""
+        logs = self.server.all_logs()
+        with repofile.unchanged(self.repository):
+            yield
+            assert self.server.is_running()
+            assert not self.peer.pull().errors(), "the next request is served as ever"
+        if self.server.kind != "fossil":
+            process.wait_until(lambda: CLIENT in self.server.all_logs()[len(logs):], "a line in the log")
+
+    def own_log_lines(self, after: int) -> list[str]:
+        """What quarryd logged about clients since its log was AFTER characters long."""
+        return [line for line in self.server.log()[after:].splitlines() if CLIENT in line]
+
+    def peak_memory_mib(self) -> float:
+        """The most that any process of ours has held so far."""
+        pids = process.children(self.server.main.pid)
+        return max(process.memory_kib(pid, "VmHWM") for pid in pids) / 1024
+
+
+def is_refused(answer: wire.Answer) -> bool:
+    """An error card and nothing else that matters, or an HTTP status with a line that says why."""
+    if answer.status == 200:
+        matter = [card.operator for card in answer.cards if card.operator not in ("#", "pragma")]
+        # A clone that is refused begins with `push`, from which the client learns the project code.
+        return matter in (["error"], ["push", "error"]) and bool(answer.errors()[0].strip())
+    return 400 <= answer.status < 600 and answer.status != 500 and len(answer.raw.strip()) > 0

@@ -1,0 +1,263 @@
+"""Malformed and lying cards: an error card, nothing stored, a line in the log, the server up."""
+
+import random
+
+import pytest
+
+import proof
+from support import artifacts, delta, repofile, wire
+from support.places import is_sanitized
+from support.siege import Siege, is_refused
+
+SOURCE = bytes(range(256)) * 40
+TARGET = SOURCE[:5000] + b"different" + SOURCE[6000:]
+ABSENT = "ab" * 32
+HASH = wire.sha3(TARGET)
+SOURCE_HASH = wire.sha3(SOURCE)
+
+
+@pytest.fixture(scope="module")
+def siege(launch_shared, fossil, tmp_path_factory):
+    """A repository that holds SOURCE, served with small limits."""
+    path = tmp_path_factory.mktemp("siege") / "r.fossil"
+    fossil.new(path)
+    secret = repofile.add_user(path, "hand", "written", "giox")
+    server = launch_shared(path, settings={"sync.max_body": "32M", "sync.max_cards": "5000",
+                                           "repository.max_artifact_size": "16M"})
+    peer = wire.Peer(server.port, "/", "hand", secret, repofile.project_code(path))
+    assert not peer.push(wire.file_card(SOURCE)).errors()
+    return Siege(server, path, peer)
+
+
+def blob(size: int, data: bytes) -> bytes:
+    """A stored artifact's form with any SIZE claimed."""
+    return size.to_bytes(4, "big") + wire.zlib.compress(data)
+
+
+def cfile(name: str, usize: int, payload: bytes, csize: int | None = None) -> bytes:
+    return f"cfile {name} {usize} {len(payload) if csize is None else csize}\n".encode() + payload + b"\n"
+
+
+MALFORMED = {
+    "unknown operator": b"bogus 1 2 3\n",
+    "an HTTP request for a body": b"GET / HTTP/1.0\n\n",
+    "binary": random.Random(1).randbytes(5000) + b"\n",
+    "NUL bytes": b"\0" * 1000,
+    "a NUL in an operator": b"pu\0sh x y\n",
+    "not UTF-8": b"\xff\xfe\xfd\n",
+    "a line of a megabyte": b"x" * (1 << 20),
+    "a card of very many words": b"igot" + b" a" * 100000 + b"\n",
+    "file without anything": b"file\n",
+    "file with a name alone": f"file {ABSENT}\n".encode(),
+    "file with too many words": f"file {ABSENT} {ABSENT} {ABSENT} 3\nabc".encode(),
+    "file with a negative size": f"file {ABSENT} -3\nabc".encode(),
+    "file with a size that is no number": f"file {ABSENT} 3x\nabc".encode(),
+    "file with a size of 4 GB": f"file {ABSENT} 4294967296\nabc".encode(),
+    "file with a size of 4 GB less one": f"file {ABSENT} 4294967295\nabc".encode(),
+    "file with a size beyond 64 bits": f"file {ABSENT} 99999999999999999999999\nabc".encode(),
+    "file with a size that wraps around": f"file {ABSENT} 18446744073709551617\nabc".encode(),
+    "file that is cut off": f"file {HASH} {len(TARGET)}\n".encode() + TARGET[:-1],
+    "file of more bytes than declared": f"file {wire.sha3(TARGET[:-9])} {len(TARGET) - 9}\n".encode() + TARGET,
+    "file of another content": wire.file_card(b"other", HASH),
+    "file with a name in capitals": wire.file_card(TARGET, HASH.upper()),
+    "file with a short name": wire.file_card(TARGET, HASH[:39]),
+    "file with a name of 41 digits": wire.file_card(TARGET, HASH[:41]),
+    "file with a name of 65 digits": wire.file_card(TARGET, HASH + "0"),
+    "file with a name of no digits": wire.file_card(TARGET, "g" * 64),
+    "file larger than an artifact may be": wire.file_card(bytes(17 << 20)),
+    "cfile without anything": b"cfile\n",
+    "cfile of 4 GB": cfile(HASH, 4294967296, blob(len(TARGET), TARGET)),
+    "cfile whose payload says 4 GB": cfile(HASH, len(TARGET), blob(0xFFFFFFFF, TARGET)),
+    "cfile whose payload says less": cfile(HASH, len(TARGET), blob(len(TARGET) - 1, TARGET)),
+    "cfile whose payload says more": cfile(HASH, len(TARGET), blob(len(TARGET) + 1, TARGET)),
+    "cfile whose card says less": cfile(HASH, len(TARGET) - 1, blob(len(TARGET), TARGET)),
+    "cfile whose card says more": cfile(HASH, len(TARGET) + 1, blob(len(TARGET), TARGET)),
+    "cfile that is cut off": cfile(HASH, len(TARGET), blob(len(TARGET), TARGET), 100000),
+    "cfile with a stream that is cut off": cfile(HASH, len(TARGET), blob(len(TARGET), TARGET)[:-20]),
+    "cfile that is no zlib stream": cfile(HASH, len(TARGET), bytes(4) + b"no zlib at all"),
+    "cfile of three bytes": cfile(HASH, len(TARGET), b"\0\0\0"),
+    "cfile of nothing": cfile(HASH, len(TARGET), b""),
+    "cfile of another content": cfile(HASH, 5, blob(5, b"other")),
+    "cfile that expands without end": cfile(HASH, 100, blob(100, bytes(50 << 20))),
+    "cfile that expands to what it says": cfile(HASH, 1 << 30, blob(1 << 30, bytes(50 << 20))),
+    "igot without a name": b"igot\n",
+    "igot of no hash": b"igot zebra\n",
+    "igot of a short hash": f"igot {ABSENT[:20]}\n".encode(),
+    "igot of SQL": b"igot x');DROP/**/TABLE/**/blob;--\n",
+    "gimme of no hash": b"gimme zebra\n",
+    "push of one word": b"push x\n",
+    "pull of no words": b"pull\n",
+    "a second push with a wrong project": f"push x {'0' * 40}\n".encode(),
+    "clone of no numbers": b"clone x y\n",
+    "clone of a negative number": b"clone 3 -5\n",
+    "clone of a number beyond 64 bits": b"clone 3 99999999999999999999999\n",
+    "login in the middle": b"login nobody x y\n",
+    "login of one word": b"login hand\n",
+    "more cards than are allowed": b"".join(b"igot %064x\n" % number for number in range(6000)),
+}
+
+
+@pytest.mark.ours("it is laxer with some, and keeps what came before an error")
+@pytest.mark.parametrize("what", MALFORMED)
+def test_malformed_card(siege, what):
+    before = len(siege.server.log())
+    with siege.nothing_happens():
+        answer = siege.peer.push(wire.file_card(b"a good one before"), MALFORMED[what])
+        assert is_refused(answer), (answer.status, answer.raw[:500])
+    assert len(siege.own_log_lines(before)) == 1, siege.server.log()[before:]
+
+
+BAD_DELTAS = {
+    "copies beyond its source": delta.compose(200, [delta.copy(200, len(SOURCE) - 100)], 0),
+    "copies from beyond its source": delta.compose(1, [delta.copy(1, len(SOURCE))], 0),
+    "copies from 4 GB": delta.compose(1, [delta.copy(1, 0xFFFFFFFF)], 0),
+    "copies from beyond 64 bits": b"1\n1@" + b"z" * 30 + b",0;",
+    "copies more than 64 bits": b"1\n" + b"z" * 30 + b"@0,0;",
+    "claims more than it makes": delta.compose(len(TARGET) + 1, [delta.insert(TARGET)], delta.checksum(TARGET)),
+    "claims less than it makes": delta.compose(len(TARGET) - 1, [delta.insert(TARGET)], delta.checksum(TARGET)),
+    "claims 4 GB": delta.compose(1 << 32, [delta.insert(TARGET)], delta.checksum(TARGET)),
+    "claims more than 64 bits": b"z" * 40 + b"\n3:abc0;",
+    "expands without end": delta.compose(1 << 31, [delta.copy(len(SOURCE), 0)] * 300000, 0),
+    "has a wrong checksum": delta.compose(len(TARGET), [delta.insert(TARGET)], delta.checksum(TARGET) ^ 1),
+    "has no checksum": delta.compose(len(TARGET), [delta.insert(TARGET)], 0)[:-2],
+    "inserts beyond its end": delta.number(100) + b"\n" + delta.number(100) + b":short",
+    "has an unknown segment": delta.number(3) + b"\n3!abc0;",
+    "has no size": b"\n3:abc0;",
+    "is empty": b"",
+    "is no delta": b"this is no delta at all",
+    "is binary": random.Random(2).randbytes(300),
+    "makes another content": delta.create(SOURCE, b"other"),
+    "goes on after its end": delta.create(SOURCE, TARGET) + b"more",
+}
+
+
+@pytest.mark.ours("it is laxer with some, and keeps what came before an error")
+@pytest.mark.parametrize("what", BAD_DELTAS)
+def test_bad_delta_on_what_is_there(siege, what):
+    before = len(siege.server.log())
+    with siege.nothing_happens():
+        answer = siege.peer.push(wire.file_card(b"a good one before"),
+                                 wire.delta_card(HASH, SOURCE_HASH, BAD_DELTAS[what]))
+        assert is_refused(answer), (answer.status, answer.raw[:500])
+    assert len(siege.own_log_lines(before)) == 1
+
+
+@pytest.mark.ours("it keeps them, and the true artifact never gets in")
+@pytest.mark.parametrize("what", BAD_DELTAS)
+def test_bad_delta_whose_source_comes_later(siege, fossil, what):
+    """Nobody can tell until the source is there. Then the liar must not spoil the source, nor stand in
+    the way of the true artifact."""
+    source = b"the source for one that " + what.encode() + b"\n" + SOURCE
+    target = b"the target of it, " + what.encode() + b"\n" + TARGET
+    siege.peer.push(wire.delta_card(wire.sha3(target), wire.sha3(source), BAD_DELTAS[what]))
+    answer = siege.peer.push(wire.file_card(source))
+    assert not answer.errors()
+    assert not siege.peer.push(wire.file_card(target)).errors()
+    contents = repofile.contents(siege.repository)
+    assert contents[wire.sha3(source)] == source and contents[wire.sha3(target)] == target
+
+
+def test_nothing_of_that_has_damaged_the_file(siege, fossil):
+    proof.check(siege.repository, fossil)
+
+
+@pytest.mark.ours("it keeps them, and the true artifacts never get in")
+def test_delta_on_itself_and_in_a_circle(siege, fossil):
+    """A source that is the target, and two that are each other's: never resolved, never followed."""
+    one, other = b"one of a circle\n", b"other of a circle\n"
+    siege.peer.push(wire.delta_card(wire.sha3(one), wire.sha3(one), delta.create(one, one)))
+    siege.peer.push(wire.delta_card(wire.sha3(one), wire.sha3(other), delta.create(other, one)),
+                    wire.delta_card(wire.sha3(other), wire.sha3(one), delta.create(one, other)))
+    assert siege.server.is_running()
+    assert not siege.peer.pull(f"gimme {wire.sha3(one)}").errors()
+    assert not siege.peer.clone(3, 1).errors()
+    assert not siege.peer.push(wire.file_card(one), wire.file_card(other)).errors()
+    contents = repofile.contents(siege.repository)
+    assert contents[wire.sha3(one)] == one and contents[wire.sha3(other)] == other
+    proof.check(siege.repository, fossil)
+
+
+# --- artifacts that look like structural ones --------------------------------------------------------
+
+
+def large_manifest(megabytes: int) -> bytes:
+    files = {f"file-{number:08}": b"%d" % number for number in range((megabytes << 20) // 84)}
+    return artifacts.manifest("a large one", "2026-01-01T00:00:00.000", "hand", files, tags=["*branch * trunk"])
+
+
+def check_quickly(path, fossil, request):
+    """The whole proof of such a repository takes fossil half a minute: only with --full."""
+    if request.config.getoption("--full"):
+        proof.check(path, fossil)
+    else:
+        assert fossil.integrity(path) == ""
+
+
+def test_manifest_with_10_mb_of_cards(launch, fresh, peer_of, fossil, request):
+    """Either refused for a limit or understood; never half of it, and never with memory without end."""
+    server = launch(fresh)
+    peer = peer_of(server)
+    siege = Siege(server, fresh, peer)
+    manifest = large_manifest(10)
+    assert len(manifest) > 10_000_000
+    answer = peer.push(wire.file_card(manifest))
+    if not answer.errors():
+        assert wire.sha3(manifest) in repofile.artifacts(fresh)
+    else:
+        assert wire.sha3(manifest) not in repofile.artifacts(fresh)
+    check_quickly(fresh, fossil, request)
+    if server.kind != "fossil" and not is_sanitized():
+        assert siege.peak_memory_mib() < 400
+
+
+WRONG_MANIFESTS = {
+    "10 MB of cards in a wrong order": lambda: artifacts.with_checksum(["D 2026-01-01T00:00:00"])[:-35] +
+                                       b"F z\n" * 2_500_000,
+    "10 MB of T cards": lambda: artifacts.control("2026-01-01T00:00:00", "hand",
+                                                  [f"+tag-{number} {ABSENT}" for number in range(130000)]),
+    "10 MB of one card": lambda: artifacts.with_checksum(["C " + "x" * 10_000_000, "D 2026-01-01T00:00:00", "U hand"]),
+    "10 MB of M cards": lambda: artifacts.with_checksum([f"M {number:064x}" for number in range(150000)])[:-2],
+    "not UTF-8": lambda: b"C \xff\xfe\nD 2026-01-01T00:00:00\nU \xc3\x28\nZ " + b"0" * 32 + b"\n",
+}
+
+
+@pytest.mark.parametrize("what", WRONG_MANIFESTS)
+def test_what_only_looks_like_a_structural_artifact(launch, fresh, peer_of, fossil, what, request):
+    """Parsing never fails a push: it is data."""
+    server = launch(fresh)
+    peer = peer_of(server)
+    data = WRONG_MANIFESTS[what]()
+    answer = peer.push(wire.file_card(data))
+    assert answer.errors() or wire.sha3(data) in repofile.artifacts(fresh)
+    check_quickly(fresh, fossil, request)
+    if server.kind != "fossil" and not is_sanitized():
+        assert Siege(server, fresh, peer).peak_memory_mib() < 400
+
+
+STRANGE_MANIFESTS = {
+    "a name that is not UTF-8": ["C c", "D 2026-01-01T00:00:00", f"F \xff {ABSENT}", "U hand"],
+    "a path that climbs": ["C c", "D 2026-01-01T00:00:00", f"F ../../etc/passwd {ABSENT}", "U hand"],
+    "an absolute path": ["C c", "D 2026-01-01T00:00:00", f"F /etc/passwd {ABSENT}", "U hand"],
+    "a date that is none": ["C c", "D 2026-13-45T99:99:99", "U hand"],
+    "its own grandchild for a parent": ["C c", "D 2026-01-01T00:00:00", f"P {ABSENT} {ABSENT}", "U hand"],
+    "no comment": ["D 2026-01-01T00:00:00", "U hand"],
+    "a far future": ["C c", "D 9999-12-31T23:59:59.999", "U hand"],
+    "two comments": ["C c", "C d", "D 2026-01-01T00:00:00", "U hand"],
+    "a propagating tag on what is not there": ["D 2026-01-01T00:00:00", f"T *x {ABSENT} v", "U hand"],
+}
+
+
+@pytest.mark.parametrize("what", STRANGE_MANIFESTS)
+def test_strange_structural_artifact(launch, fresh, peer_of, fossil, what):
+    """Whatever fossil makes of it, that is what it is."""
+    server = launch(fresh)
+    peer = peer_of(server)
+    data = artifacts.with_checksum(STRANGE_MANIFESTS[what])
+    assert not peer.push(wire.file_card(data)).errors()
+    proof.check(fresh, fossil)
+
+
+def test_memory_stayed_within_the_limits(siege):
+    if siege.server.kind == "fossil" or is_sanitized():
+        pytest.skip("says nothing here")
+    assert siege.peak_memory_mib() < 200

@@ -1,0 +1,120 @@
+"""Names of repositories that try to leave the served folder, or to be something else."""
+
+import os
+
+import pytest
+
+from support import process, repofile, wire
+
+SECRET = "the secret project"
+
+
+@pytest.fixture(scope="module")
+def world(launch_shared, fossil, tmp_path_factory):
+    """A served folder, with a secret beside it and links to that inside it."""
+    top = tmp_path_factory.mktemp("names")
+    root = top / "root"
+    (root / "sub").mkdir(parents=True)
+    fossil.new(root / "open.fossil")
+    fossil.new(root / "sub" / "inner.fossil")
+    (top / "outside").mkdir()
+    secret = top / "outside" / "secret.fossil"
+    fossil.new(secret)
+    fossil.new(root / ".hidden.fossil")
+    for path in (secret, root / ".hidden.fossil"):
+        repofile.set_config(path, "project-code", wire.sha1(SECRET.encode()))
+    os.symlink(secret, root / "link.fossil")
+    os.symlink(top / "outside", root / "folder-link")
+    os.symlink("../outside", root / "relative-link")
+    os.symlink("loop.fossil", root / "loop.fossil")
+    (root / "text.fossil").write_text("no repository at all, but long enough to be looked at" * 50)
+    (root / "empty.fossil").write_bytes(b"")
+    (root / "folder.fossil").mkdir()
+    os.mkfifo(root / "pipe.fossil")
+    return launch_shared(root), secret
+
+
+NAMES = [
+    "/../outside/secret", "/%2e%2e/outside/secret", "/..%2foutside%2fsecret", "/%2e%2e%2foutside/secret",
+    "/.%2e/outside/secret", "/sub/../../outside/secret", "/sub/%2e%2e/%2e%2e/outside/secret", "/open/../../outside/secret",
+    "/%252e%252e/outside/secret", "/..\\outside\\secret", "/%c0%ae%c0%ae/outside/secret", "/....//outside/secret",
+    "/link", "/link/xfer", "/folder-link/secret", "/relative-link/secret", "/loop", "/folder-link/../open",
+    "/.hidden", "/%2ehidden", "/sub/./../.hidden", "/open%00", "/%00", "/open%00.fossil", "/open.fossil/%00",
+    "//outside/secret", "/-rf", "/sub/-x", "/absent", "/absent/xfer", "/sub", "/sub/", "/", "",
+    "/text", "/empty", "/folder", "/pipe", "/open%0d%0aSet-Cookie:x", "/\xff\xfe", "/%ff%fe", "/" + "a" * 3000,
+    "/" + "a/" * 1500, "/open~", "/open;x", "/$(touch x)", "/dev/null", "/OPEN",
+]
+#: Paths that begin or end at /open whatever one makes of the rest.
+NEVER_LEFT = ("/open/../../outside/secret", "/folder-link/../open", "/open.fossil/%00")
+#: Names of files that are no repositories.
+BROKEN = ("/text", "/empty", "/folder", "/pipe")
+CLONE = wire.body(wire.CLIENT_VERSION, "clone 3 1")
+
+
+@pytest.mark.ours("it shows pages for some")
+@pytest.mark.parametrize("name", NAMES, ids=[repr(name)[:40] for name in NAMES])
+def test_name_that_is_no_repository(world, name):
+    server, secret = world
+    code = repofile.project_code(secret)
+    request = b"POST %s HTTP/1.0\r\nHost: x\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s" % (
+        name.encode("latin-1"), wire.PLAIN.encode(), len(CLONE), CLONE)
+    logged = len(server.all_logs())
+    with repofile.unchanged(secret):
+        reply = wire.Peer(server.port).exchange_bytes(request)
+    assert code.encode() not in reply
+    status = int(reply.split()[1]) if reply.startswith(b"HTTP/") else 400
+    if name in NEVER_LEFT and status == 200:
+        # Everything after a repository's name is its own matter; what counts is whose it is.
+        assert repofile.project_code(server.target / "open.fossil").encode() in reply
+        return
+    assert 400 <= status < 500 or name in BROKEN and status == 500, reply[:300]
+    assert server.is_running()
+    process.wait_until(lambda: "127.0.0.1" in server.all_logs()[logged:], "a line in the log with the client's address")
+
+
+def test_a_query_is_no_part_of_the_name(world):
+    server, secret = world
+    answer = wire.Peer(server.port).post(CLONE, path="/open?name=../outside/secret")
+    assert answer.of("push")[0].arguments[1] == repofile.project_code(server.target / "open.fossil")
+
+
+def test_the_good_names_beside_them(world):
+    server, _ = world
+    for name in ("/open", "/open/", "/open/xfer", "/sub/inner", "/sub/inner/xfer", "/open?x=y"):
+        answer = wire.Peer(server.port).post(CLONE, path=name)
+        assert answer.status == 200 and answer.of("push"), name
+
+
+def test_link_that_is_put_in_place_of_an_open_repository(launch, fossil, tmp_path):
+    """The worker has it open: still it must not follow the link that stands there now."""
+    root = tmp_path / "root"
+    root.mkdir()
+    fossil.new(root / "a.fossil")
+    secret = tmp_path / "secret.fossil"
+    fossil.new(secret)
+    server = launch(root)
+    peer = wire.Peer(server.port, "/a")
+    assert peer.post(CLONE).status == 200
+    (root / "a.fossil").unlink()
+    os.symlink(secret, root / "a.fossil")
+    if server.kind != "fossil":
+        for _ in range(8):
+            assert repofile.project_code(secret).encode() not in peer.post(CLONE).raw
+
+
+def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path):
+    """Same name, another file: the next request sees the new one, on every worker."""
+    path = tmp_path / "r.fossil"
+    fossil.new(path)
+    other = tmp_path / "other.fossil"
+    fossil.new(other)
+    code = repofile.project_code(other)
+    server = launch(path)
+    peer = wire.Peer(server.port)
+    for _ in range(8):
+        assert peer.clone(3, 1).of("push")[0].arguments[1] != code
+    for suffix in ("-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    os.replace(other, path)
+    for _ in range(8):
+        assert peer.clone(3, 1).of("push")[0].arguments[1] == code

@@ -1,0 +1,160 @@
+"""Bodies and HTTP that lie: a status or an error card, nothing stored, memory within the limits."""
+
+import dataclasses
+import zlib
+
+import pytest
+
+from support import repofile, wire
+from support.places import is_sanitized
+from support.siege import Siege, is_refused
+
+LIMIT = 8 << 20
+
+
+@pytest.fixture(scope="module")
+def siege(launch_shared, fossil, tmp_path_factory):
+    path = tmp_path_factory.mktemp("siege") / "r.fossil"
+    fossil.new(path)
+    secret = repofile.add_user(path, "hand", "written", "giox")
+    server = launch_shared(path, settings={"max_body": "8M", "sync.max_body": "8M", "http.max_body": "8M",
+                                           "repository.max_artifact_size": "8M", "read_timeout": "3s",
+                                           "http.client_timeout": "3s"})
+    return Siege(server, path, wire.Peer(server.port, "/", "hand", secret, repofile.project_code(path)))
+
+
+def size(value: int) -> bytes:
+    return value.to_bytes(4, "big")
+
+
+def pushing(siege, data: bytes = b"a good one") -> bytes:
+    return wire.signed(wire.body(f"push {wire.SERVER_CODE} {siege.peer.project_code}", wire.file_card(data)),
+                       siege.peer.login, siege.peer.secret)
+
+
+# What is made of a good, signed push that would be stored if it were whole.
+COMPRESSED_BODIES = {
+    "no zlib stream": lambda good: size(len(good)) + b"this is no zlib stream",
+    "a stream that is cut off": lambda good: wire.compress(good)[:-10],
+    "a size and nothing else": lambda good: size(len(good)),
+    "three bytes": lambda good: b"\0\0\0",
+    "a size that is too small": lambda good: size(len(good) - 1) + zlib.compress(good),
+    "a size that is too large": lambda good: size(len(good) + 1) + zlib.compress(good),
+    "a size of 4 GB": lambda good: size(0xFFFFFFFF) + zlib.compress(good),
+    "a size of 0": lambda good: size(0) + zlib.compress(good),
+    "a wrong checksum": lambda good: wire.compress(good)[:-1] + b"?",
+    "plain text": lambda good: good,
+    "a stream that expands without end": lambda good: size(1000) + zlib.compress(good + bytes(200 << 20)),
+    "a stream that expands to what it says": lambda good: wire.compress(good + bytes(200 << 20)),
+    "one byte more than is allowed": lambda good: wire.compress(good + b"\n" * (LIMIT - len(good) + 1)),
+}
+
+
+@pytest.mark.ours("it takes some, and has no limits")
+@pytest.mark.parametrize("what", COMPRESSED_BODIES)
+def test_compressed_body(siege, what):
+    with siege.nothing_happens():
+        answer = siege.peer.post(COMPRESSED_BODIES[what](pushing(siege)), wire.COMPRESSED)
+        assert is_refused(answer), (answer.status, answer.raw[:300])
+
+
+@pytest.mark.ours("it has no limits")
+def test_body_over_the_limit(siege):
+    with siege.nothing_happens():
+        answer = siege.peer.post(pushing(siege) + b"#" * LIMIT)
+        assert answer.status == 413
+        assert answer.raw.strip() and answer.raw.strip().count(b"\n") <= (0 if siege.server.kind == "gateway" else 9)
+
+
+def head(*lines: str) -> bytes:
+    return "\r\n".join([*lines, "Connection: close", "", ""]).encode()
+
+
+TYPE = f"Content-Type: {wire.PLAIN}"
+HOST = "Host: localhost"
+
+# Through nginx, what is no sync request goes to the web pages, which do not run here: 502.
+PAGES = 502
+
+# Bytes on the wire, and the status codes that are an answer to them; 0: the connection just ends.
+RAW = {
+    "no request at all": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500), {400, 408, 0}),
+    "a method that is none": (head("PU(SH / HTTP/1.1", HOST), {400, 405, 501, 0}),
+    "PUT": (head("PUT / HTTP/1.1", HOST, TYPE, "Content-Length: 1") + b"x", {405}),
+    "DELETE": (head("DELETE / HTTP/1.1", HOST), {405, PAGES}),
+    "POST without a length": (head("POST / HTTP/1.0", HOST, TYPE), {400, 411}),
+    "a length that is no number": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: abc") + b"x", {400}),
+    "a negative length": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: -1") + b"x", {400}),
+    "a length of 4 GB": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 4294967296") + b"x", {413}),
+    "a length beyond 64 bits": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 99999999999999999999999") + b"x",
+                                {400, 413}),
+    "two lengths": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 1", "Content-Length: 2") + b"xy", {400}),
+    "a length and chunks": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 4", "Transfer-Encoding: chunked")
+                            + b"0\r\n\r\n", {400}),
+    "an unknown transfer encoding": (head("POST / HTTP/1.1", HOST, TYPE, "Transfer-Encoding: gzip"), {400, 411, 501}),
+    "no host": (head("POST / HTTP/1.1", TYPE, "Content-Length: 1") + b"x", {400}),
+    "a very long line": (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", {400, 414, 431}),
+    "very many headers": (head("GET / HTTP/1.1", HOST, *[f"X-{number}: {'y' * 100}" for number in range(2000)]),
+                          {400, 431}),
+    "a NUL in the path": (b"POST /a\0b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", {400, 0}),
+    "an unknown version": (head("GET / HTTP/7.3", HOST), {400, 505}),
+}
+
+
+def status_of(reply: bytes) -> int:
+    return int(reply.split()[1]) if reply.startswith(b"HTTP/") else 0
+
+
+@pytest.mark.ours("it is another HTTP server")
+@pytest.mark.parametrize("what", RAW)
+def test_http_that_is_wrong(siege, what):
+    data, expected = RAW[what]
+    with siege.nothing_happens():
+        reply = siege.peer.exchange_bytes(data)
+        assert status_of(reply) in expected, reply[:300]
+
+
+@pytest.mark.ours("it has no limits of time")
+@pytest.mark.parametrize("ending", ["closes", "stays silent"])
+def test_body_that_is_cut_off(siege, ending, request):
+    """Content-Length promises more than comes."""
+    if ending == "stays silent" and siege.server.kind == "nginx" and not request.config.getoption("--full"):
+        pytest.skip("slow: nginx waits for a minute; only with --full")
+    body = pushing(siege)
+    data = head("POST / HTTP/1.1", HOST, TYPE, f"Content-Length: {len(body) + 100}") + body
+    with siege.nothing_happens():
+        patient = dataclasses.replace(siege.peer, timeout=90)
+        reply = patient.exchange_bytes(data, half_close=ending == "closes")
+        assert status_of(reply) in (400, 408, 0), reply[:300]
+
+
+@pytest.mark.ours("it answers pages")
+@pytest.mark.parametrize("content_type", ["text/plain", "application/x-fossil-uncompressed", "application/json", "",
+                                          "application/x-fossilised", "multipart/form-data; boundary=x"])
+def test_other_content_types_are_no_sync(siege, content_type):
+    with repofile.unchanged(siege.repository):
+        answer = siege.peer.post(pushing(siege), content_type)
+        assert 400 <= answer.status < 600 and answer.status != 500
+
+
+def test_content_type_with_a_charset(siege):
+    answer = siege.peer.post(b"# hello\n", "application/x-fossil-debug; charset=US-ASCII")
+    assert answer.status == 200 and answer.of("#")
+
+
+@pytest.mark.ours("it has another log")
+def test_nobody_forges_a_log_line(siege):
+    """What comes from outside is escaped in the log."""
+    for data in (head("POST /x%0a[forged]%20notice: HTTP/1.1", HOST, TYPE, "Content-Length: 9") + b"forged 1\n",
+                 head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 27") + b"login a\\n[forged]\\sx y z\n #\n",
+                 head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 20") + b"for\r[forged] \x1b[31m\n\n"):
+        siege.peer.exchange_bytes(data, half_close=True)
+    log = siege.server.log()
+    assert not any(line.startswith("[forged]") for line in log.splitlines())
+    assert "\x1b" not in log and "\r" not in log
+
+
+def test_memory_stayed_within_the_limits(siege):
+    if siege.server.kind == "fossil" or is_sanitized():
+        pytest.skip("says nothing here")
+    assert siege.peak_memory_mib() < 80

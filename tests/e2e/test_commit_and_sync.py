@@ -1,0 +1,163 @@
+"""People at work: commits in several clones, pushes, pulls, a merge; all sides end up equal."""
+
+import proof
+from support import repofile
+from support.fossil import Checkout
+
+
+def two_checkouts(server, fossil, tmp_path, login="writer", password="pen"):
+    """Two clones of what SERVER serves, each with a checkout."""
+    checkouts = []
+    for name in ("left", "right"):
+        clone = tmp_path / f"{name}.fossil"
+        fossil.clone(server.url_for(login, password), clone)
+        checkouts.append(Checkout(fossil, clone, tmp_path / name))
+    return checkouts
+
+
+def assert_all_equal(*repositories):
+    """Everybody has the same artifacts; clusters made on a server's last pull may not have travelled."""
+    first, *others = [repofile.artifacts(path) for path in repositories]
+    assert all(first == other for other in others)
+    assert not any(repofile.phantoms(path) for path in repositories)
+
+
+def test_two_clones_meet_in_a_merge(launch, fresh, fossil, tmp_path):
+    server = launch(fresh)
+    left, right = two_checkouts(server, fossil, tmp_path)
+    left.write("shared.txt", "one\ntwo\nthree\nfour\nfive\n")
+    left("add", "shared.txt")
+    left.commit("the beginning")
+    left("push")
+    right("pull")
+    right("update")
+
+    left.write("shared.txt", "ONE\ntwo\nthree\nfour\nfive\n")
+    left.commit("louder at the beginning")
+    right.write("shared.txt", "one\ntwo\nthree\nfour\nFIVE\n")
+    right.write("more.txt", "more\n")
+    right("add", "more.txt")
+    right.commit("louder at the end")
+
+    left("push")
+    right("sync")
+    right("merge", left.head())
+    right.commit("both")
+    right("push")
+    left("pull")
+    left("update")
+
+    assert (left.folder / "shared.txt").read_text() == "ONE\ntwo\nthree\nfour\nFIVE\n"
+    assert_all_equal(fresh, left.repository, right.repository)
+    for clone in (left.repository, right.repository):
+        assert not fossil.timeline_differences(fresh, clone)
+    proof.check(fresh, fossil)
+
+
+def test_tags_and_edits_travel(launch, fresh, fossil, tmp_path):
+    server = launch(fresh)
+    left, right = two_checkouts(server, fossil, tmp_path)
+    left.write("a.txt", "a\n")
+    left("add", "a.txt")
+    left.commit("with a tpyo")
+    left("push")
+    left("tag", "add", "--propagate", "flows", "trunk", "down")
+    left("branch", "new", "side", "trunk")
+    left("push")
+    left("amend", "trunk", "-m", "without a typo", "--author", "ghost", "--bgcolor", "#abcdef", "--date",
+         "2020-01-01T00:00:00")
+    left("tag", "cancel", "flows", "side")
+    left("push")
+    right("pull")
+    for repository in (fresh, right.repository):
+        assert "without a typo" in fossil.timeline(repository)
+        assert "side" in fossil("branch", "list", "-R", repository)
+    proof.check(fresh, fossil)
+
+
+def test_delta_manifests_travel(launch, fresh, fossil, tmp_path):
+    server = launch(fresh)
+    left, right = two_checkouts(server, fossil, tmp_path)
+    for index in range(12):
+        left.write(f"file-{index}.txt", f"{index}\n" * 20)
+        left("add", f"file-{index}.txt")
+    left.commit("twelve files")
+    for step in range(5):
+        left.write("file-3.txt", f"step {step}\n")
+        left.commit(f"step {step}", "--delta")
+    left("push")
+    assert repofile.value(fresh, "SELECT count(*) FROM plink WHERE baseid") >= 5
+    proof.check(fresh, fossil)
+    right("pull")
+    right("update")
+    assert (right.folder / "file-3.txt").read_text() == "step 4\n"
+
+
+def test_autosync_commit(launch, fresh, fossil, tmp_path):
+    """Pull before and push after, as everybody works who never changed a setting."""
+    server = launch(fresh)
+    left, right = two_checkouts(server, fossil, tmp_path)
+    for checkout in (left, right):
+        checkout("settings", "autosync", "on")
+    left.write("a.txt", "a\n")
+    left("add", "a.txt")
+    left.commit("from the left")
+    right("update")
+    right.write("a.txt", "b\n")
+    right.commit("from the right")
+    left("update")
+    assert (left.folder / "a.txt").read_text() == "b\n"
+    assert_all_equal(fresh, left.repository, right.repository)
+    proof.check(fresh, fossil)
+
+
+def test_the_whole_file_is_still_right_for_fossil_itself(launch, fresh, fossil, tmp_path):
+    """fossil commits into the served file between two syncs, and finds everything."""
+    server = launch(fresh)
+    left, _ = two_checkouts(server, fossil, tmp_path)
+    left.write("a.txt", "a\n")
+    left("add", "a.txt")
+    left.commit("over the wire")
+    left("push")
+    direct = Checkout(fossil, fresh, tmp_path / "direct")
+    assert (direct.folder / "a.txt").read_text() == "a\n"
+    direct.write("a.txt", "a\nb\n")
+    direct.commit("into the file itself")
+    left("pull")
+    left("update")
+    assert (left.folder / "a.txt").read_text() == "a\nb\n"
+    assert_all_equal(fresh, left.repository)
+    proof.check(fresh, fossil)
+
+
+def test_who_sent_it_is_remembered(launch, fresh, fossil, tmp_path):
+    """rcvfrom: one row for the request that stored something, with user and address."""
+    server = launch(fresh)
+    left, _ = two_checkouts(server, fossil, tmp_path)
+    before = repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom")
+    left.write("a.txt", "a\n")
+    left("add", "a.txt")
+    left.commit("one")
+    left("push")
+    rows = repofile.query(fresh, "SELECT login, rcvfrom.ipaddr, length(nonce), abs(rcvfrom.mtime-julianday('now'))<0.1"
+                                 " FROM rcvfrom JOIN user USING(uid) WHERE rcvid>?", before)
+    assert rows == [("writer", "127.0.0.1", 40, 1)]
+    left("sync")
+    assert repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom") == before + 1
+
+
+def test_pushed_clusters_and_their_members(launch, fresh, fossil, tmp_path):
+    """Where 100 or more artifacts are unclustered, a pull makes a cluster of them."""
+    server = launch(fresh)
+    left, right = two_checkouts(server, fossil, tmp_path)
+    for index in range(110):
+        left.write(f"f{index}", f"{index}\n")
+    left("addremove")
+    left.commit("many files")
+    left("push")
+    right("pull")
+    assert len(repofile.clusters(fresh)) == 1
+    assert repofile.value(fresh, "SELECT count(*) FROM unclustered") == 1
+    proof.check(fresh, fossil)
+    left("pull")
+    assert_all_equal(fresh, left.repository, right.repository)

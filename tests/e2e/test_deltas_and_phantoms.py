@@ -1,0 +1,170 @@
+"""Artifacts that come as deltas, before their sources, in chains, and those known by name only."""
+
+import pytest
+
+import proof
+from support import artifacts, delta, repofile, wire
+
+BASE = b"".join(b"line %d of a text\n" % number for number in range(200))
+
+
+def edited(text: bytes, step: int) -> bytes:
+    lines = text.split(b"\n")
+    lines[step % 190] = b"edit %d" % step
+    return b"\n".join(lines)
+
+
+@pytest.fixture
+def peer(launch, fresh, peer_of):
+    return peer_of(launch(fresh))
+
+
+def test_delta_on_what_is_there(peer, fresh, fossil):
+    target = edited(BASE, 5)
+    assert not peer.push(wire.file_card(BASE)).errors()
+    assert not peer.push(wire.delta_card(wire.sha3(target), wire.sha3(BASE), delta.create(BASE, target))).errors()
+    assert repofile.contents(fresh)[wire.sha3(target)] == target
+    proof.check(fresh, fossil)
+
+
+def test_delta_before_its_source_in_another_request(peer, fresh, fossil):
+    target = edited(BASE, 5)
+    answer = peer.push(wire.delta_card(wire.sha3(target), wire.sha3(BASE), delta.create(BASE, target)))
+    assert not answer.errors()
+    assert wire.sha3(BASE) in answer.names("gimme"), "the source is asked for"
+    assert repofile.phantoms(fresh) >= {wire.sha3(BASE)}
+    assert not peer.push(wire.file_card(BASE)).errors()
+    assert not repofile.phantoms(fresh)
+    assert repofile.contents(fresh)[wire.sha3(target)] == target
+    proof.check(fresh, fossil)
+
+
+def test_check_in_that_comes_as_a_delta_before_its_source(peer, fresh, fossil):
+    """What waited for its source is a manifest: the derived tables follow when the source comes."""
+    files = {"a.txt": BASE, "b.txt": b"b\n"}
+    first = artifacts.manifest("first", "2026-01-01T00:00:01.000", "hand", files,
+                               tags=["*branch * trunk", "*sym-trunk *"])
+    second = artifacts.manifest("second", "2026-01-01T00:00:02.000", "hand", {**files, "b.txt": b"c\n"},
+                                parents=[wire.sha3(first)])
+    assert not peer.push(wire.delta_card(wire.sha3(second), wire.sha3(first), delta.create(first, second)),
+                         wire.file_card(b"c\n")).errors()
+    assert not peer.push(*[wire.file_card(data) for data in files.values()], wire.file_card(first)).errors()
+    assert "second" in fossil.timeline(fresh)
+    assert not repofile.phantoms(fresh)
+    proof.check(fresh, fossil)
+
+
+@pytest.mark.parametrize("order", ["forwards", "backwards"])
+def test_chain_of_a_thousand_deltas(peer, fresh, fossil, order):
+    """Each on the one before; backwards, each waits for the next request's."""
+    versions = [BASE]
+    for step in range(1000):
+        versions.append(edited(versions[-1], step))
+    cards = [wire.file_card(BASE)]
+    cards += [wire.delta_card(wire.sha3(new), wire.sha3(old), delta.create(old, new))
+              for old, new in zip(versions, versions[1:])]
+    if order == "backwards":
+        cards.reverse()
+    for start in range(0, len(cards), 250):
+        assert not peer.push(*cards[start:start + 250], content_type=wire.COMPRESSED).errors()
+    assert repofile.artifacts(fresh) >= {wire.sha3(version) for version in versions}
+    assert not repofile.phantoms(fresh)
+    proof.check(fresh, fossil)
+    got = peer.pull(f"gimme {wire.sha3(versions[-1])}", f"gimme {wire.sha3(versions[500])}")
+    received = wire.ClonedArtifacts()
+    received.take(got.cards)
+    assert set(received.names()) == {wire.sha3(versions[-1]), wire.sha3(versions[500])}
+
+
+def test_phantom_filled_two_requests_later(peer, fresh, fossil):
+    name = wire.sha3(BASE)
+    assert name in peer.push(f"igot {name}").names("gimme")
+    assert repofile.phantoms(fresh) == {name}
+    # The second request does not bring it: it is asked for again.
+    assert name in peer.push(wire.file_card(b"something else")).names("gimme")
+    # A phantom is nothing to offer.
+    assert name not in peer.pull().names("igot")
+    proof.check(fresh, fossil)
+    answer = peer.push(wire.file_card(BASE))
+    assert not answer.errors() and name not in answer.names("gimme")
+    assert not repofile.phantoms(fresh)
+    assert name in peer.pull().names("igot")
+    assert repofile.contents(fresh)[name] == BASE
+    proof.check(fresh, fossil)
+
+
+def test_files_of_a_check_in_that_comes_first(peer, fresh, fossil):
+    """The manifest names files that are not there yet: they become phantoms and are asked for."""
+    files = {f"f{number}": b"%d\n" % number for number in range(20)}
+    manifest = artifacts.manifest("files follow", "2026-01-01T00:00:00.000", "hand", files,
+                                  tags=["*branch * trunk", "*sym-trunk *"])
+    asked = peer.push(wire.file_card(manifest)).names("gimme")
+    assert set(asked) == {wire.sha3(data) for data in files.values()}
+    proof.check(fresh, fossil)
+    assert not peer.push(*[wire.file_card(data) for data in files.values()]).of("gimme")
+    proof.check(fresh, fossil)
+    assert fossil("ls", "-R", fresh, "-r", wire.sha3(manifest)).split() == sorted(files)
+
+
+def test_delta_manifest_before_its_baseline(peer, fresh, fossil):
+    """It cannot be understood alone: it waits as an orphan."""
+    files = {"a": b"a\n", "b": b"b\n"}
+    baseline = artifacts.manifest("baseline", "2026-01-01T00:00:01.000", "hand", files,
+                                  tags=["*branch * trunk", "*sym-trunk *"])
+    child = artifacts.manifest("child", "2026-01-01T00:00:02.000", "hand", {"b": b"bb\n"},
+                               parents=[wire.sha3(baseline)], baseline=wire.sha3(baseline))
+    peer.push(wire.file_card(child), wire.file_card(b"bb\n"), wire.file_card(b"a\n"), wire.file_card(b"b\n"))
+    proof.check(fresh, fossil)
+    assert repofile.value(fresh, "SELECT count(*) FROM orphan") == 1
+    assert not peer.push(wire.file_card(baseline)).errors()
+    assert repofile.value(fresh, "SELECT count(*) FROM orphan") == 0
+    assert repofile.value(fresh, "SELECT count(*) FROM mlink JOIN blob ON mid=rid WHERE uuid=?", wire.sha3(child)) == 1
+    proof.check(fresh, fossil)
+
+
+def test_cluster_from_a_client(peer, fresh, fossil):
+    """Its members that are not here become phantoms, and leave `unclustered` with those that are."""
+    here, missing = b"here\n", b"missing\n"
+    peer.push(wire.file_card(here))
+    cluster = artifacts.cluster([wire.sha3(here), wire.sha3(missing)])
+    answer = peer.push(wire.file_card(cluster))
+    assert wire.sha3(missing) in answer.names("gimme")
+    assert repofile.clusters(fresh) == {wire.sha3(cluster)}
+    offered = peer.pull().names("igot")
+    assert wire.sha3(cluster) in offered and wire.sha3(here) not in offered
+    peer.push(wire.file_card(missing))
+    proof.check(fresh, fossil)
+
+
+@pytest.mark.ours("it takes the newline after a cfile card's payload for a bad command")
+def test_compressed_file_cards_are_taken_too(peer, fresh, fossil):
+    answer = peer.push(wire.cfile_card(BASE), wire.cfile_card(b""), wire.file_card(b"after"))
+    assert not answer.errors()
+    assert {wire.sha3(BASE), wire.sha3(b""), wire.sha3(b"after")} <= repofile.artifacts(fresh)
+    proof.check(fresh, fossil)
+
+
+def test_what_is_there_already_changes_nothing(peer, fresh):
+    peer.push(wire.file_card(BASE))
+    with repofile.unchanged(fresh):
+        assert not peer.push(wire.file_card(BASE), f"igot {wire.sha3(BASE)}").errors()
+
+
+def test_sha1_and_sha3_names_side_by_side(peer, fresh, fossil):
+    repofile.set_config(fresh, "hash-policy", 1)
+    old, new = b"an old artifact\n", b"a new artifact\n"
+    assert not peer.push(wire.file_card(old, wire.sha1(old))).errors()
+    assert repofile.value(fresh, "SELECT value FROM config WHERE name='hash-policy'") in ("1", 1)
+    assert not peer.push(wire.file_card(new, wire.sha3(new))).errors()
+    assert repofile.value(fresh, "SELECT value FROM config WHERE name='hash-policy'") in ("2", 2), "auto becomes sha3"
+    contents = repofile.contents(fresh)
+    assert contents[wire.sha1(old)] == old and contents[wire.sha3(new)] == new
+    proof.check(fresh, fossil)
+
+
+def test_sha1_is_refused_where_the_policy_shuns_it(peer, fresh):
+    repofile.set_config(fresh, "hash-policy", 4)
+    data = b"an old artifact\n"
+    answer = peer.push(wire.file_card(data, wire.sha1(data)))
+    assert wire.sha1(data) not in repofile.artifacts(fresh)
+    assert answer.status == 200

@@ -1,0 +1,238 @@
+"""Several people at the same time: nobody waits for another's network, and nothing is lost."""
+
+import concurrent.futures
+import contextlib
+import os
+import random
+import signal
+import socket
+import threading
+import time
+
+import pytest
+
+import proof
+from support import process, repofile, wire
+from support.fossil import Checkout, FossilFailed
+from support.places import is_sanitized
+
+PULLS = 10
+
+
+def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
+    """Two clones of which each has half a thousand artifacts to push, ten that pull meanwhile."""
+    repofile.add_user(small, "writer", "pen", "gio")
+    server = launch(small)
+    pushers, readers = [], []
+    for name in ("left", "right"):
+        clone = tmp_path / f"{name}.fossil"
+        fossil.clone(server.url_for("writer", "pen"), clone)
+        checkout = Checkout(fossil, clone, tmp_path / name, "tail-19")
+        for index in range(500):
+            checkout.write(f"{name}/{index}.txt", f"{name} {index}\n" * 30)
+        checkout("addremove")
+        checkout.commit(f"from {name}", "--branch", name)
+        pushers.append(clone)
+    for number in range(PULLS):
+        readers.append(repofile.copy(pushers[0] if number % 2 else pushers[1], tmp_path / f"reader-{number}.fossil"))
+        repofile.execute(readers[-1], "DELETE FROM unsent")
+
+    with concurrent.futures.ThreadPoolExecutor(PULLS + 2) as crowd:
+        pushes = [crowd.submit(fossil, "push", "-R", clone) for clone in pushers]
+        pulls = [crowd.submit(fossil, "pull", "-R", clone) for clone in readers]
+        for each in pushes + pulls:
+            each.result()
+
+    for clone in pushers:
+        assert repofile.artifacts(clone) - repofile.artifacts(small) == set()
+    proof.check(small, fossil)
+    for clone in readers:
+        fossil("pull", "-R", clone)
+        assert repofile.public_artifacts(small) - repofile.artifacts(clone) == set()
+
+
+def unfinished_request(server, body, sent):
+    """A connection on which the first SENT bytes of a request were sent, and no more."""
+    connection = socket.create_connection(("127.0.0.1", server.port))
+    head = f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {wire.PLAIN}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    connection.sendall((head + body)[:len(head) + sent])
+    return connection
+
+
+def test_slow_senders_hold_up_nobody(launch, fresh, fossil, peer_of):
+    """More pushes that do not go on than there are workers; another push and a pull go through."""
+    server = launch(fresh, workers=2)
+    peer = peer_of(server)
+    slow = [wire.signed(wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", wire.file_card(b"slow %d" % number)),
+                        peer.login, peer.secret) for number in range(6)]
+    connections = [unfinished_request(server, body, len(body) // 2) for body in slow]
+    time.sleep(0.2)
+    began = time.monotonic()
+    assert not peer.push(wire.file_card(b"quick")).errors()
+    assert wire.sha3(b"quick") in peer.pull().names("igot")
+    assert time.monotonic() - began < 5
+    for connection, body in zip(connections, slow):
+        connection.sendall(body[len(body) // 2:])
+        with connection, connection.makefile("rb") as reply:
+            assert b" 200 " in reply.read()
+    assert {wire.sha3(b"slow %d" % number) for number in range(6)} <= repofile.artifacts(fresh)
+
+
+def test_slow_readers_hold_up_nobody(launch, generated, peer_of):
+    """More clones whose replies nobody reads than there are workers; a push goes through."""
+    server = launch(generated, workers=2)
+    peer = peer_of(server)
+    body = wire.body(wire.CLIENT_VERSION, "clone 3 1")
+    connections = [unfinished_request(server, body, len(body)) for _ in range(4)]
+    time.sleep(0.5)
+    began = time.monotonic()
+    assert not peer.push(wire.file_card(b"quick")).errors()
+    assert time.monotonic() - began < 10
+    for connection in connections:
+        connection.close()
+
+
+@pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")
+def test_a_writer_beside_is_waited_for_with_a_bound(launch, fresh, peer_of):
+    """Somebody else holds the write lock: a pull goes on at once, a push waits and then is told."""
+    server = launch(fresh, settings={"repository.busy_timeout": "1s"})
+    peer = peer_of(server)
+    with repofile.database(fresh, write=True) as connection:
+        connection.isolation_level = None
+        connection.execute("BEGIN IMMEDIATE")
+        began = time.monotonic()
+        assert peer.pull().names("igot")
+        assert time.monotonic() - began < 1
+        answer = peer.push(wire.file_card(b"has to wait"))
+        assert answer.errors() or answer.status == 503
+        assert time.monotonic() - began < 8
+        connection.execute("ROLLBACK")
+    assert wire.sha3(b"has to wait") not in repofile.artifacts(fresh)
+    assert not peer.push(wire.file_card(b"has to wait")).errors()
+
+
+def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
+    server = launch(fresh)
+    peer = peer_of(server)
+    with repofile.database(fresh, write=True) as connection:
+        connection.isolation_level = None
+        connection.execute("BEGIN IMMEDIATE")
+        with concurrent.futures.ThreadPoolExecutor(1) as other:
+            push = other.submit(peer.push, wire.file_card(b"waits"))
+            time.sleep(0.7)
+            assert not push.done()
+            connection.execute("COMMIT")
+            assert not push.result(20).errors()
+    assert wire.sha3(b"waits") in repofile.artifacts(fresh)
+
+
+@pytest.mark.ours("it has no workers")
+def test_thousands_of_requests_leave_nothing_behind(launch, fresh, peer_of):
+    """One worker answers many requests; its memory and its descriptors stay where they were."""
+    server = launch(fresh, workers=1, settings={"pm.max_requests": "0"})
+    peer = peer_of(server)
+    worker, = server.workers()
+
+    def ask(count):
+        for _ in range(count):
+            assert not peer.pull().errors()
+
+    def descriptors():
+        return len(os.listdir(f"/proc/{worker}/fd"))
+
+    ask(100)
+    before = process.memory_kib(worker, "VmRSS"), descriptors()
+    ask(1500)
+    assert server.workers() == [worker]
+    assert descriptors() <= before[1] + 1
+    if not is_sanitized():
+        assert process.memory_kib(worker, "VmRSS") <= before[0] + 2048
+
+
+@pytest.mark.ours("it has no workers")
+def test_workers_that_die_are_replaced(launch, fresh, peer_of):
+    server = launch(fresh, workers=3, settings={"pm.max_requests": "0"})
+    peer = peer_of(server)
+    first = set(server.workers())
+    assert len(first) == 3
+    for pid in first:
+        os.kill(pid, signal.SIGKILL)
+    process.wait_until(lambda: len(set(server.workers()) - first) == 3, "three new workers")
+    assert not peer.push(wire.file_card(b"after")).errors()
+
+
+@pytest.mark.ours("it resets connections when there are many")
+def test_requests_at_the_same_time_get_their_own_answers(launch, small, peer_of):
+    """Answers never mix: each asks for another artifact."""
+    server = launch(small)
+    peer = peer_of(server)
+    names = sorted(repofile.public_artifacts(small))[:200]
+    with concurrent.futures.ThreadPoolExecutor(20) as crowd:
+        answers = list(crowd.map(lambda name: peer.pull(f"gimme {name}").names("file"), names))
+    assert [answer[0] for answer in answers] == names
+
+
+def test_fossil_commits_into_the_same_file_meanwhile(launch, fresh, fossil, tmp_path, peer_of):
+    """Two programs, one file: neither loses anything.
+
+    fossil begins its transaction as a reader. In write-ahead-log mode it cannot become a writer when
+    somebody else has written since: it says that the database is locked, and can be run again."""
+    server = launch(fresh)
+    peer = peer_of(server)
+    direct = Checkout(fossil, fresh, tmp_path / "direct")
+    direct.write("a.txt", "the first\n")
+    direct("add", "a.txt")
+    done = threading.Event()
+
+    def commit_directly():
+        try:
+            for number in range(10):
+                direct.write("a.txt", f"{number}\n")
+                for _ in range(100):
+                    with contextlib.suppress(FossilFailed):
+                        direct.commit(f"directly {number}")
+                        break
+        finally:
+            done.set()
+
+    def push(name):
+        number = 0
+        chance = random.Random(name)
+        while not done.is_set():
+            assert not peer.push(wire.file_card(b"pushed by %s: %d" % (name, number))).errors()
+            assert not peer.pull().errors()
+            number += 1
+            time.sleep(0.8 * chance.random())
+        return number
+
+    with concurrent.futures.ThreadPoolExecutor(3) as crowd:
+        pushes = {name: crowd.submit(push, name) for name in (b"one", b"other")}
+        crowd.submit(commit_directly).result()
+    assert repofile.value(fresh, "SELECT count(*) FROM event WHERE comment LIKE 'directly%'") == 10
+    there = repofile.artifacts(fresh)
+    for name, pushed in pushes.items():
+        assert {wire.sha3(b"pushed by %s: %d" % (name, number)) for number in range(pushed.result())} <= there
+    proof.check(fresh, fossil)
+
+
+def test_changed_settings_hold_from_the_next_request(launch, fresh, peer_of):
+    """Workers keep what they have read only as long as the file stays the same."""
+    server = launch(fresh, workers=3)
+    peer = peer_of(server)
+    name = wire.sha3(b"a secret soon")
+    assert not peer.push(wire.file_card(b"a secret soon")).errors()
+    for _ in range(9):
+        assert name in peer.pull().names("igot")
+    repofile.shun(fresh, name)
+    for _ in range(9):
+        assert name not in peer.pull().names("igot")
+    repofile.set_capabilities(fresh, "hand", "go")
+    for _ in range(9):
+        assert peer.push(wire.file_card(b"too late")).errors()
+    repofile.execute(fresh, "UPDATE user SET pw='0000000000000000000000000000000000000000' WHERE login='hand'")
+    for _ in range(9):
+        assert peer.pull().errors() == ["login failed"]
+    repofile.set_config(fresh, "project-code", "ab" * 20)
+    peer.login = ""
+    for _ in range(9):
+        assert peer.pull().errors()

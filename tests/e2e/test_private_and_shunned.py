@@ -1,0 +1,204 @@
+"""What must not travel: private branches without the right to them, and shunned artifacts."""
+
+import pytest
+
+import proof
+from support import artifacts, repofile, wire
+from support.fossil import Checkout
+
+
+def private_names(path):
+    return {name for name, in repofile.query(path, "SELECT uuid FROM private JOIN blob USING(rid)")}
+
+
+@pytest.fixture
+def with_private(small):
+    """A repository with a private branch, and two users of whom one has `x`."""
+    assert private_names(small)
+    repofile.add_user(small, "trusted", "word", "giox")
+    repofile.add_user(small, "plain", "word", "gio")
+    return small
+
+
+def test_private_branch_stays_from_a_user_without_x(launch, with_private, fossil, tmp_path):
+    server = launch(with_private)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("plain", "word"), clone)
+    assert not repofile.artifacts(clone) & private_names(with_private)
+    fossil("pull", server.url_for("plain", "word"), "-R", clone)
+    assert not repofile.artifacts(clone) & private_names(with_private)
+    assert not repofile.phantoms(clone), "not even the names"
+
+
+def test_asking_for_private_branches_without_x_is_refused(launch, with_private, fossil, tmp_path):
+    server = launch(with_private)
+    status, output = fossil.attempt("clone", "--no-open", "--private", server.url_for("plain", "word"), tmp_path / "clone.fossil")
+    if status == 0:
+        assert not repofile.artifacts(tmp_path / "clone.fossil") & private_names(with_private)
+    else:
+        assert "private" in output
+
+
+def test_private_branch_travels_with_x(launch, with_private, fossil, tmp_path):
+    server = launch(with_private)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("trusted", "word"), clone, "--private")
+    # Clone replies never hold them; what follows a clone may.
+    fossil("pull", "--private", "-R", clone)
+    assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
+    assert private_names(clone) == private_names(with_private), "and stays private there"
+
+
+def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp_path):
+    server = launch(fresh)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("secret.txt", "secret\n")
+    checkout("add", "secret.txt")
+    checkout.commit("hidden", "--private")
+    checkout("sync")
+    assert not private_names(fresh), "an ordinary sync leaves it at home"
+    checkout("sync", "--private")
+    assert private_names(fresh) == private_names(clone) != set()
+    proof.check(fresh, fossil)
+    visitor = tmp_path / "visitor.fossil"
+    fossil.clone(server.url, visitor)
+    assert not repofile.artifacts(visitor) & private_names(fresh)
+
+
+@pytest.mark.ours("it leaves the file private and the check-in out of `unclustered`: a rebuild mends both")
+def test_private_branch_that_becomes_public(launch, fresh, fossil, tmp_path):
+    server = launch(fresh)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("secret.txt", "secret\n")
+    checkout("add", "secret.txt")
+    checkout.commit("hidden", "--private")
+    name = checkout.head()
+    checkout("sync", "--private")
+    assert name in private_names(fresh)
+    checkout("publish", "--only", name)
+    checkout("push")
+    assert name not in private_names(fresh)
+    assert name in repofile.artifacts(fresh)
+    proof.check(fresh, fossil)
+
+
+def test_gimme_of_a_private_artifact(launch, with_private, peer_of):
+    wanted = sorted(private_names(with_private))
+    server = launch(with_private)
+    plain = peer_of(server, "hand", "gio")
+    answer = plain.pull(*[f"gimme {name}" for name in wanted])
+    assert not set(answer.names("file")) & set(wanted)
+    assert not set(answer.names("igot")) & set(wanted)
+    # With the right, and having said that it understands private artifacts.
+    trusted = peer_of(server, "trusted-hand", "giox")
+    answer = trusted.pull("pragma send-private", *[f"gimme {name}" for name in wanted])
+    assert set(answer.names("file")) >= set(wanted)
+    assert answer.of("private"), "each is announced as private"
+
+
+@pytest.mark.ours("it answers with an error and keeps the artifact")
+def test_private_card_needs_x(launch, fresh, peer_of):
+    server = launch(fresh)
+    plain = peer_of(server, "hand", "gio")
+    before = repofile.artifacts(fresh)
+    answer = plain.push("private", wire.file_card(b"secret"))
+    assert answer.errors()
+    assert repofile.artifacts(fresh) == before
+
+
+@pytest.mark.ours("it lets a writer make a public artifact private")
+def test_igot_cannot_hide_what_is_public(launch, fresh, peer_of, fossil):
+    server = launch(fresh)
+    public = b"public\n"
+    peer_of(server).push(wire.file_card(public))
+    for login, capabilities in (("hand", "gio"), ("trusted", "giox")):
+        peer_of(server, login, capabilities).push(f"igot {wire.sha3(public)} 1")
+        assert wire.sha3(public) not in private_names(fresh)
+    proof.check(fresh, fossil)
+
+
+def test_private_igot_from_a_user_without_x_leaves_no_trace(launch, fresh, peer_of):
+    server = launch(fresh)
+    peer_of(server, "hand", "gio").push(f"igot {'ab' * 32} 1")
+    assert not repofile.phantoms(fresh)
+
+
+def test_private_igot_with_x_is_a_private_phantom(launch, fresh, peer_of, fossil):
+    server = launch(fresh)
+    answer = peer_of(server).push("pragma send-private", f"igot {'ab' * 32} 1")
+    assert not answer.errors()
+    assert private_names(fresh) == {"ab" * 32}
+    assert repofile.value(fresh, "SELECT count(*) FROM unclustered JOIN blob USING(rid) WHERE uuid=?", "ab" * 32) == 0
+    proof.check(fresh, fossil)
+
+
+def test_file_of_a_private_check_in_stays_private_when_others_come(launch, fresh, peer_of, fossil):
+    server = launch(fresh)
+    peer = peer_of(server)
+    hidden = artifacts.manifest("hidden", "2026-01-01T00:00:00.000", "hand", {"s.txt": b"s\n"},
+                                tags=["*branch * private", "*sym-private *"])
+    assert not peer.push("private", wire.file_card(hidden), "private", wire.file_card(b"s\n")).errors()
+    assert private_names(fresh) == {wire.sha3(hidden), wire.sha3(b"s\n")}
+    # The same content, public now.
+    peer.push(wire.file_card(b"s\n"))
+    assert wire.sha3(hidden) in private_names(fresh)
+    proof.check(fresh, fossil)
+
+
+# --- shunned -----------------------------------------------------------------------------------------
+
+
+def some_file(path):
+    """The name of a file's content that nothing else is stored as a delta on."""
+    return repofile.value(path, "SELECT uuid FROM blob WHERE rid IN (SELECT fid FROM mlink)"
+                                " AND rid NOT IN (SELECT srcid FROM delta) ORDER BY rid DESC LIMIT 1")
+
+
+def test_shunned_artifact_never_leaves(launch, small, fossil, tmp_path, peer_of):
+    name = some_file(small)
+    repofile.shun(small, name)
+    server = launch(small)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url, clone)
+    assert name not in repofile.artifacts(clone)
+    peer = peer_of(server)
+    answer = peer.pull(f"gimme {name}")
+    assert name not in answer.names("file") and name not in answer.names("igot")
+    for version in (2, 3):
+        answer = peer.clone(version, 1)
+        assert name not in answer.names("file") + answer.names("cfile")
+    assert name not in peer.ask(wire.body(wire.CLIENT_VERSION, "clone")).names("igot")
+
+
+def test_shunned_artifact_never_comes_back(launch, fresh, fossil, peer_of):
+    data = b"never again\n"
+    name = wire.sha3(data)
+    repofile.shun(fresh, name)
+    server = launch(fresh)
+    peer = peer_of(server)
+    answer = peer.push(wire.file_card(data), f"igot {name}", wire.file_card(b"welcome"))
+    assert not answer.errors()
+    assert name not in answer.names("gimme")
+    assert repofile.artifacts(fresh) >= {wire.sha3(b"welcome")}
+    assert repofile.value(fresh, "SELECT count(*) FROM blob WHERE uuid=?", name) == 0
+    proof.check(fresh, fossil)
+
+
+def test_shunned_while_clients_still_have_it(launch, small, fossil, tmp_path):
+    """The client offers it at every sync; it is neither taken nor asked for."""
+    repofile.add_user(small, "writer", "pen", "gio")
+    server = launch(small)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    name = some_file(small)
+    repofile.shun(small, name)
+    repofile.execute(small, "DELETE FROM delta WHERE rid=(SELECT rid FROM blob WHERE uuid=?)", name)
+    repofile.execute(small, "DELETE FROM blob WHERE uuid=?", name)
+    fossil("rebuild", small)
+    repofile.mark_all_unsent(clone)
+    fossil("sync", "-R", clone)
+    assert name not in repofile.artifacts(small)

@@ -1,0 +1,127 @@
+"""`quarry verify` finds nothing in a right file, and each thing that is wrong in another."""
+
+import hashlib
+import zlib
+
+import pytest
+
+from support import repofile
+from test_quarry_init import quarry
+
+
+def assert_finds(path, *traces):
+    digest = hashlib.sha256(path.read_bytes()).digest()
+    done = quarry("verify", path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    report = done.stdout + done.stderr
+    assert any(trace in report for trace in traces), report
+    assert hashlib.sha256(path.read_bytes()).digest() == digest, "verify only reads"
+
+
+def test_right_repositories(generated, small):
+    for path in (small, generated):
+        with repofile.unchanged(path):
+            done = quarry("verify", path)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def test_the_real_history(hiredis):
+    done = quarry("verify", hiredis)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def test_what_a_push_left(launch, small, fossil, tmp_path):
+    """The server's file after a whole history came in, without fossil's rebuild having touched it."""
+    served = tmp_path / "served.fossil"
+    fossil.new(served)
+    repofile.make_empty(served, repofile.project_code(small))
+    repofile.add_user(served, "writer", "pen", "gio")
+    server = launch(served)
+    repofile.mark_all_unsent(small)
+    fossil("push", "--once", server.url_for("writer", "pen"), "-R", small)
+    done = quarry("verify", served)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def some_name(path, condition="1"):
+    return repofile.query(path, "SELECT rid, uuid, content FROM blob"
+                                f" WHERE size>100 AND {condition} ORDER BY rid DESC LIMIT 1")[0]
+
+
+def test_flipped_byte_in_a_stored_artifact(small):
+    rid, name, content = some_name(small)
+    position = len(content) // 2
+    repofile.execute(small, "UPDATE blob SET content=? WHERE rid=?",
+                     content[:position] + bytes([content[position] ^ 1]) + content[position + 1:], rid)
+    assert_finds(small, name[:10])
+
+
+def test_content_under_a_wrong_name(small):
+    rid, name, _ = some_name(small, "rid NOT IN (SELECT rid FROM delta)")
+    repofile.execute(small, "UPDATE blob SET uuid=? WHERE rid=?", name[:-1] + ("0" if name[-1] != "0" else "1"), rid)
+    assert_finds(small, name[:10])
+
+
+def test_other_content_of_the_same_size(small):
+    rid, name, content = some_name(small, "rid NOT IN (SELECT rid FROM delta) AND length(content)>40")
+    data = bytearray(zlib.decompress(content[4:]))
+    data[0] ^= 1
+    repofile.execute(small, "UPDATE blob SET content=? WHERE rid=?", content[:4] + zlib.compress(bytes(data)), rid)
+    assert_finds(small, name[:10])
+
+
+def test_wrong_size(small):
+    rid, name, _ = some_name(small)
+    repofile.execute(small, "UPDATE blob SET size=size+1 WHERE rid=?", rid)
+    assert_finds(small, name[:10])
+
+
+def test_delta_with_another_source(small):
+    rid, name, _ = some_name(small, "rid IN (SELECT rid FROM delta)")
+    repofile.execute(small, "UPDATE delta SET srcid=(SELECT min(rid) FROM blob WHERE rid NOT IN (SELECT rid FROM delta)"
+                            " AND rid<>?1) WHERE rid=?1", rid)
+    assert_finds(small, name[:10])
+
+
+def test_deltas_in_a_circle(small):
+    rid, name, _ = some_name(small, "rid IN (SELECT rid FROM delta)")
+    repofile.execute(small, "UPDATE delta SET srcid=rid WHERE rid=?", rid)
+    assert_finds(small, name[:10])
+
+
+@pytest.mark.parametrize("damage, table", [
+    ("UPDATE event SET comment='forged' WHERE objid=(SELECT max(objid) FROM event)", "event"),
+    ("DELETE FROM event WHERE objid=(SELECT max(objid) FROM event)", "event"),
+    ("UPDATE event SET mtime=mtime+1.0 WHERE objid=(SELECT min(objid) FROM event WHERE type='ci')", "event"),
+    ("DELETE FROM mlink WHERE rowid=(SELECT max(rowid) FROM mlink)", "mlink"),
+    ("UPDATE mlink SET pid=-1 WHERE rowid=(SELECT rowid FROM mlink WHERE pid=0 LIMIT 1)", "mlink"),
+    ("INSERT INTO mlink SELECT * FROM mlink LIMIT 1", "mlink"),
+    ("DELETE FROM plink WHERE rowid=(SELECT max(rowid) FROM plink)", "plink"),
+    ("DELETE FROM leaf WHERE rid=(SELECT max(rid) FROM leaf)", "leaf"),
+    ("INSERT OR IGNORE INTO leaf SELECT pid FROM plink", "leaf"),
+    ("UPDATE tagxref SET value='forged' WHERE value='trunk'", "tagxref"),
+    ("DELETE FROM tagxref WHERE tagtype=2 AND srcid=0", "tagxref"),
+    ("DELETE FROM cherrypick", "cherrypick"),
+    ("DELETE FROM backlink", "backlink"),
+    ("DELETE FROM unclustered", "unclustered"),
+])
+def test_wrong_derived_row(small, damage, table):
+    repofile.execute(small, damage)
+    assert_finds(small, table)
+
+
+def test_what_is_no_repository(tmp_path, fossil):
+    text = tmp_path / "text"
+    text.write_text("no database\n" * 100)
+    empty = tmp_path / "empty"
+    empty.write_bytes(b"")
+    for path in (text, empty, tmp_path / "absent", tmp_path):
+        done = quarry("verify", path)
+        assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_truncated_file(small):
+    data = small.read_bytes()
+    small.write_bytes(data[:len(data) // 2 // 4096 * 4096])
+    done = quarry("verify", small)
+    assert done.returncode == 1 and done.stdout + done.stderr

@@ -1,0 +1,142 @@
+"""The server's own command line: configuration mistakes, signals, ports."""
+
+import os
+import signal
+import subprocess
+
+import pytest
+
+from support import places, process, repofile, servers, wire
+from support.process import Process, free_port, wait_until
+
+
+def run(*arguments):
+    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=30,
+                          check=False)
+
+
+@pytest.fixture
+def config(tmp_path, fresh):
+    path = tmp_path / "quarryd.conf"
+    path.write_text(servers.pool_config(fresh, str(tmp_path / "pool.sock"), 1, {}, f"127.0.0.1:{free_port()}"))
+    return path
+
+
+def test_good_configuration_passes(config):
+    done = run("--config", config, "--test")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("line, word", [
+    ("no_such_directive = 1", "no_such_directive"),
+    ("pm.max_children = many", "pm.max_children"),
+    ("pm.max_children = -1", "pm.max_children"),
+    ("not a line at all", ""),
+    ("sync.max_body = 3 parsecs", "sync.max_body"),
+])
+def test_mistake_is_named_with_file_and_line(config, line, word):
+    text = config.read_text()
+    config.write_text(text + line + "\n")
+    done = run("--config", config, "--test")
+    assert done.returncode == 1
+    assert f"{config}:{text.count(chr(10)) + 1}" in done.stderr and word in done.stderr
+
+
+def test_every_mistake_is_told_at_once(config):
+    config.write_text(config.read_text() + "one = 1\ntwo = 2\n")
+    done = run("--config", config, "--test")
+    assert "one" in done.stderr and "two" in done.stderr
+
+
+def test_missing_configuration_file(tmp_path):
+    done = run("--config", tmp_path / "absent.conf", "--test")
+    assert done.returncode == 1 and "absent.conf" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--no-such-option"], ["--serve"], ["--http", "127.0.0.1:1"], []])
+def test_wrong_usage(arguments):
+    done = run(*arguments)
+    assert done.returncode == 2 and done.stderr.strip()
+
+
+def test_serving_what_is_not_there(tmp_path):
+    done = run("--serve", tmp_path / "absent.fossil", "--http", f"127.0.0.1:{free_port()}")
+    assert done.returncode == 1 and "absent.fossil" in done.stderr + done.stdout
+
+
+def test_port_that_is_taken(fresh):
+    import socket
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = run("--serve", fresh, "--http", f"127.0.0.1:{port}")
+        assert done.returncode == 1 and str(port) in done.stderr + done.stdout
+
+
+@pytest.fixture
+def running(fresh, tmp_path, fossil):
+    port = free_port()
+    server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}"], tmp_path / "log",
+                     env=fossil.environment)
+    wait_until(lambda: process.port_answers(port) or not server.is_running(), "quarryd")
+    assert server.is_running(), server.output()
+    yield server, port
+    server.kill_group()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT, signal.SIGINT])
+def test_signal_stops_all_of_it(running, number):
+    server, port = running
+    wait_until(lambda: len(process.children(server.pid)) >= 2, "children")
+    children = process.children(server.pid)
+    server.send(number)
+    assert server.wait() == 0, server.output()
+    assert not any(process.exists(pid) for pid in children)
+    assert not process.port_answers(port)
+
+
+def test_sigquit_finishes_what_is_under_way(running, fresh):
+    """A request of which half has come is still answered."""
+    import socket
+    server, port = running
+    body = b"# a comment\n" * 10
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.sendall(f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {wire.PLAIN}\r\nContent-Length: {len(body)}\r\n"
+                           "\r\n".encode() + body[:20])
+        import time
+        time.sleep(0.2)
+        server.send(signal.SIGQUIT)
+        time.sleep(0.2)
+        connection.sendall(body[20:])
+        with connection.makefile("rb") as reply:
+            assert b" 200 " in reply.read()
+    assert server.wait() == 0
+
+
+def test_children_do_not_outlive_a_killed_master(running):
+    server, port = running
+    children = process.children(server.pid)
+    os.kill(server.pid, signal.SIGKILL)
+    wait_until(lambda: not any(process.exists(pid) for pid in children), "the children's end", seconds=15)
+
+
+def test_get_tells_what_this_is(running):
+    _, port = running
+    import http.client
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    for path, expected in (("/", "fossil clone"), ("/ping", "pong"), ("/status", "www")):
+        connection.request("GET", path)
+        response = connection.getresponse()
+        text = response.read().decode()
+        assert response.status == 200
+        assert expected in text or path == "/status" and "processes" in text
+    connection.close()
+
+
+def test_no_trace_of_quarry_in_the_file_but_wal(running, fresh, fossil):
+    """A served file is an ordinary one: nothing of ours is in its schema."""
+    _, port = running
+    assert wire.Peer(port).post(b"").status == 200
+    names = [name for name, in repofile.query(fresh, "SELECT name FROM sqlite_schema")]
+    assert not [name for name in names if "quarry" in name and not name.startswith("fx_quarry_")]

@@ -1,0 +1,99 @@
+"""A newcomer's first minutes: ./quickstart, clone, commit, push, Ctrl-C."""
+
+import os
+import re
+import signal
+
+import pytest
+
+import proof
+from support import places, process, repofile
+from support.fossil import Checkout
+from support.process import Process, free_port, wait_until
+
+
+@pytest.fixture
+def quickstart(tmp_path, fossil):
+    """Starts ./quickstart as from a terminal; yields a function, stops what it started."""
+    started = []
+
+    def start(*arguments):
+        work = tmp_path / "cwd"
+        work.mkdir(exist_ok=True)
+        environment = {**fossil.environment, "QUARRY_BUILD": str(places.build_directory()), "TMPDIR": str(tmp_path)}
+        started.append(Process([places.TOP / "quickstart", *arguments], tmp_path / "quickstart.log", cwd=work,
+                               env=environment))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.kill_group()
+
+
+def wait_for_port(server, port):
+    # The programs may have to be built first.
+    wait_until(lambda: process.port_answers(port) or not server.is_running(), "quickstart", seconds=900)
+    assert server.is_running(), server.output()
+
+
+def interrupt(server):
+    """Ctrl-C: the terminal sends SIGINT to the whole group."""
+    os.killpg(server.pid, signal.SIGINT)
+    status = server.wait()
+    assert status in (0, 130, -signal.SIGINT), server.output()
+    assert not server.kill_group(), "something was left behind"
+
+
+def test_demonstration_repository(quickstart, fossil, tmp_path):
+    port = free_port()
+    server = quickstart("--port", port)
+    wait_for_port(server, port)
+    wait_until(lambda: re.search(r"password", server.output(), re.IGNORECASE), "the printed password")
+    text = server.output()
+    url = re.search(rf"http://(?:[^\s/@]+@)?127\.0\.0\.1:{port}/\S*", text)
+    user = re.search(r"\buser(?:name)?\b[:=\s]+[\"']?([\w.-]+)", text, re.IGNORECASE)
+    password = re.search(r"\bpassword\b[:=\s]+[\"']?([\w.-]+)", text, re.IGNORECASE)
+    assert url and user and password, text
+
+    plain = re.sub(r"//[^/@]*@", "//", url[0])
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(plain.replace("//", f"//{user[1]}:{password[1]}@"), clone)
+    assert repofile.value(clone, "SELECT count(*) FROM event WHERE type='ci'") >= 3, "a few check-ins"
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("mine.txt", "my first file\n")
+    checkout("add", "mine.txt")
+    checkout.commit("my first check-in")
+    checkout("push")
+    other = tmp_path / "other.fossil"
+    fossil.clone(plain, other)
+    assert checkout.head() in repofile.artifacts(other)
+    interrupt(server)
+
+
+def test_a_repository_of_ones_own(quickstart, fresh, fossil, tmp_path):
+    port = free_port()
+    server = quickstart(fresh, "--port", port)
+    wait_for_port(server, port)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(f"http://writer:pen@127.0.0.1:{port}/", clone)
+    assert repofile.artifacts(clone) == repofile.artifacts(fresh)
+    interrupt(server)
+    proof.check(fresh, fossil)
+
+
+def test_a_folder_of_repositories(quickstart, fresh, fossil, tmp_path):
+    folder = tmp_path / "many"
+    folder.mkdir()
+    fresh.rename(folder / "one.fossil")
+    port = free_port()
+    server = quickstart("--port", port, folder)
+    wait_for_port(server, port)
+    fossil.clone(f"http://127.0.0.1:{port}/one", tmp_path / "clone.fossil")
+    interrupt(server)
+
+
+@pytest.mark.parametrize("arguments", [["--port", "nonsense"], ["--port"], ["--no-such-option"], ["/no/such/repository"]])
+def test_wrong_usage_is_told(quickstart, arguments):
+    server = quickstart(*arguments)
+    assert server.wait(900) not in (0, None)
+    assert server.output().strip()

@@ -1,0 +1,147 @@
+"""SIGKILL for the worker in the middle of a push: the file stays right, the next sync completes."""
+
+import contextlib
+import os
+import random
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import repofile, wire
+from support.process import wait_until
+
+KILLS = 50
+CALM = 5
+
+
+def bytes_read(pid):
+    """How much the process has read so far: it grows when a request arrives."""
+    try:
+        return int(Path(f"/proc/{pid}/io").read_text().split()[1])
+    except (FileNotFoundError, ProcessLookupError, IndexError):
+        return 0
+
+
+def sleeps(pid):
+    """Whether it waits for something that is not the disk."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+class Watcher(threading.Thread):
+    """Waits for the worker to get a request, and kills it KILL_AFTER seconds later, or else measures
+    how long it works on it."""
+
+    def __init__(self, worker, kill_after):
+        super().__init__()
+        self.worker = worker
+        self.kill_after = kill_after
+        self.worked = 0.0
+        self.push_is_over = threading.Event()
+
+    def run(self):
+        idle = bytes_read(self.worker)
+        while bytes_read(self.worker) < idle + 1000 and not self.push_is_over.is_set():
+            time.sleep(0.0002)
+        began = time.monotonic()
+        if self.kill_after is not None:
+            time.sleep(self.kill_after)
+            os.kill(self.worker, signal.SIGKILL)
+            return
+        while not (sleeps(self.worker) and sleeps(self.worker)):
+            time.sleep(0.0002)
+        self.worked = time.monotonic() - began
+
+
+def push_under_watch(fossil, server, url, client, kill_after=None):
+    """Pushes. Returns whether it went through, and how long the worker worked on its first request."""
+    wait_until(lambda: server.workers(), "a worker")
+    watcher = Watcher(server.workers()[0], kill_after)
+    watcher.start()
+    # The client's exit status is 0 whatever the server says.
+    status, output = fossil.attempt("push", "--once", url, "-R", client)
+    watcher.push_is_over.set()
+    watcher.join()
+    return status == 0 and "server says" not in output and "rror" not in output, watcher.worked
+
+
+def batches(path, count):
+    """All public artifacts in COUNT parts, in the order in which they came."""
+    public = repofile.public_artifacts(path)
+    names = [name for name, in repofile.query(path, "SELECT uuid FROM blob ORDER BY rid") if name in public]
+    return [names[len(names) * part // count:len(names) * (part + 1) // count] for part in range(count)]
+
+
+def offer(client, names):
+    """Makes NAMES, and nothing else, what the client's next push brings unasked."""
+    with repofile.database(client, write=True) as connection:
+        connection.execute("DELETE FROM unsent")
+        connection.executemany("INSERT INTO unsent SELECT rid FROM blob WHERE uuid=?", [(name,) for name in names])
+
+
+@pytest.mark.ours("it has no workers")
+def test_fifty_kills_at_different_moments(launch, generated_original, fossil, tmp_path):
+    """A history arrives in many pushes. Into each of fifty a kill falls, later and later in its course."""
+    client = repofile.copy(generated_original, tmp_path / "client.fossil")
+    # Nothing is offered by name alone: each push brings its own batch.
+    repofile.execute(client, "DELETE FROM unclustered")
+    served = tmp_path / "served.fossil"
+    fossil.new(served)
+    repofile.make_empty(served, repofile.project_code(client))
+    repofile.add_user(served, "writer", "pen", "gio")
+    server = launch(served, workers=1, settings={"pm.max_requests": "0"})
+    url = server.url_for("writer", "pen")
+
+    chance = random.Random(50)
+    parts = batches(client, CALM + KILLS)
+    worked = []
+    for names in parts[:CALM]:
+        offer(client, names)
+        went_through, duration = push_under_watch(fossil, server, url, client)
+        assert went_through
+        worked.append(duration)
+    interrupted = 0
+    for number, names in enumerate(parts[CALM:]):
+        offer(client, names)
+        moment = sorted(worked)[CALM // 2] * (number + chance.random()) / KILLS
+        went_through, _ = push_under_watch(fossil, server, url, client, moment)
+        interrupted += not went_through
+        assert repofile.query(served, "PRAGMA quick_check") == [("ok",)]
+        offer(client, names)
+        fossil("push", "--once", url, "-R", client)
+        assert not set(names) - repofile.artifacts(served), f"push {number}: the client's next sync did not complete"
+        if number % 25 == 0:
+            proof.check(served, fossil)
+    assert interrupted >= 20, f"{interrupted} of {KILLS} kills met a push: nothing was shown"
+    assert not repofile.public_artifacts(client) - repofile.artifacts(served)
+    proof.check(served, fossil)
+
+
+@pytest.mark.ours("it has no workers")
+def test_what_the_client_was_told_is_there(launch, fresh, fossil, peer_of):
+    """The reply goes out after the commit: a kill right after it loses nothing."""
+    server = launch(fresh, workers=2)
+    peer = peer_of(server)
+    for number in range(20):
+        data = b"told %d\n" % number
+        for _ in range(50):
+            # Both workers were just killed: a request may meet one that has not gone yet.
+            try:
+                answer = peer.push(wire.file_card(data))
+            except OSError:
+                continue
+            if answer.status == 200:
+                break
+            time.sleep(0.02)
+        assert answer.status == 200 and not answer.errors()
+        for pid in server.workers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        assert wire.sha3(data) in repofile.artifacts(fresh)
+    proof.check(fresh, fossil)

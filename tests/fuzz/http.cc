@@ -1,0 +1,85 @@
+// Arbitrary bytes as what the gateway reads: a request's head, a pool's records, a reply's headers.
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "fastcgi_record.h"
+#include "http_syntax.h"
+#include "reply_header.h"
+#include "request_head.h"
+#include "require.h"
+
+namespace {
+
+namespace gateway = quarry::gateway;
+using gateway::RecordReader;
+
+constexpr std::size_t kMaxBody = 1000;
+
+struct Collected final : gateway::RecordSink {
+  std::string out;
+  std::string err;
+  void on_stdout(std::string_view bytes) override { out += bytes; }
+  void on_stderr(std::string_view bytes) override { err += bytes; }
+};
+
+bool is_one_line(std::string_view text) {
+  return text.find_first_of("\r\n") == std::string::npos;
+}
+
+void read_head(std::string_view bytes) {
+  const auto refusal = gateway::refuse_head(bytes, kMaxBody);
+  if (!refusal) return;
+  REQUIRE(refusal->status >= 400 && refusal->status <= 505);
+  // What the client sent must not shape the reply.
+  REQUIRE(is_one_line(refusal->text) && gateway::is_field_value(refusal->text));
+  REQUIRE(gateway::reason_phrase(refusal->status) != "Unknown");
+}
+
+void read_reply_header(std::string_view bytes) {
+  const std::size_t size = gateway::header_block_size(bytes);
+  if (size == std::string_view::npos) return;
+  REQUIRE(size <= bytes.size());
+  const auto header = gateway::parse_reply_header(bytes.substr(0, size));
+  if (!header) return;
+  REQUIRE(header->status >= 200 && header->status <= 599);
+  REQUIRE(is_one_line(header->reason));
+  for (const auto& [name, value] : header->fields) {
+    REQUIRE(gateway::is_token(name) && is_one_line(value));
+  }
+}
+
+RecordReader::Status read_records(std::string_view bytes, std::size_t step, Collected& collected) {
+  RecordReader reader;
+  auto status = RecordReader::Status::kMore;
+  while (!bytes.empty() && status == RecordReader::Status::kMore) {
+    const std::string_view piece = bytes.substr(0, step);
+    status = reader.feed(piece, collected);
+    bytes.remove_prefix(piece.size());
+  }
+  REQUIRE((status == RecordReader::Status::kBad) == !reader.error().empty());
+  return status;
+}
+
+void read_records_in_pieces(std::string_view bytes, std::size_t step) {
+  Collected whole;
+  Collected pieces;
+  REQUIRE(read_records(bytes, bytes.size(), whole) == read_records(bytes, step, pieces));
+  REQUIRE(whole.out == pieces.out && whole.err == pieces.err);
+}
+
+void decode_path(std::string_view bytes) {
+  const auto path = gateway::percent_decode(bytes);
+  if (path) REQUIRE(path->size() <= bytes.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  read_head(bytes);
+  read_reply_header(bytes);
+  decode_path(bytes);
+  if (!bytes.empty()) read_records_in_pieces(bytes, 1 + data[size - 1] % 16);
+  return 0;
+}

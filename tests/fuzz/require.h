@@ -1,0 +1,13 @@
+// What a fuzz target asserts: a property that does not hold is a finding, like a crash.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#define REQUIRE(condition)                                                               \
+  do {                                                                                   \
+    if (!(condition)) {                                                                  \
+      std::fprintf(stderr, "%s:%d: %s does not hold\n", __FILE__, __LINE__, #condition); \
+      std::abort();                                                                      \
+    }                                                                                    \
+  } while (false)

@@ -1,0 +1,251 @@
+// What a structural artifact says.
+#include <doctest/doctest.h>
+
+#include <utility>
+
+#include "quarry/artifact/structural.h"
+#include "structural_cases.h"
+
+namespace quarry::artifact {
+namespace {
+
+using namespace std::string_literals;
+using test::with_end_card;
+
+const std::string a(40, 'a');
+const std::string b(40, 'b');
+const std::string c(64, 'c');
+const std::string kDate = "D 2020-01-02T03:04:05.678\n";
+constexpr base::UnixMillis kMillis{1'577'934'245'678};
+
+Structural parsed(const std::string& cards) {
+  auto artifact = parse_structural(with_end_card(cards));
+  REQUIRE(artifact);
+  return std::move(*artifact);
+}
+
+TEST_CASE("a check-in tells all its cards") {
+  const Structural it =
+      parsed("C two\\swords\\nand\\\\a\\sline\n" + kDate + "F a\\sb " + a + "\nF c/d " + b +
+             " x\nF e " + c + " l f\\sg\nF h " + a + " w i\nN text/plain\nP " + a + " " + b +
+             "\nQ +" + a + "\nQ -" + b + " " + c + "\nR 0123456789abcdef0123456789abcdef\n" +
+             "T *branch * my\\sbranch\nT +x " + c + "\nT -y *\nU joe\\sblow\n");
+  CHECK(it.type == StructuralType::kCheckIn);
+  CHECK_FALSE(it.is_delta_manifest());
+  CHECK(it.has_comment);
+  CHECK(it.comment == "two words\nand\\a line");
+  CHECK(it.date == kMillis);
+  CHECK(it.mimetype == "text/plain");
+  CHECK(it.parents == std::vector<std::string_view>{a, b});
+  CHECK(it.repository_checksum == "0123456789abcdef0123456789abcdef");
+  CHECK(it.has_user);
+  CHECK(it.user == "joe blow");
+  CHECK(it.baseline.empty());
+
+  REQUIRE(it.files.size() == 4);
+  CHECK(it.files[0].name == "a b");
+  CHECK(it.files[0].hash == a);
+  CHECK(it.files[0].permission == 0);
+  CHECK(it.files[0].prior.empty());
+  CHECK(it.files[1].name == "c/d");
+  CHECK(it.files[1].permission == 'x');
+  CHECK(it.files[2].hash == c);
+  CHECK(it.files[2].permission == 'l');
+  CHECK(it.files[2].prior == "f g");
+  CHECK(it.files[3].permission == 0);
+  CHECK(it.files[3].prior == "i");
+
+  REQUIRE(it.cherrypicks.size() == 2);
+  CHECK_FALSE(it.cherrypicks[0].is_backout);
+  CHECK(it.cherrypicks[0].target == a);
+  CHECK(it.cherrypicks[0].baseline.empty());
+  CHECK(it.cherrypicks[1].is_backout);
+  CHECK(it.cherrypicks[1].target == b);
+  CHECK(it.cherrypicks[1].baseline == c);
+
+  REQUIRE(it.tags.size() == 3);
+  CHECK(it.tags[0].kind == '*');
+  CHECK(it.tags[0].name == "branch");
+  CHECK(it.tags[0].target.empty());
+  CHECK(it.tags[0].has_value);
+  CHECK(it.tags[0].value == "my branch");
+  CHECK(it.tags[1].kind == '+');
+  CHECK(it.tags[1].target == c);
+  CHECK_FALSE(it.tags[1].has_value);
+  CHECK(it.tags[2].kind == '-');
+}
+
+TEST_CASE("a delta manifest tells its baseline and the files that it removes") {
+  const Structural it = parsed("B " + c + "\nC c\n" + kDate + "F gone\nF new " + a + "\nU joe\n");
+  CHECK(it.is_delta_manifest());
+  CHECK(it.baseline == c);
+  REQUIRE(it.files.size() == 2);
+  CHECK(it.files[0].hash.empty());
+  CHECK(it.files[1].hash == a);
+}
+
+TEST_CASE("fossil's own files are passed over") {
+  std::string cards = "C c\n" + kDate;
+  for (const char* name : {".FSLCKOUT", ".fslckout", ".fslckout-shm", ".fslckoutx", "_FOSSIL_",
+                           "_FOSSIL_-journal", "_FOSSIL_/a", "b/_fossil_", "f"}) {
+    cards += "F "s + name + " " + a + "\n";
+  }
+  const Structural it = parsed(cards + "U joe\n");
+  REQUIRE(it.files.size() == 3);
+  CHECK(it.files[0].name == ".fslckoutx");
+  CHECK(it.files[1].name == "_FOSSIL_/a");
+  CHECK(it.files[2].name == "f");
+}
+
+TEST_CASE("what is not there is told from what is empty") {
+  const Structural bare = parsed(kDate + "P " + a + "\n");
+  CHECK_FALSE(bare.has_comment);
+  CHECK_FALSE(bare.has_user);
+  const Structural empty = parsed("C \n" + kDate + "T +x * \nU \n");
+  CHECK(empty.has_comment);
+  CHECK(empty.comment.empty());
+  CHECK(empty.has_user);
+  CHECK(empty.user == "anonymous");
+  CHECK(empty.tags[0].has_value);
+  CHECK(empty.tags[0].value.empty());
+}
+
+TEST_CASE("a hash in upper case is shown in lower case") {
+  const std::string upper(40, 'A');
+  const Structural it =
+      parsed("C c\n" + kDate + "F f " + upper + "\nP " + upper + " " + b + "\nU joe\n");
+  CHECK(it.files[0].hash == a);
+  CHECK(it.parents == std::vector<std::string_view>{a, b});
+}
+
+TEST_CASE("a text ends at its first NUL, escaped or not") {
+  const Structural it =
+      parsed("C a\\0b\n" + kDate + "F f\\0g " + a + "\nT +x\\0y * v\\0w\nU j\\0k\n");
+  CHECK(it.comment == "a");
+  CHECK(it.files[0].name == "f");
+  CHECK(it.tags[0].name == "x");
+  CHECK(it.tags[0].value == "v");
+  CHECK(it.user == "j");
+  CHECK(parsed(kDate + "L t\nU joe\nW 3\na\0b\n"s).text == "a");
+}
+
+TEST_CASE("a cluster tells its members") {
+  const Structural it = parsed("M " + a + "\nM " + b + "\nM " + c + "\n");
+  CHECK(it.type == StructuralType::kCluster);
+  CHECK(it.members == std::vector<std::string_view>{a, b, c});
+  CHECK_FALSE(it.date);
+}
+
+TEST_CASE("a control artifact tells its tags") {
+  const Structural it = parsed(kDate + "T +x " + a + "\nT -y " + b + " v\nU joe\n");
+  CHECK(it.type == StructuralType::kControl);
+  REQUIRE(it.tags.size() == 2);
+  CHECK(it.tags[0].target == a);
+  CHECK(it.tags[1].kind == '-');
+  CHECK(it.tags[1].value == "v");
+}
+
+TEST_CASE("a wiki page tells its title and text") {
+  const Structural it = parsed(kDate + "L my\\spage\nN text/x-markdown\nP " + a +
+                               "\nU joe\nW 13\nZ 0 \\s\nbytes\n\n");
+  CHECK(it.type == StructuralType::kWiki);
+  CHECK(it.wiki_title == "my page");
+  CHECK(it.mimetype == "text/x-markdown");
+  CHECK(it.parents == std::vector<std::string_view>{a});
+  CHECK(it.has_text);
+  CHECK(it.text == "Z 0 \\s\nbytes\n");
+}
+
+TEST_CASE("a ticket change tells its fields") {
+  const Structural it =
+      parsed(kDate + "J +comment more\\stext\nJ status Open\nJ title\nK " + a + "\nU joe\n");
+  CHECK(it.type == StructuralType::kTicketChange);
+  CHECK(it.ticket == a);
+  REQUIRE(it.ticket_fields.size() == 3);
+  CHECK(it.ticket_fields[0].appends);
+  CHECK(it.ticket_fields[0].name == "comment");
+  CHECK(it.ticket_fields[0].value == "more text");
+  CHECK_FALSE(it.ticket_fields[1].appends);
+  CHECK(it.ticket_fields[1].value == "Open");
+  CHECK(it.ticket_fields[2].value.empty());
+}
+
+TEST_CASE("an attachment tells what is attached to what") {
+  const Structural it =
+      parsed("A folder/my\\sfile a\\spage " + c + "\nC why\n" + kDate + "U joe\n");
+  CHECK(it.type == StructuralType::kAttachment);
+  REQUIRE(it.attachment);
+  CHECK(it.attachment->name == "my file");
+  CHECK(it.attachment->target == "a page");
+  CHECK(it.attachment->source == c);
+  CHECK(it.comment == "why");
+  CHECK(parsed("A f page\n" + kDate).attachment->source.empty());
+}
+
+TEST_CASE("a technote tells its time and id") {
+  const Structural it = parsed("C c\n" + kDate + "E 2021-01-01T00:00:00 " + a +
+                               "\nT +bgcolor * red\nU joe\nW 2\nhi\n");
+  CHECK(it.type == StructuralType::kTechnote);
+  CHECK(it.technote_id == a);
+  CHECK(it.technote_date == base::UnixMillis{1'609'459'200'000});
+  CHECK(it.date == kMillis);
+  CHECK(it.text == "hi");
+  CHECK(it.tags.size() == 1);
+}
+
+TEST_CASE("a forum post tells its thread") {
+  const Structural first = parsed(kDate + "H a\\stitle\nU joe\nW 2\nhi\n");
+  CHECK(first.type == StructuralType::kForumPost);
+  CHECK(first.thread_title == "a title");
+  const Structural reply =
+      parsed(kDate + "G " + a + "\nI " + b + "\nP " + c + "\nU joe\nW 2\nhi\n");
+  CHECK(reply.thread_root == a);
+  CHECK(reply.in_reply_to == b);
+  CHECK(reply.parents == std::vector<std::string_view>{c});
+}
+
+TEST_CASE("what a signature encloses is read") {
+  const auto it = parse_structural("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA1\n\n" +
+                                   with_end_card("C c\n" + kDate + "U joe\n") +
+                                   "-----BEGIN PGP SIGNATURE-----\n\nxyz\n");
+  REQUIRE(it);
+  CHECK(it->comment == "c");
+}
+
+TEST_CASE("views outlive the bytes that were parsed, and moves") {
+  std::string content = with_end_card("C short\n" + kDate + "F f " + a + "\nU joe\n");
+  auto first = parse_structural(content);
+  REQUIRE(first);
+  content.assign(content.size(), '?');
+  Structural second = std::move(*first);
+  first.reset();
+  std::vector<Structural> many;
+  many.push_back(std::move(second));
+  many.reserve(many.capacity() + 1);
+  CHECK(many[0].comment == "short");
+  CHECK(many[0].files[0].name == "f");
+  CHECK(many[0].files[0].hash == a);
+}
+
+base::UnixMillis date_of(const std::string& text) {
+  return *parsed("C c\nD " + text + "\nU joe\n").date;
+}
+
+TEST_CASE("dates are those that SQLite makes of them") {
+  // SELECT CAST(round(julianday(TEXT)*86400000) AS INTEGER)-210866760000000
+  CHECK(date_of("2020-01-02T03:04:05.678") == kMillis);
+  CHECK(date_of("2020-01-02") == base::UnixMillis{1'577'923'200'000});
+  CHECK(date_of("2020-01-02T03:04") == base::UnixMillis{1'577'934'240'000});
+  CHECK(date_of("2020-01-02T03:04:05+01:30") == base::UnixMillis{1'577'928'845'000});
+  CHECK(date_of("2020-01-02T03:04:05-01:30") == base::UnixMillis{1'577'939'645'000});
+  CHECK(date_of("2020-02-31") == base::UnixMillis{1'583'107'200'000});
+  CHECK(date_of("2020-01-02T24:59:59") == base::UnixMillis{1'578'013'199'000});
+  CHECK(date_of("12:30") == base::UnixMillis{946'729'800'000});
+  CHECK(date_of("2459000.25") == base::UnixMillis{1'590'796'800'000 + 64'800'000});
+  CHECK(date_of("0000-03-01") == base::UnixMillis{-62'162'035'200'000});
+  CHECK(date_of("-0400-02-29") == base::UnixMillis{-74'784'902'400'000});
+  CHECK(date_of("1969-12-31T23:59:59.999") == base::UnixMillis{-1});
+}
+
+}  // namespace
+}  // namespace quarry::artifact

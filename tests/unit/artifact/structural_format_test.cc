@@ -1,0 +1,146 @@
+#include <doctest/doctest.h>
+
+#include "quarry/artifact/structural.h"
+#include "structural_cases.h"
+#include "support.h"
+
+namespace quarry::artifact {
+namespace {
+
+using namespace std::string_literals;
+
+constexpr base::UnixMillis kMillis{1'577'934'245'678};
+
+HashName name_of(std::string_view content, HashAlgorithm algorithm = HashAlgorithm::kSha3_256) {
+  return HashName::of(algorithm, content);
+}
+
+TEST_CASE("the first check-in is written as fossil writes it") {
+  const std::string text =
+      format_check_in({.comment = "initial empty check-in",
+                       .date = kMillis,
+                       .user = "root",
+                       .files = {},
+                       .parents = {},
+                       .repository_checksum = "d41d8cd98f00b204e9800998ecf8427e",
+                       .tags = {{'*', "sym-trunk", ""}, {'*', "branch", "trunk"}}});
+  CHECK(text == test::with_end_card("C initial\\sempty\\scheck-in\n"
+                                    "D 2020-01-02T03:04:05.678\n"
+                                    "R d41d8cd98f00b204e9800998ecf8427e\n"
+                                    "T *branch * trunk\n"
+                                    "T *sym-trunk *\n"
+                                    "U root\n"));
+}
+
+TEST_CASE("a check-in comes back as it was written") {
+  const HashName one = name_of("1");
+  const HashName two = name_of("2", HashAlgorithm::kSha1);
+  const std::string text = format_check_in({.comment = "two words\nand a \\",
+                                            .date = kMillis,
+                                            .user = "joe blow",
+                                            .files = {{"z", one, 'x', ""},
+                                                      {"a b", two, 0, "old name"},
+                                                      {"link", two, 'l', "z/y"},
+                                                      {"a", one, 0, ""}},
+                                            .parents = {two, one},
+                                            .repository_checksum = "",
+                                            .tags = {{'+', "b c", "d e"}, {'*', "x", ""}}});
+  const auto it = parse_structural(text);
+  REQUIRE(it);
+  CHECK(it->type == StructuralType::kCheckIn);
+  CHECK(it->comment == "two words\nand a \\");
+  CHECK(it->date == kMillis);
+  CHECK(it->user == "joe blow");
+  REQUIRE(it->files.size() == 4);
+  CHECK(it->files[0].name == "a");
+  CHECK(it->files[1].name == "a b");
+  CHECK(it->files[1].permission == 0);
+  CHECK(it->files[1].prior == "old name");
+  CHECK(it->files[2].permission == 'l');
+  CHECK(it->files[2].prior == "z/y");
+  CHECK(it->files[3].permission == 'x');
+  CHECK(it->files[3].hash == one.str());
+  CHECK(it->parents == std::vector<std::string_view>{two.str(), one.str()});
+  CHECK(it->repository_checksum.empty());
+  REQUIRE(it->tags.size() == 2);
+  CHECK(it->tags[0].name == "x");
+  CHECK_FALSE(it->tags[0].has_value);
+  CHECK(it->tags[1].name == "b c");
+  CHECK(it->tags[1].value == "d e");
+}
+
+TEST_CASE("a cluster is sorted and names nothing twice") {
+  const HashName one = name_of("1");
+  const HashName two = name_of("2", HashAlgorithm::kSha1);
+  const std::string text = format_cluster({one, two, one});
+  CHECK(text == test::with_end_card("M " + std::string(std::min(one, two).str()) + "\nM " +
+                                    std::string(std::max(one, two).str()) + "\n"));
+  const auto it = parse_structural(text);
+  REQUIRE(it);
+  CHECK(it->members.size() == 2);
+}
+
+TEST_CASE("a control artifact is sorted by kind, name and target") {
+  const HashName low = std::min(name_of("1"), name_of("2"));
+  const HashName high = std::max(name_of("1"), name_of("2"));
+  const std::string text = format_control({.date = kMillis,
+                                           .user = "joe",
+                                           .tags = {{'+', "q", high, "v w"},
+                                                    {'-', "p", low, ""},
+                                                    {'+', "q", low, ""},
+                                                    {'*', "r", low, ""}}});
+  CHECK(text == test::with_end_card("D 2020-01-02T03:04:05.678\nT *r " + std::string(low.str()) +
+                                    "\nT +q " + std::string(low.str()) + "\nT +q " +
+                                    std::string(high.str()) + " v\\sw\nT -p " +
+                                    std::string(low.str()) + "\nU joe\n"));
+  const auto it = parse_structural(text);
+  REQUIRE(it);
+  CHECK(it->type == StructuralType::kControl);
+}
+
+/// Text with each kind of byte that an escape or a separator could be mistaken for, but NUL.
+std::string awkward_text(test::Random& random) {
+  static constexpr std::string_view kBytes = "ab /.\\\n\r\t\v\f*+-\xc3\xa9s0";
+  std::string text;
+  for (std::size_t n = random.below(12); n > 0; --n) text += kBytes[random.below(kBytes.size())];
+  return text;
+}
+
+TEST_CASE("whatever is written is read again, and fossil reads it too") {
+  test::Random random;
+  INFO("seed ", random.seed());
+  const test::TempDir dir;
+  for (int round = 0; round < 200; ++round) {
+    CheckInText text{.comment = awkward_text(random),
+                     .date = {static_cast<std::int64_t>(random.below(4'000'000'000'000))},
+                     .user = awkward_text(random),
+                     .files = {},
+                     .parents = {},
+                     .repository_checksum = {},
+                     .tags = {}};
+    for (std::size_t i = random.below(5); i > 0; --i) {
+      std::string name = std::to_string(i) + awkward_text(random) + "x";
+      if (!is_simple_path(name)) continue;
+      text.files.push_back({name, name_of(name), "\0xl"[random.below(3)], ""});
+    }
+    for (std::size_t i = random.below(3); i > 0; --i) text.parents.push_back(name_of("p"));
+    for (std::size_t i = random.below(4); i > 0; --i) {
+      text.tags.push_back({"+-*"[random.below(3)], "t" + std::to_string(i) + awkward_text(random),
+                           awkward_text(random)});
+    }
+    const std::string artifact = format_check_in(text);
+    const auto it = parse_structural(artifact);
+    REQUIRE(it);
+    CHECK(it->comment == text.comment);
+    CHECK(it->date == text.date);
+    CHECK(it->user == (text.user.empty() ? "anonymous" : text.user));
+    CHECK(it->files.size() == text.files.size());
+    CHECK(it->tags.size() == text.tags.size());
+    if (!test::have_fossil() || round % 20 != 0) continue;
+    dir.write("artifact", artifact);
+    CHECK(dir.fossil("test-parse-manifest artifact").ends_with("manifest_parse() worked\n"));
+  }
+}
+
+}  // namespace
+}  // namespace quarry::artifact

@@ -1,0 +1,148 @@
+// What is a structural artifact and what is plain data.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+#include <time.h>
+
+#include <functional>
+#include <limits>
+
+#include "quarry/artifact/digest.h"
+#include "quarry/artifact/structural.h"
+#include "structural_cases.h"
+#include "support.h"
+
+namespace quarry::artifact {
+namespace {
+
+TEST_CASE("each text has the type that it should, or none") {
+  for (const test::StructuralCase& each : test::structural_cases()) {
+    INFO(each.name);
+    const auto parsed = parse_structural(each.content);
+    CHECK(parsed.has_value() == each.type.has_value());
+    if (parsed && each.type) CHECK(parsed->type == *each.type);
+  }
+}
+
+TEST_CASE("fossil's verdict on each text is the same") {
+  if (!test::have_fossil()) return;
+  const test::TempDir dir;
+  const auto cases = test::structural_cases();
+  for (std::size_t i = 0; i < cases.size(); ++i) dir.write(std::to_string(i), cases[i].content);
+  // One shell for all of them: there are hundreds.
+  std::string said = dir.shell(
+      "i=0; while [ -e $i ]; do fossil test-parse-manifest $i; echo \"== $i\"; i=$((i + 1)); done");
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    INFO(cases[i].name);
+    const std::string mark = "== " + std::to_string(i) + "\n";
+    const std::size_t end = said.find(mark);
+    REQUIRE(end != std::string::npos);
+    const bool worked = said.substr(0, end).ends_with("manifest_parse() worked\n");
+    CHECK(worked == cases[i].type.has_value());
+    said.erase(0, end + mark.size());
+  }
+}
+
+TEST_CASE("the date now makes an artifact plain data, unlike in fossil") {
+  CHECK_FALSE(parse_structural(test::with_end_card("C hello\nD now\nU joe\n")));
+}
+
+TEST_CASE("no cut, and no single changed byte, passes the Z card") {
+  const std::string good = test::with_end_card("C hello\nD 2020-01-02T03:04:05\nU joe\n");
+  REQUIRE(parse_structural(good));
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    CHECK_FALSE(parse_structural(good.substr(0, size)));
+    CHECK_FALSE(parse_structural(good.substr(good.size() - size)));
+  }
+  for (std::size_t at = 0; at < good.size(); ++at) {
+    std::string changed = good;
+    changed[at] = static_cast<char>(changed[at] ^ 1);
+    CHECK_FALSE(parse_structural(changed));
+  }
+}
+
+TEST_CASE("damaged cards under a right Z card neither crash nor show what is not there") {
+  test::Random random;
+  INFO("seed ", random.seed());
+  const auto cases = test::structural_cases();
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = cases[random.below(cases.size())].content;
+    if (text.size() < 36) continue;
+    text.resize(text.size() - 35);
+    for (std::size_t n = 1 + random.below(3); n > 0; --n) {
+      static constexpr char kLikely[] = " \n\\/.*+-0AFTWZ\0";
+      const std::size_t at = random.below(text.size());
+      const char c = kLikely[random.below(sizeof kLikely)];
+      if (random.below(2) != 0) {
+        text[at] = c;
+      } else {
+        text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), c);
+      }
+    }
+    const auto parsed = parse_structural(test::with_end_card(text));
+    if (!parsed) continue;
+    for (const FileCard& file : parsed->files) CHECK(is_simple_path(file.name));
+    for (const std::string_view parent : parsed->parents) CHECK(HashName::parse(parent));
+    for (const std::string_view member : parsed->members) CHECK(HashName::parse(member));
+  }
+}
+
+/// Seconds of the processor that ACTION takes; the best of some runs.
+double time_of(const std::function<void()>& action) {
+  const auto now = [] {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  };
+  double best = std::numeric_limits<double>::infinity();
+  for (int run = 0; run < 3; ++run) {
+    const double begin = now();
+    action();
+    best = std::min(best, now() - begin);
+  }
+  return best;
+}
+
+double time_to_parse(const std::string& content, bool expected) {
+  return time_of([&] { CHECK(parse_structural(content).has_value() == expected); });
+}
+
+TEST_CASE("a large file is rejected without being read") {
+  const std::string card_first = "C " + std::string(20'000'000, 'x') + "\n";
+  const std::string almost_signed =
+      "-----BEGIN PGP SIGNED MESSAGE-----\n\n\n" + std::string(20'000'000, '\n');
+  const double reading = time_of([&] { CHECK(md5_hex(card_first).size() == 32); });
+  CHECK(time_to_parse(std::string(20'000'000, '\n'), false) < reading / 100);
+  CHECK(time_to_parse(almost_signed, false) < reading / 100);
+  CHECK(time_to_parse(card_first, false) < reading / 100);
+  CHECK(time_to_parse(card_first + "Z 0123456789abcdef0123456789abcdeX", false) < reading / 100);
+}
+
+/// COUNT cards of LETTER, in order.
+std::string many_cards(char letter, int count) {
+  std::string cards;
+  for (int i = 0; i < count; ++i) cards += fmt::format("{} {:07}\n", letter, i);
+  return cards;
+}
+
+std::string check_in_of(int files, const std::string& last = "") {
+  return test::with_end_card("B " + std::string(40, 'a') + "\nC c\nD 2020-01-02T03:04:05\n" +
+                             many_cards('F', files) + last + "U joe\n");
+}
+
+std::string ticket_change_of(int fields) {
+  return test::with_end_card("D 2020-01-02T03:04:05\n" + many_cards('J', fields) + "K " +
+                             std::string(40, 'a') + "\nU joe\n");
+}
+
+TEST_CASE("ten megabytes of cards are read in time that grows with their size") {
+  // Ten times the cards: 100 times the time would be the square of it.
+  CHECK(time_to_parse(check_in_of(1'000'000), true) <
+        40 * time_to_parse(check_in_of(100'000), true));
+  CHECK(time_to_parse(check_in_of(1'000'000, "F 0\n"), false) <
+        40 * time_to_parse(check_in_of(100'000, "F 0\n"), false));
+  CHECK(time_to_parse(ticket_change_of(1'000'000), true) <
+        40 * time_to_parse(ticket_change_of(100'000), true));
+}
+
+}  // namespace
+}  // namespace quarry::artifact

@@ -1,0 +1,518 @@
+#include "quarry/gateway/gateway.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <thread>
+
+#include "world.h"
+
+using namespace quarry::gateway;
+using namespace quarry::gateway::testing;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+
+std::string get(std::string_view target, std::string_view fields = {}) {
+  return "GET " + std::string(target) + " HTTP/1.1\r\nHost: h\r\n" + std::string(fields) + "\r\n";
+}
+
+std::string post(std::string_view body, std::string_view fields = {}) {
+  return "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" +
+         std::string(fields) + "\r\n" + std::string(body);
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string body_of(std::string_view reply) {
+  const std::size_t end = reply.find("\r\n\r\n");
+  return end == std::string_view::npos ? "(none)" : std::string(reply.substr(end + 4));
+}
+
+std::string some_bytes(std::size_t size) {
+  std::string bytes(size, '\0');
+  std::uint32_t state = 1;
+  for (char& c : bytes) c = static_cast<char>((state = state * 1664525 + 1013904223) >> 24);
+  return bytes;
+}
+
+Pool::Serve answering(std::string bytes) {
+  return [bytes = std::move(bytes)](int connection) {
+    Pool::read_request(connection);
+    Pool::write(connection, bytes);
+  };
+}
+
+}  // namespace
+
+TEST_CASE("the pool gets the request as CGI variables") {
+  const World world;
+  const std::string reply =
+      ask(world.gateway, get("/a%20b/c?x=%20&y",
+                             "X-Two: 1\r\nx-two: 2\r\nCookie: a\r\nCookie: b\r\n"
+                             "Proxy: evil\r\nX_Odd: 1\r\nRemote-User: root\r\n"));
+  CHECK(reply.starts_with("HTTP/1.1 200 OK\r\n"));
+  CHECK(has(reply, "Content-Type: text/x-echo\r\n"));
+  const std::string params = "\n" + body_of(reply);
+  CHECK(has(params, "\nREQUEST_URI=/a%20b/c?x=%20&y\n"));
+  CHECK(has(params, "\nPATH_INFO=/a b/c\n"));
+  CHECK(has(params, "\nSCRIPT_NAME=\n"));
+  CHECK(has(params, "\nQUERY_STRING=x=%20&y\n"));
+  CHECK(has(params, "\nREQUEST_METHOD=GET\n"));
+  CHECK(has(params, "\nSERVER_PROTOCOL=HTTP/1.1\n"));
+  CHECK(has(params, "\nSERVER_NAME=h\n"));
+  CHECK(has(params, "\nSERVER_PORT=" + std::to_string(world.gateway.port()) + "\n"));
+  CHECK(has(params, "\nREMOTE_ADDR=127.0.0.1\n"));
+  CHECK(has(params, "\nREMOTE_PORT="));
+  CHECK(has(params, "\nHTTP_X_TWO=1, 2\n"));
+  CHECK(has(params, "\nHTTP_COOKIE=a; b\n"));
+  CHECK_FALSE(has(params, "HTTP_PROXY"));
+  CHECK_FALSE(has(params, "X_ODD"));
+  CHECK_FALSE(has(params, "\nREMOTE_USER="));
+}
+
+TEST_CASE("a target in absolute form is its path, and the port is no part of the host's name") {
+  const World world;
+  const std::string params =
+      "\n" +
+      body_of(ask(world.gateway, "GET HTTP://other:80/a?b HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n"));
+  CHECK(has(params, "\nREQUEST_URI=/a?b\n"));
+  CHECK(has(params, "\nPATH_INFO=/a\n"));
+  CHECK(has(params, "\nSERVER_NAME=[::1]\n"));
+  const std::string bare = "\n" + body_of(ask(world.gateway, get("http://other")));
+  CHECK(has(bare, "\nPATH_INFO=/\n"));
+}
+
+TEST_CASE("a path is passed on as it is, even where it climbs") {
+  const World world;
+  const std::string params = "\n" + body_of(ask(world.gateway, get("/a/../%2e%2e//b/.")));
+  CHECK(has(params, "\nPATH_INFO=/a/../..//b/.\n"));
+}
+
+TEST_CASE("a trusted proxy says whether the client came by https") {
+  const auto scheme = [](const World& world) {
+    return "\n" + body_of(ask(world.gateway, get("/", "X-Forwarded-Proto: https\r\n")));
+  };
+  const World strict;
+  CHECK(has(scheme(strict), "\nREQUEST_SCHEME=http\n"));
+  CHECK_FALSE(has(scheme(strict), "HTTP_X_FORWARDED_PROTO"));
+  const World trusts(serve_echo, [](GatewayOptions& options) {
+    options.trusted_proxies = AddressSet::parse(std::vector<std::string>{"127.0.0.1"}).value();
+  });
+  CHECK(has(scheme(trusts), "\nREQUEST_SCHEME=https\n"));
+  CHECK(has(scheme(trusts), "\nHTTPS=on\n"));
+}
+
+TEST_CASE("a body travels whole, small or large") {
+  const World world;
+  for (const std::size_t size : {std::size_t{1}, std::size_t{70'000}, std::size_t{5'000'000}}) {
+    CAPTURE(size);
+    const std::string body = some_bytes(size);
+    CHECK((body_of(ask(world.gateway, post(body))) == body));
+  }
+}
+
+TEST_CASE("an empty body is passed on as one") {
+  const World world;
+  const std::string params = "\n" + body_of(ask(world.gateway, post("", "Content-Type: a/b\r\n")));
+  CHECK(has(params, "\nCONTENT_LENGTH=0\n"));
+  CHECK(has(params, "\nCONTENT_TYPE=a/b\n"));
+}
+
+TEST_CASE("HTTP/1.1 keeps the connection, HTTP/1.0 only when asked to") {
+  const World world;
+  Client kept(world.gateway);
+  for (int i = 0; i < 3; ++i) {
+    kept.send(kGet);
+    CHECK(kept.reply().starts_with("HTTP/1.1 200"));
+  }
+  Client asked(world.gateway);
+  for (int i = 0; i < 2; ++i) {
+    asked.send("GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+    CHECK(has(asked.reply(), "Connection: keep-alive\r\n"));
+  }
+  Client old(world.gateway);
+  old.send("POST / HTTP/1.0\r\nContent-Length: 2\r\n\r\nhi");
+  const std::string reply = old.rest();
+  CHECK(reply.starts_with("HTTP/1.0 200"));
+  CHECK(has(reply, "Content-Length: 2\r\n"));
+  CHECK(body_of(reply) == "hi");
+  Client closing(world.gateway);
+  closing.send(get("/", "Connection: close\r\n"));
+  CHECK(has(closing.rest(), "Connection: close\r\n"));
+}
+
+TEST_CASE("requests sent ahead are answered in turn") {
+  const World world;
+  Client client(world.gateway);
+  client.send(post("one") + post("two") + post("three").substr(0, 20));
+  CHECK(body_of(client.reply()) == "one");
+  CHECK(body_of(client.reply()) == "two");
+  client.send(post("three").substr(20));
+  CHECK(body_of(client.reply()) == "three");
+}
+
+TEST_CASE("a request reads the same whatever pieces it comes in") {
+  const World world;
+  const std::string bytes = post("hello");
+  for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{50}}) {
+    CAPTURE(step);
+    Client client(world.gateway);
+    for (std::size_t at = 0; at < bytes.size(); at += step) {
+      client.send(std::string_view(bytes).substr(at, step));
+      ::usleep(500);
+    }
+    CHECK(body_of(client.reply()) == "hello");
+  }
+}
+
+TEST_CASE("HEAD is answered with the length and without the body") {
+  const World world(answering(fastcgi_answer("Content-Length: 5\r\n\r\nhello")));
+  Client client(world.gateway);
+  client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+  const std::string reply = client.reply(true);
+  CAPTURE(reply);
+  CHECK(has(reply, "Content-Length: 5\r\n"));
+  client.send(kGet);
+  CHECK(client.reply().starts_with("HTTP/1.1 200 OK\r\n"));
+}
+
+TEST_CASE("100-continue is said before the body comes, and 413 instead where it is too long") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.max_body = 100; });
+  Client client(world.gateway);
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(client.reply() == "HTTP/1.1 100 Continue\r\n\r\n");
+  client.send("hello");
+  CHECK(body_of(client.reply()) == "hello");
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 101\r\nExpect: 100-continue\r\n\r\n");
+  CHECK(client.reply().starts_with("HTTP/1.1 413 "));
+}
+
+TEST_CASE("what is refused gets one line of text and a line in the log") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.max_header = 1000; });
+  const auto refused = [&](const std::string& bytes, const std::string& status) {
+    CAPTURE(bytes.substr(0, 40));
+    Client client(world.gateway);
+    client.send(bytes);
+    const std::string reply = client.reply();
+    CHECK(reply.starts_with("HTTP/1.1 " + status + " "));
+    CHECK(has(reply, "Content-Type: text/plain"));
+    const std::string body = body_of(reply);
+    CHECK(body.starts_with(status + " "));
+    CHECK(std::count(body.begin(), body.end(), '\n') == 1);
+    CHECK(has(world.gateway.log(), "client 127.0.0.1: " + status + " "));
+  };
+  refused("PUT / HTTP/1.1\r\nHost: h\r\n\r\n", "405");
+  refused("BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "405");
+  refused("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "411");
+  refused("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "411");
+  refused("nonsense\r\n\r\n", "400");
+  // The beginning of TLS, without an end of line.
+  refused("\x16\x03\x01\x02", "400");
+  refused("GET / HTTP/3.0\r\nHost: h\r\n\r\n", "505");
+  refused(get("/%zz"), "400");
+  refused(get("/%00"), "400");
+  refused(get("relative"), "400");
+  refused(get("/" + std::string(1000, 'x')), "431");
+  refused(std::string(2000, 'x'), "431");
+}
+
+TEST_CASE("a body over the limit is refused before it comes, and the client can read that") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.max_body = 1'000'000; });
+  Client client(world.gateway);
+  // More than any socket buffer holds: without somebody who reads on, this would end in a reset.
+  client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 30000000\r\n\r\n");
+  for (int i = 0; i < 30; ++i) client.send(some_bytes(1'000'000));
+  const std::string reply = client.reply();
+  CHECK(reply.starts_with("HTTP/1.1 413 "));
+  CHECK(body_of(reply) ==
+        "413 Content Too Large: a body of 30000000 bytes is over the limit of 1000000\n");
+}
+
+TEST_CASE("a pool that is not there is a 502") {
+  const TemporaryFolder folder;
+  const Gateway gateway(folder / "nobody");
+  Client client(gateway);
+  client.send(kGet);
+  CHECK(client.reply().starts_with("HTTP/1.1 502 "));
+  client.send(kGet);
+  CHECK(client.reply().starts_with("HTTP/1.1 502 "));
+  CHECK(has(gateway.log(),
+            "client 127.0.0.1: 502 GET /: the pool cannot be reached: cannot connect"));
+}
+
+TEST_CASE("a pool may be reached by TCP, and is a 502 where nobody listens") {
+  const std::string address = free_address();
+  const Gateway gateway(address);
+  CHECK(ask(gateway, kGet).starts_with("HTTP/1.1 502 "));
+  const Pool pool(address, serve_echo);
+  const std::string body = some_bytes(3'000'000);
+  CHECK((body_of(ask(gateway, post(body))) == body));
+}
+
+TEST_CASE("garbage from the pool is a 502") {
+  const std::string end = fastcgi_record(3, std::string(8, '\0'));
+  for (const std::string& bytes :
+       {std::string("HTTP/1.1 200 OK\r\n\r\n"), std::string(), end,
+        fastcgi_record(6, "Content-Type: a/b\r\n\r\ncut"), fastcgi_answer("no headers"),
+        fastcgi_answer("Status: 99\r\n\r\n"), fastcgi_answer("Content-Length: 9\r\n\r\nshort"),
+        fastcgi_answer("Content-Length: 1\r\n\r\nlong"),
+        fastcgi_record(3, std::string_view("\0\0\0\0\1\0\0\0", 8))}) {
+    CAPTURE(bytes);
+    const World world(answering(bytes));
+    const std::string reply = ask(world.gateway, kGet);
+    CHECK(reply.starts_with("HTTP/1.1 502 "));
+    CHECK(body_of(reply) == "502 Bad Gateway: the pool gave no proper answer\n");
+  }
+}
+
+TEST_CASE("an answer over the limit is a 502") {
+  const World world(answering(fastcgi_answer("X: y\r\n\r\n" + some_bytes(200'000))),
+                    [](GatewayOptions& options) { options.max_reply = 100'000; });
+  CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 502 "));
+}
+
+TEST_CASE("a pool that is silent for too long is a 504") {
+  const World world(
+      [](int connection) {
+        Pool::read_request(connection);
+        char byte = 0;
+        // Until the gateway gives up.
+        CHECK(::read(connection, &byte, 1) == 0);
+      },
+      [](GatewayOptions& options) { options.pool_timeout = 200ms; });
+  CHECK(body_of(ask(world.gateway, kGet)) == "504 Gateway Timeout: the pool takes too long\n");
+}
+
+TEST_CASE("what the pool answers before it has read everything still counts") {
+  const World world([](int connection) {
+    char some[100];
+    CHECK(::read(connection, some, sizeof some) > 0);
+    Pool::write(connection, fastcgi_answer("Status: 413 Too much\r\nContent-Length: 0\r\n\r\n"));
+  });
+  CHECK(ask(world.gateway, post(some_bytes(3'000'000))).starts_with("HTTP/1.1 413 Too much"));
+}
+
+TEST_CASE("what the pool writes to its standard error is in the log") {
+  const World world(answering(fastcgi_answer("X: y\r\n\r\n", "something\nodd")));
+  CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 200"));
+  CHECK(has(world.gateway.log(), "the pool says: something\\x0aodd"));
+}
+
+TEST_CASE("status and fields of the pool's answer reach the client") {
+  const World world(answering(fastcgi_answer(
+      "Status: 404 No such repository\nX-One: 1\nSet-Cookie: a=1\nSet-Cookie: b=2\n\nnothing")));
+  const std::string reply = ask(world.gateway, kGet);
+  CHECK(reply.starts_with("HTTP/1.1 404 No such repository\r\n"));
+  CHECK(has(reply, "X-One: 1\r\n"));
+  CHECK(has(reply, "Set-Cookie: a=1\r\n"));
+  CHECK(has(reply, "Set-Cookie: b=2\r\n"));
+  CHECK(has(reply, "Content-Length: 7\r\n"));
+}
+
+TEST_CASE("a large answer goes out whole") {
+  const std::string body = some_bytes(8'000'000);
+  const World world(answering(fastcgi_answer("Content-Type: a/b\r\n\r\n" + body)));
+  CHECK((body_of(ask(world.gateway, kGet)) == body));
+}
+
+TEST_CASE("X-Forwarded-For counts only from trusted peers, up to the first that is not") {
+  const auto trusting = [](std::vector<std::string> entries) {
+    return [entries](GatewayOptions& options) {
+      options.trusted_proxies = AddressSet::parse(entries).value();
+    };
+  };
+  const auto address = [](const World& world, std::string_view value) {
+    const std::string params =
+        body_of(ask(world.gateway, get("/", "X-Forwarded-For: " + std::string(value) + "\r\n")));
+    const std::size_t at = params.find("\nREMOTE_ADDR=") + 13;
+    return params.substr(at, params.find('\n', at) - at);
+  };
+  const World strict;
+  CHECK(address(strict, "203.0.113.9") == "127.0.0.1");
+  const World trusts(serve_echo, trusting({"127.0.0.1", "10.0.0.0/8"}));
+  CHECK(address(trusts, "203.0.113.9") == "203.0.113.9");
+  CHECK(address(trusts, "1.1.1.1, 203.0.113.9, 10.2.3.4") == "203.0.113.9");
+  CHECK(address(trusts, "1.1.1.1\r\nX-Forwarded-For: 203.0.113.9,10.2.3.4") == "203.0.113.9");
+  CHECK(address(trusts, "10.1.1.1, 10.2.3.4") == "10.1.1.1");
+  CHECK(address(trusts, "203.0.113.9:4711") == "203.0.113.9");
+  CHECK(address(trusts, "[2001:db8::1]:4711") == "2001:db8::1");
+  CHECK(address(trusts, "2001:db8::2") == "2001:db8::2");
+  CHECK(address(trusts, "1.1.1.1, unknown") == "127.0.0.1");
+  CHECK(address(trusts, "1.1.1.1, unknown, 10.2.3.4") == "10.2.3.4");
+  CHECK(address(trusts, "") == "127.0.0.1");
+}
+
+TEST_CASE("a client that goes away takes its request to the pool with it") {
+  std::atomic<bool> gone = false;
+  const World world([&gone](int connection) {
+    Pool::read_request(connection);
+    char byte = 0;
+    gone = ::read(connection, &byte, 1) == 0;
+  });
+  Client client(world.gateway);
+  client.send(kGet);
+  ::usleep(50'000);
+  client.close();
+  for (int i = 0; i < 500 && !gone; ++i) ::usleep(10'000);
+  CHECK(gone);
+}
+
+TEST_CASE("slow clients are told so and dropped, in the head and in the body") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.client_timeout = 300ms; });
+  for (const std::string& start : {std::string("GET / HT"), post(some_bytes(100)).substr(0, 80)}) {
+    CAPTURE(start);
+    Client client(world.gateway);
+    client.send(start);
+    std::thread drip([&client] {
+      for (int i = 0; i < 20; ++i) {
+        ::usleep(50'000);
+        client.send("x");
+      }
+    });
+    const std::string reply = client.reply();
+    drip.join();
+    CHECK(reply.starts_with("HTTP/1.1 408 "));
+  }
+  CHECK(has(world.gateway.log(), "client 127.0.0.1: 408 "));
+  CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("a client that sends nothing is dropped without a word") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.client_timeout = 200ms; });
+  CHECK(Client(world.gateway).rest() == "");
+  CHECK(world.gateway.log() == "");
+}
+
+TEST_CASE("a client that leaves in the middle of a request is in the log") {
+  const World world;
+  for (const std::size_t size : {std::size_t{10}, std::size_t{70}}) {
+    Client client(world.gateway);
+    client.send(post(some_bytes(100)).substr(0, size));
+    ::usleep(50'000);
+    client.close();
+    const std::string line = "client 127.0.0.1: left in the middle of a request, after " +
+                             std::to_string(size) + " bytes";
+    for (int i = 0; i < 500 && !has(world.gateway.log(), line); ++i) ::usleep(10'000);
+    CHECK(has(world.gateway.log(), line));
+  }
+}
+
+TEST_CASE("a body that comes steadily may take longer than the time-out") {
+  const World world(serve_echo, [](GatewayOptions& options) {
+    options.client_timeout = 300ms;
+    options.min_rate = 100;
+  });
+  Client client(world.gateway);
+  const std::string bytes = post(some_bytes(1000));
+  client.send(std::string_view(bytes).substr(0, bytes.size() - 1000));
+  for (std::size_t at = bytes.size() - 1000; at < bytes.size(); at += 100) {
+    client.send(std::string_view(bytes).substr(at, 100));
+    ::usleep(60'000);
+  }
+  CHECK(client.reply().starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("a kept connection without a request is closed") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.keepalive_timeout = 200ms; });
+  Client client(world.gateway);
+  client.send(kGet);
+  CHECK(client.reply().starts_with("HTTP/1.1 200"));
+  CHECK(client.rest() == "");
+}
+
+TEST_CASE("requests wait when the pool's backlog is full") {
+  TemporaryFolder folder;
+  const Gateway gateway(folder / "pool");
+  const Pool pool(
+      folder / "pool",
+      [](int connection) {
+        ::usleep(5'000);
+        serve_echo(connection);
+      },
+      1);
+  std::vector<std::string> replies(20);
+  std::vector<std::thread> clients;
+  clients.reserve(replies.size());
+  for (std::string& reply : replies) {
+    clients.emplace_back([&] { reply = ask(gateway, kGet); });
+  }
+  for (std::thread& client : clients) client.join();
+  for (const std::string& reply : replies) CHECK(reply.starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("a pool whose backlog stays full is a 504") {
+  TemporaryFolder folder;
+  const Gateway gateway(folder / "pool",
+                        [](GatewayOptions& options) { options.connect_timeout = 200ms; });
+  const auto address = quarry::base::SocketAddress::parse(folder / "pool");
+  REQUIRE(address);
+  const auto listener = quarry::base::listen_on(*address, {.backlog = 0});
+  REQUIRE(listener);
+  const auto filler = quarry::base::connect_to(*address);
+  REQUIRE(filler);
+  CHECK(ask(gateway, kGet).starts_with("HTTP/1.1 504 "));
+}
+
+TEST_CASE("more clients than allowed wait until one leaves") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 2; });
+  Client first(world.gateway);
+  Client second(world.gateway);
+  for (Client* client : {&first, &second}) {
+    client->send(kGet);
+    CHECK(client->reply().starts_with("HTTP/1.1 200"));
+  }
+  Client third(world.gateway);
+  third.send(kGet);
+  first.close();
+  CHECK(third.reply().starts_with("HTTP/1.1 200"));
+}
+
+TEST_CASE("SIGTERM ends it at once") {
+  World world([](int connection) {
+    Pool::read_request(connection);
+    char byte = 0;
+    CHECK(::read(connection, &byte, 1) == 0);
+  });
+  Client idle(world.gateway);
+  Client busy(world.gateway);
+  busy.send(kGet);
+  ::usleep(50'000);
+  world.gateway.signal(SIGTERM);
+  CHECK(world.gateway.wait() == 0);
+  CHECK(busy.rest() == "");
+}
+
+TEST_CASE("SIGQUIT lets the request under way finish, and no other begin") {
+  World world([](int connection) {
+    const PoolRequest request = Pool::read_request(connection);
+    ::usleep(300'000);
+    Pool::write(connection, fastcgi_answer("X: y\r\n\r\ndone"));
+  });
+  Client idle(world.gateway);
+  Client busy(world.gateway);
+  busy.send(kGet);
+  ::usleep(50'000);
+  world.gateway.signal(SIGQUIT);
+  CHECK(idle.rest() == "");
+  const std::string reply = busy.rest();
+  CHECK(body_of(reply) == "done");
+  CHECK(has(reply, "Connection: close\r\n"));
+  CHECK(world.gateway.wait() == 0);
+}
+
+TEST_CASE("SIGINT is left to the master") {
+  const World world;
+  CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 200"));
+  world.gateway.signal(SIGINT);
+  CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 200"));
+}

@@ -1,0 +1,99 @@
+#include "request_head.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace quarry::gateway;
+
+namespace {
+
+/// The status of the refusal; 0 when let in.
+int verdict(std::string_view head, std::size_t max_body = 1000) {
+  const auto refusal = refuse_head(head, max_body);
+  return refusal ? refusal->status : 0;
+}
+
+std::string post(std::string_view fields) {
+  return "POST /x HTTP/1.1\r\nHost: h\r\n" + std::string(fields) + "\r\n";
+}
+
+}  // namespace
+
+TEST_CASE("requests as clients make them are let in") {
+  CHECK(verdict("GET / HTTP/1.1\r\nHost: h\r\n\r\n") == 0);
+  CHECK(verdict("HEAD /a?b HTTP/1.0\r\n\r\n") == 0);
+  CHECK(verdict("GET http://h/a HTTP/1.1\r\nHost: h\r\n\r\n") == 0);
+  CHECK(verdict("POST /x HTTP/1.0\nContent-Length: 1000\n\n") == 0);
+  CHECK(verdict(post("Content-Length: 0\r\nExpect: 100-Continue\r\n")) == 0);
+  CHECK(verdict("GET / HTTP/1.1\r\nHost:h\r\nContent-Length: 0\r\nX-Empty:\r\n\r\n") == 0);
+}
+
+TEST_CASE("methods other than GET, HEAD and POST are not allowed") {
+  for (const char* method : {"PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "get"}) {
+    CAPTURE(method);
+    CHECK(verdict(std::string(method) + " / HTTP/1.1\r\nHost: h\r\n\r\n") == 405);
+  }
+}
+
+TEST_CASE("a body must have one length, within the limit") {
+  CHECK(verdict(post("")) == 411);
+  CHECK(verdict(post("Transfer-Encoding: chunked\r\n")) == 411);
+  CHECK(verdict(post("Content-Length: 1001\r\n")) == 413);
+  CHECK(verdict(post("Content-Length: 18446744073709551615\r\n")) == 413);
+  CHECK(verdict(post("Content-Length: 18446744073709551616\r\n")) == 400);
+  for (const char* length : {"", "-1", "+1", "0x10", "1,1", "1 1", "1a"}) {
+    CAPTURE(length);
+    CHECK(verdict(post("Content-Length: " + std::string(length) + "\r\n")) == 400);
+  }
+}
+
+TEST_CASE("bytes that two servers could read as different requests are refused") {
+  CHECK(verdict(post("Content-Length: 5\r\nContent-Length: 6\r\n")) == 400);
+  CHECK(verdict(post("Content-Length: 5\r\nContent-Length: 5\r\n")) == 400);
+  CHECK(verdict(post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n")) == 400);
+  CHECK(verdict(post("Content-Length : 5\r\n")) == 400);
+  CHECK(verdict(post("X: a\r\n Content-Length: 5\r\n")) == 400);
+  CHECK(verdict("GET / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n") == 400);
+  CHECK(verdict("HEAD / HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\n") == 400);
+  CHECK(verdict(post("X: a\rContent-Length: 5\r\n")) == 400);
+  CHECK(verdict(post(std::string_view("X: a\0b\r\n", 8))) == 400);
+  CHECK(verdict("GET / HTTP/1.1\r\n\r\n") == 400);
+  CHECK(verdict("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n") == 400);
+}
+
+TEST_CASE("a first line that is no request is refused") {
+  for (const char* line :
+       {"", "GET", "GET /", "GET  HTTP/1.1", "GET / / HTTP/1.1", "GET /\t HTTP/1.1",
+        "G@T / HTTP/1.1", "GET / HTTP", " / HTTP/1.1", "\x16\x03\x01"}) {
+    CAPTURE(line);
+    CHECK(verdict(std::string(line) + "\r\nHost: h\r\n\r\n") == 400);
+  }
+}
+
+TEST_CASE("other versions of HTTP are told so") {
+  for (const char* version : {"HTTP/0.9", "HTTP/2.0", "HTTP/1.2", "HTTP/11.1"}) {
+    CAPTURE(version);
+    CHECK(verdict("GET / " + std::string(version) + "\r\nHost: h\r\n\r\n") == 505);
+  }
+}
+
+TEST_CASE("expectations other than 100-continue fail") {
+  CHECK(verdict(post("Content-Length: 1\r\nExpect: tea\r\n")) == 417);
+}
+
+TEST_CASE("a hundred headers are enough") {
+  std::string fields;
+  for (int i = 0; i < 99; ++i) fields += "X-" + std::to_string(i) + ": 1\r\n";
+  const std::string start = "GET / HTTP/1.1\r\nHost: h\r\n";
+  CHECK(verdict(start + fields + "\r\n") == 0);
+  CHECK(verdict(start + fields + "More: 1\r\n\r\n") == 431);
+}
+
+TEST_CASE("a refusal is one line of plain text and ends the connection") {
+  CHECK(refusal_page({.status = 405, .text = "no"}, false) ==
+        "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n"
+        "Content-Length: 27\r\nAllow: GET, HEAD, POST\r\nConnection: close\r\n\r\n"
+        "405 Method Not Allowed: no\n");
+  CHECK(refusal_page({.status = 404, .text = "no"}, true).ends_with("Connection: close\r\n\r\n"));
+}

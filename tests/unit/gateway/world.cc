@@ -1,0 +1,296 @@
+#include "world.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <sstream>
+#include <stdexcept>
+
+#include "quarry/base/log.h"
+
+namespace quarry::gateway::testing {
+namespace {
+
+constexpr int kPatienceMillis = 10'000;
+
+template <typename T>
+T value_of(base::Result<T> result) {
+  if (!result) throw std::runtime_error(result.error().message);
+  return *std::move(result);
+}
+
+bool read_exactly(int from, char* to, std::size_t size) {
+  while (size > 0) {
+    const ssize_t count = ::read(from, to, size);
+    if (count <= 0) return false;
+    to += count;
+    size -= static_cast<std::size_t>(count);
+  }
+  return true;
+}
+
+std::size_t take_length(std::string_view& bytes) {
+  const auto at = [&](std::size_t i) {
+    return static_cast<std::size_t>(static_cast<std::uint8_t>(bytes.at(i)));
+  };
+  if (at(0) < 128) {
+    const std::size_t length = at(0);
+    bytes.remove_prefix(1);
+    return length;
+  }
+  const std::size_t length = (at(0) & 0x7f) << 24 | at(1) << 16 | at(2) << 8 | at(3);
+  bytes.remove_prefix(4);
+  return length;
+}
+
+std::map<std::string, std::string> decode_params(std::string_view bytes) {
+  std::map<std::string, std::string> params;
+  while (!bytes.empty()) {
+    const std::size_t name = take_length(bytes);
+    const std::size_t value = take_length(bytes);
+    const auto [at, added] = params.emplace(bytes.substr(0, name), bytes.substr(name, value));
+    if (!added) throw std::runtime_error("twice: " + at->first);
+    bytes.remove_prefix(name + value);
+  }
+  return params;
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (std::filesystem::temp_directory_path() / "gateway-XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string fastcgi_record(int type, std::string_view content, int padding, int id) {
+  std::string record = {1,
+                        static_cast<char>(type),
+                        static_cast<char>(id >> 8),
+                        static_cast<char>(id),
+                        static_cast<char>(content.size() >> 8),
+                        static_cast<char>(content.size()),
+                        static_cast<char>(padding),
+                        0};
+  record += content;
+  record.append(static_cast<std::size_t>(padding), 'p');
+  return record;
+}
+
+std::string fastcgi_answer(std::string_view output, std::string_view error_output) {
+  std::string bytes;
+  if (!error_output.empty()) bytes += fastcgi_record(7, error_output);
+  while (!output.empty()) {
+    const std::string_view piece = output.substr(0, 60000);
+    bytes += fastcgi_record(6, piece, 3);
+    output.remove_prefix(piece.size());
+  }
+  bytes += fastcgi_record(6, "");
+  bytes += fastcgi_record(3, std::string(8, '\0'));
+  return bytes;
+}
+
+std::string free_address() {
+  const base::Fd probe(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(probe.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+      ::getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("no free port");
+  }
+  return "127.0.0.1:" + std::to_string(ntohs(address.sin_port));
+}
+
+Pool::Pool(const std::string& address, Serve serve, int backlog) {
+  socket_ = value_of(
+      base::listen_on(value_of(base::SocketAddress::parse(address)), {.backlog = backlog}));
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe2");
+  stop_read_.reset(ends[0]);
+  stop_write_.reset(ends[1]);
+  thread_ = std::thread([this, serve = std::move(serve)] {
+    while (true) {
+      std::array<pollfd, 2> wait = {{{socket_.get(), POLLIN, 0}, {stop_read_.get(), POLLIN, 0}}};
+      ::poll(wait.data(), wait.size(), -1);
+      if (wait[1].revents != 0) return;
+      const base::Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (connection) serve(connection.get());
+    }
+  });
+}
+
+Pool::~Pool() {
+  stop_write_.reset();
+  thread_.join();
+}
+
+PoolRequest Pool::read_request(int connection) {
+  PoolRequest request;
+  std::string params;
+  while (true) {
+    std::array<char, 8> header{};
+    if (!read_exactly(connection, header.data(), header.size())) return {};
+    const auto at = [&](std::size_t i) {
+      return static_cast<std::size_t>(static_cast<std::uint8_t>(header.at(i)));
+    };
+    std::string content(at(4) << 8 | at(5), '\0');
+    std::string padding(at(6), '\0');
+    if (!read_exactly(connection, content.data(), content.size())) return {};
+    if (!read_exactly(connection, padding.data(), padding.size())) return {};
+    if (header[1] == 4) params += content;
+    if (header[1] != 5) continue;
+    request.body += content;
+    if (!content.empty()) continue;
+    request.params = decode_params(params);
+    return request;
+  }
+}
+
+void Pool::write(int connection, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::send(connection, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (count <= 0) return;
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+}
+
+void serve_echo(int connection) {
+  const PoolRequest request = Pool::read_request(connection);
+  if (request.params.empty()) return;
+  std::string body = request.body;
+  if (body.empty()) {
+    for (const auto& [name, value] : request.params) body += name + "=" + value + "\n";
+  }
+  Pool::write(connection, fastcgi_answer("Content-Type: text/x-echo\r\nContent-Length: " +
+                                         std::to_string(body.size()) + "\r\n\r\n" + body));
+}
+
+Gateway::Gateway(const std::string& pool, const std::function<void(GatewayOptions&)>& change) {
+  // Port 0 is no address that a configuration may have, so the socket is made by hand.
+  const base::Fd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  if (::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), size) != 0 ||
+      ::listen(listener.get(), 64) != 0 ||
+      ::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+    throw std::runtime_error("cannot listen");
+  }
+  port_ = ntohs(address.sin_port);
+  GatewayOptions options{.pool = value_of(base::SocketAddress::parse(pool)),
+                         .listeners = {listener.get()},
+                         .trusted_proxies = {}};
+  if (change) change(options);
+  const base::Fd log(
+      ::open((folder_ / "log").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
+  std::cout.flush();
+  pid_ = ::fork();
+  if (pid_ < 0) throw std::runtime_error("fork");
+  if (pid_ == 0) {
+    base::set_log_descriptor(log.get());
+    // Not _exit(): under AddressSanitizer the exit code then tells of leaks.
+    std::exit(run(options));
+  }
+}
+
+Gateway::~Gateway() {
+  if (pid_ < 0) return;
+  signal(SIGTERM);
+  CHECK(wait() == 0);
+}
+
+void Gateway::signal(int number) const {
+  ::kill(pid_, number);
+}
+
+int Gateway::wait() {
+  int status = 0;
+  for (int i = 0; i < 500; ++i) {
+    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+      pid_ = -1;
+      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    }
+    ::usleep(10'000);
+  }
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return -1;
+}
+
+std::string Gateway::log() const {
+  std::ifstream in(folder_ / "log");
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+Client::Client(const Gateway& gateway) {
+  const std::string address = "127.0.0.1:" + std::to_string(gateway.port());
+  socket_ = value_of(base::connect_to(value_of(base::SocketAddress::parse(address))));
+}
+
+void Client::send(std::string_view bytes) const {
+  Pool::write(socket_.get(), bytes);
+}
+
+bool Client::more() {
+  pollfd wait = {socket_.get(), POLLIN, 0};
+  if (::poll(&wait, 1, kPatienceMillis) <= 0) {
+    timed_out_ = true;
+    return false;
+  }
+  std::array<char, 65536> bytes{};
+  const ssize_t count = ::read(socket_.get(), bytes.data(), bytes.size());
+  if (count <= 0) return false;
+  buffered_.append(bytes.data(), static_cast<std::size_t>(count));
+  return true;
+}
+
+std::string Client::reply(bool bodiless) {
+  std::size_t end = 0;
+  while ((end = buffered_.find("\r\n\r\n")) == std::string::npos) {
+    if (!more()) return std::exchange(buffered_, {});
+  }
+  std::size_t size = end + 4;
+  const std::size_t length = buffered_.find("Content-Length: ");
+  if (!bodiless && length < end) size += std::stoul(buffered_.substr(length + 16));
+  while (buffered_.size() < size) {
+    if (!more()) return std::exchange(buffered_, {});
+  }
+  std::string reply = buffered_.substr(0, size);
+  buffered_.erase(0, size);
+  return reply;
+}
+
+std::string Client::rest() {
+  while (more()) continue;
+  return std::exchange(buffered_, {}) + (timed_out_ ? "TIMEOUT" : "");
+}
+
+std::string ask(const Gateway& gateway, std::string_view bytes) {
+  Client client(gateway);
+  client.send(bytes);
+  return client.reply();
+}
+
+}  // namespace quarry::gateway::testing

@@ -1,0 +1,125 @@
+// A gateway in a process of its own, a pool that answers as the test wants, and a client that sends
+// bytes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "quarry/base/fd.h"
+#include "quarry/gateway/gateway.h"
+
+namespace quarry::gateway::testing {
+
+/// What the gateway sent to the pool.
+struct PoolRequest {
+  std::map<std::string, std::string> params;
+  std::string body;
+};
+
+/// A folder that goes with the object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder();
+  ~TemporaryFolder();
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+
+ private:
+  std::string path_;
+};
+
+/// STDOUT in one record, and the end of the request.
+std::string fastcgi_answer(std::string_view output, std::string_view error_output = {});
+std::string fastcgi_record(int type, std::string_view content, int padding = 0, int id = 1);
+
+/// "127.0.0.1:PORT" with a port that nobody listens on.
+std::string free_address();
+
+/// Listens on an address and hands each connection, in one thread, to a function.
+class Pool {
+ public:
+  using Serve = std::function<void(int connection)>;
+  Pool(const std::string& address, Serve serve, int backlog = 64);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  /// Reads one request to its end. Empty params: the gateway went away.
+  static PoolRequest read_request(int connection);
+  static void write(int connection, std::string_view bytes);
+
+ private:
+  base::Fd socket_;
+  base::Fd stop_read_;
+  base::Fd stop_write_;
+  std::thread thread_;
+};
+
+/// Answers every request with its body, or else a listing of its params, "NAME=VALUE\n" each.
+void serve_echo(int connection);
+
+/// The gateway, forked; ended with SIGTERM by the destructor. To be made before the Pool: a fork
+/// would not take the pool's thread along.
+class Gateway {
+ public:
+  /// POOL is the address of the pool. CHANGE may set options.
+  explicit Gateway(const std::string& pool,
+                   const std::function<void(GatewayOptions&)>& change = {});
+  ~Gateway();
+  Gateway(const Gateway&) = delete;
+  Gateway& operator=(const Gateway&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  void signal(int number) const;
+  /// Its exit code; -1 when a signal ended it or it did not end within five seconds.
+  int wait();
+  /// What it has logged so far.
+  std::string log() const;
+
+ private:
+  TemporaryFolder folder_;
+  std::uint16_t port_ = 0;
+  pid_t pid_ = -1;
+};
+
+/// Both, on one socket.
+struct World {
+  explicit World(Pool::Serve serve = serve_echo,
+                 const std::function<void(GatewayOptions&)>& change = {})
+      : gateway(folder / "pool", change), pool(folder / "pool", std::move(serve)) {}
+
+  TemporaryFolder folder;
+  Gateway gateway;
+  Pool pool;
+};
+
+/// A connection to the gateway.
+class Client {
+ public:
+  explicit Client(const Gateway& gateway);
+  void send(std::string_view bytes) const;
+  /// One reply by its Content-Length (a HEAD's or 304's with BODILESS), or what there is when the
+  /// gateway closes or ten seconds have passed.
+  std::string reply(bool bodiless = false);
+  /// Everything until the gateway closes; ends with "TIMEOUT" when it does not within ten seconds.
+  std::string rest();
+  void close() { socket_.reset(); }
+
+ private:
+  bool more();
+  base::Fd socket_;
+  std::string buffered_;
+  bool timed_out_ = false;
+};
+
+/// Sends BYTES on a new connection and returns its first reply.
+std::string ask(const Gateway& gateway, std::string_view bytes);
+
+}  // namespace quarry::gateway::testing

@@ -1,0 +1,242 @@
+#include "quarry/master/config.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "directives.h"
+
+using namespace quarry::master;
+using namespace std::chrono_literals;
+
+namespace {
+
+/// A folder with one file in it, for the directives that name what must be there.
+class World {
+ public:
+  World() {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    std::ofstream(file()) << "x";
+  }
+  ~World() { std::filesystem::remove_all(folder_); }
+  std::string folder() const { return folder_.string(); }
+  std::string file() const { return (folder_ / "one.fossil").string(); }
+  /// The shortest pool that is right.
+  std::string pool(const std::string& more = "") const {
+    return "[www]\nlisten = /tmp/x.sock\nrepository = " + file() + "\n" + more;
+  }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+ConfigReading read(const std::string& text, bool root = false) {
+  return parse_config(text, "q.conf", root);
+}
+
+/// The one mistake of TEXT, or all of them in one line.
+std::string mistake(const std::string& text, bool root = false) {
+  std::string all;
+  for (const std::string& line : read(text, root).mistakes) all += line + "|";
+  if (!all.empty()) all.pop_back();
+  return all;
+}
+
+std::string text_of(const std::string& name) {
+  std::ostringstream text;
+  text << std::ifstream(QUARRY_SOURCE "/" + name).rdbuf();
+  return text.str();
+}
+
+/// TEXT with every FROM made TO.
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+  for (std::size_t at = text.find(from); at != std::string::npos;
+       at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+  return text;
+}
+
+/// The sample configuration for this machine, with its commented directives in force.
+std::string sample_in_force(const World& world) {
+  std::istringstream lines(text_of("conf/quarry.conf"));
+  std::string all;
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_directive = line.size() > 1 && line[0] == ';' && line[1] != ' ';
+    if (is_directive) line.erase(0, 1);
+    if (line.starts_with("repository = ")) continue;
+    all += line + "\n";
+  }
+  all = replaced(all, "/srv/fossil", world.folder());
+  all = replaced(all, "= www-data", "= root");
+  return replaced(all, "= quarry\n", "= root\n");
+}
+
+}  // namespace
+
+TEST_CASE("a whole configuration is read into numbers, addresses and users") {
+  const World world;
+  const ConfigReading reading = read(
+      "[global]\nlog_level = debug\npid = /run/q.pid\nprocess_control_timeout = 2m\n"
+      "[http]\nlisten = 127.0.0.1:8080\nmax_body = 16M\ntrusted_proxies = 10.0.0.0/8, ::1\n"
+      "[www]\nuser = root\nlisten = /run/quarry/$pool.sock\nlisten.mode = 0600\npm = static\n"
+      "pm.max_children = 12\npm.max_requests = 500\nrequest_terminate_timeout = 30s\n"
+      "rlimit_files = 4096\ntrust_remote_user = yes\nrepository.cache = 3\nrepositories = " +
+          world.folder() + "\n",
+      true);
+  REQUIRE(reading.mistakes.empty());
+  const Config& config = reading.config;
+  CHECK(config.global.log_level == quarry::base::LogLevel::kDebug);
+  CHECK(config.global.process_control_timeout == 120s);
+  REQUIRE(config.http);
+  CHECK(config.http->max_body == 16U << 20);
+  REQUIRE(config.http->trusted_proxies.size() == 2);
+  REQUIRE(config.pools.size() == 1);
+  const PoolConfig& pool = config.pools[0];
+  CHECK(pool.listen->path() == "/run/quarry/www.sock");
+  CHECK(pool.listen_options.mode == 0600U);
+  CHECK(pool.max_children == 12);
+  CHECK(pool.max_requests == 500);
+  CHECK(pool.request_terminate_timeout == 30s);
+  CHECK(pool.limits.files == 4096U);
+  CHECK(pool.service.trust_remote_user);
+  CHECK(pool.service.cache == 3);
+  REQUIRE(pool.run_as);
+  CHECK(pool.run_as->uid == 0);
+  CHECK(&config.pool_of_http() == &pool);
+}
+
+TEST_CASE("each wrong value is reported with file and line") {
+  const World world;
+  const auto wrong = [&](const std::string& line) { return mistake(world.pool(line + "\n")); };
+  CHECK(wrong("colour = red") == "q.conf:4: unknown directive colour");
+  CHECK(wrong("pm = dynamic") == "q.conf:4: pm: \"dynamic\" is no way to run a pool: write static");
+  CHECK(wrong("pm.max_children = 0") ==
+        "q.conf:4: pm.max_children: \"0\" is no whole number from 1 to 10000");
+  CHECK(wrong("pm.max_children = -1").starts_with("q.conf:4: pm.max_children"));
+  CHECK(wrong("max_body = lots") ==
+        "q.conf:4: max_body: \"lots\" is no size: write bytes, or a number with K, M or G");
+  CHECK(wrong("max_body = 99999999999G").starts_with("q.conf:4: max_body"));
+  CHECK(wrong("read_timeout = 5y").starts_with("q.conf:4: read_timeout: \"5y\" is no duration"));
+  CHECK(wrong("read_timeout = 0") == "q.conf:4: read_timeout: it must be at least 1s");
+  CHECK(wrong("listen.mode = 0999").starts_with("q.conf:4: listen.mode"));
+  CHECK(wrong("trust_remote_user = perhaps") ==
+        "q.conf:4: trust_remote_user: \"perhaps\" is neither yes nor no");
+  CHECK(wrong("listen.allowed_clients = 10.0.0.1, example.org") ==
+        "q.conf:4: listen.allowed_clients: \"example.org\" is no IPv4 or IPv6 address");
+  CHECK(wrong("access.log = log") == "q.conf:4: access.log: \"log\" is no absolute path");
+  CHECK(mistake("[http]\nlisten = 127.0.0.1:1\ntrusted_proxies = 10.0.0.0/33\n" + world.pool()) ==
+        "q.conf:3: trusted_proxies: \"33\" is no whole number from 0 to 32");
+  CHECK(wrong("user = no-such-user") == "q.conf:4: user: there is no user \"no-such-user\"");
+  CHECK(wrong("group = root") == "q.conf:4: group needs a user beside it");
+  CHECK(wrong("pm.max_children 3") ==
+        "q.conf:4: \"pm.max_children 3\" is neither [section] nor key = value");
+  CHECK(mistake("[global]\nlog_level = loud\n" + world.pool()) ==
+        "q.conf:2: log_level: \"loud\" is none of debug, notice, warning, error, alert");
+  CHECK(mistake("[global]\ndaemonize = yes\n" + world.pool()).starts_with("q.conf:2: daemonize"));
+  CHECK(mistake("[global]\nlisten = 1\n" + world.pool()) == "q.conf:2: unknown directive listen");
+}
+
+TEST_CASE("what is missing or contradictory is reported where the section begins") {
+  const World world;
+  CHECK(mistake("") ==
+        "q.conf: there is no pool: add a section such as [www] with listen and "
+        "repository");
+  CHECK(mistake("[a]\nrepository = " + world.file() + "\n") ==
+        "q.conf:1: [a] needs listen = PATH or ADDRESS:PORT");
+  CHECK(mistake("[a]\nlisten = 9000\n") ==
+        "q.conf:1: [a] needs one of repository = FILE and repositories = FOLDER");
+  CHECK(mistake(world.pool("repositories = " + world.folder() + "\n"))
+            .starts_with("q.conf:1: [www] needs one of"));
+  CHECK(mistake("[a]\nlisten = 9000\nrepository = /nowhere/x.fossil\n") ==
+        "q.conf:3: repository: /nowhere/x.fossil is no file");
+  CHECK(mistake("[a]\nlisten = 9000\nrepositories = " + world.file() + "\n") ==
+        "q.conf:3: repositories: " + world.file() + " is no folder");
+  CHECK(mistake("[a]\nlisten = /tmp/x.sock\nrepository = " + world.file() + "\n" + world.pool()) ==
+        "q.conf:4: [a] and [www] both listen on /tmp/x.sock");
+}
+
+TEST_CASE("the HTTP front needs an address and a pool that is there") {
+  const World world;
+  CHECK(mistake("[http]\n" + world.pool()) == "q.conf:1: [http] needs listen = ADDRESS:PORT");
+  CHECK(mistake("[http]\nlisten = /x\n" + world.pool()) ==
+        "q.conf:1: [http] listens on ADDRESS:PORT, not on a path");
+  CHECK(mistake("[http]\nlisten = 127.0.0.1:80\npool = web\n" + world.pool()) ==
+        "q.conf:1: [http]: there is no pool \"web\"");
+  const std::string two = world.pool() + "[b]\nlisten = 9000\nrepository = " + world.file() + "\n";
+  CHECK(mistake("[http]\nlisten = 127.0.0.1:80\n" + two) ==
+        "q.conf:1: [http] needs pool = NAME where there are several");
+  CHECK(mistake("[http]\nlisten = 127.0.0.1:80\npool = b\n" + two).empty());
+}
+
+TEST_CASE("as root a pool has to say whom to become, and otherwise not") {
+  const World world;
+  CHECK(mistake(world.pool(), true).starts_with("q.conf:1: [www] needs user = NAME"));
+  CHECK(mistake(world.pool("user = root\n"), true).empty());
+  CHECK(mistake(world.pool(), false).empty());
+  CHECK_FALSE(read(world.pool("user = root\n"), false).config.pools[0].run_as);
+}
+
+TEST_CASE("all mistakes of a file are reported at once, in line order") {
+  const World world;
+  CHECK(mistake("[global]\nx = 1\n[http]\nlisten = nowhere\n[p]\nlisten 3\nuser = nobody-here\n") ==
+        "q.conf:2: unknown directive x|"
+        "q.conf:4: listen: \"nowhere\" is no port (0 to 65535)|"
+        "q.conf:5: [p] needs listen = PATH or ADDRESS:PORT|"
+        "q.conf:5: [p] needs one of repository = FILE and repositories = FOLDER|"
+        "q.conf:6: \"listen 3\" is neither [section] nor key = value|"
+        "q.conf:7: user: there is no user \"nobody-here\"");
+}
+
+TEST_CASE("the sample configuration is right, and shows the defaults") {
+  const World world;
+  const ConfigReading sample = read(sample_in_force(world), true);
+  CHECK(sample.mistakes == std::vector<std::string>());
+  REQUIRE(sample.config.http);
+  REQUIRE(sample.config.pools.size() == 1);
+  const ServiceConfig& shown = sample.config.pools[0].service;
+  const ServiceConfig defaults;
+  CHECK(shown.cache == defaults.cache);
+  CHECK(shown.busy_timeout == defaults.busy_timeout);
+  CHECK(shown.max_artifact_size == defaults.max_artifact_size);
+  CHECK(shown.content_cache_size == defaults.content_cache_size);
+  CHECK(shown.trust_remote_user == defaults.trust_remote_user);
+  CHECK(shown.max_body == defaults.max_body);
+  CHECK(shown.read_timeout == defaults.read_timeout);
+  CHECK(shown.sync_max_body == defaults.sync_max_body);
+  CHECK(shown.sync_max_cards == defaults.sync_max_cards);
+  CHECK(shown.sync_max_gimme == defaults.sync_max_gimme);
+  const HttpConfig http;
+  CHECK(sample.config.http->max_body == http.max_body);
+  CHECK(sample.config.http->max_reply == http.max_reply);
+  CHECK(sample.config.http->max_connections == http.max_connections);
+  CHECK(sample.config.http->keepalive_timeout == http.keepalive_timeout);
+  CHECK(sample.config.http->client_timeout == http.client_timeout);
+  CHECK(sample.config.http->pool_timeout == http.pool_timeout);
+  CHECK(sample.config.global.process_control_timeout == GlobalConfig().process_control_timeout);
+}
+
+TEST_CASE("every directive stands in the sample configuration and in the manual") {
+  const std::string sample = text_of("conf/quarry.conf");
+  const std::string manual = text_of("man/quarry.conf.5");
+  for (const std::string_view name : directive_names()) {
+    CAPTURE(name);
+    CHECK(("\n" + sample).find(std::string(name) + " = ") != std::string::npos);
+    const std::string word(name);
+    const bool is_described = manual.find(".It Ic " + word) != std::string::npos ||
+                              manual.find(" , " + word) != std::string::npos;
+    CHECK(is_described);
+  }
+}
+
+TEST_CASE("a file that cannot be read is a mistake that names it") {
+  const World world;
+  CHECK(read_config(world.folder() + "/none.conf", false).mistakes.size() == 1);
+  std::ofstream(world.folder() + "/q.conf") << world.pool();
+  CHECK(read_config(world.folder() + "/q.conf", false).mistakes.empty());
+}

@@ -1,0 +1,304 @@
+#include "quarry/master/master.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+
+#include "quarry/base/log.h"
+
+using namespace quarry::master;
+using namespace std::chrono_literals;
+using quarry::base::Fd;
+
+namespace {
+
+constexpr int kPatience = 10000;  // milliseconds; only ever used up by a failure
+
+/// What children tell the test: one letter and their pid.
+struct Word {
+  char what;
+  pid_t pid;
+};
+
+/// A master in a process of its own, whose children write words into a pipe.
+class World {
+ public:
+  World() {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    read_.reset(ends[0]);
+    write_.reset(ends[1]);
+  }
+  ~World() {
+    if (master_ > 0) ::kill(master_, SIGKILL);
+    if (master_ > 0) ::waitpid(master_, nullptr, 0);
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string socket() const { return (folder_ / "s").string(); }
+  std::string pid_file() const { return (folder_ / "pid").string(); }
+  int words() const { return write_.get(); }
+  void say(char what) const {
+    const Word word{what, ::getpid()};
+    [[maybe_unused]] const auto ignored = ::write(write_.get(), &word, sizeof word);
+  }
+
+  Service service(std::size_t children, std::function<int(ChildContext&)> run) const {
+    Service result;
+    result.name = "pool test";
+    result.children = children;
+    result.kept_descriptors = {words()};
+    result.run = std::move(run);
+    return result;
+  }
+
+  /// Starts a master over what MAKE returns, which is called in the master's process.
+  void start(const std::function<std::vector<Service>()>& make,
+             std::chrono::seconds control_timeout = 10s) {
+    master_ = ::fork();
+    REQUIRE(master_ >= 0);
+    if (master_ > 0) {
+      write_.reset();
+      return;
+    }
+    quarry::base::set_log_level(quarry::base::LogLevel::kAlert);
+    GlobalConfig global;
+    global.pid_file = pid_file();
+    global.process_control_timeout = control_timeout;
+    int code = 1;
+    {
+      Master master(global, make());
+      code = master.run() ? 0 : 1;
+    }
+    ::_exit(code);
+  }
+
+  /// The next word; its letter is 0 when the last holder of the pipe is gone.
+  Word next() const {
+    pollfd wait{read_.get(), POLLIN, 0};
+    Word word{};
+    REQUIRE(::poll(&wait, 1, kPatience) == 1);
+    const ssize_t size = ::read(read_.get(), &word, sizeof word);
+    return size == sizeof word ? word : Word{0, 0};
+  }
+  void signal_master(int number) const { ::kill(master_, number); }
+  /// The master's exit status, once it has ended.
+  int wait_for_end() {
+    int status = -1;
+    for (int i = 0; i < kPatience; ++i) {
+      if (::waitpid(master_, &status, WNOHANG) == master_) {
+        master_ = -1;
+        return status;
+      }
+      ::usleep(1000);
+    }
+    FAIL("the master did not end");
+    return status;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  Fd read_;
+  Fd write_;
+  pid_t master_ = -1;
+};
+
+int sleep_for_ever(ChildContext&) {
+  for (;;) ::pause();
+}
+
+}  // namespace
+
+TEST_CASE("children are started, replaced when they die, and gone after SIGTERM") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(2, [&](ChildContext& child) {
+      world.say('a');
+      return sleep_for_ever(child);
+    }));
+    return services;
+  });
+  const Word first = world.next();
+  const Word second = world.next();
+  CHECK(first.pid != second.pid);
+  CHECK(std::filesystem::exists(world.pid_file()));
+  REQUIRE(::kill(first.pid, SIGKILL) == 0);
+  const Word third = world.next();
+  CHECK(third.what == 'a');
+  CHECK(third.pid != second.pid);
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+  CHECK(world.next().what == 0);  // nobody holds the pipe any more
+  CHECK_FALSE(std::filesystem::exists(world.pid_file()));
+}
+
+TEST_CASE("a graceful stop lets the fronts end before the pools are asked to") {
+  World world;
+  static volatile sig_atomic_t asked = 0;
+  const auto run = [&](char begins, char ends) {
+    return [&world, begins, ends](ChildContext&) {
+      ::signal(SIGQUIT, [](int) { asked = 1; });
+      world.say(begins);
+      while (asked == 0) ::usleep(1000);
+      if (ends == 'F') ::usleep(50000);
+      world.say(ends);
+      return 0;
+    };
+  };
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(1, run('p', 'P')));
+    services.push_back(world.service(1, run('f', 'F')));
+    services.back().kind = ServiceKind::kFront;
+    return services;
+  });
+  world.next();
+  world.next();
+  world.signal_master(SIGQUIT);
+  CHECK(world.next().what == 'F');
+  CHECK(world.next().what == 'P');
+  CHECK(world.wait_for_end() == 0);
+}
+
+TEST_CASE("a graceful stop is bounded: children that do not end are terminated") {
+  World world;
+  world.start(
+      [&] {
+        std::vector<Service> services;
+        services.push_back(world.service(1, [&](ChildContext& child) {
+          ::signal(SIGQUIT, SIG_IGN);
+          world.say('a');
+          return sleep_for_ever(child);
+        }));
+        return services;
+      },
+      1s);
+  world.next();
+  world.signal_master(SIGQUIT);
+  CHECK(world.wait_for_end() == 0);
+  CHECK(world.next().what == 0);
+}
+
+TEST_CASE("children do not outlive a master that is killed") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(3, [&](ChildContext& child) {
+      world.say('a');
+      return sleep_for_ever(child);
+    }));
+    return services;
+  });
+  for (int i = 0; i < 3; ++i) CHECK(world.next().what == 'a');
+  world.signal_master(SIGKILL);
+  CHECK(world.next().what == 0);
+}
+
+TEST_CASE("a child holds its own listener, board and channel, and no other service's") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    auto listener = Listener::open(*quarry::base::SocketAddress::parse(world.socket()));
+    services.push_back(world.service(1, [&](ChildContext& child) {
+      child.slot.accepting();
+      const bool has_listener = ::fcntl(child.listener, F_GETFD) >= 0;
+      const bool sees_slot =
+          child.board->read(child.index).state.pid == static_cast<std::uint32_t>(::getpid());
+      child.control->send({quarry::control::Verb::kBackoffice, 17});
+      world.say(has_listener && sees_slot ? 'y' : 'n');
+      return sleep_for_ever(child);
+    }));
+    services.back().listener = std::move(*listener);
+    const int fd = services.back().listener.fd();
+    services.back().on_message = [&](const quarry::control::Message& message) {
+      world.say(message.number == 17 ? 'm' : 'n');
+    };
+    services.push_back(world.service(1, [&world, fd](ChildContext& child) {
+      world.say(::fcntl(fd, F_GETFD) < 0 && child.listener == -1 ? 'y' : 'n');
+      return sleep_for_ever(child);
+    }));
+    return services;
+  });
+  int yes = 0;
+  int messages = 0;
+  for (int i = 0; i < 3; ++i) {
+    const char what = world.next().what;
+    yes += what == 'y' ? 1 : 0;
+    messages += what == 'm' ? 1 : 0;
+  }
+  CHECK(yes == 2);
+  CHECK(messages == 1);
+  CHECK(std::filesystem::exists(world.socket()));
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+  CHECK_FALSE(std::filesystem::exists(world.socket()));
+}
+
+TEST_CASE("a child that writes garbage to the master loses its channel and nothing else happens") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(1, [&](ChildContext& child) {
+      [[maybe_unused]] const auto ignored = ::write(child.control->fd(), "garbage!", 8);
+      pollfd wait{child.control->fd(), POLLIN, 0};
+      ::poll(&wait, 1, kPatience);
+      quarry::control::Message message{};
+      const bool is_closed = child.control->receive(&message) == quarry::control::Received::kClosed;
+      world.say(is_closed ? 'y' : 'n');
+      return sleep_for_ever(child);
+    }));
+    return services;
+  });
+  CHECK(world.next().what == 'y');
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}
+
+TEST_CASE("a crash loop neither spins nor ends the master") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(1, [&](ChildContext&) {
+      world.say('x');
+      return 1;
+    }));
+    return services;
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 8; ++i) CHECK(world.next().what == 'x');
+  // Four are forgiven; the others waited 50, 100 and 200 ms.
+  CHECK(std::chrono::steady_clock::now() - begin >= 350ms);
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}
+
+TEST_CASE("a request that takes longer than its bound ends its child") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(1, [&](ChildContext& child) {
+      child.slot.accepted();
+      world.say('a');
+      return sleep_for_ever(child);
+    }));
+    services.back().request_terminate_timeout = 1s;
+    return services;
+  });
+  const pid_t first = world.next().pid;
+  CHECK(world.next().pid != first);
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}

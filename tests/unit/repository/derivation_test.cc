@@ -1,0 +1,151 @@
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <random>
+
+#include "history.h"
+#include "quarry/artifact/delta.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+/// Stores ARTIFACTS in an order, in requests and with deltas that RANDOM chooses.
+void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt19937& random) {
+  // Some orders are nearly the natural one, some its reverse, some none at all.
+  const auto kind = random() % 3;
+  if (kind == 0) std::shuffle(artifacts.begin(), artifacts.end(), random);
+  if (kind == 1) std::reverse(artifacts.begin(), artifacts.end());
+  std::size_t at = 0;
+  while (at < artifacts.size()) {
+    const std::size_t end = std::min(artifacts.size(), at + 1 + random() % 60);
+    world.receive([&](Receipt& receipt) {
+      for (; at < end; ++at) {
+        const std::string& content = artifacts[at];
+        if (random() % 3 != 0) {
+          REQUIRE(receipt.store(whole(content)));
+          continue;
+        }
+        const std::string& source = artifacts[random() % artifacts.size()];
+        const auto stored = receipt.store(
+            delta(name_of(content), name_of(source), artifact::delta_create(source, content)));
+        // Two artifacts may have been made deltas of each other.
+        if (!stored) REQUIRE(receipt.store(whole(content)));
+      }
+      if (random() % 2 == 0) REQUIRE(receipt.make_clusters());
+    });
+  }
+  // Whatever still waits in a loop of deltas comes whole.
+  world.receive([&](Receipt& receipt) {
+    for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
+  });
+}
+
+}  // namespace
+
+namespace {
+
+/// Calls TEST with a few seeds; $QUARRY_TEST_CASES and $QUARRY_TEST_SEED ask for more and for
+/// others.
+template <typename Test>
+void for_seeds(Test&& test) {
+  const char* cases = std::getenv("QUARRY_TEST_CASES");
+  const char* first = std::getenv("QUARRY_TEST_SEED");
+  const int count = cases != nullptr ? std::atoi(cases) : 12;
+  const int start = first != nullptr ? std::atoi(first) : 1;
+  for (int seed = start; seed < start + count; ++seed) test(static_cast<std::uint32_t>(seed));
+}
+
+}  // namespace
+
+TEST_CASE("the derived tables are fossil rebuild's, whatever the order and split of the arrivals") {
+  for_seeds([](std::uint32_t seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    World world;
+    receive_shuffled(world, History(seed, false).make(60), random);
+    REQUIRE(faults(world.file()) == "");
+    REQUIRE(world.fossil("rebuild " + world.file().string()));
+    CHECK(faults(world.file()) == "");
+    CHECK(world.fossil("test-integrity -R " + world.file().string()));
+  });
+}
+
+TEST_CASE("the derived tables do not depend on the order, even where fossil's would") {
+  for_seeds([](std::uint32_t seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    World world;
+    receive_shuffled(world, History(seed, true).make(60), random);
+    CHECK(faults(world.file()) == "");
+  });
+}
+
+TEST_CASE("what fossil itself wrote is found right by a recomputation") {
+  World world;
+  const std::string file = world.file().string();
+  const std::string checkout = (world.folder / "checkout").string();
+  const std::string in = "cd '" + checkout + "' && ";
+  std::filesystem::create_directory(checkout);
+  const auto run = [&](const std::string& command) {
+    const std::string line = in + "HOME='" + (world.folder / "").string() +
+                             "' USER=ann; export HOME USER; " + command +
+                             " >/dev/null 2>&1 </dev/null";
+    CAPTURE(command);
+    REQUIRE(std::system(line.c_str()) == 0);
+  };
+  world.repository.reset();
+  run("fossil open " + file);
+  run("echo 1 >a && echo 2 >b && fossil add a b && fossil commit -m one --no-warnings");
+  run("fossil mv --hard a c && fossil rm --hard b && fossil commit -m 'two [abcd1234]' "
+      "--no-warnings");
+  run("fossil commit --allow-empty -m side --branch side --bgcolor '#abc'");
+  run("echo 3 >d && fossil add d && fossil commit -m three --tag rel --no-warnings");
+  run("fossil up trunk && fossil merge --cherrypick rel && fossil commit -m cherry --no-warnings");
+  run("echo 4 >e && fossil add e && fossil commit -m four --no-warnings");
+  run("fossil up side && fossil merge trunk && fossil commit -m merged --no-warnings");
+  run("fossil amend trunk -m 'a better comment' --author bob --date '2020-02-02 02:02:02'");
+  run("fossil tag add --propagate prop rel && fossil tag cancel prop trunk && fossil tag add x rel "
+      "5");
+  run("fossil amend side --close && fossil amend trunk --branch main");
+  CHECK(faults(world.file()) == "");
+  CHECK(world.fossil("rebuild " + file));
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("verify finds a flipped byte, a wrong name and a wrong derived row") {
+  World world;
+  world.put("some content that is long enough to be compressed, compressed, compressed");
+  CHECK(faults(world.file()) == "");
+  SUBCASE("flipped byte") {
+    world.sql(
+        "UPDATE blob SET content=CAST(substr(content,1,20)||x'00'||substr(content,22) AS BLOB)"
+        " WHERE rid=2");
+    CHECK(faults(world.file()).find("artifact 2") != std::string::npos);
+  }
+  SUBCASE("wrong name") {
+    world.sql("UPDATE blob SET uuid='1'||substr(uuid,2) WHERE rid=2");
+    world.sql("UPDATE blob SET uuid='2'||substr(uuid,2) WHERE rid=2");
+    CHECK(faults(world.file()).find("does not have that hash") != std::string::npos);
+  }
+  SUBCASE("wrong size") {
+    world.sql("UPDATE blob SET size=size+1 WHERE rid=2");
+    CHECK(faults(world.file()).find("blob.size") != std::string::npos);
+  }
+  SUBCASE("derived row too many") {
+    world.sql("INSERT INTO plink(pid,cid,isprim,mtime) VALUES(1,2,1,0.0)");
+    CHECK(faults(world.file()).find("plink: is there but should not be") != std::string::npos);
+  }
+  SUBCASE("derived row missing") {
+    world.sql("DELETE FROM leaf");
+    CHECK(faults(world.file()).find("leaf: should be there but is not") != std::string::npos);
+  }
+  SUBCASE("unclustered row missing") {
+    world.sql("DELETE FROM unclustered WHERE rid=2");
+    CHECK(faults(world.file()).find("unclustered: should be there") != std::string::npos);
+  }
+}

@@ -1,0 +1,396 @@
+#include <doctest/doctest.h>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using artifact::HashName;
+
+namespace {
+
+std::string text_number(int number) {
+  std::string text;
+  for (int line = 0; line < 40; ++line) {
+    text += "line " + std::to_string(line == 20 ? number + 1000 : line) + "\n";
+  }
+  return text;
+}
+
+std::string content_of(World& world, const HashName& name) {
+  const auto snapshot = world.repository->snapshot();
+  const auto info = world.repository->find(name);
+  if (!info) return "(unknown)";
+  const auto content = world.repository->content(info->rid);
+  return content ? *content : "(" + content.error().message + ")";
+}
+
+}  // namespace
+
+TEST_CASE("a new repository is one that fossil finds perfect") {
+  World world;
+  CHECK(faults(world.file()) == "");
+  CHECK(world.fossil("info -R " + world.file().string()));
+  CHECK(world.fossil("test-integrity -R " + world.file().string()));
+  CHECK(world.fossil("rebuild " + world.file().string()));
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("init leaves a file that is there already alone") {
+  World world;
+  const std::string before = world.sql("SELECT value FROM config WHERE name='project-code'");
+  const auto again = init(world.file(), {.project_name = "", .user = "bob", .password = "x"});
+  REQUIRE_FALSE(again);
+  CHECK(again.error().message.find("exists already") != std::string::npos);
+  CHECK(world.sql("SELECT value FROM config WHERE name='project-code'") == before);
+}
+
+TEST_CASE("an artifact that is stored is read back, known, and unclustered") {
+  World world;
+  const HashName name = world.put("hello");
+  CHECK(content_of(world, name) == "hello");
+  const auto snapshot = world.repository->snapshot();
+  const auto names = world.repository->unclustered();
+  CHECK(std::find(names.begin(), names.end(), name) != names.end());
+  CHECK(world.sql("SELECT ipaddr FROM rcvfrom JOIN blob USING(rcvid) WHERE uuid='" +
+                  std::string(name.str()) + "'") == "192.0.2.1");
+}
+
+TEST_CASE("an artifact whose content has another hash is refused and nothing is kept") {
+  World world;
+  const std::string before = world.sql("SELECT count(*) FROM blob");
+  {
+    auto receipt = world.repository->receive();
+    REQUIRE(receipt);
+    const auto stored = receipt->store(
+        {.name = name_of("a"), .payload = "b", .delta_source = {}, .declared_size = {}});
+    REQUIRE_FALSE(stored);
+    CHECK(stored.error().code == base::ErrorCode::kInvalid);
+  }
+  CHECK(world.sql("SELECT count(*) FROM blob") == before);
+  CHECK(world.sql("SELECT count(*) FROM rcvfrom") == "1");
+}
+
+TEST_CASE("a receipt that is not committed leaves no trace, and the repository goes on") {
+  World world;
+  {
+    auto receipt = world.repository->receive();
+    REQUIRE(receipt);
+    REQUIRE(receipt->store(whole("lost")));
+  }
+  CHECK(content_of(world, name_of("lost")) == "(unknown)");
+  CHECK(content_of(world, world.put("kept")) == "kept");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE(
+    "a delta that comes before its source waits, in another request, until the source comes") {
+  World world;
+  const std::string source = text_number(1), target = text_number(2);
+  const std::string bytes = artifact::delta_create(source, target);
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(delta(name_of(target), name_of(source), bytes)));
+  });
+  CHECK(content_of(world, name_of(target)).find("no content") != std::string::npos);
+  {
+    const auto snapshot = world.repository->snapshot();
+    CHECK(world.repository->phantoms(10, false) == std::vector{name_of(source)});
+  }
+  world.put(source);
+  CHECK(content_of(world, name_of(target)) == target);
+  CHECK(faults(world.file()) == "");
+  CHECK(world.fossil("test-integrity -R " + world.file().string()));
+}
+
+TEST_CASE("a waiting delta that does not make what it claims becomes a phantom again") {
+  World world;
+  const std::string source = text_number(1), target = text_number(2);
+  const std::string lie = artifact::delta_create(source, text_number(3));
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(delta(name_of(target), name_of(source), lie)));
+  });
+  world.put(source);
+  {
+    const auto snapshot = world.repository->snapshot();
+    CHECK(world.repository->find(name_of(target))->is_phantom());
+    CHECK(world.repository->phantoms(10, false) == std::vector{name_of(target)});
+  }
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("the whole content takes the place of a delta that still waits") {
+  World world;
+  const std::string source = text_number(1), target = text_number(2);
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(
+        delta(name_of(target), name_of(source), artifact::delta_create(source, target))));
+  });
+  world.put(target);
+  CHECK(content_of(world, name_of(target)) == target);
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("a chain of 1,000 deltas is stored forwards and backwards") {
+  constexpr int kLength = 1000;
+  for (const bool backwards : {false, true}) {
+    CAPTURE(backwards);
+    World world;
+    world.receive([&](Receipt& receipt) {
+      for (int i = 0; i <= kLength; ++i) {
+        const int at = backwards ? kLength - i : i;
+        const std::string target = text_number(at);
+        if (at == 0) {
+          REQUIRE(receipt.store(whole(target)));
+          continue;
+        }
+        const std::string source = text_number(at - 1);
+        REQUIRE(receipt.store(
+            delta(name_of(target), name_of(source), artifact::delta_create(source, target))));
+      }
+    });
+    for (const int at : {0, 1, 500, kLength}) {
+      CHECK(content_of(world, name_of(text_number(at))) == text_number(at));
+    }
+    CHECK(faults(world.file()) == "");
+    CHECK(world.fossil("test-integrity -R " + world.file().string()));
+  }
+}
+
+TEST_CASE("deltas that are made from each other are refused") {
+  World world;
+  const std::string a = text_number(1), b = text_number(2);
+  auto receipt = world.repository->receive();
+  REQUIRE(receipt);
+  REQUIRE(receipt->store(delta(name_of(a), name_of(b), artifact::delta_create(b, a))));
+  CHECK_FALSE(receipt->store(delta(name_of(b), name_of(a), artifact::delta_create(a, b))));
+}
+
+TEST_CASE("a compressed artifact is stored as it came, and its declared size must be true") {
+  World world;
+  const std::string content = text_number(1);
+  const std::string blob = artifact::blob_compress(content);
+  Arrival arrival{.name = name_of(content),
+                  .payload = blob,
+                  .delta_source = {},
+                  .is_compressed = true,
+                  .declared_size = content.size() + 1};
+  {
+    auto receipt = world.repository->receive();
+    CHECK_FALSE(receipt->store(arrival));
+  }
+  arrival.declared_size = content.size();
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(arrival)); });
+  CHECK(content_of(world, name_of(content)) == content);
+  CHECK(world.sql("SELECT length(content) FROM blob WHERE uuid='" +
+                  std::string(name_of(content).str()) + "'") == std::to_string(blob.size()));
+}
+
+TEST_CASE("an artifact beyond the size limit is refused, however it is packed") {
+  World world;
+  auto opened =
+      Repository::open(world.file(), {.max_artifact_size = 100000, .clock = &world.clock});
+  REQUIRE(opened);
+  const std::string big(100001, 'x');
+  const std::string blob = artifact::blob_compress(big);
+  auto receipt = (*opened)->receive();
+  REQUIRE(receipt);
+  CHECK_FALSE(receipt->store(whole(big)));
+  CHECK_FALSE(receipt->store({.name = name_of(big),
+                              .payload = blob,
+                              .delta_source = {},
+                              .is_compressed = true,
+                              .declared_size = {}}));
+  CHECK_FALSE(receipt->store(delta(name_of(big), name_of("y"), artifact::delta_create("y", big))));
+}
+
+TEST_CASE("a shunned artifact is not taken, not told of and not asked for") {
+  World world;
+  const HashName there = world.put("shun me");
+  const HashName never = name_of("never here");
+  world.sql("INSERT INTO shun(uuid,mtime) VALUES('" + std::string(there.str()) + "',0)");
+  world.sql("INSERT INTO shun(uuid,mtime) VALUES('" + std::string(never.str()) + "',0)");
+  world.receive([&](Receipt& receipt) {
+    const auto stored = receipt.store(whole("never here"));
+    REQUIRE(stored);
+    CHECK_FALSE(*stored);
+  });
+  const auto snapshot = world.repository->snapshot();
+  CHECK(world.repository->is_shunned(there));
+  CHECK_FALSE(world.repository->find(never));
+  for (const HashName& name : world.repository->unclustered()) CHECK(name != there);
+}
+
+TEST_CASE("a private artifact stays out of unclustered until it is published") {
+  World world;
+  const HashName name = name_of("secret");
+  Arrival arrival = whole("secret");
+  arrival.is_private = true;
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(arrival)); });
+  {
+    const auto snapshot = world.repository->snapshot();
+    CHECK(world.repository->private_names() == std::vector{name});
+    for (const HashName& other : world.repository->unclustered()) CHECK(other != name);
+    bool seen = false;
+    REQUIRE(world.repository->visit_names([&](const HashName& other) { seen |= other == name; }));
+    CHECK_FALSE(seen);
+  }
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.set_private(name, false)); });
+  const auto snapshot = world.repository->snapshot();
+  const auto names = world.repository->unclustered();
+  CHECK(std::find(names.begin(), names.end(), name) != names.end());
+  CHECK(world.repository->private_names().empty());
+}
+
+TEST_CASE("a check-in that is published takes the files that it changed along") {
+  World world;
+  const HashName file = name_of("only on the private branch");
+  const std::string check_in = artifact::format_check_in(
+      {.comment = "private work",
+       .date = world.clock.now(),
+       .user = "ann",
+       .files = {{.name = "a.txt", .hash = file, .permission = 0, .prior = ""}},
+       .parents = {*HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"))},
+       .repository_checksum = "",
+       .tags = {}});
+  world.receive([&](Receipt& receipt) {
+    for (const std::string_view content :
+         {std::string_view("only on the private branch"), std::string_view(check_in)}) {
+      Arrival arrival = whole(content);
+      arrival.is_private = true;
+      REQUIRE(receipt.store(arrival));
+    }
+  });
+  CHECK(world.sql("SELECT count(*) FROM private") == "2");
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.set_private(name_of(check_in), false)); });
+  CHECK(world.sql("SELECT count(*) FROM private") == "0");
+  CHECK(faults(world.file()) == "");
+  CHECK(world.fossil("rebuild " + world.file().string()));
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("clusters are made from 100 unclustered artifacts on, of at most 900 names") {
+  World world;
+  const auto fill = [&](int from, int to) {
+    world.receive([&](Receipt& receipt) {
+      for (int i = from; i < to; ++i) REQUIRE(receipt.store(whole("a" + std::to_string(i))));
+      REQUIRE(receipt.make_clusters());
+    });
+  };
+  fill(0, 98);  // and the initial check-in
+  CHECK(world.sql("SELECT count(*) FROM unclustered") == "99");
+  fill(98, 99);
+  CHECK(world.sql("SELECT count(*) FROM unclustered") == "1");
+  fill(100, 1100);
+  CHECK(world.sql("SELECT count(*) FROM unclustered") == "2");
+  CHECK(world.sql("SELECT count(*) FROM tagxref WHERE tagid=7") == "3");
+  CHECK(faults(world.file()) == "");
+  CHECK(world.fossil("rebuild " + world.file().string()));
+  CHECK(world.sql("SELECT count(*) FROM unclustered") == "2");
+}
+
+TEST_CASE(
+    "the first SHA3 artifact turns the hash policy from auto to sha3; shun-sha1 refuses SHA1") {
+  World world;
+  world.sql("UPDATE config SET value=1 WHERE name='hash-policy'");
+  const HashName sha1 = HashName::of(artifact::HashAlgorithm::kSha1, "one");
+  const Arrival old{.name = sha1, .payload = "one", .delta_source = {}, .declared_size = {}};
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(old)); });
+  CHECK(world.sql("SELECT value FROM config WHERE name='hash-policy'") == "1");
+  world.put("two");
+  CHECK(world.sql("SELECT value FROM config WHERE name='hash-policy'") == "2");
+  world.sql("UPDATE config SET value=4 WHERE name='hash-policy'");
+  auto receipt = world.repository->receive();
+  const HashName other = HashName::of(artifact::HashAlgorithm::kSha1, "three");
+  CHECK_FALSE(
+      receipt->store({.name = other, .payload = "three", .delta_source = {}, .declared_size = {}}));
+}
+
+TEST_CASE("what another process writes is seen by the next snapshot") {
+  World world;
+  {
+    const auto snapshot = world.repository->snapshot();
+    CHECK_FALSE(world.repository->setting("greeting"));
+    CHECK_FALSE(world.repository->find_user("zoe"));
+  }
+  world.sql("INSERT INTO config(name,value,mtime) VALUES('greeting','hello',0)");
+  world.sql("INSERT INTO user(login,pw,cap) VALUES('zoe','x','v')");
+  const auto snapshot = world.repository->snapshot();
+  CHECK(world.repository->setting("greeting") == "hello");
+  CHECK(world.repository->find_user("zoe")->capabilities == "v");
+}
+
+TEST_CASE("a second writer waits no longer than it was told to") {
+  World world;
+  auto other = Repository::open(world.file());
+  REQUIRE(other);
+  const auto first = world.repository->receive();
+  REQUIRE(first);
+  const auto second = (*other)->receive(std::chrono::milliseconds(0));
+  REQUIRE_FALSE(second);
+  CHECK(second.error().code == base::ErrorCode::kBusy);
+  CHECK((*other)->snapshot());
+}
+
+TEST_CASE("a file that was replaced is noticed") {
+  World world;
+  CHECK_FALSE(world.repository->was_replaced());
+  std::filesystem::copy_file(world.file(), world.folder / "copy");
+  std::filesystem::rename(world.folder / "copy", world.file());
+  CHECK(world.repository->was_replaced());
+}
+
+TEST_CASE("what is no repository is refused with a reason") {
+  World world;
+  CHECK(Repository::open(world.folder / "none").error().code == base::ErrorCode::kNotFound);
+  CHECK(Repository::open(world.folder / "").error().code == base::ErrorCode::kInvalid);
+  std::FILE* junk = std::fopen((world.folder / "junk").c_str(), "w");
+  std::fputs("this is no database at all, whatever its name says", junk);
+  std::fclose(junk);
+  const auto opened = Repository::open(world.folder / "junk");
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().code == base::ErrorCode::kCorrupt);
+}
+
+TEST_CASE("stored artifacts are visited in order, byte for byte, from any row on") {
+  World world;
+  std::string source;
+  for (int i = 0; i < 200; ++i) source += "text " + std::to_string(i) + "\n";
+  std::vector<std::string> contents;
+  for (int i = 0; i < 20; ++i)
+    contents.push_back(source + std::string(static_cast<std::size_t>(i), 'x'));
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(whole(contents[0])));
+    for (std::size_t i = 1; i < contents.size(); ++i) {
+      REQUIRE(receipt.store(delta(name_of(contents[i]), name_of(contents[i - 1]),
+                                  artifact::delta_create(contents[i - 1], contents[i]))));
+    }
+  });
+  const auto snapshot = world.repository->snapshot();
+  std::string out;
+  std::vector<HashName> names;
+  const auto next = world.repository->visit_stored(2, [&](const StoredArtifact& stored) {
+    if (names.size() == 10) return false;
+    const std::size_t before = out.size();
+    REQUIRE(stored.append_to(out));
+    REQUIRE(out.size() == before + static_cast<std::size_t>(stored.stored_size));
+    const auto bytes = artifact::blob_expand(std::string_view(out).substr(before), 1000000);
+    REQUIRE(bytes);
+    const std::string& content = contents[names.size()];
+    CHECK(stored.name == name_of(content));
+    CHECK(stored.size == static_cast<std::int64_t>(content.size()));
+    if (stored.delta_source) {
+      CHECK(*stored.delta_source == name_of(contents[names.size() - 1]));
+      CHECK(artifact::delta_apply(contents[names.size() - 1], *bytes, 1000000) == content);
+    } else {
+      CHECK(*bytes == content);
+    }
+    names.push_back(stored.name);
+    return true;
+  });
+  REQUIRE(next);
+  CHECK(*next == 12);
+  CHECK(world.repository->visit_stored(*next, [](const StoredArtifact&) { return true; }) ==
+        Rid{0});
+}

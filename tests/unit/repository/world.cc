@@ -1,0 +1,92 @@
+#include "world.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+namespace quarry::repository::test {
+
+using artifact::HashName;
+
+Folder::Folder() {
+  std::string pattern = std::filesystem::temp_directory_path() / "quarry-test-XXXXXX";
+  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp: " + pattern);
+  path_ = pattern;
+}
+
+Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+World::World() {
+  const auto made =
+      init(file(), {.project_name = "test", .user = "ann", .password = "secret", .clock = &clock});
+  if (!made) throw std::runtime_error(made.error().message);
+  auto opened = Repository::open(file(), {.clock = &clock});
+  if (!opened) throw std::runtime_error(opened.error().message);
+  repository = std::move(*opened);
+}
+
+HashName World::put(std::string_view content) {
+  receive([&](Receipt& receipt) {
+    if (const auto stored = receipt.store(whole(content)); !stored) {
+      throw std::runtime_error(stored.error().message);
+    }
+  });
+  return name_of(content);
+}
+
+std::string World::sql(const std::string& sql) const {
+  sqlite3* database = nullptr;
+  sqlite3_open(file().c_str(), &database);
+  sqlite3_busy_timeout(database, 5000);
+  sqlite3_stmt* statement = nullptr;
+  std::string text;
+  if (sqlite3_prepare_v2(database, sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) {
+    text = sqlite3_errmsg(database);
+  } else if (sqlite3_step(statement) == SQLITE_ROW &&
+             sqlite3_column_text(statement, 0) != nullptr) {
+    text = reinterpret_cast<const char*>(sqlite3_column_text(statement, 0));
+  }
+  sqlite3_finalize(statement);
+  sqlite3_close(database);
+  return text;
+}
+
+bool World::fossil(const std::string& arguments) {
+  const auto output = folder / "fossil.out";
+  const std::string command = "HOME='" + (folder / "").string() + "' USER=ann fossil " + arguments +
+                              " >'" + output.string() + "' 2>&1 </dev/null";
+  const int status = std::system(command.c_str());
+  std::ifstream file(output);
+  std::stringstream text;
+  text << file.rdbuf();
+  fossil_output = text.str();
+  return status == 0;
+}
+
+HashName name_of(std::string_view content) {
+  return HashName::of(artifact::HashAlgorithm::kSha3_256, content);
+}
+
+Arrival whole(std::string_view content) {
+  return {.name = name_of(content), .payload = content, .delta_source = {}, .declared_size = {}};
+}
+
+Arrival delta(const HashName& name, const HashName& source, std::string_view bytes) {
+  return {.name = name, .payload = bytes, .delta_source = source, .declared_size = {}};
+}
+
+std::string faults(const std::filesystem::path& file) {
+  const auto findings = verify(file);
+  if (!findings) return findings.error().message;
+  std::string text;
+  for (const std::string& finding : *findings) text += finding + "\n";
+  return text;
+}
+
+}  // namespace quarry::repository::test

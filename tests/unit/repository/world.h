@@ -1,0 +1,71 @@
+// The small world of the repository tests: a folder of their own, a repository in it, artifacts to
+// put there, and the real fossil to judge.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/artifact/structural.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::repository::test {
+
+/// A clock that stands still until it is told to go on.
+class HeldClock : public base::Clock {
+ public:
+  base::UnixMillis now() const override { return {now_}; }
+  void advance(std::int64_t millis) { now_ += millis; }
+
+ private:
+  std::int64_t now_ = 1700000000000;
+};
+
+/// A temporary folder that goes with its owner.
+class Folder {
+ public:
+  Folder();
+  ~Folder();
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class World {
+ public:
+  World();
+  std::filesystem::path file() const { return folder / "test.fossil"; }
+  /// Runs ACTION in a receipt and commits it.
+  template <typename Action>
+  void receive(Action&& action) {
+    auto receipt = repository->receive();
+    if (!receipt) throw std::runtime_error(receipt.error().message);
+    receipt->set_sender({.uid = 1, .login_nonce = {}, .address = "192.0.2.1"});
+    action(*receipt);
+    if (const auto done = receipt->commit(); !done) throw std::runtime_error(done.error().message);
+  }
+  /// Stores CONTENT whole, in a receipt of its own.
+  artifact::HashName put(std::string_view content);
+  /// The first column of the first row that SQL gives, as text.
+  std::string sql(const std::string& sql) const;
+  /// Runs "fossil ARGUMENTS"; whether it succeeded. What it prints goes to `fossil_output`.
+  bool fossil(const std::string& arguments);
+
+  Folder folder;
+  HeldClock clock;
+  std::unique_ptr<Repository> repository;
+  std::string fossil_output;
+};
+
+artifact::HashName name_of(std::string_view content);
+Arrival whole(std::string_view content);
+Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
+              std::string_view bytes);
+/// Findings of verify() as one text, empty if there are none.
+std::string faults(const std::filesystem::path& file);
+
+}  // namespace quarry::repository::test

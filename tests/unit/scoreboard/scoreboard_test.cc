@@ -1,0 +1,165 @@
+#include "quarry/scoreboard/scoreboard.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <cstring>
+#include <string>
+
+using namespace quarry::scoreboard;
+using quarry::base::Fd;
+
+namespace {
+
+/// Two fields that a writer always changes together.
+void write_pair(Slot& slot, int value) {
+  slot.info({"POST", std::string(200, static_cast<char>('a' + value % 26)),
+             static_cast<std::uint64_t>(value % 26)});
+}
+
+/// A child that updates slot 0 as fast as it can until it is killed.
+pid_t start_busy_writer(Board& board) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  Slot slot = board.slot(0);
+  slot.child_started();
+  for (int value = 0;; ++value) write_pair(slot, value);
+}
+
+void kill_and_reap(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+}
+
+}  // namespace
+
+TEST_CASE("a reader sees each stage with what the child said of its request") {
+  auto board = Board::create("www", 2);
+  REQUIRE(board);
+  CHECK(board->pool() == "www");
+  Slot slot = board->slot(1);
+  slot.child_started();
+  CHECK(board->read(1).state.pid == static_cast<std::uint32_t>(::getpid()));
+  slot.accepting();
+  CHECK(board->read(1).state.stage == Stage::kAccepting);
+  slot.accepted();
+  slot.reading_headers();
+  CHECK(board->read(1).state.stage == Stage::kReadingHeaders);
+  slot.info({"POST", "/project/xfer", 1234});
+  slot.executing("project");
+  const SlotState executing = board->read(1).state;
+  CHECK(executing.stage == Stage::kExecuting);
+  CHECK(executing.method.view() == "POST");
+  CHECK(executing.uri.view() == "/project/xfer");
+  CHECK(executing.repository.view() == "project");
+  CHECK(executing.content_length == 1234);
+  slot.end("ann", "push");
+  slot.finished();
+  const SlotState finished = board->read(1).state;
+  CHECK(finished.user.view() == "ann");
+  CHECK(finished.operation.view() == "push");
+  CHECK(finished.requests == 1);
+  slot.accepted();
+  CHECK(board->read(1).state.user.view().empty());
+  CHECK(board->read(0).state.stage == Stage::kNone);
+}
+
+TEST_CASE("long texts are cut and texts without an end stay inside their field") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  Slot slot = board->slot(0);
+  slot.info({"PROPFINDPROPFINDPROPFIND", std::string(5000, 'u'), 0});
+  CHECK(board->read(0).state.method.view() == "PROPFINDPROPFIN");
+  CHECK(board->read(0).state.uri.view().size() == 255);
+  FixedText<4> text;
+  std::memcpy(static_cast<void*>(&text), "abcd", 4);
+  CHECK(text.view() == "abcd");
+}
+
+TEST_CASE("a reader never sees half an update while another process writes") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  const pid_t writer = start_busy_writer(*board);
+  REQUIRE(writer > 0);
+  int whole = 0;
+  int mixed = 0;
+  // A reader may give up on a writer that never pauses; it must then say so.
+  for (int i = 0; i < 2000000 && whole < 20000; ++i) {
+    const Board::Reading reading = board->read(0);
+    if (reading.is_torn || reading.state.stage != Stage::kInfo) continue;
+    ++whole;
+    const auto letter = static_cast<char>('a' + static_cast<int>(reading.state.content_length));
+    if (reading.state.uri.view() != std::string(200, letter)) ++mixed;
+  }
+  kill_and_reap(writer);
+  CHECK(whole > 0);
+  CHECK(mixed == 0);
+}
+
+TEST_CASE("a writer that is killed at any moment blocks neither readers nor the next writer") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  for (int round = 0; round < 50; ++round) {
+    const pid_t writer = start_busy_writer(*board);
+    REQUIRE(writer > 0);
+    ::usleep(static_cast<useconds_t>(200 + round * 37));
+    kill_and_reap(writer);
+    board->read(0);  // returns, torn or not
+    board->clear(0);
+    CHECK_FALSE(board->read(0).is_torn);
+    CHECK(board->read(0).state.stage == Stage::kNone);
+    Slot next = board->slot(0);
+    next.child_started();
+    next.accepting();
+    CHECK(board->read(0).state.stage == Stage::kAccepting);
+  }
+}
+
+TEST_CASE("a writer that died inside an update is reported as torn, and mended by clear") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  auto view = Board::map(board->fd());
+  REQUIRE(view);
+  void* raw = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
+  REQUIRE(raw != MAP_FAILED);
+  // The slots begin after the header, which is 128 bytes; the sequence number comes first.
+  auto* sequence = reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(raw) + 128);
+  sequence->store(7);
+  CHECK(view->read(0).is_torn);
+  board->clear(0);
+  CHECK_FALSE(view->read(0).is_torn);
+  ::munmap(raw, 4096);
+}
+
+TEST_CASE("another process maps the board by its descriptor, and only a board") {
+  auto board = Board::create("pool", 3);
+  REQUIRE(board);
+  board->slot(2).accepting();
+  auto view = Board::map(board->fd());
+  REQUIRE(view);
+  CHECK(view->slot_count() == 3);
+  CHECK(view->pool() == "pool");
+  CHECK(view->read(2).state.stage == Stage::kAccepting);
+  CHECK(::ftruncate(board->fd(), 0) != 0);
+  const Fd other(::memfd_create("other", MFD_CLOEXEC));
+  REQUIRE(::ftruncate(other.get(), 65536) == 0);
+  CHECK_FALSE(Board::map(other.get()));
+  CHECK_FALSE(Board::create("none", 0));
+}
+
+TEST_CASE("slots are given out once until they come back, the last freed first") {
+  SlotAllocator slots(3);
+  CHECK(slots.allocate() == 0U);
+  CHECK(slots.allocate() == 1U);
+  CHECK(slots.allocate() == 2U);
+  CHECK_FALSE(slots.allocate());
+  slots.free(1);
+  CHECK(slots.used_count() == 2);
+  CHECK(slots.allocate() == 1U);
+  CHECK_FALSE(slots.allocate());
+}

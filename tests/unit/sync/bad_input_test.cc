@@ -1,0 +1,164 @@
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include "quarry/artifact/blob.h"
+#include "world.h"
+
+using namespace quarry::sync;
+
+namespace {
+
+/// The error that CARDS get from a user who may write, after a file that is all right: it must take
+/// that file with it.
+std::string error_after_good(World& world, const std::string& cards) {
+  return world.error_as("i", kVersion + kPush + kPull + file("good") + cards);
+}
+
+}  // namespace
+
+TEST_CASE("an artifact that is not what its name says takes the whole request with it") {
+  World world;
+  const std::string name = sha3("other");
+  CHECK(error_after_good(world, fmt::format("file {} 3\nabc", name)).contains(name));
+  CHECK(error_after_good(world, fmt::format("file {} 3\nabc", sha1("other")))
+            .contains(sha1("other")));
+}
+
+TEST_CASE("a compressed file that is broken, or whose size lies, takes the whole request with it") {
+  World world;
+  const std::string text(1000, 't');
+  const std::string blob = quarry::artifact::blob_compress(text);
+  const auto card = [&](std::string_view bytes, std::size_t usize) {
+    return fmt::format("cfile {} {} {}\n{}\n", sha3(text), usize, bytes.size(), bytes);
+  };
+  error_after_good(world, card("abc", 3));
+  error_after_good(world, card(blob.substr(0, blob.size() - 4), text.size()));
+  error_after_good(world, card(blob, text.size() + 1));
+  error_after_good(world, card(blob, 0));
+  std::string bomb = blob;
+  bomb[0] = bomb[1] = bomb[2] = bomb[3] = '\xff';
+  error_after_good(world, card(bomb, 4294967295));
+  CHECK(world.say_as("i", kPush + card(blob, text.size())).empty());
+}
+
+TEST_CASE("a delta that is broken takes the whole request with it") {
+  World world;
+  const auto card = [](std::string_view delta) {
+    return file("source") +
+           fmt::format("file {} {} {}\n{}", sha3("target"), sha3("source"), delta.size(), delta);
+  };
+  error_after_good(world, card(""));
+  error_after_good(world, card("abc"));
+  error_after_good(world, card("6\n6@0,0;"));
+  error_after_good(world, card("6\n6@9,0;"));
+  error_after_good(world, card("~~~~~\n6@0,0;"));
+}
+
+TEST_CASE("malformed cards are told back and change nothing") {
+  World world;
+  const std::string name(40, 'a');
+  for (const std::string& card : std::vector<std::string>{
+           "file", "file x 3", "file " + name, "file " + name + " x", "file " + name + " -1",
+           "file " + name + " 99999", "file " + name + " 99999999999999999999",
+           "file x " + name + " 0", "file " + name + " x 0", "file " + name + "a 0",
+           "cfile " + name + " 3", "cfile x 0 0", "cfile " + name + " x 0",
+           "cfile " + name + " 0 0", "file " + name + " " + name + " 0 0"}) {
+    CAPTURE(card);
+    error_after_good(world, card + "\n");
+  }
+  for (const std::string& card : std::vector<std::string>{"igot",
+                                                          "igot x",
+                                                          "igot " + name + "a",
+                                                          "igot " + std::string(40, 'A'),
+                                                          "igot " + std::string(64, 'g'),
+                                                          "gimme",
+                                                          "gimme x",
+                                                          "gimme " + name + " 1",
+                                                          "pull",
+                                                          "push a",
+                                                          "bogus",
+                                                          "error x",
+                                                          "message x",
+                                                          "uvigot x",
+                                                          "clone_seqno 1",
+                                                          "cookie",
+                                                          "pragma",
+                                                          "reqconfig",
+                                                          "uvgimme",
+                                                          "login",
+                                                          "\xff\xfe\xfd",
+                                                          "igot\x01" + name}) {
+    CAPTURE(card);
+    const std::string error = error_after_good(world, card + "\n");
+    CHECK(error.starts_with("bad command: "));
+    CHECK(error.size() < 400);
+  }
+}
+
+TEST_CASE("the answer to bad bytes is clean text") {
+  World world;
+  const Reply reply = world.ask({.body = "bogus \x1b[31m \xff\r\n"});
+  for (const char c : reply.body) CHECK(((c >= ' ' && c <= '~') || c == '\n'));
+}
+
+TEST_CASE("more cards than allowed are refused") {
+  World world;
+  world.options.max_cards = 100;
+  std::string cards;
+  for (int i = 0; i < 101; ++i) cards += "private\n";
+  CHECK(error_after_good(world, cards).starts_with("not authorized"));
+  cards.clear();
+  for (int i = 0; i < 101; ++i) cards += "cookie x\n";
+  CHECK(error_after_good(world, cards) == "more than 100 cards in one request");
+}
+
+TEST_CASE("cards of later versions and of other subjects are passed over, their bytes too") {
+  World world;
+  const std::string skipped =
+      "reqconfig /all\nuvfile a.txt 1700000000 " + sha3("abc") + " 3 0\nabcuvfile b 1 - 0 1\n" +
+      "uvfile c 1 " + sha3("x") + " 1 4\nuvgimme a.txt\npragma uv-hash x\npragma ci-lock a b\n" +
+      "pragma req-clusters\npragma client-url http://127.0.0.1/\npragma req-links\n";
+  CHECK(world.say_as("i", kPush + skipped + file("one")).empty());
+  CHECK(world.value("SELECT count(*) FROM blob") == "2");
+  CHECK(world.say_as("a", "config /user 3\nabc\nconfig /x 0\n\n" + kPull).starts_with("igot "));
+}
+
+TEST_CASE("what is no sync request is no conversation") {
+  World world;
+  for (const char* type :
+       {"text/html", "application/x-www-form-urlencoded", "application/x-fossil-uncompressed"}) {
+    const Reply reply = world.ask({.content_type = type, .body = "x=y"});
+    CHECK(reply.status == 415);
+    CHECK(reply.content_type.starts_with("text/plain"));
+  }
+}
+
+TEST_CASE("a compressed request is answered compressed, a broken one with a status") {
+  World world;
+  const std::string type = "application/x-fossil";
+  const std::string body = quarry::artifact::blob_compress(kVersion);
+  const Reply reply = world.ask({.content_type = type, .body = body});
+  CHECK(reply.status == 200);
+  CHECK(reply.content_type == type);
+  CHECK(quarry::artifact::blob_expand(reply.body, 1000).value() ==
+        kServerVersion + "# timestamp 2023-11-14T22:13:20 errors 0\n");
+  for (const std::string& broken : {body.substr(0, 10), std::string("abc"), body + "x"}) {
+    CHECK(world.ask({.content_type = type, .body = broken}).status == 400);
+  }
+  CHECK(world.ask({.content_type = type, .body = ""}).status == 200);
+}
+
+TEST_CASE("a body over the limit is refused before it is uncompressed") {
+  World world;
+  world.options.max_body = 1000;
+  const std::string zeros(1001, '\n');
+  const std::string bomb = quarry::artifact::blob_compress(zeros);
+  CHECK(world.ask({.content_type = "application/x-fossil", .body = bomb}).status == 413);
+  CHECK(world.ask({.content_type = "application/x-fossil-debug", .body = zeros}).status == 413);
+  CHECK(world
+            .ask({.content_type = "application/x-fossil",
+                  .body = std::string_view("\xff\xff\xff\xff"
+                                           "abc",
+                                           7)})
+            .status == 413);
+}

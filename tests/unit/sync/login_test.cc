@@ -1,0 +1,214 @@
+#include <doctest/doctest.h>
+
+#include "capabilities.h"
+#include "world.h"
+
+using namespace quarry::sync;
+
+namespace {
+
+const std::string kFailed = "login failed";
+
+/// What BODY is told by a repository that lets in those who may read.
+bool reads(World& world, const std::string& body) {
+  return world.say(body) == "igot " + world.initial() + "\n";
+}
+
+std::string cookie_of(std::string_view user, std::string_view secret, std::string_view body) {
+  const std::string nonce = sha1(body);
+  return "other=1; x-f-l-c=login+" + std::string(user) + "+" + nonce + "%20" +
+         sha1(nonce + std::string(secret)) + "; last=x";
+}
+
+}  // namespace
+
+TEST_CASE("letters give rights, and some imply others") {
+  const auto of = [](std::string_view letters) { return Capabilities::of_letters(letters); };
+  CHECK(of("i").may(Right::kRead));
+  CHECK_FALSE(of("o").may(Right::kWrite));
+  for (const char* letter : {"a", "s"}) {
+    for (const Right right :
+         {Right::kClone, Right::kRead, Right::kWrite, Right::kAdmin, Right::kReadAddresses}) {
+      CHECK(of(letter).may(right));
+    }
+    CHECK_FALSE(of(letter).may(Right::kPrivate));
+    CHECK_FALSE(of(letter).may(Right::kWriteUnversioned));
+  }
+  CHECK(of("s").may(Right::kSetup));
+  CHECK_FALSE(of("a").may(Right::kSetup));
+  CHECK(of("hmnc") == Capabilities());
+}
+
+TEST_CASE("the right password lets in") {
+  World world;
+  CHECK(reads(world, login("o", secret_of("o", "pw"), kPull)));
+  CHECK(world.figures().user == "o");
+}
+
+TEST_CASE("a wrong password, an unknown user and a user without a password read the same") {
+  World world;
+  world.add_user("empty", "s", "");
+  CHECK(world.error_of(login("o", secret_of("o", "wrong"), kPull)) == kFailed);
+  CHECK(world.error_of(login("x", secret_of("x", "pw"), kPull)) == kFailed);
+  CHECK(world.error_of(login("empty", "", kPull)) == kFailed);
+  CHECK(world.error_of(login("empty", secret_of("empty", ""), kPull)) == kFailed);
+}
+
+TEST_CASE("a login signs everything that follows it, to the byte") {
+  World world;
+  const std::string good = login("o", secret_of("o", "pw"), kPull);
+  CHECK(world.error_of(good + "#") == kFailed);
+  CHECK(world.error_of(good.substr(0, good.size() - 1)) == kFailed);
+  CHECK(reads(world, "# before it anything may come\n\n" + good));
+}
+
+TEST_CASE("nobody and anonymous need no signature but a right nonce") {
+  World world;
+  world.sql("UPDATE user SET cap='o' WHERE login='nobody'");
+  for (const std::string user : {"nobody", "anonymous"}) {
+    CHECK(reads(world, "login " + user + " " + sha1(kPull) + " x\n" + kPull));
+    CHECK(world.figures().user == "nobody");
+    CHECK(world.error_of("login " + user + " " + sha1("x") + " x\n" + kPull) == kFailed);
+  }
+}
+
+TEST_CASE("the rights of anonymous do not count") {
+  World world;
+  CHECK(world.error_of("login anonymous " + sha1(kPull) + " x\n" + kPull) ==
+        "not authorized to read");
+}
+
+TEST_CASE("developer and reader never log in") {
+  World world;
+  for (const std::string user : {"developer", "reader"}) {
+    world.sql("UPDATE user SET pw='" + secret_of(user, "pw") + "' WHERE login='" + user + "'");
+    CHECK(world.error_as(user, kPull) == kFailed);
+  }
+}
+
+TEST_CASE("a clear password in an old file is taken as it stands and as the hash made of it") {
+  World world;
+  world.add_user("old", "o", "hello");
+  CHECK(reads(world, login("old", "hello", kPull)));
+  CHECK(reads(world, login("old", secret_of("old", "hello"), kPull)));
+  CHECK(world.error_of(login("old", secret_of("old", "hullo"), kPull)) == kFailed);
+}
+
+TEST_CASE("a hashed secret is no password") {
+  World world;
+  const std::string secret = secret_of("o", "pw");
+  CHECK(world.error_of(login("o", secret_of("o", secret), kPull)) == kFailed);
+}
+
+TEST_CASE("a nonce of 64 digits is a SHA3-256 hash, a signature always SHA1") {
+  World world;
+  const std::string nonce = sha3(kPull);
+  const std::string text = nonce + secret_of("o", "pw");
+  CHECK(reads(world, "login o " + nonce + " " + sha1(text) + "\n" + kPull));
+  CHECK(world.error_of("login o " + nonce + " " + sha3(text) + "\n" + kPull) == kFailed);
+}
+
+TEST_CASE("digits of a nonce or signature are in lower case") {
+  World world;
+  std::string nonce = sha1(kPull);
+  std::string signature = sha1(nonce + secret_of("o", "pw"));
+  for (char& c : signature) c = static_cast<char>(std::toupper(c));
+  CHECK(world.error_of("login o " + nonce + " " + signature + "\n" + kPull) == kFailed);
+}
+
+TEST_CASE("the user's name is fossilized") {
+  World world;
+  world.add_user("a b\\c", "o", secret_of("a b\\c", "pw"));
+  CHECK(reads(world, login("a b\\c", secret_of("a b\\c", "pw"), kPull)));
+}
+
+TEST_CASE("a user's u and v lend the rights of reader and developer") {
+  World world;
+  CHECK(world.error_as("u", kPull) == "not authorized to read");
+  world.sql("UPDATE user SET cap='o' WHERE login='reader'");
+  CHECK(world.say_as("u", kPull) == "igot " + world.initial() + "\n");
+  CHECK(world.say_as("v", kPush).empty());
+  world.sql(
+      "UPDATE user SET cap='u' WHERE login='developer'; UPDATE user SET cap='ov' WHERE "
+      "login='reader'");
+  CHECK(world.say_as("v", kPull) == "igot " + world.initial() + "\n");
+}
+
+TEST_CASE("what nobody may do, everybody may") {
+  World world;
+  world.sql("UPDATE user SET cap='i' WHERE login='nobody'");
+  CHECK(world.say(kPush).empty());
+  CHECK(world.say_as("g", kPush).empty());
+}
+
+TEST_CASE("where anybody may clone, anybody may pull") {
+  World world;
+  world.sql("UPDATE user SET cap='g' WHERE login='nobody'");
+  CHECK(reads(world, kPull));
+  CHECK(world.error_of(kPush) == "not authorized to write");
+}
+
+TEST_CASE("rights of several logins add up") {
+  World world;
+  world.add_user("w", "i", secret_of("w", "pw"));
+  world.sql("UPDATE user SET cap='x' WHERE login='ix'");
+  const std::string body = "private\n" + kPush + file("hidden");
+  const std::string both =
+      login("ix", secret_of("ix", "pw"), login("w", secret_of("w", "pw"), body));
+  CHECK(world.error_as("w", body) == "not authorized to sync private content");
+  CHECK(world.error_as("ix", body) == "not authorized to write");
+  CHECK(world.say(both).empty());
+  CHECK(world.value("SELECT count(*) FROM private") == "1");
+  CHECK(world.value("SELECT login FROM rcvfrom JOIN user USING(uid) WHERE rcvid=2") == "w");
+}
+
+TEST_CASE("where only one login is allowed, a second is an error") {
+  World world;
+  world.options.single_login = true;
+  CHECK(reads(world, login("o", secret_of("o", "pw"), kPull)));
+  CHECK(world.error_of(login("g", secret_of("g", "pw"), login("o", secret_of("o", "pw"), kPull))) ==
+        "multiple login cards");
+}
+
+TEST_CASE("a login may come in a cookie, which signs the whole body") {
+  World world;
+  const std::string cookie = cookie_of("o", secret_of("o", "pw"), kPull);
+  Reply reply = world.ask({.body = kPull, .cookie = cookie});
+  CHECK(reply.body.starts_with("igot " + world.initial()));
+  CHECK(world.figures().user == "o");
+  const std::string other = kPull + "#\n";
+  reply = world.ask({.body = other, .cookie = cookie});
+  CHECK(reply.body.starts_with("error login\\sfailed\n"));
+}
+
+TEST_CASE("a login in a cookie and one in the body are one too many") {
+  World world;
+  const std::string body = login("o", secret_of("o", "pw"), kPull);
+  const std::string cookie = cookie_of("o", secret_of("o", "pw"), body);
+  CHECK(world.ask({.body = body, .cookie = cookie})
+            .body.starts_with("error multiple\\slogin\\scards\n"));
+}
+
+TEST_CASE("a login cookie that holds no login card is an error, other cookies are none") {
+  World world;
+  for (const char* value : {"", "x", "login+a+b", "login+a+b+c+d", "pull+a+b+c", "%zz", "login%"}) {
+    CAPTURE(value);
+    const std::string cookie = "x-f-l-c=" + std::string(value);
+    CHECK(world.ask({.body = "", .cookie = cookie})
+              .body.starts_with("error malformed\\slogin\\scookie"));
+  }
+  for (const char* cookie : {"fossil-1234=x", "x-f-l-cc=login+a", ";;;", "x-f-l-c", "="}) {
+    CAPTURE(cookie);
+    CHECK(world.ask({.body = "", .cookie = cookie}).body.starts_with("# timestamp "));
+  }
+}
+
+TEST_CASE("a user whom the web server names is believed only where the repository says so") {
+  World world;
+  const Request request{.body = kPull, .remote_user = "o"};
+  CHECK(world.ask(request).body.starts_with("error not\\sauthorized\\sto\\sread"));
+  world.sql("INSERT INTO config(name,value) VALUES('remote_user_ok','1')");
+  CHECK(world.ask(request).body.starts_with("igot "));
+  CHECK(world.figures().user == "o");
+  CHECK(world.ask({.body = kPull, .remote_user = "who"}).body.starts_with("error "));
+}

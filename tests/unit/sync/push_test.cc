@@ -1,0 +1,267 @@
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include "world.h"
+
+using namespace quarry::sync;
+
+namespace {
+
+std::string igot(std::string_view name, const char* more = "") {
+  return fmt::format("igot {}{}\n", name, more);
+}
+std::string gimme(std::string_view name) {
+  return fmt::format("gimme {}\n", name);
+}
+
+std::string content_of(World& world, std::string_view name) {
+  const auto parsed = quarry::artifact::HashName::parse(name);
+  auto snapshot = world.repository().snapshot();
+  const auto info = world.repository().find(*parsed);
+  REQUIRE(info);
+  return world.repository().content(info->rid).value_or("(no content)");
+}
+
+const std::string kPhantom = sha3("a phantom");
+
+}  // namespace
+
+TEST_CASE("what is pushed is stored, with who sent it") {
+  World world;
+  CHECK(world.say_as("i", kVersion + kPush + file("one") + file("two")) == kServerVersion);
+  CHECK(content_of(world, sha3("one")) == "one");
+  CHECK(content_of(world, sha3("two")) == "two");
+  CHECK(world.figures().artifacts_in == 2);
+  CHECK(world.figures().operation == "push");
+  CHECK(world.value("SELECT login||' '||rcvfrom.ipaddr FROM rcvfrom JOIN user USING(uid)"
+                    " WHERE rcvid=(SELECT max(rcvid) FROM rcvfrom)") == "i 192.0.2.7");
+  CHECK(world.value("SELECT nonce FROM rcvfrom WHERE rcvid=(SELECT max(rcvid) FROM rcvfrom)") ==
+        sha1(kVersion + kPush + file("one") + file("two")));
+}
+
+TEST_CASE("what is there already is not stored again, and nothing says that it was received") {
+  World world;
+  world.say_as("i", kPush + file("one"));
+  const std::string before = world.dump();
+  CHECK(world.say_as("i", kVersion + kPush + file("one")) == kServerVersion);
+  CHECK(world.figures().artifacts_in == 0);
+  CHECK(world.dump() == before);
+}
+
+TEST_CASE("a push without a login leaves no nonce") {
+  World world;
+  world.sql("UPDATE user SET cap='i' WHERE login='nobody'");
+  world.say(kPush + file("one"));
+  CHECK(world.value("SELECT login||quote(nonce) FROM rcvfrom JOIN user USING(uid)"
+                    " WHERE rcvid=(SELECT max(rcvid) FROM rcvfrom)") == "nobodyNULL");
+}
+
+TEST_CASE("a compressed file and one named by SHA1 are stored") {
+  World world;
+  world.say_as("i", kPush + cfile("compressed text") + fmt::format("file {} 3\nold", sha1("old")));
+  CHECK(content_of(world, sha3("compressed text")) == "compressed text");
+  CHECK(content_of(world, sha1("old")) == "old");
+}
+
+TEST_CASE("a delta that comes before its source waits for it, and the source is asked for") {
+  World world;
+  const std::string base(300, 'b');
+  CHECK(world.say_as("i", kPush + file_delta(base + "!", base)) == gimme(sha3(base)));
+  CHECK(world.say_as("i", kPush + file(base)).empty());
+  CHECK(content_of(world, sha3(base + "!")) == base + "!");
+}
+
+TEST_CASE("what the client has and the server does not becomes a phantom that is asked for") {
+  World world;
+  CHECK(world.say_as("i", kVersion + kPush + igot(kPhantom)) == kServerVersion + gimme(kPhantom));
+  CHECK(world.value("SELECT count(*) FROM phantom") == "1");
+  CHECK(world.say_as("i", kPush) == gimme(kPhantom));
+  CHECK(world.say_as("i", kPush + file("a phantom")).empty());
+  CHECK(world.value("SELECT count(*) FROM phantom") == "0");
+}
+
+TEST_CASE("an artifact that is named and sent in one request is no phantom") {
+  World world;
+  CHECK(world.say_as("i", kPush + igot(kPhantom) + file("a phantom") + igot(kPhantom)).empty());
+  CHECK(world.say_as("i", kPush + igot(kPhantom)).empty());
+}
+
+TEST_CASE("what the client itself asks for is not asked of it") {
+  World world;
+  CHECK(world.say_as("i", kPull + kPush + igot(world.initial()) + igot(kPhantom) + gimme(kPhantom))
+            .empty());
+}
+
+TEST_CASE("no more is asked for at a time than is allowed") {
+  World world;
+  world.options.max_gimme = 10;
+  std::string names;
+  for (int i = 0; i < 30; ++i) names += igot(sha3(fmt::format("phantom {}", i)));
+  CHECK(count_cards(world.say_as("i", kPush + names), "gimme") == 10);
+  CHECK(world.value("SELECT count(*) FROM phantom") == "30");
+}
+
+TEST_CASE("an igot before the push card, or without one, is not believed") {
+  World world;
+  CHECK(world.say_as("i", igot(kPhantom) + kPush).empty());
+  CHECK(world.say_as("i", kVersion + igot(kPhantom)) == kServerVersion);
+  CHECK(world.value("SELECT count(*) FROM phantom") == "0");
+}
+
+TEST_CASE("who may pull but not push is told so in words that stop the client pushing") {
+  World world;
+  const std::string names = igot(world.initial());
+  CHECK(world.say_as("o", kPull + kPush + igot(kPhantom)) ==
+        "message pull\\sonly\\s-\\snot\\sauthorized\\sto\\spush\n" + names);
+  CHECK(world.figures().operation == "sync");
+  CHECK(world.error_as("o", kPush + kPull) == "not authorized to write");
+  CHECK(world.error_as("o", kPull + kPush + file("one")) == "not authorized to write");
+}
+
+TEST_CASE("pushing, pulling and sending files take the right to do so") {
+  World world;
+  CHECK(world.error_of(kPush) == "not authorized to write");
+  CHECK(world.error_of(kPull) == "not authorized to read");
+  CHECK(world.error_as("g", kPush) == "not authorized to write");
+  CHECK(world.error_as("g", kPull) == "not authorized to read");
+  CHECK(world.error_as("i", file("one")) == "not authorized to write");
+  CHECK(world.error_as("i", "private\n" + kPush + file("one")) ==
+        "not authorized to sync private content");
+  CHECK(world.error_as("i", "config /user 3\nabc\n") == "not authorized to push configuration");
+}
+
+TEST_CASE("the project must be the same, to the letter") {
+  World world;
+  for (const char* verb : {"pull", "push"}) {
+    for (const std::string& code : {std::string(40, '2'), std::string("1"), kProjectCode + "1"}) {
+      CHECK(world.error_as("i", fmt::format("{} x {}\n", verb, code)) == "wrong project");
+    }
+  }
+  world.sql("UPDATE config SET value='" + std::string(40, 'a') + "' WHERE name='project-code'");
+  CHECK(world.error_of(fmt::format("pull x {}\n", std::string(40, 'A'))) == "wrong project");
+}
+
+TEST_CASE("a client with the server's own code is refused only where that is asked for") {
+  World world;
+  const std::string card = "pull " + kServerCode + " " + kProjectCode + "\n";
+  CHECK(world.say_as("i", card) == igot(world.initial()));
+  world.options.refuse_own_server_code = true;
+  CHECK(world.error_as("i", card).starts_with("server loop"));
+  CHECK(world.say_as("i", kPull) == igot(world.initial()));
+}
+
+TEST_CASE("private applies to the next file alone") {
+  World world;
+  world.say_as("ix", kPush + "private\n" + igot(kPhantom) + file("one") + file("two"));
+  CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == sha3("one"));
+  CHECK(world.value("SELECT count(*) FROM private") == "1");
+  CHECK(world.value("SELECT count(*) FROM unclustered JOIN blob USING(rid) WHERE uuid='" +
+                    sha3("one") + "'") == "0");
+}
+
+TEST_CASE("a private artifact that somebody has as a public one becomes public") {
+  World world;
+  world.say_as("ix", kPush + "private\n" + file("one") + "private\n" + file("two"));
+  CHECK(world.say_as("i", kPush + igot(sha3("one")) + file("two")).empty());
+  CHECK(world.value("SELECT count(*) FROM private") == "0");
+}
+
+TEST_CASE("nobody makes a public artifact private") {
+  World world;
+  world.say_as("i", kPush + file("one"));
+  const std::string before = world.dump();
+  CHECK(world.say_as("i", kPush + igot(sha3("one"), " 1")).empty());
+  CHECK(world.say_as("ix", kPush + igot(sha3("one"), " 1")).empty());
+  CHECK(world.say_as("ix", kPush + "private\n" + file("one")).empty());
+  CHECK(world.dump() == before);
+}
+
+TEST_CASE("an unknown private artifact becomes a private phantom for who may see it") {
+  World world;
+  CHECK(world.say_as("i", kPush + igot(kPhantom, " 1")).empty());
+  CHECK(world.value("SELECT count(*) FROM phantom") == "0");
+  CHECK(world.say_as("ix", kPush + igot(kPhantom, " 1")).empty());
+  CHECK(world.value("SELECT count(*) FROM phantom JOIN private USING(rid)") == "1");
+  CHECK(world.say_as("i", kPush).empty());
+  CHECK(world.say_as("ix", "pragma send-private\n" + kPush) == gimme(kPhantom));
+}
+
+TEST_CASE("a shunned artifact never comes back") {
+  World world;
+  world.sql("INSERT INTO shun(uuid) VALUES('" + sha3("one") + "')");
+  const std::string before = world.dump();
+  CHECK(world.say_as("i", kPush + file("one") + igot(sha3("one"))).empty());
+  CHECK(world.dump() == before);
+}
+
+TEST_CASE(
+    "a hash policy that shuns SHA1 refuses it, and one that waits for SHA3 notes its coming") {
+  World world;
+  const std::string old = fmt::format("file {} 3\nold", sha1("old"));
+  world.sql("REPLACE INTO config(name,value) VALUES('hash-policy',4)");
+  CHECK(world.say_as("i", kPush + old + igot(sha1("other"))).empty());
+  CHECK(world.value("SELECT count(*) FROM blob") == "1");
+  world.sql("REPLACE INTO config(name,value) VALUES('hash-policy',1)");
+  world.say_as("i", kPush + old);
+  CHECK(world.value("SELECT value FROM config WHERE name='hash-policy'") == "1");
+  world.say_as("i", kPush + file("new"));
+  CHECK(world.value("SELECT value FROM config WHERE name='hash-policy'") == "2");
+}
+
+TEST_CASE("hooks wait while more is asked for, and no longer") {
+  World world;
+  const std::string embargo = "SELECT value FROM config WHERE name='hook-embargo'";
+  world.say_as("i", kPush + file("one"));
+  CHECK(world.value(embargo) == "(none)");
+  world.say_as("i", kPush + igot(kPhantom));
+  CHECK(world.value(embargo) == "1700000060");
+  world.say_as("i", kPush + file("a phantom"));
+  CHECK(world.value(embargo) == "(none)");
+  world.sql("INSERT INTO config(name,value) VALUES('hook-embargo','1')");
+  world.say_as("i", kPush);
+  CHECK(world.value(embargo) == "(none)");
+}
+
+TEST_CASE("a whole push ends in clusters, half of one does not") {
+  World world;
+  std::string many = kPush;
+  for (int i = 0; i < 120; ++i) many += file(fmt::format("text {}", i));
+  const std::string clusters =
+      "SELECT count(*) FROM tagxref JOIN tag USING(tagid) WHERE tagname='cluster'";
+  world.say_as("i", many + igot(kPhantom));
+  CHECK(world.value(clusters) == "0");
+  world.say_as("i", kPush + file("a phantom"));
+  CHECK(world.value(clusters) == "1");
+}
+
+TEST_CASE(
+    "who is kept from writing by another writer is told to try again, and nothing is stored") {
+  World world;
+  auto other = quarry::repository::Repository::open(world.path());
+  REQUIRE(other.has_value());
+  {
+    auto receipt = (*other)->receive();
+    REQUIRE(receipt.has_value());
+    CHECK(
+        world.error_as("i", kPush + file("one")).starts_with("the repository is busy: try again"));
+    // Whoever has nothing to store does not wait.
+    CHECK(world.say_as("i", kPull + kPush + igot(world.initial())).empty());
+    CHECK(world.say_as("i", kPull) == igot(world.initial()));
+  }
+  CHECK(world.say_as("i", kPush + file("one")).empty());
+}
+
+TEST_CASE("a pull makes no cluster while another one writes, and does not wait") {
+  World world;
+  std::string rows;
+  for (int i = 0; i < 110; ++i) {
+    const std::string text = fmt::format("{}", i);
+    rows += "INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,0,'" + sha3(text) +
+            "',x'00000000789c030000000001'); INSERT INTO unclustered VALUES(last_insert_rowid());";
+  }
+  world.sql(rows);
+  auto other = quarry::repository::Repository::open(world.path());
+  auto receipt = (*other)->receive();
+  REQUIRE(receipt.has_value());
+  CHECK(count_cards(world.say_as("o", kPull), "igot") == 111);
+}

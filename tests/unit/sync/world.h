@@ -1,0 +1,88 @@
+// A repository of its own for each test, with users whose rights are known, and the words to talk
+// to it: what a client sends, what the session answers, what the file then holds.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/base/time.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/server_session.h"
+
+namespace quarry::sync {
+
+inline const std::string kProjectCode = "1111111111111111111111111111111111111111";
+inline const std::string kServerCode = "5555555555555555555555555555555555555555";
+/// A client of 2.21: what it says first, and what it is told.
+inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
+inline const std::string kServerVersion = "pragma server-version 22100 20230226 192424\n";
+inline const std::string kPull = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
+inline const std::string kPush = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
+
+struct StillClock : base::Clock {
+  base::UnixMillis now() const override { return {1700000000000}; }
+};
+
+/// Names of CONTENT.
+std::string sha1(std::string_view content);
+std::string sha3(std::string_view content);
+/// Cards with their bytes.
+std::string file(std::string_view content);
+std::string file_delta(std::string_view content, std::string_view source);
+std::string cfile(std::string_view content);
+/// The secret that is kept of PASSWORD.
+std::string secret_of(std::string_view user, std::string_view password);
+/// The login card of USER in front of BODY, which it signs.
+std::string login(std::string_view user, std::string_view secret, std::string_view body);
+/// How often WORD begins a line of TEXT.
+std::size_t count_cards(std::string_view text, std::string_view word);
+
+class World {
+ public:
+  /// The users are named after their rights ("g", "o", "i", "ix", "a", "s", "u", "v"), each with
+  /// the password "pw"; `nobody` has no rights, `anonymous` those of a visitor.
+  World();
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  const std::filesystem::path& path() const { return path_; }
+  /// Runs SQL on the file behind the server's back.
+  void sql(const std::string& statements);
+  /// The first value that QUERY gives, or "(none)".
+  std::string value(const std::string& query);
+  /// All rows, their columns joined with '|'.
+  std::vector<std::string> values(const std::string& query);
+  void add_user(const std::string& name, const std::string& letters, const std::string& secret);
+  /// Everything in the file, table by table.
+  std::string dump();
+
+  Reply ask(Request request);
+  /// The cards that answer BODY, without the timestamp line.
+  std::string say(std::string_view body);
+  /// The same, logged in.
+  std::string say_as(std::string_view user, std::string_view body);
+  /// The text of the error card that BODY gets, which must be all that it gets, and must have
+  /// changed nothing in the file.
+  std::string error_of(std::string_view body);
+  std::string error_as(std::string_view user, std::string_view body);
+
+  /// The initial check-in, which is all that there is at first.
+  const std::string& initial() const { return initial_; }
+  SessionOptions options;
+  const SessionFigures& figures() const { return figures_; }
+  repository::Repository& repository() { return *repository_; }
+
+ private:
+  std::filesystem::path path_;
+  StillClock clock_;
+  std::unique_ptr<repository::Repository> repository_;
+  std::string initial_;
+  SessionFigures figures_;
+};
+
+}  // namespace quarry::sync

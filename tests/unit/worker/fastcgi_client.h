@@ -1,0 +1,44 @@
+// The web server's side of FastCGI, for tests.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/socket.h"
+
+namespace worker_test {
+
+using Params = std::vector<std::pair<std::string, std::string>>;
+
+/// One record.
+std::string record(int type, std::string_view content, int id = 1);
+std::string encode_params(const Params& params);
+/// A whole request.
+std::string request(const Params& params, std::string_view body = {}, bool keep = false);
+/// The parameters of a POST of BODY.
+Params post(std::string_view path, std::string_view body,
+            std::string_view content_type = "application/x-fossil");
+
+class Client {
+ public:
+  explicit Client(const quarry::base::SocketAddress& address);
+
+  void send(std::string_view bytes) const;
+  void end_sending() const;
+  /// What the request's STDOUT held, up to END_REQUEST or the end of the connection.
+  std::string reply();
+  /// Whether the server closed the connection (waits for it).
+  bool is_closed();
+
+ private:
+  /// Reads until SIZE bytes are there; false at the end of the connection.
+  bool fill(std::size_t size);
+
+  quarry::base::Fd fd_;
+  std::string buffer_;
+};
+
+}  // namespace worker_test

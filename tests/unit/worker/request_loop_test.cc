@@ -1,0 +1,291 @@
+#include "request_loop.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <functional>
+#include <stdexcept>
+
+#include "fastcgi.h"
+#include "fastcgi_client.h"
+#include "quarry/base/log.h"
+#include "stop_signal.h"
+#include "world.h"
+
+using namespace quarry::worker;
+using namespace std::chrono_literals;
+using quarry::base::SocketAddress;
+using quarry::scoreboard::Stage;
+using worker_test::Client;
+using worker_test::post;
+using worker_test::request;
+
+namespace {
+
+/// Says what it was asked: path, length of the body, its last byte.
+class Echo : public Handler {
+ public:
+  Reply answer(const Request& request, const BodyReader& read_body,
+               quarry::scoreboard::Slot& slot) override {
+    slot.executing("echo");
+    if (request.path() == "/throw") throw std::runtime_error("thrown on purpose");
+    if (request.path() == "/unread") return text_reply(413, "too large");
+    if (request.path() == "/large") return text_reply(200, std::string(3000000, 'l'));
+    const std::size_t size = std::stoul("0" + std::string(request.content_length));
+    const auto body = read_body(size);
+    if (!body) return text_reply(400, body.error().message);
+    return text_reply(200, std::string(request.path()) + " " + std::to_string(body->size()) + " " +
+                               (body->empty() ? "-" : body->substr(body->size() - 1)));
+  }
+};
+
+/// A worker with an Echo handler in a process of its own.
+class Server {
+ public:
+  explicit Server(LoopOptions options = {}, std::vector<SocketAddress> allowed = {},
+                  bool on_tcp = false)
+      : board_(*quarry::scoreboard::Board::create("test", 1)), address_(listen(on_tcp)) {
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ > 0) return;
+    quarry::base::set_log_level(quarry::base::LogLevel::kAlert);
+    REQUIRE(start_fastcgi());
+    REQUIRE(watch_stop_signals());
+    auto acceptor = Acceptor::create(listener_.get(), stop_descriptor(), -1, std::move(allowed));
+    REQUIRE(acceptor);
+    Echo echo;
+    auto slot = board_.slot(0);
+    slot.child_started();
+    serve_requests(*acceptor, echo, slot, options);
+    ::_exit(0);
+  }
+  ~Server() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  }
+
+  const SocketAddress& address() const { return address_; }
+  quarry::scoreboard::SlotState state() const { return board_.read(0).state; }
+  std::string ask(std::string_view path, std::string_view body = {}) const {
+    Client client(address_);
+    client.send(request(post(path, body), body));
+    return client.reply();
+  }
+  void signal(int number) const { ::kill(pid_, number); }
+  /// Waits for the end of the process, sending NUMBER (0: nothing) all the while; its exit status.
+  int wait_for_end(int number = 0) {
+    int status = -1;
+    for (int i = 0; i < 10000; ++i) {
+      ::kill(pid_, number);
+      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+        pid_ = -1;
+        return status;
+      }
+      ::usleep(1000);
+    }
+    FAIL("the worker did not end");
+    return status;
+  }
+
+ private:
+  SocketAddress listen(bool on_tcp) {
+    if (!on_tcp) {
+      auto address = SocketAddress::parse(world_.path("socket").string());
+      listener_ = std::move(*quarry::base::listen_on(*address));
+      return *address;
+    }
+    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+    const auto any = SocketAddress::parse_ip("127.0.0.1");
+    REQUIRE(::bind(listener_.get(), any->get(), any->size()) == 0);
+    REQUIRE(::listen(listener_.get(), 10) == 0);
+    sockaddr_storage bound{};
+    socklen_t size = sizeof bound;
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &size);
+    return *SocketAddress::of(reinterpret_cast<sockaddr*>(&bound), size);
+  }
+
+  worker_test::World world_;
+  quarry::base::Fd listener_;
+  quarry::scoreboard::Board board_;
+  SocketAddress address_;
+  pid_t pid_ = -1;
+};
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("one process answers many requests, large and small") {
+  const Server server;
+  for (int i = 0; i < 200; ++i) {
+    const std::string reply = server.ask("/a", "xyz");
+    CHECK(has(reply, "Status: 200 OK\r\n"));
+    CHECK(has(reply, "Content-Length: 7\r\n"));
+    CHECK(has(reply, "\r\n\r\n/a 3 z\n"));
+  }
+  CHECK(has(server.ask("/b"), "/b 0 -"));
+  CHECK(has(server.ask("/b", std::string(5000000, 'q')), "/b 5000000 q"));
+  CHECK(server.ask("/large").size() > 3000000);
+  CHECK(server.state().requests >= 202);
+  CHECK(server.state().repository.view() == "echo");
+}
+
+TEST_CASE("a request that comes in pieces is put together") {
+  const Server server;
+  const std::string bytes = request(post("/slow", "body"), "body");
+  Client client(server.address());
+  for (std::size_t at = 0; at < bytes.size(); at += 50) {
+    client.send(std::string_view(bytes).substr(at, 50));
+    ::usleep(1000);
+  }
+  CHECK(has(client.reply(), "/slow 4 y"));
+}
+
+TEST_CASE("kept connections are all served, beside new ones, by one process") {
+  const Server server;
+  std::vector<Client> clients;
+  for (int i = 0; i < 10; ++i) clients.emplace_back(server.address());
+  for (int round = 0; round < 5; ++round) {
+    for (Client& client : clients) {
+      client.send(request(post("/k", "1"), "1", true));
+      CHECK(has(client.reply(), "/k 1 1"));
+    }
+    CHECK(has(server.ask("/new"), "/new 0 -"));
+  }
+}
+
+TEST_CASE("garbage and lies close the connection and leave the worker as it was") {
+  const Server server;
+  const std::string begin("\0\1\0\0\0\0\0\0", 8);
+  const std::string lie =
+      worker_test::record(1, begin) +
+      worker_test::record(4, std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8)) +
+      worker_test::record(4, "");
+  for (const std::string& bytes : {std::string("GET / HTTP/1.0\r\n\r\n"), lie, begin,
+                                   std::string(100000, '\1'), std::string(70000, '\0')}) {
+    Client client(server.address());
+    client.send(bytes);
+    CHECK(client.is_closed());
+    CHECK(has(server.ask("/after"), "/after 0 -"));
+  }
+}
+
+TEST_CASE("a connection that ends inside its request is let go") {
+  const Server server;
+  const std::string bytes = request(post("/cut", "body"), "body");
+  for (const std::size_t size : {std::size_t{0}, std::size_t{5}, std::size_t{60}}) {
+    Client client(server.address());
+    client.send(std::string_view(bytes).substr(0, size));
+    client.end_sending();
+    CHECK(client.is_closed());
+  }
+  Client client(server.address());
+  client.send(std::string_view(bytes).substr(0, bytes.size() - 10));
+  client.end_sending();
+  CHECK(has(client.reply(), "Status: 400 Bad Request"));
+  CHECK(has(server.ask("/after"), "/after 0 -"));
+}
+
+TEST_CASE("a body of another length than announced is a bad request") {
+  const Server server;
+  Client shorter(server.address());
+  shorter.send(request(post("/x", "1234"), "123"));
+  CHECK(has(shorter.reply(), "Status: 400"));
+  Client longer(server.address());
+  longer.send(request(post("/x", "1234"), "12345"));
+  CHECK(has(longer.reply(), "Status: 400"));
+}
+
+TEST_CASE("an announced size that never comes takes no memory for itself") {
+  const Server server;
+  auto params = post("/x", "");
+  params[4].second = "400000000000";
+  Client client(server.address());
+  client.send(request(params, std::string(1000, 'x')));
+  CHECK(has(client.reply(), "the body ended after 1000 of 400000000000 bytes"));
+}
+
+TEST_CASE("a reply reaches a web server that is still sending a body nobody reads") {
+  const Server server;
+  CHECK(has(server.ask("/unread", std::string(1000000, 'x')), "Status: 413 Content Too Large"));
+  CHECK(has(server.ask("/after"), "/after 0 -"));
+}
+
+TEST_CASE("a handler that throws makes a 500 and the worker goes on") {
+  const Server server;
+  const std::string reply = server.ask("/throw");
+  CHECK(has(reply, "Status: 500"));
+  CHECK_FALSE(has(reply, "on purpose"));
+  CHECK(has(server.ask("/after"), "/after 0 -"));
+}
+
+TEST_CASE("a silent web server is given up after the time-out") {
+  LoopOptions options;
+  options.timeout = 1s;
+  const Server server(options);
+  const std::string bytes = request(post("/x", "body"), "body");
+  Client in_head(server.address());
+  in_head.send(std::string_view(bytes).substr(0, 40));
+  CHECK(in_head.is_closed());
+  Client in_body(server.address());
+  in_body.send(std::string_view(bytes).substr(0, bytes.size() - 10));
+  CHECK(has(in_body.reply(), "Status: 400"));
+}
+
+TEST_CASE("after max_requests the worker ends") {
+  LoopOptions options;
+  options.max_requests = 3;
+  Server server(options);
+  for (int i = 0; i < 3; ++i) CHECK(has(server.ask("/n"), "/n 0 -"));
+  CHECK(server.wait_for_end() == 0);
+}
+
+TEST_CASE("SIGQUIT lets the request in flight come whole and be answered") {
+  Server server;
+  const std::string body(2000000, 'x');
+  const std::string bytes = request(post("/slow", body), body);
+  Client client(server.address());
+  client.send(std::string_view(bytes).substr(0, 1000000));
+  while (server.state().stage != Stage::kExecuting) ::usleep(1000);
+  server.signal(SIGQUIT);
+  ::usleep(20000);
+  client.send(std::string_view(bytes).substr(1000000));
+  CHECK(has(client.reply(), "/slow 2000000 x"));
+  CHECK(server.wait_for_end() == 0);
+}
+
+TEST_CASE("SIGTERM ends a worker that waits, for a connection or for the rest of a request") {
+  const std::string bytes = request(post("/slow", "body"), "body");
+  for (const std::size_t come : {std::size_t{0}, std::size_t{60}, bytes.size() - 10}) {
+    CAPTURE(come);
+    Server server;
+    CHECK(has(server.ask("/a"), "/a 0 -"));
+    Client client(server.address());
+    client.send(std::string_view(bytes).substr(0, come));
+    const Stage stage = come == 60 ? Stage::kReadingHeaders : Stage::kExecuting;
+    while (come > 0 && server.state().stage != stage) ::usleep(1000);
+    CHECK(server.wait_for_end(SIGTERM) == 0);
+  }
+}
+
+TEST_CASE("SIGTERM ends a worker whose reply nobody takes") {
+  Server server;
+  Client client(server.address());
+  client.send(request(post("/large", "")));
+  while (server.state().stage != Stage::kEnd) ::usleep(1000);
+  // One signal just before the worker begins to wait would be missed; the master then kills it.
+  CHECK(server.wait_for_end(SIGTERM) == 0);
+}
+
+TEST_CASE("a TCP pool takes the machine's own connections, or those it was told to") {
+  const Server loopback({}, {}, true);
+  CHECK(has(loopback.ask("/a"), "/a 0 -"));
+  const Server others({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);
+  Client client(others.address());
+  client.send(request(post("/a", "")));
+  CHECK(client.is_closed());
+}

@@ -1,0 +1,32 @@
+#include "world.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "quarry/repository/repository.h"
+
+namespace worker_test {
+
+World::World() {
+  std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
+  folder_ = ::mkdtemp(name.data());
+}
+
+World::~World() {
+  std::filesystem::remove_all(folder_);
+}
+
+std::filesystem::path World::repository(const std::string& name) const {
+  const std::filesystem::path file = path(name);
+  std::filesystem::create_directories(file.parent_path());
+  quarry::repository::InitOptions options;
+  options.project_name = name;
+  options.user = "ann";
+  options.password = "secret";
+  const auto made = quarry::repository::init(file, options);
+  REQUIRE(made);
+  return file;
+}
+
+}  // namespace worker_test
