@@ -1,6 +1,8 @@
 #include "quarry/artifact/hash_name.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "hex_digest.h"
 
@@ -11,13 +13,23 @@ constexpr DigestKind digest_kind(HashAlgorithm algorithm) {
   return algorithm == HashAlgorithm::kSha1 ? DigestKind::kSha1 : DigestKind::kSha3_256;
 }
 
-/// Without a branch on the text, since a clone reads two names an artifact.
+/// Whether all eight bytes are of 0-9 and a-f, eight at a time, since a clone reads two names an
+/// artifact. In each byte, adding what is missing to 0x80 tells by the top bit whether it is beyond
+/// a bound; bytes that have the top bit themselves are out.
+constexpr bool is_lower_hex(std::uint64_t bytes) {
+  constexpr std::uint64_t kEach = 0x0101010101010101;
+  const auto is_below = [&](unsigned bound) { return ~(bytes + kEach * (0x80 - bound)); };
+  const std::uint64_t is_digit = ~is_below('0') & is_below('9' + 1);
+  const std::uint64_t is_letter = ~is_below('a') & is_below('f' + 1);
+  return ((is_digit | is_letter) & ~bytes & kEach * 0x80) == kEach * 0x80;
+}
+
 bool all_lower_hex(std::string_view text) {
   bool all = true;
-  for (const char c : text) {
-    const bool is_digit = static_cast<unsigned char>(c - '0') < 10;
-    const bool is_letter = static_cast<unsigned char>(c - 'a') < 6;
-    all &= is_digit | is_letter;
+  for (std::size_t i = 0; i < text.size(); i += 8) {
+    std::uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data() + i, sizeof bytes);
+    all &= is_lower_hex(bytes);
   }
   return all;
 }

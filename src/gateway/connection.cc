@@ -33,6 +33,10 @@ void drain(evbuffer* buffer) {
   evbuffer_drain(buffer, evbuffer_get_length(buffer));
 }
 
+bool has_body(int status) {
+  return status != 204 && status != 304;
+}
+
 Connection* self_of(void* argument) {
   return static_cast<Connection*>(argument);
 }
@@ -243,23 +247,39 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   bufferevent_enable(bev_, EV_READ);
 }
 
-void Connection::reply(const Reply& reply, bool last) {
+void Connection::prepare_reply(const Reply& reply, bool last, std::size_t size) {
   state_ = State::kSending;
-  abort_ = nullptr;
   evkeyvalq* headers = evhttp_request_get_output_headers(request_);
   for (const auto& [name, value] : reply.fields) {
     evhttp_add_header(headers, name.c_str(), value.c_str());
   }
-  const bool no_body = reply.status == 204 || reply.status == 304;
-  if (!no_body) {
+  if (has_body(reply.status)) {
     evhttp_add_header(headers, "Content-Length", std::to_string(reply.content_length).c_str());
   }
   if (last) evhttp_add_header(headers, "Connection", "close");
-  evhttp_request* request = std::exchange(request_, nullptr);
-  const std::size_t size = reply.body == nullptr ? 0 : evbuffer_get_length(reply.body);
   set_deadline(time_for(size));
-  evhttp_send_reply(request, reply.status, reply.reason.c_str(),
-                    head_only_ || no_body ? nullptr : reply.body);
+}
+
+void Connection::reply(const Reply& reply, bool last) {
+  abort_ = nullptr;
+  prepare_reply(reply, last, reply.body == nullptr ? 0 : evbuffer_get_length(reply.body));
+  evhttp_send_reply(std::exchange(request_, nullptr), reply.status, reply.reason.c_str(),
+                    head_only_ || !has_body(reply.status) ? nullptr : reply.body);
+}
+
+void Connection::begin_reply(const Reply& reply, bool last) {
+  prepare_reply(reply, last, reply.content_length);
+  // With a Content-Length among the headers evhttp sends no chunks.
+  evhttp_send_reply_start(request_, reply.status, reply.reason.c_str());
+}
+
+void Connection::add_to_reply(evbuffer* body) {
+  evhttp_send_reply_chunk(request_, body);
+}
+
+void Connection::end_reply() {
+  abort_ = nullptr;
+  evhttp_send_reply_end(std::exchange(request_, nullptr));
 }
 
 void Connection::flush() {

@@ -84,6 +84,12 @@ class Connection {
   void handle(evhttp_request* request, std::function<void()> abort);
   /// Answers the request that is being handled. LAST: the connection ends after it.
   void reply(const Reply& reply, bool last);
+  /// The same in pieces: begin_reply() with a REPLY without a body, then its content_length bytes
+  /// by add_to_reply(), which takes what is in BODY, then end_reply(). Until then ABORT is called
+  /// when the client goes, and close() breaks the reply off.
+  void begin_reply(const Reply& reply, bool last);
+  void add_to_reply(evbuffer* body);
+  void end_reply();
   /// Sends what the socket takes of the reply now, which saves evhttp's turn of the loop. Only to
   /// be called when evhttp is not on the stack; the connection may be gone after it.
   void flush();
@@ -113,6 +119,8 @@ class Connection {
   bool is_refused() const { return refusal_.status != 0; }
   void take_over();
   void linger();
+  /// Sets headers, and the time for SIZE bytes.
+  void prepare_reply(const Reply& reply, bool last, std::size_t size);
   void set_deadline(std::chrono::milliseconds time);
   std::chrono::milliseconds time_for(std::size_t bytes) const;
 

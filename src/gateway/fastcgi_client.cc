@@ -36,11 +36,12 @@ std::array<char, std::size_t{256} * 1024>& read_buffer() {
 }  // namespace
 
 FastcgiCall::FastcgiCall(event_base* base, const base::SocketAddress& address, const Limits& limits,
-                         Buffer request, Done done)
+                         Buffer request, More more, Done done)
     : base_(base),
       address_(address),
       limits_(limits),
       request_(std::move(request)),
+      more_(std::move(more)),
       done_(std::move(done)),
       reply_(evbuffer_new()),
       pause_(kFirstPause) {}
@@ -149,8 +150,11 @@ void FastcgiCall::take(std::string_view bytes) {
                   fmt::format("its answer is over the limit of {} bytes", limits_.max_reply));
   }
   switch (status) {
-    case RecordReader::Status::kMore:
-      return;
+    case RecordReader::Status::kMore: {
+      // A copy: the call may be destroyed in it, and the function with it.
+      const More more = more_;
+      return more();
+    }
     case RecordReader::Status::kBad:
       return finish(Outcome::kBadAnswer, reader_.error());
     case RecordReader::Status::kEnd:
@@ -161,7 +165,8 @@ void FastcgiCall::take(std::string_view bytes) {
 }
 
 void FastcgiCall::on_stdout(std::string_view bytes) {
-  if (too_long_ || evbuffer_get_length(reply_.get()) + bytes.size() > limits_.max_reply ||
+  received_ += bytes.size();
+  if (too_long_ || received_ > limits_.max_reply ||
       evbuffer_add(reply_.get(), bytes.data(), bytes.size()) != 0) {
     too_long_ = true;
   }

@@ -2,8 +2,8 @@
 //
 //   connecting ──> sending and reading ──> done (once), or destroyed before that, which aborts it
 //
-// A full backlog of a Unix socket (EAGAIN) is waited for with short pauses. The reply is kept in an
-// evbuffer until END_REQUEST has come.
+// A full backlog of a Unix socket (EAGAIN) is waited for with short pauses. The reply gathers in an
+// evbuffer, from which the owner may take what has come before END_REQUEST does.
 #pragma once
 
 #include <chrono>
@@ -28,17 +28,19 @@ class FastcgiCall final : private RecordSink {
     std::size_t max_reply;
   };
   enum class Outcome {
-    kAnswered,     // reply() holds header block and body
+    kAnswered,     // reply() holds header block and body, or what was not taken of them
     kUnreachable,  // nobody listens there
     kBadAnswer,    // broken records, a refusal, no end, or too long
     kTimeout,
   };
+  /// More of the reply is in reply(). The call may be destroyed in it.
+  using More = std::function<void()>;
   /// The call may be destroyed in it.
   using Done = std::function<void(Outcome)>;
 
   /// REQUEST is what append_request() made. ADDRESS and LIMITS must outlive the call.
   FastcgiCall(event_base* base, const base::SocketAddress& address, const Limits& limits,
-              Buffer request, Done done);
+              Buffer request, More more, Done done);
 
   /// Begins. DONE is never called from within start().
   void start();
@@ -72,12 +74,15 @@ class FastcgiCall final : private RecordSink {
   const base::SocketAddress& address_;
   const Limits& limits_;
   Buffer request_;
+  More more_;
   Done done_;
   Buffer reply_;
   RecordReader reader_;
   Stage stage_ = Stage::kConnecting;
   Outcome outcome_ = Outcome::kBadAnswer;
   bool too_long_ = false;
+  /// Bytes of reply so far, those that were taken included.
+  std::size_t received_ = 0;
   std::chrono::steady_clock::time_point connect_deadline_;
   std::chrono::milliseconds pause_;
   std::string error_;

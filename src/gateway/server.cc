@@ -22,6 +22,7 @@ using base::SocketAddress;
 constexpr std::size_t kMostReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kRest{100};
 constexpr std::size_t kMostTargetInLog = 200;
+constexpr std::string_view kTooMuch = "it sent more than it declared";
 
 Server* server_of(void* argument) {
   return static_cast<Server*>(argument);
@@ -38,6 +39,25 @@ std::uint16_t local_port(int descriptor) {
   if (::getsockname(descriptor, address, &size) != 0) return 0;
   const auto local = SocketAddress::of(address, size);
   return local ? local->port() : 0;
+}
+
+struct ReplyStart {
+  ReplyHeader header;
+  std::size_t size;  // of its block, in bytes
+};
+
+/// The header block that REPLY begins with, which stays there.
+base::Result<ReplyStart> start_of(evbuffer* reply) {
+  const std::size_t looked_at = std::min(evbuffer_get_length(reply), kMostReplyHeader);
+  const auto* start =
+      reinterpret_cast<const char*>(evbuffer_pullup(reply, static_cast<ev_ssize_t>(looked_at)));
+  const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
+  const std::size_t size = header_block_size(bytes);
+  if (size == std::string_view::npos) {
+    return base::fail(base::ErrorCode::kInvalid, "its headers do not end");
+  }
+  QUARRY_TRY_ASSIGN(ReplyHeader header, parse_reply_header(bytes.substr(0, size)));
+  return ReplyStart{std::move(header), size};
 }
 
 std::string name_of(const Connection& connection) {
@@ -190,6 +210,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   }
   exchange.call = std::make_unique<FastcgiCall>(
       base_, options_.pool, pool_limits_, std::move(bytes),
+      [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
   exchange.call->start();
 }
@@ -198,55 +219,97 @@ std::uint16_t Server::port_of(const Connection& connection) const {
   return only_port_ != 0 ? only_port_ : local_port(connection.descriptor());
 }
 
-void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
-  pass_on(exchange, outcome);
+void Server::on_part(Exchange& exchange) {
+  if (!exchange.left && !begin_reply(exchange)) return;
+  if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
   exchange.connection->flush();
 }
 
-void Server::pass_on(Exchange& exchange, FastcgiCall::Outcome outcome) {
-  const auto call = std::move(exchange.call);
-  if (!call->error_output().empty()) {
+bool Server::begin_reply(Exchange& exchange) {
+  evbuffer* body = exchange.call->reply();
+  // A small reply goes out when all of it is there: until then it may turn out broken.
+  if (evbuffer_get_length(body) <= kMostReplyHeader) return false;
+  // What is wrong with its header, or too long, is told at the end.
+  auto start = start_of(body);
+  if (!start || !start->header.content_length) return false;
+  const std::uint64_t length = *start->header.content_length;
+  if (length > options_.max_reply - start->size) return false;
+  evbuffer_drain(body, start->size);
+  exchange.left = length;
+  exchange.connection->begin_reply({.status = start->header.status,
+                                    .reason = std::move(start->header.reason),
+                                    .fields = std::move(start->header.fields),
+                                    .content_length = length},
+                                   stopping_);
+  return true;
+}
+
+bool Server::pass_on_part(Exchange& exchange) {
+  evbuffer* body = exchange.call->reply();
+  const std::size_t size = evbuffer_get_length(body);
+  if (size > *exchange.left) return false;
+  *exchange.left -= size;
+  exchange.connection->add_to_reply(body);
+  return true;
+}
+
+void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
+  if (!exchange.call->error_output().empty()) {
     base::log(LogLevel::kWarning, "client {}: {}: the pool says: {}", exchange.client.address,
-              exchange.request, base::printable(call->error_output(), 1024));
+              exchange.request, base::printable(exchange.call->error_output(), 1024));
   }
+  if (exchange.left) {
+    if (outcome != FastcgiCall::Outcome::kAnswered) {
+      return break_off(exchange, exchange.call->error());
+    }
+    if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
+    if (*exchange.left != 0) return break_off(exchange, "it sent less than it declared");
+    exchange.left.reset();
+    exchange.call.reset();
+    exchange.connection->end_reply();
+  } else {
+    const auto call = std::move(exchange.call);
+    pass_on(exchange, *call, outcome);
+  }
+  exchange.connection->flush();
+}
+
+void Server::break_off(Exchange& exchange, std::string_view reason) {
+  base::log(LogLevel::kWarning, "client {}: {}: the reply broke off: {}", exchange.client.address,
+            exchange.request, reason);
+  exchange.connection->close();
+}
+
+void Server::pass_on(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome) {
   switch (outcome) {
     case FastcgiCall::Outcome::kAnswered:
-      return pass_on_answer(exchange, *call);
+      return pass_on_answer(exchange, call);
     case FastcgiCall::Outcome::kUnreachable:
-      return answer_error(exchange, 502, "the pool cannot be reached", call->error());
+      return answer_error(exchange, 502, "the pool cannot be reached", call.error());
     case FastcgiCall::Outcome::kBadAnswer:
-      return answer_error(exchange, 502, "the pool gave no proper answer", call->error());
+      return answer_error(exchange, 502, "the pool gave no proper answer", call.error());
     case FastcgiCall::Outcome::kTimeout:
-      return answer_error(exchange, 504, "the pool takes too long", call->error());
+      return answer_error(exchange, 504, "the pool takes too long", call.error());
   }
 }
 
 void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
   constexpr std::string_view kText = "the pool gave no proper answer";
   evbuffer* body = call.reply();
-  const std::size_t looked_at = std::min(evbuffer_get_length(body), kMostReplyHeader);
-  const auto* start =
-      reinterpret_cast<const char*>(evbuffer_pullup(body, static_cast<ev_ssize_t>(looked_at)));
-  const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
-  const std::size_t size = header_block_size(bytes);
-  if (size == std::string_view::npos) {
-    return answer_error(exchange, 502, kText, "its headers do not end");
-  }
-  auto header = parse_reply_header(bytes.substr(0, size));
-  if (!header) {
-    return answer_error(exchange, 502, kText, base::printable(header.error().message));
-  }
-  evbuffer_drain(body, size);
+  auto start = start_of(body);
+  if (!start) return answer_error(exchange, 502, kText, base::printable(start.error().message));
+  evbuffer_drain(body, start->size);
+  ReplyHeader& header = start->header;
   const std::size_t length = evbuffer_get_length(body);
-  const std::uint64_t declared = header->content_length.value_or(length);
+  const std::uint64_t declared = header.content_length.value_or(length);
   // A reply to HEAD says how long the body would be.
   if (declared != length && !(length == 0 && exchange.request.starts_with("HEAD "))) {
     return answer_error(exchange, 502, kText,
                         fmt::format("it declared {} bytes and sent {}", declared, length));
   }
-  answer(exchange, {.status = header->status,
-                    .reason = std::move(header->reason),
-                    .fields = std::move(header->fields),
+  answer(exchange, {.status = header.status,
+                    .reason = std::move(header.reason),
+                    .fields = std::move(header.fields),
                     .content_length = declared,
                     .body = body});
 }

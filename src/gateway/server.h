@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -36,14 +37,23 @@ class Server final : private Connection::Owner {
     Client client;
     /// For the log: method and target.
     std::string request;
+    /// Once a reply has begun to go out: bytes of it that have not come.
+    std::optional<std::uint64_t> left;
   };
 
   bufferevent* make_connection();
   void on_request(evhttp_request* request);
   void begin(Exchange& exchange, evhttp_request* request);
+  void on_part(Exchange& exchange);
+  /// False: it has to wait for more of it.
+  bool begin_reply(Exchange& exchange);
+  /// What has come of a reply that has begun goes out. False: it is more than was declared.
+  bool pass_on_part(Exchange& exchange);
   void on_answer(Exchange& exchange, FastcgiCall::Outcome outcome);
-  void pass_on(Exchange& exchange, FastcgiCall::Outcome outcome);
+  void pass_on(Exchange& exchange, FastcgiCall& call, FastcgiCall::Outcome outcome);
   void pass_on_answer(Exchange& exchange, FastcgiCall& call);
+  /// The client sees a reply that ends early. EXCHANGE is gone after it.
+  void break_off(Exchange& exchange, std::string_view reason);
   /// REASON is for the log: the client is told TEXT.
   void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
   void answer(Exchange& exchange, const Reply& reply);

@@ -51,15 +51,20 @@ struct ArtifactInfo {
   bool is_phantom() const { return size < 0; }
 };
 
-/// An artifact as it is stored: for copying to a client without expanding it.
+class StoredPayload;
+
+/// An artifact as it is stored: for copying to a client without expanding it. Valid during the call
+/// of the visitor that it is handed to.
 struct StoredArtifact {
   Rid rid;
   artifact::HashName name;
   std::int64_t size;                               // of the whole artifact, uncompressed
   std::optional<artifact::HashName> delta_source;  // content is a delta on this
   std::int64_t stored_size;                        // bytes of `content` in the file
+  StoredPayload* payload;                          // where append_to() reads from
+
   /// Appends the stored bytes (blob format of artifact/blob.h) to OUT.
-  std::function<base::Result<void>(std::string& out)> append_to;
+  base::Result<void> append_to(std::string& out) const;
 };
 
 /// How an artifact arrives.

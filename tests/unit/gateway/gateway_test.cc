@@ -1,12 +1,15 @@
 #include "quarry/gateway/gateway.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <csignal>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -321,8 +324,85 @@ TEST_CASE("status and fields of the pool's answer reach the client") {
 
 TEST_CASE("a large answer goes out whole") {
   const std::string body = some_bytes(8'000'000);
-  const World world(answering(fastcgi_answer("Content-Type: a/b\r\n\r\n" + body)));
-  CHECK((body_of(ask(world.gateway, kGet)) == body));
+  for (const std::string& length :
+       {std::string(), fmt::format("Content-Length: {}\r\n", 8'000'000)}) {
+    const World world(answering(fastcgi_answer("Content-Type: a/b\r\n" + length + "\r\n" + body)));
+    Client client(world.gateway);
+    client.send(std::string(kGet) + std::string(kGet));
+    for (int i = 0; i < 2; ++i) {
+      const std::string reply = client.reply();
+      CHECK(has(reply.substr(0, 200), "Content-Length: 8000000\r\n"));
+      CHECK_FALSE(has(reply.substr(0, 200), "chunked"));
+      CHECK((body_of(reply) == body));
+    }
+  }
+}
+
+/// Answers with the header of a body of LENGTH bytes and the first 500,000 of it, and calls THEN.
+Pool::Serve beginning(std::size_t length, std::function<void(int connection)> then) {
+  return [length, then](int connection) {
+    Pool::read_request(connection);
+    std::string bytes = fmt::format("Content-Length: {}\r\n\r\n", length) + some_bytes(500'000);
+    for (std::string_view left = bytes; !left.empty();) {
+      const std::string_view piece = left.substr(0, 50'000);
+      Pool::write(connection, fastcgi_record(6, piece));
+      left.remove_prefix(piece.size());
+    }
+    then(connection);
+  };
+}
+
+TEST_CASE("a large answer goes out while it comes") {
+  std::promise<void> seen;
+  const World world(beginning(500'010, [&](int connection) {
+    CHECK(seen.get_future().wait_for(5s) == std::future_status::ready);
+    Pool::write(connection,
+                fastcgi_record(6, "the rest.\n") + fastcgi_record(3, std::string(8, '\0')));
+  }));
+  Client client(world.gateway);
+  client.send(kGet);
+  const std::string start = client.take(400'000);
+  seen.set_value();
+  CHECK((start + client.take(start.find("\r\n\r\n") + 4 + 100'010)).ends_with("the rest.\n"));
+}
+
+TEST_CASE("an answer that breaks off in the middle ends the connection, and is in the log") {
+  struct Trouble {
+    std::size_t length;
+    std::string rest;
+    std::string log;
+  };
+  const std::string end = fastcgi_record(3, std::string(8, '\0'));
+  for (const Trouble& trouble : {Trouble{500'001, "", "closed the connection"},
+                                 Trouble{500'001, end, "it sent less than it declared"},
+                                 Trouble{400'000, end, "it sent more than it declared"},
+                                 Trouble{500'001, "garbage", "the reply broke off"}}) {
+    CAPTURE(trouble.log);
+    const World world(
+        beginning(trouble.length, [&](int connection) { Pool::write(connection, trouble.rest); }));
+    Client client(world.gateway);
+    client.send(std::string(kGet) + std::string(kGet));
+    const std::string reply = client.rest();
+    CHECK(reply.starts_with("HTTP/1.1 200"));
+    CHECK_FALSE(reply.ends_with("TIMEOUT"));
+    CHECK_FALSE(has(reply, "502"));
+    CHECK(body_of(reply).size() < trouble.length);
+    CHECK(has(world.gateway.log(), trouble.log));
+  }
+}
+
+TEST_CASE("a client that goes away in the middle of an answer takes its request with it") {
+  std::promise<bool> was_closed;
+  const World world(beginning(10'000'000, [&](int connection) {
+    pollfd closed{connection, POLLRDHUP, 0};
+    was_closed.set_value(::poll(&closed, 1, 5000) == 1);
+  }));
+  {
+    Client client(world.gateway);
+    client.send(kGet);
+    client.take(100'000);
+  }
+  CHECK(was_closed.get_future().get());
 }
 
 TEST_CASE("X-Forwarded-For counts only from trusted peers, up to the first that is not") {

@@ -282,6 +282,13 @@ std::string Client::reply(bool bodiless) {
   return reply;
 }
 
+std::string Client::take(std::size_t size) {
+  while (buffered_.size() < size && more()) continue;
+  std::string taken = buffered_.substr(0, size);
+  buffered_.erase(0, taken.size());
+  return taken;
+}
+
 std::string Client::rest() {
   while (more()) continue;
   return std::exchange(buffered_, {}) + (timed_out_ ? "TIMEOUT" : "");

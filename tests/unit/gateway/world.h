@@ -108,6 +108,8 @@ class Client {
   /// One reply by its Content-Length (a HEAD's or 304's with BODILESS), or what there is when the
   /// gateway closes or ten seconds have passed.
   std::string reply(bool bodiless = false);
+  /// The next SIZE bytes, or what there is of them.
+  std::string take(std::size_t size);
   /// Everything until the gateway closes; ends with "TIMEOUT" when it does not within ten seconds.
   std::string rest();
   void close() { socket_.reset(); }
