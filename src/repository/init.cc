@@ -62,6 +62,8 @@ void add_settings(Database& database, const std::string& project_code, const Ini
   set("hash-policy", "2");
   set("content-schema", "2");
   set("aux-schema", "2015-01-24");
+  set("admin-log", "1");
+  set("access-log", "1");
   set("server-code", random_code());
   set("project-code", project_code);
   set("autosync", "1");

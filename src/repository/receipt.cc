@@ -6,7 +6,7 @@
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
 #include "quarry/base/log.h"
-#include "repository_state.h"
+#include "receipt_state.h"
 
 namespace quarry::repository {
 
@@ -18,56 +18,7 @@ namespace {
 // A delta that comes is stored as it is while the chain behind it is shorter than this; beyond, the
 // whole content is stored, so that reading the newest version of a file stays quick.
 constexpr int kMaxStoredChain = 24;
-// While a request is received, expanded artifacts are kept up to this many bytes: the next delta's
-// source is most often among the last ones.
-constexpr std::size_t kReceivingCacheSize = std::size_t{64} << 20;
-
-constexpr std::size_t kClusterAt = 100;    // unclustered artifacts that call for a cluster
-constexpr std::size_t kClusterSize = 800;  // names in one cluster, where more would remain
-
-constexpr int kHashPolicyAuto = 1;
-constexpr int kHashPolicySha3 = 2;
-constexpr int kHashPolicyShunSha1 = 4;
-
 }  // namespace
-
-struct Receipt::State {
-  explicit State(Repository::State& repository)
-      : r(repository), transaction(repository.database, Transaction::Kind::kWrite) {
-    r.refresh();
-    r.contents.set_cache_size(kReceivingCacheSize);
-  }
-  ~State() {
-    if (!committed) {
-      // What was remembered of the file may have been of the state that is rolled back.
-      r.derivation.forget_pending();
-      r.forget();
-    }
-    r.manifests.forget_all();
-    r.contents.set_cache_size(r.options.content_cache_size);
-  }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
-
-  Rid receipt_id();
-  base::Result<void> check_hash_policy(const HashName& name);
-  Rid write_row(Rid rid, const HashName& name, std::int64_t size, std::string_view stored,
-                Rid source, bool is_private);
-  Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
-                    Rid source);
-  void publish(Rid rid);
-  void became_available(Rid rid, const Content& content);
-  void resolve_waiting(Rid rid);
-  void back_to_phantom(Rid rid);
-  base::Result<Rid> make_cluster(std::vector<HashName> members);
-
-  Repository::State& r;
-  Transaction transaction;
-  Sender sender;
-  Rid receipt = 0;
-  std::size_t stored = 0;
-  bool committed = false;
-};
 
 Receipt::Receipt(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Receipt::Receipt(Receipt&&) noexcept = default;
@@ -381,50 +332,6 @@ base::Result<void> Receipt::set_config(std::string_view name,
     }
     r.settings.erase(std::string(name));
     return {};
-  });
-}
-
-base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
-  const std::string text = artifact::format_cluster(std::move(members));
-  Query query =
-      r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-policy'");
-  const bool sha3 = query.step() && query.integer(0) >= kHashPolicySha3;
-  const HashName name = HashName::of(
-      sha3 ? artifact::HashAlgorithm::kSha3_256 : artifact::HashAlgorithm::kSha1, text);
-  const Rid known = r.names.find(name.str());
-  const Arrival arrival{.name = name, .payload = text, .delta_source = {}, .declared_size = {}};
-  return store_content(known, arrival, std::make_shared<const std::string>(text),
-                       artifact::blob_compress(text), 0);
-}
-
-base::Result<int> Receipt::make_clusters() {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<int> {
-    if (r.derivation.has_pending()) r.derivation.run();
-    std::vector<HashName> names;
-    {
-      Query query = r.database.query(
-          "SELECT uuid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
-          " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-          " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid) ORDER BY uuid");
-      while (query.step()) {
-        if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
-      }
-    }
-    if (names.size() < kClusterAt) return 0;
-    int made = 0;
-    std::size_t at = 0;
-    while (at < names.size()) {
-      std::size_t count = names.size() - at;
-      if (count > kClusterSize + kClusterAt) count = kClusterSize;
-      const auto first = names.begin() + static_cast<std::ptrdiff_t>(at);
-      QUARRY_TRY(state_->make_cluster({first, first + static_cast<std::ptrdiff_t>(count)}));
-      at += count;
-      ++made;
-    }
-    r.derivation.run();
-    r.unclustered.reset();
-    return made;
   });
 }
 

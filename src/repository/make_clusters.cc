@@ -1,0 +1,63 @@
+// Clusters that this server makes of its unclustered artifacts.
+
+#include <cstddef>
+
+#include "quarry/artifact/blob.h"
+#include "receipt_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+
+namespace {
+
+constexpr std::size_t kClusterAt = 100;    // unclustered artifacts that call for a cluster
+constexpr std::size_t kClusterSize = 800;  // names in one cluster, where more would remain
+
+}  // namespace
+
+base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
+  const std::string text = artifact::format_cluster(std::move(members));
+  Query query =
+      r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-policy'");
+  const bool sha3 = query.step() && query.integer(0) >= kHashPolicySha3;
+  const HashName name = HashName::of(
+      sha3 ? artifact::HashAlgorithm::kSha3_256 : artifact::HashAlgorithm::kSha1, text);
+  const Rid known = r.names.find(name.str());
+  const Arrival arrival{.name = name, .payload = text, .delta_source = {}, .declared_size = {}};
+  return store_content(known, arrival, std::make_shared<const std::string>(text),
+                       artifact::blob_compress(text), 0);
+}
+
+base::Result<int> Receipt::make_clusters() {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<int> {
+    if (r.derivation.has_pending()) r.derivation.run();
+    std::vector<HashName> names;
+    {
+      Query query = r.database.query(
+          "SELECT uuid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
+          " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+          " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid) ORDER BY uuid");
+      while (query.step()) {
+        if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
+      }
+    }
+    if (names.size() < kClusterAt) return 0;
+    int made = 0;
+    std::size_t at = 0;
+    while (at < names.size()) {
+      std::size_t count = names.size() - at;
+      if (count > kClusterSize + kClusterAt) count = kClusterSize;
+      const auto first = names.begin() + static_cast<std::ptrdiff_t>(at);
+      QUARRY_TRY(state_->make_cluster({first, first + static_cast<std::ptrdiff_t>(count)}));
+      at += count;
+      ++made;
+    }
+    r.derivation.run();
+    r.unclustered.reset();
+    return made;
+  });
+}
+
+}  // namespace quarry::repository

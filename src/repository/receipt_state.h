@@ -1,0 +1,57 @@
+// A write transaction that is under way, between the parts of Receipt.
+#pragma once
+
+#include <vector>
+
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+/// The values of `hash-policy`.
+constexpr std::int64_t kHashPolicyAuto = 1;
+constexpr std::int64_t kHashPolicySha3 = 2;
+constexpr std::int64_t kHashPolicyShunSha1 = 4;
+
+struct Receipt::State {
+  // Expanded artifacts are kept up to this many bytes: the next delta's source is most often among
+  // the last ones.
+  static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
+
+  explicit State(Repository::State& repository)
+      : r(repository), transaction(repository.database, Transaction::Kind::kWrite) {
+    r.refresh();
+    r.contents.set_cache_size(kCacheSize);
+  }
+  ~State() {
+    if (!committed) {
+      // What was remembered of the file may have been of the state that is rolled back.
+      r.derivation.forget_pending();
+      r.forget();
+    }
+    r.manifests.forget_all();
+    r.contents.set_cache_size(r.options.content_cache_size);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Rid receipt_id();
+  base::Result<void> check_hash_policy(const artifact::HashName& name);
+  Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
+                Rid source, bool is_private);
+  Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
+                    Rid source);
+  void publish(Rid rid);
+  void became_available(Rid rid, const Content& content);
+  void resolve_waiting(Rid rid);
+  void back_to_phantom(Rid rid);
+  base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
+
+  Repository::State& r;
+  Transaction transaction;
+  Sender sender;
+  Rid receipt = 0;
+  std::size_t stored = 0;
+  bool committed = false;
+};
+
+}  // namespace quarry::repository
