@@ -44,7 +44,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   Service service;
   service.name = fmt::format("pool {}", pool.name);
   service.kind = master::ServiceKind::kPool;
-  service.children = pool.max_children;
+  service.processes = pool.processes;
   service.run_as = pool.run_as;
   service.limits = pool.limits;
   service.request_terminate_timeout = pool.request_terminate_timeout;
@@ -61,7 +61,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
     service.kept_descriptors.push_back(access_log->get());
   }
   service.run = [options = std::move(options), access_log](ChildContext& child) {
-    return worker::run(options, {child.listener, *child.board, child.slot, *child.control});
+    return worker::run(
+        options, {child.listener, *child.board, child.slot, *child.control, child.child_accept});
   };
   return service;
 }

@@ -98,6 +98,7 @@ class Checker {
     }
     check_pool_user(lines, pool);
     check_socket_owner(lines, pool);
+    check_processes(lines, pool);
     check_service(lines, pool);
     reading_.config.pools.push_back(std::move(pool));
   }
@@ -149,6 +150,44 @@ class Checker {
     auto group = group_named(pool.listen_group);
     if (!group) return report(lines.at("listen.group"), "listen.group: " + group.error().message);
     options.group = *group;
+  }
+
+  /// PHP-FPM's rules: how many are started need not be said, how many are kept idle must be.
+  void check_processes(const Lines& lines, PoolConfig& pool) {
+    ProcessLimits& limits = pool.processes;
+    if (limits.manager != ProcessManager::kDynamic) return;
+    bool is_complete = true;
+    for (const char* needed : {"pm.min_spare_servers", "pm.max_spare_servers"}) {
+      if (lines.contains(needed)) continue;
+      is_complete = false;
+      report(pool.line, fmt::format("[{}] needs {} = NUMBER with pm = dynamic", pool.name, needed));
+    }
+    if (is_complete) check_spare_servers(lines, limits);
+  }
+
+  void check_spare_servers(const Lines& lines, ProcessLimits& limits) {
+    const std::size_t min = limits.min_spare_servers;
+    const std::size_t max = limits.max_spare_servers;
+    // A value that is no number was reported where it stands.
+    if (min == 0 || max == 0) return;
+    if (max > limits.max_children) {
+      report(lines.at("pm.max_spare_servers"),
+             fmt::format("pm.max_spare_servers: {} is more than pm.max_children, {}", max,
+                         limits.max_children));
+    }
+    if (min > max) {
+      return report(
+          lines.at("pm.min_spare_servers"),
+          fmt::format("pm.min_spare_servers: {} is more than pm.max_spare_servers, {}", min, max));
+    }
+    const auto start = lines.find("pm.start_servers");
+    if (start == lines.end()) {
+      limits.start_servers = min + (max - min) / 2;
+    } else if (limits.start_servers < min || limits.start_servers > max) {
+      report(start->second, fmt::format("pm.start_servers: {} is not between "
+                                        "pm.min_spare_servers, {}, and pm.max_spare_servers, {}",
+                                        limits.start_servers, min, max));
+    }
   }
 
   void check_service(const Lines& lines, const PoolConfig& pool) {

@@ -57,7 +57,8 @@ base::Result<void> Acceptor::watch(int fd, std::uint32_t events) {
 }
 
 std::optional<Connection> Acceptor::next() {
-  // Under load the next connection is there already, and asking epoll first would cost a call.
+  // Under load the next connection is there already, and asking epoll first would cost a call. An
+  // ondemand pool counts on a first accept() that does not wait.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }
@@ -95,8 +96,11 @@ std::optional<Connection> Acceptor::accept_one() {
   auto* address = reinterpret_cast<sockaddr*>(&peer);
   Connection connection{base::Fd(
       ::accept4(listener_, is_tcp_ ? address : nullptr, is_tcp_ ? &size : nullptr, SOCK_CLOEXEC))};
+  const int error = errno;
+  tell_(static_cast<bool>(connection.fd));
   if (!connection.fd) {
-    if (is_shortage(errno)) {
+    errno = error;
+    if (is_shortage(error)) {
       base::log(base::LogLevel::kError, "cannot take a connection: {}",
                 base::fail_errno("accept").error().message);
       pause_briefly();

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -33,6 +34,9 @@ class Acceptor {
   static base::Result<Acceptor> create(int listener, int stop, int master,
                                        std::vector<base::SocketAddress> allowed);
 
+  /// TELL is called each time that accept() has returned: with whether it brought a connection.
+  void on_return(std::function<void(bool)> tell) { tell_ = std::move(tell); }
+
   /// Waits for a connection that has something to read, or a new one; nothing when it is time to
   /// end.
   std::optional<Connection> next();
@@ -54,6 +58,7 @@ class Acceptor {
   bool is_tcp_ = false;
   bool has_ended_ = false;
   std::vector<base::SocketAddress> allowed_;
+  std::function<void(bool)> tell_ = [](bool) {};
   std::unordered_map<int, base::Fd> kept_;
   std::array<epoll_event, 16> events_{};
   std::size_t events_left_ = 0;

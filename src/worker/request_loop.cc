@@ -65,7 +65,8 @@ class Server {
       : acceptor_(acceptor), handler_(handler), slot_(slot), options_(options) {}
 
   void serve(Connection connection) {
-    slot_.accepted();
+    // A new connection was shown at once; one that was kept comes here as it is.
+    if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
     bool may_keep = false;
     bool has_unread = false;
@@ -112,6 +113,14 @@ class Server {
 void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
                     const LoopOptions& options) {
   Server server(acceptor, handler, slot, options);
+  acceptor.on_return([&slot, &options](bool has_connection) {
+    // In this order: the master must not take this child for idle any more when it hears of it.
+    if (has_connection) slot.accepted();
+    if (options.child_accept < 0) return;
+    const pid_t pid = ::getpid();
+    // A full pipe says it already.
+    [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
+  });
   slot.accepting();
   while (auto connection = acceptor.next()) {
     server.serve(std::move(*connection));

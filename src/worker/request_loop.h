@@ -16,6 +16,7 @@ struct LoopOptions {
   std::chrono::seconds timeout{60};
   std::size_t max_requests = 0;  // 0: no bound
   int access_log = -1;           // -1: none
+  int child_accept = -1;         // see WorkerHandles
 };
 
 /// Serves until the acceptor ends, or max_requests.

@@ -38,7 +38,8 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
     return 1;
   }
   Site site(options, handles.board);
-  const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log};
+  const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log,
+                         handles.child_accept};
   serve_requests(*acceptor, site, handles.slot, loop);
   return 0;
 }

@@ -22,6 +22,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/process_manager.h"
 
 namespace quarry::master {
 
@@ -84,7 +85,7 @@ struct PoolConfig {
   std::string listen_owner;  // as written
   std::string listen_group;
   std::vector<base::SocketAddress> allowed_clients;   // empty: loopback only
-  std::uint64_t max_children = 4;                     // pm = static
+  ProcessLimits processes{.max_children = 4};         // pm, pm.…
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   ResourceLimits limits;
