@@ -63,6 +63,9 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   if (std::filesystem::is_directory(path, error)) {
     pool.service.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {
+    if (!master::looks_like_repository(path)) {
+      return fail(ErrorCode::kInvalid, fmt::format("{} is no Fossil repository", path.string()));
+    }
     pool.service.repository = path;
   } else {
     return fail(ErrorCode::kInvalid,

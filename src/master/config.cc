@@ -204,6 +204,9 @@ class Checker {
         !std::filesystem::is_regular_file(service.repository, error)) {
       report(lines.at("repository"),
              fmt::format("repository: {} is no file", service.repository.string()));
+    } else if (has_file && !looks_like_repository(service.repository)) {
+      report(lines.at("repository"),
+             fmt::format("repository: {} is no Fossil repository", service.repository.string()));
     }
     if (has_folder && !service.repositories.empty() &&
         !std::filesystem::is_directory(service.repositories, error)) {
@@ -248,6 +251,15 @@ class Checker {
 };
 
 }  // namespace
+
+bool looks_like_repository(const std::filesystem::path& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return true;
+  std::string start(kMagic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == kMagic;
+}
 
 const PoolConfig& Config::pool_of_http() const {
   for (const PoolConfig& pool : pools) {

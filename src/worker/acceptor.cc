@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "quarry/base/log.h"
 #include "stop_signal.h"
@@ -13,6 +14,7 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
+constexpr int kIdleMillis = 200;
 
 /// Out of descriptors or memory: trying again at once would only spin.
 bool is_shortage(int error) {
@@ -64,9 +66,10 @@ std::optional<Connection> Acceptor::next() {
   }
   while (!stop_requested() && !has_ended_) {
     if (events_left_ == 0) {
-      const int count =
-          ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), -1);
+      const int count = ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()),
+                                     idle_work_ ? kIdleMillis : -1);
       if (count < 0 && errno != EINTR) return std::nullopt;
+      if (count == 0 && idle_work_) std::exchange(idle_work_, nullptr)();
       events_left_ = static_cast<std::size_t>(std::max(count, 0));
       continue;
     }

@@ -34,7 +34,7 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
 }
 
 void log_trouble(const Request& request, const Reply& reply) {
-  base::log(reply.status >= 500 ? LogLevel::kError : LogLevel::kNotice,
+  base::log(reply.status >= 500 || reply.is_fault ? LogLevel::kError : LogLevel::kNotice,
             "client {}: {} \"{}\": {} {}", printable(request.remote_address),
             printable(request.method), printable(request.uri), reply.status,
             printable(reply.error));
@@ -124,9 +124,11 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
   slot.accepting();
   while (auto connection = acceptor.next()) {
     server.serve(std::move(*connection));
-    if (options.max_requests > 0 && server.served() >= options.max_requests) return;
+    if (options.max_requests > 0 && server.served() >= options.max_requests) break;
+    if (handler.has_idle_work()) acceptor.when_idle([&handler] { handler.work_idly(); });
     slot.accepting();
   }
+  handler.work_idly();
 }
 
 }  // namespace quarry::worker

@@ -102,6 +102,9 @@ struct Config {
   const PoolConfig& pool_of_http() const;
 };
 
+/// Whether the file PATH begins as SQLite's files do; true where it may not be read.
+bool looks_like_repository(const std::filesystem::path& path);
+
 /// A configuration, or all that is wrong with it, one "FILE:LINE: …" each.
 struct ConfigReading {
   Config config;  // only to be used when there is no mistake

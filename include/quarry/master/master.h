@@ -40,9 +40,9 @@ struct ChildContext {
   scoreboard::Board* board = nullptr;
   scoreboard::Slot slot;
   control::Channel* control = nullptr;
-  /// Of an ondemand pool: where a child writes its pid each time that it has returned from accept(),
-  /// with a connection or without, so that the master watches the listening socket again. Never
-  /// blocks. -1: nobody wants to know.
+  /// Of an ondemand pool: where a child writes its pid each time that it has returned from
+  /// accept(), with a connection or without, so that the master watches the listening socket again.
+  /// Never blocks. -1: nobody wants to know.
   int child_accept = -1;
 };
 
