@@ -39,7 +39,9 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   return options;
 }
 
-base::Result<Service> pool_service(const master::PoolConfig& pool) {
+using Inherited = std::vector<master::InheritedSocket>;
+
+base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& inherited) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
   service.name = fmt::format("pool {}", pool.name);
@@ -48,7 +50,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   service.run_as = pool.run_as;
   service.limits = pool.limits;
   service.request_terminate_timeout = pool.request_terminate_timeout;
-  QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*pool.listen, pool.listen_options));
+  QUARRY_TRY_ASSIGN(service.listener,
+                    master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
   worker::WorkerOptions options = worker_options(pool);
   // Shared, since std::function wants to be copied; open for as long as the service.
@@ -69,13 +72,13 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
 
 /// The HTTP front before POOL, which listens on POOL_ADDRESS.
 base::Result<Service> http_service(const master::HttpConfig& http, const master::PoolConfig& pool,
-                                   const base::SocketAddress& pool_address) {
+                                   const base::SocketAddress& pool_address, Inherited& inherited) {
   if (!http.listen) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
   Service service;
   service.name = "gateway";
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
-  QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*http.listen));
+  QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*http.listen, {}, &inherited));
 
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
   gateway::GatewayOptions options{.pool = pool_address,
@@ -99,15 +102,15 @@ std::string place_of(const Service& service) {
 
 }  // namespace
 
-base::Result<std::vector<Service>> compose(const master::Config& config) {
+base::Result<std::vector<Service>> compose(const master::Config& config, Inherited& inherited) {
   std::vector<Service> services;
   std::optional<Service> front;
   for (const master::PoolConfig& pool : config.pools) {
-    QUARRY_TRY_ASSIGN(auto service, pool_service(pool));
+    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, inherited));
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
     if (config.http && address && &pool == &config.pool_of_http()) {
-      QUARRY_TRY_ASSIGN(front, http_service(*config.http, pool, *address));
+      QUARRY_TRY_ASSIGN(front, http_service(*config.http, pool, *address, inherited));
       base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
     }
     services.push_back(std::move(service));

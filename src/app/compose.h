@@ -10,8 +10,9 @@
 
 namespace quarry::app {
 
-/// The services of CONFIG, with their sockets bound and their logs open. Errors: what could not be
-/// bound or opened.
-base::Result<std::vector<master::Service>> compose(const master::Config& config);
+/// The services of CONFIG, with their sockets bound and their logs open. Sockets that are among
+/// INHERITED are taken from there. Errors: what could not be bound or opened.
+base::Result<std::vector<master::Service>> compose(const master::Config& config,
+                                                   std::vector<master::InheritedSocket>& inherited);
 
 }  // namespace quarry::app

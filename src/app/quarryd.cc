@@ -7,12 +7,16 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compose.h"
 #include "quarry/base/log.h"
 #include "quarry/master/config.h"
+#include "quarry/master/handover.h"
 #include "quarry/master/master.h"
 #include "serve_path.h"
 
@@ -25,12 +29,15 @@ namespace master = quarry::master;
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
+constexpr const char* kFolderNote = "serve folder";
+
 struct CommandLine {
   std::string config;
   std::string serve;
   std::string http = "127.0.0.1:8080";
   std::size_t children = 0;
   bool test = false;
+  std::vector<std::string> words;  // all of it
 };
 
 int failed(const std::string& message) {
@@ -50,21 +57,47 @@ void limit_self(const master::ResourceLimits& limits) {
   set(RLIMIT_CORE, limits.core, "rlimit_core");
 }
 
-int run(const master::Config& config) {
+/// What the master needs to become this program again, and what one before it left.
+master::Reload reload_of(const CommandLine& line, std::optional<master::Handover>& handover) {
+  master::Reload reload;
+  std::error_code error;
+  // Now, since the name of a file that was replaced is another.
+  reload.program = std::filesystem::read_symlink("/proc/self/exe", error);
+  reload.arguments = line.words;
+  reload.on_hangup = line.serve.empty();
+  if (handover) {
+    reload.generation = handover->generation;
+    reload.elders = std::move(handover->elders);
+    reload.notes = handover->notes;
+  }
+  return reload;
+}
+
+int run(const master::Config& config, const CommandLine& line,
+        std::optional<master::Handover>& handover, const std::filesystem::path& folder = {}) {
   base::set_log_level(config.global.log_level);
   const auto log = master::open_log(config.global.error_log);
   if (!log) return failed(log.error().message);
   limit_self(config.global.limits);
-  auto services = app::compose(config);
+  std::vector<master::InheritedSocket> inherited;
+  if (handover) inherited = std::move(handover->sockets);
+  auto services = app::compose(config, inherited);
   if (!services) return failed(services.error().message);
+  // Of pools that are no more.
+  for (const master::InheritedSocket& socket : inherited) {
+    if (socket.address.starts_with('/')) ::unlink(socket.address.c_str());
+  }
+  inherited.clear();
+  master::Reload reload = reload_of(line, handover);
+  if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
   if (*log) {
     for (master::Service& service : *services) service.kept_descriptors.push_back(log->get());
   }
-  const auto done = master::Master(config.global, std::move(*services)).run();
+  const auto done = master::Master(config.global, std::move(*services), std::move(reload)).run();
   return done ? 0 : failed(done.error().message);
 }
 
-int run_config(const CommandLine& line) {
+int run_config(const CommandLine& line, std::optional<master::Handover>& handover) {
   const master::ConfigReading reading = master::read_config(line.config, ::geteuid() == 0);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
@@ -72,17 +105,18 @@ int run_config(const CommandLine& line) {
     fmt::print("configuration file {} test is successful\n", line.config);
     return 0;
   }
-  return run(reading.config);
+  return run(reading.config, line, handover);
 }
 
-int run_serve(const CommandLine& line) {
+int run_serve(const CommandLine& line, std::optional<master::Handover>& handover) {
   const auto http = base::SocketAddress::parse(line.http);
   if (!http || http->is_unix()) {
     fmt::print(stderr, "quarryd: --http wants ADDRESS:PORT, not \"{}\"\n",
                base::printable(line.http));
     return kWrongUsage;
   }
-  auto folder = app::PrivateFolder::create();
+  const std::string known = handover ? handover->notes[kFolderNote] : std::string();
+  auto folder = known.empty() ? app::PrivateFolder::create() : app::PrivateFolder::adopt(known);
   if (!folder) return failed(folder.error().message);
   const auto config =
       app::config_to_serve({line.serve, *http, line.children, ::geteuid() == 0}, *folder);
@@ -91,11 +125,12 @@ int run_serve(const CommandLine& line) {
     fmt::print("{} can be served\n", line.serve);
     return 0;
   }
-  return run(*config);
+  return run(*config, line, handover, folder->path());
 }
 
 int run_command_line(int argc, char** argv) {
   CommandLine line;
+  line.words.assign(argv, argv + argc);
   CLI::App cli("Serves Fossil repositories: FastCGI to a web server, or HTTP by itself.",
                "quarryd");
   cli.set_version_flag("--version", "quarryd " QUARRY_VERSION);
@@ -116,7 +151,9 @@ int run_command_line(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;
   }
-  return line.serve.empty() ? run_config(line) : run_serve(line);
+  auto handover = master::take_handover();
+  if (!handover) return failed(handover.error().message);
+  return line.serve.empty() ? run_config(line, *handover) : run_serve(line, *handover);
 }
 
 }  // namespace

@@ -42,6 +42,12 @@ base::Result<PrivateFolder> PrivateFolder::create() {
   return folder;
 }
 
+PrivateFolder PrivateFolder::adopt(const std::filesystem::path& path) {
+  PrivateFolder folder;
+  folder.path_ = path;
+  return folder;
+}
+
 PrivateFolder::PrivateFolder(PrivateFolder&& other) noexcept
     : path_(std::exchange(other.path_, {})) {}
 

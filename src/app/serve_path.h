@@ -15,6 +15,8 @@ namespace quarry::app {
 class PrivateFolder {
  public:
   static base::Result<PrivateFolder> create();
+  /// PATH, which create() of the program before this one made.
+  static PrivateFolder adopt(const std::filesystem::path& path);
   PrivateFolder(PrivateFolder&& other) noexcept;
   PrivateFolder& operator=(PrivateFolder&&) = delete;
   ~PrivateFolder();

@@ -1,10 +1,12 @@
 #include "quarry/base/socket.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 
 #include <array>
@@ -60,13 +62,7 @@ Result<void> remove_stale(const SocketAddress& address) {
   return {};
 }
 
-Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenOptions& options) {
-  QUARRY_TRY(remove_stale(address));
-  const std::string path = address.path();
-  if (::bind(fd.get(), address.get(), address.size()) != 0) {
-    return fail_errno(fmt::format("cannot bind {}", path));
-  }
-  // Nobody can connect before listen(2), so that the order of these is free of races.
+Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options) {
   if ((options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
       ::chown(path.c_str(), options.owner, options.group) != 0) {
     return fail_errno(fmt::format("cannot change the owner of {}", path));
@@ -75,6 +71,16 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
     return fail_errno(fmt::format("cannot change the mode of {}", path));
   }
   return {};
+}
+
+Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenOptions& options) {
+  QUARRY_TRY(remove_stale(address));
+  const std::string path = address.path();
+  if (::bind(fd.get(), address.get(), address.size()) != 0) {
+    return fail_errno(fmt::format("cannot bind {}", path));
+  }
+  // Nobody can connect before listen(2), so that the order of these is free of races.
+  return set_owner_and_mode(path, options);
 }
 
 Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
@@ -91,6 +97,16 @@ Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {
     return fail(ErrorCode::kBusy, fmt::format("another program listens on {}", address.str()));
   }
   return fail_errno(fmt::format("cannot bind {}", address.str()));
+}
+
+/// Also on a socket that listens: it may have another backlog now.
+Result<void> begin_listening(const Fd& fd, const SocketAddress& address,
+                             const ListenOptions& options) {
+  // For accept(2), should anybody take O_NONBLOCK away.
+  const timeval moment{0, 1000};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &moment, sizeof moment);
+  if (::listen(fd.get(), options.backlog) == 0) return {};
+  return fail_errno(fmt::format("cannot listen on {}", address.str()));
 }
 
 }  // namespace
@@ -218,10 +234,22 @@ Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options)
   } else {
     QUARRY_TRY(bind_tcp(fd, address));
   }
-  if (::listen(fd.get(), options.backlog) != 0) {
-    return fail_errno(fmt::format("cannot listen on {}", address.str()));
-  }
+  QUARRY_TRY(begin_listening(fd, address, options));
   return fd;
+}
+
+Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
+                             const ListenOptions& options) {
+  int listens = 0;
+  socklen_t size = sizeof listens;
+  ::getsockopt(fd.get(), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size);
+  if (listens == 0) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("what was handed over for {} does not listen", address.str()));
+  }
+  if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("cannot set a socket's mode");
+  if (address.is_unix()) QUARRY_TRY(set_owner_and_mode(address.path(), options));
+  return begin_listening(fd, address, options);
 }
 
 Result<Fd> connect_to(const SocketAddress& address) {

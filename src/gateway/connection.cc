@@ -21,6 +21,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
+constexpr milliseconds kFirstByteTime{1'000};
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
 std::string_view contents(evbuffer* buffer, std::size_t most) {
@@ -120,6 +121,13 @@ void Connection::on_deadline() {
 
 void Connection::close() {
   evhttp_connection_free(evcon_);
+}
+
+void Connection::close_unless_used() {
+  char byte = 0;
+  if (::recv(descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return;
+  if (has_replied_) return close();
+  set_deadline(kFirstByteTime);
 }
 
 void Connection::on_input(std::size_t added) {
@@ -294,6 +302,7 @@ void Connection::flush() {
 
 void Connection::on_replied() {
   state_ = State::kWaiting;
+  has_replied_ = true;
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
   // Not closed here: evhttp is still busy with it.

@@ -100,6 +100,9 @@ class Connection {
   bool waiting() const { return state_ == State::kWaiting; }
   /// Ends the connection now; the object is destroyed.
   void close();
+  /// Ends a waiting() connection, for a graceful stop: not while a request lies unread, and after a
+  /// moment only where none has come yet, since who has just connected is about to send.
+  void close_unless_used();
 
   /// The client's address; nothing for a Unix socket.
   std::optional<base::SocketAddress> peer() const;
@@ -138,6 +141,7 @@ class Connection {
   /// Bytes of the present request; later: bytes thrown away.
   std::size_t received_ = 0;
   std::size_t largest_ = 0;
+  bool has_replied_ = false;
   std::chrono::steady_clock::time_point begun_;
   Buffer head_;
   Event deadline_;

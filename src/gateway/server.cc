@@ -131,7 +131,7 @@ void Server::stop() {
   for (const auto& [bev, exchange] : exchanges_) {
     if (exchange.connection->waiting()) waiting.push_back(exchange.connection.get());
   }
-  for (Connection* connection : waiting) connection->close();
+  for (Connection* connection : waiting) connection->close_unless_used();
   if (exchanges_.empty()) event_base_loopbreak(base_);
 }
 

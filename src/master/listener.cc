@@ -2,16 +2,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "quarry/master/master.h"
 
 namespace quarry::master {
 
+namespace {
+
+/// The socket that was bound to ADDRESS before; none if there is not.
+base::Fd take_inherited(const std::string& address, std::vector<InheritedSocket>* inherited) {
+  if (inherited == nullptr) return {};
+  const auto at = std::ranges::find(*inherited, address, &InheritedSocket::address);
+  if (at == inherited->end()) return {};
+  base::Fd fd = std::move(at->fd);
+  inherited->erase(at);
+  return fd;
+}
+
+}  // namespace
+
 base::Result<Listener> Listener::open(const base::SocketAddress& address,
-                                      const base::ListenOptions& options) {
+                                      const base::ListenOptions& options,
+                                      std::vector<InheritedSocket>* inherited) {
   Listener listener;
-  QUARRY_TRY_ASSIGN(listener.fd_, base::listen_on(address, options));
+  listener.asked_for_ = address.str();
+  listener.fd_ = take_inherited(listener.asked_for_, inherited);
+  if (listener.fd_) {
+    QUARRY_TRY(base::go_on_listening(listener.fd_, address, options));
+  } else {
+    QUARRY_TRY_ASSIGN(listener.fd_, base::listen_on(address, options));
+  }
   if (!address.is_unix()) {
     QUARRY_TRY_ASSIGN(listener.address_, base::local_address(listener.fd_));
     return listener;
@@ -29,6 +51,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
 
 Listener::Listener(Listener&& other) noexcept
     : fd_(std::move(other.fd_)),
+      asked_for_(std::move(other.asked_for_)),
       address_(other.address_),
       path_(std::exchange(other.path_, {})),
       device_(other.device_),
@@ -36,6 +59,7 @@ Listener::Listener(Listener&& other) noexcept
 
 Listener& Listener::operator=(Listener&& other) noexcept {
   std::swap(fd_, other.fd_);
+  std::swap(asked_for_, other.asked_for_);
   std::swap(address_, other.address_);
   std::swap(path_, other.path_);
   std::swap(device_, other.device_);

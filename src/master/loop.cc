@@ -30,8 +30,8 @@ std::string how_it_ended(int status) {
 
 }  // namespace
 
-Master::Loop::Loop(GlobalConfig global, std::vector<Service> services)
-    : global_(std::move(global)) {
+Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload)
+    : global_(std::move(global)), reload_(std::move(reload)) {
   for (Service& service : services) {
     groups_.push_back(std::make_unique<Group>(std::move(service)));
   }
@@ -59,7 +59,7 @@ void Master::Loop::schedule(const EventPtr& timer, milliseconds delay) {
 base::Result<void> Master::Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR2, SIGCHLD}) {
     ::sigaddset(&watched, number);
   }
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
@@ -83,6 +83,12 @@ void Master::Loop::take_signal() {
       case SIGQUIT:
         stop_gracefully();
         break;
+      case SIGUSR2:
+        ask_for_reload();
+        break;
+      case SIGHUP:
+        reload_.on_hangup ? ask_for_reload() : enter(Phase::kTerminating);
+        break;
       default:
         enter(Phase::kTerminating);
         break;
@@ -97,6 +103,7 @@ base::Result<void> Master::Loop::set_up() {
   deadline_ = make_lasting_event(-1, 0, [this] { escalate(); });
   every_second_ = make_lasting_event(-1, EV_PERSIST, [this] {
     for (const auto& group : groups_) maintain(*group);
+    press_elders();
   });
 
   bool has_request_bound = false;
@@ -134,6 +141,7 @@ base::Result<void> Master::Loop::run() {
     watch_listener(*group);
   }
   schedule(every_second_, milliseconds(1000));
+  ask_elders();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
             living([](ServiceKind) { return true; }));
   ::event_base_dispatch(base_.get());
@@ -196,6 +204,11 @@ void Master::Loop::bury_the_dead() {
   int status = 0;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
        pid = ::waitpid(-1, &status, WNOHANG)) {
+    if (check_ && check_->pid == pid) {
+      check_is_over(status);
+      continue;
+    }
+    if (bury_elder(pid)) continue;
     for (const auto& group : groups_) {
       const auto is_dead = [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; };
       const auto at = std::ranges::find_if(group->children, is_dead);

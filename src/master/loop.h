@@ -25,7 +25,7 @@ using EventBasePtr = std::unique_ptr<event_base, EventDeleter>;
 
 class Master::Loop {
  public:
-  Loop(GlobalConfig global, std::vector<Service> services);
+  Loop(GlobalConfig global, std::vector<Service> services, Reload reload);
   base::Result<void> run();
 
  private:
@@ -61,6 +61,7 @@ class Master::Loop {
     base::Fd accept_read;  // the child_accept pipe
     base::Fd accept_write;
     EventPtr accept_event;
+    std::optional<std::chrono::steady_clock::time_point> left_to_idle;  // see on_connection()
     EventPtr listen_event;  // not pending: nobody has to be started for what waits
   };
 
@@ -68,6 +69,17 @@ class Master::Loop {
   struct IdleChildren {
     std::vector<Child*> children;
     std::vector<std::chrono::milliseconds> idle_for;
+  };
+
+  /// The program run with --test before it is to take over.
+  struct ConfigCheck {
+    pid_t pid;
+    base::Fd output;
+    std::string text;
+    Action on_output;
+    EventPtr event;
+    std::chrono::steady_clock::time_point started;
+    bool is_outdated = false;  // asked for again since
   };
 
   enum class Phase {
@@ -107,6 +119,15 @@ class Master::Loop {
   void bury(Group& group, std::size_t position, int status);
   void end_overdue_requests();
 
+  // Becoming a new master (reload.cc).
+  void ask_for_reload();
+  void check_is_over(int status);
+  void take_check_output();
+  void execute_again();
+  void ask_elders();
+  void press_elders();
+  bool bury_elder(pid_t pid);
+
   void stop_gracefully();
   void enter(Phase phase);
   void escalate();
@@ -123,6 +144,8 @@ class Master::Loop {
   std::optional<base::Error> failure_;  // why the master gives up
   base::Fd signals_;
   std::vector<std::unique_ptr<Group>> groups_;
+  Reload reload_;
+  std::optional<ConfigCheck> check_;  // that is under way
   Phase phase_ = Phase::kRunning;
 };
 

@@ -9,8 +9,8 @@
 
 namespace quarry::master {
 
-Master::Master(GlobalConfig global, std::vector<Service> services)
-    : loop_(std::make_unique<Loop>(std::move(global), std::move(services))) {}
+Master::Master(GlobalConfig global, std::vector<Service> services, Reload reload)
+    : loop_(std::make_unique<Loop>(std::move(global), std::move(services), std::move(reload))) {}
 
 Master::~Master() = default;
 

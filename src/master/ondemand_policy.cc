@@ -17,7 +17,9 @@ class OndemandPolicy final : public PoolPolicy {
     const auto is_overdue = [&](std::chrono::milliseconds idle) {
       return idle >= limits_.process_idle_timeout;
     };
-    return {.stop = static_cast<std::size_t>(std::ranges::count_if(figures.idle_for, is_overdue))};
+    if (figures.children < limits_.max_children || figures.idle() > 0) has_reached_max_ = false;
+    return {.stop = static_cast<std::size_t>(std::ranges::count_if(figures.idle_for, is_overdue)),
+            .advice = has_reached_max_ ? Advice::kMaxChildrenReached : Advice::kNone};
   }
 
   // The connection that it may have left behind is seen on the socket.
@@ -28,11 +30,13 @@ class OndemandPolicy final : public PoolPolicy {
   Decision on_connection(const PoolFigures& figures) override {
     if (figures.idle() > 0) return {};  // it is on its way to accept()
     if (figures.children < limits_.max_children) return {.start = 1};
+    has_reached_max_ = true;
     return {.advice = Advice::kMaxChildrenReached};
   }
 
  private:
   ProcessLimits limits_;
+  bool has_reached_max_ = false;
 };
 
 }  // namespace

@@ -29,6 +29,9 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// For how long a connection is left to children that seem to be idle.
+constexpr milliseconds kPatience{1500};
+
 base::Result<void> Master::Loop::prepare_ondemand(Group& group) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
@@ -59,12 +62,19 @@ void Master::Loop::on_accepted(Group& group) {
   while (::read(group.accept_read.get(), pids.data(), pids.size()) ==
          static_cast<ssize_t>(pids.size())) {
   }
+  group.left_to_idle.reset();
   watch_listener(group);
 }
 
 void Master::Loop::on_connection(Group& group) {
   if (phase_ != Phase::kRunning || is_backing_off(group)) return;
-  const IdleChildren idle = idle_children(group);
+  IdleChildren idle = idle_children(group);
+  const auto now = steady_clock::now();
+  if (!idle.children.empty()) {
+    if (!group.left_to_idle) group.left_to_idle = now;
+    // It was stopped, say, or was woken for the connection and killed before it took it.
+    if (now - *group.left_to_idle >= kPatience) idle = {};
+  }
   carry_out(group, group.policy->on_connection({group.children.size(), idle.idle_for}), idle);
 }
 

@@ -32,6 +32,9 @@ void Master::Loop::signal_children(int number, bool (*wanted)(ServiceKind)) {
     if (!wanted(group->service.kind)) continue;
     for (const auto& child : group->children) ::kill(child->pid, number);
   }
+  // Those that are left of earlier generations are finishing already, fronts and pools alike.
+  if (!wanted(ServiceKind::kPool)) return;
+  for (const Elder& elder : reload_.elders) ::kill(elder.pid, number);
 }
 
 std::size_t Master::Loop::living(bool (*wanted)(ServiceKind)) const {
@@ -39,6 +42,7 @@ std::size_t Master::Loop::living(bool (*wanted)(ServiceKind)) const {
   for (const auto& group : groups_) {
     if (wanted(group->service.kind)) count += group->children.size();
   }
+  if (wanted(ServiceKind::kPool)) count += reload_.elders.size();
   return count;
 }
 
@@ -50,6 +54,7 @@ void Master::Loop::stop_gracefully() {
 void Master::Loop::enter(Phase phase) {
   if (phase <= phase_) return;
   const bool is_first = phase_ == Phase::kRunning;
+  if (check_) ::kill(check_->pid, SIGKILL);
   phase_ = phase;
   switch (phase) {
     case Phase::kRunning:

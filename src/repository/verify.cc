@@ -159,6 +159,16 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
                                       lost.integer(0), lost.integer(1)));
     }
   }
+  {
+    Query hidden = r_.database.query(
+        "SELECT b.uuid, s.uuid FROM private AS p CROSS JOIN delta AS d INDEXED BY delta_i1"
+        " ON d.srcid=p.rid JOIN blob AS b ON b.rid=d.rid JOIN blob AS s ON s.rid=d.srcid"
+        " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=d.rid)");
+    while (hidden.step()) {
+      findings_.push_back(fmt::format("delta: {} is public and made from {}, which is private",
+                                      hidden.text(0), hidden.text(1)));
+    }
+  }
   std::size_t done = 0;
   Query query = r_.database.query("SELECT rid, uuid, size FROM blob ORDER BY rid DESC");
   while (query.step()) {

@@ -1,6 +1,7 @@
 #include "acceptor.h"
 
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -79,6 +80,11 @@ std::optional<Connection> Acceptor::next() {
   return std::nullopt;
 }
 
+std::optional<Connection> Acceptor::last() {
+  if (stop_now_requested() || has_ended_) return std::nullopt;
+  return accept_one();
+}
+
 std::optional<Connection> Acceptor::take(int fd) {
   if (fd == listener_) return accept_one();
   if (fd == master_) {
@@ -111,6 +117,9 @@ std::optional<Connection> Acceptor::accept_one() {
     return std::nullopt;
   }
   if (!is_tcp_) return connection;
+  // The listening socket's (base/socket.h), which TCP hands on.
+  const timeval none{};
+  ::setsockopt(connection.fd.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
   const auto from = base::SocketAddress::of(address, size);
   if (from && is_allowed(*from)) return connection;
   base::log(base::LogLevel::kNotice, "connection from {} refused: not in listen.allowed_clients",

@@ -43,6 +43,9 @@ class Acceptor {
   /// Waits for a connection that has something to read, or a new one; nothing when it is time to
   /// end.
   std::optional<Connection> next();
+  /// Before the worker ends by itself or after SIGQUIT: a connection that waits. The kernel may
+  /// have woken this worker for it, and wakes no other for the same one.
+  std::optional<Connection> last();
   /// Takes back a connection whose request was answered and that the web server keeps open. Closes
   /// it where too many are kept.
   void keep(Connection connection);

@@ -29,11 +29,7 @@ constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
 // A body is read in pieces of at least this, whatever size was announced.
 constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
 constexpr milliseconds kDrainTime{2000};
-
-/// Whether a wait was broken off because the worker has to end.
-bool is_told_to_end() {
-  return stop_now_requested();
-}
+constexpr milliseconds kFirstByteTime{1000};
 
 struct Variable {
   std::string_view name;
@@ -92,14 +88,17 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   // What was only looked at keeps the socket readable, so poll(2) cannot tell when more has come:
   // look again after a moment. That is rare, since web servers send the head in one piece.
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
-  const int wait = has_some ? 5 : static_cast<int>(std::max<std::int64_t>(1, left.count()));
+  auto wait = has_some ? milliseconds(5) : std::max(milliseconds(1), left);
   std::array<pollfd, 2> descriptors{
       {{fd_, static_cast<short>(has_some ? POLLRDHUP : POLLIN | POLLRDHUP), 0},
        {stop_descriptor(), POLLIN, 0}}};
-  // A graceful stop lets a request that has begun come whole.
-  const nfds_t count = has_some && !is_told_to_end() ? 1 : 2;
-  ::poll(descriptors.data(), count, wait);
-  if (is_told_to_end() || (count == 2 && descriptors[1].revents != 0)) {
+  // A graceful stop lets a request that has begun come whole, and gives one that has not a moment:
+  // who has just connected is about to send.
+  const bool is_ending = stop_requested();
+  if (!has_some && is_ending) wait = std::min(wait, kFirstByteTime);
+  const int ready =
+      ::poll(descriptors.data(), has_some || is_ending ? 1 : 2, static_cast<int>(wait.count()));
+  if (stop_now_requested() || (ready == 0 && !has_some && is_ending)) {
     return fail(ErrorCode::kNotFound, "told to end");
   }
   if (has_some && (descriptors[0].revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) {

@@ -128,6 +128,7 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     if (handler.has_idle_work()) acceptor.when_idle([&handler] { handler.work_idly(); });
     slot.accepting();
   }
+  if (auto connection = acceptor.last()) server.serve(std::move(*connection));
   handler.work_idly();
 }
 

@@ -116,7 +116,7 @@ def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path, peer_of):
     assert peer.clone(3, 1).of("push")[0].arguments[1] != code
     os.replace(other, path)
     for _ in range(3):
-        assert peer.clone(3, 1).of("push")[0].arguments[1] == code
+        assert wire.Peer(server.port).clone(3, 1).of("push")[0].arguments[1] == code
     assert not peer_of(server).push(wire.file_card(b"into the new one")).errors()
     server.stop()
     assert fossil.integrity(path) == ""

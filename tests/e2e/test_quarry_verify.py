@@ -83,6 +83,12 @@ def test_delta_with_another_source(small):
     assert_finds(small, name[:10])
 
 
+def test_public_artifact_made_from_a_private_one(small):
+    source = repofile.value(small, "SELECT srcid FROM delta LIMIT 1")
+    repofile.execute(small, "INSERT INTO private(rid) VALUES(?)", source)
+    assert_finds(small, "is public and made from")
+
+
 def test_deltas_in_a_circle(small):
     rid, name, _ = some_name(small, "rid IN (SELECT rid FROM delta)")
     repofile.execute(small, "UPDATE delta SET srcid=rid WHERE rid=?", rid)

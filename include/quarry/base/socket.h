@@ -73,10 +73,16 @@ struct ListenOptions {
 };
 
 /// A bound, listening, close-on-exec socket; always non-blocking (the flag is shared by every
-/// process that holds the socket). A Unix socket that nobody listens on any more is replaced; it
+/// process that holds the socket; where one of them takes it away, accept(2) waits for a moment
+/// only). A Unix socket that nobody listens on any more is replaced; it
 /// has its owner and mode before the first connection is possible. Errors: kBusy (somebody listens
 /// there), kIo.
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
+
+/// Puts OPTIONS in force on FD, a socket that listens on ADDRESS already. Errors: kInvalid (it does
+/// not), kIo.
+Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
+                             const ListenOptions& options);
 
 /// Where FD, a socket, is bound: with the port that it got. Errors: kIo, kInvalid.
 Result<SocketAddress> local_address(const Fd& fd);

@@ -1,8 +1,10 @@
 // The master process: starts the children of each service, replaces them when they die, and stops
 // them. It knows that it runs children, not what they do: each service brings a function.
 //
-// Signals: SIGTERM, SIGINT and SIGHUP stop at once; SIGQUIT stops gracefully: the fronts end the
-// requests they have, then the pools, all within process_control_timeout. Children do not outlive
+// Signals: SIGTERM and SIGINT stop at once; SIGQUIT stops gracefully: the fronts end the requests
+// they have, then the pools, all within process_control_timeout. SIGUSR2 and SIGHUP reload: the
+// program is executed again in the same process, takes over the listening sockets and starts new
+// children, beside which the old ones finish what they have (reload.cc). Children do not outlive
 // the master, however it ends.
 //
 // A child is forked without exec. It runs as its service's user, holds only its service's listening
@@ -13,7 +15,10 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,6 +30,7 @@
 #include "quarry/control/channel.h"
 #include "quarry/master/config.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/handover.h"
 #include "quarry/master/process_manager.h"
 #include "quarry/scoreboard/scoreboard.h"
 
@@ -50,18 +56,24 @@ struct ChildContext {
 /// else has put another socket there).
 class Listener {
  public:
+  /// The socket for ADDRESS: one of INHERITED, which loses it, or a new one. OPTIONS are put in
+  /// force on both.
   static base::Result<Listener> open(const base::SocketAddress& address,
-                                     const base::ListenOptions& options = {});
+                                     const base::ListenOptions& options = {},
+                                     std::vector<InheritedSocket>* inherited = nullptr);
   Listener() = default;
   Listener(Listener&& other) noexcept;
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
   int fd() const { return fd_.get(); }
+  /// As it was asked for; "" for none.
+  const std::string& asked_for() const { return asked_for_; }
   /// Where it really is: with its port, where the configuration left that open.
   const std::optional<base::SocketAddress>& address() const { return address_; }
 
  private:
   base::Fd fd_;
+  std::string asked_for_;
   std::optional<base::SocketAddress> address_;
   std::string path_;
   dev_t device_ = 0;
@@ -85,9 +97,20 @@ struct Service {
   std::function<void(const control::Message&)> on_message;
 };
 
+/// How the master becomes a new one, on SIGUSR2 (and SIGHUP).
+struct Reload {
+  std::filesystem::path program;       // to be executed
+  std::vector<std::string> arguments;  // with the name of the program first
+  std::map<std::string, std::string> notes;
+  bool on_hangup = true;  // otherwise SIGHUP stops
+  /// Of the master before this one.
+  std::uint64_t generation = 1;
+  std::vector<Elder> elders;
+};
+
 class Master {
  public:
-  Master(GlobalConfig global, std::vector<Service> services);
+  Master(GlobalConfig global, std::vector<Service> services, Reload reload = {});
   ~Master();
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;

@@ -158,7 +158,8 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
     if http:
         lines += ["[http]", f"listen = {http}"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    lines += ["[www]", f"listen = {listen}", f"{kind} = {target}", "pm = static", f"pm.max_children = {workers}"]
+    settings = {"pm": "static", "pm.max_children": str(workers), **settings}
+    lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]
     if os.geteuid() == 0:
         lines.append("user = root")
     lines += [f"{name} = {value}" for name, value in settings.items() if not name.startswith("http.")]

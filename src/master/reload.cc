@@ -1,0 +1,199 @@
+// Becoming a new master without losing a connection.
+//
+//   SIGUSR2 ─> the program is run with --test ─> wrong: the log says why, nothing else happens
+//                                             └> right: execve(2) of the program, in this process
+//
+// What it takes over is in handover.h: the listening sockets, which stay open all the time, and the
+// children, which stay this process's. The new master starts its own children first, and then asks
+// the elders to finish (SIGQUIT): idle ones end at once, others after their request, within
+// process_control_timeout. A reload in the middle of another is checked once more; one in the
+// middle of a stop is none. Where execve(2) fails, everything goes on as before.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+
+#include "loop.h"
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+using std::chrono::seconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostOutput = std::size_t{64} << 10;
+constexpr seconds kLongestCheck{60};
+// How long an elder may take from SIGTERM to SIGKILL.
+constexpr std::int64_t kTerminateMicros = 5'000'000;
+
+std::vector<char*> pointers_to(std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (std::string& argument : arguments) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+/// In the child: PROGRAM with its words going to OUTPUT.
+[[noreturn]] void run_check(const std::filesystem::path& program,
+                            std::vector<std::string> arguments, int output) {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::dup2(output, STDOUT_FILENO);
+  ::dup2(output, STDERR_FILENO);
+  arguments.emplace_back("--test");
+  ::execv(program.c_str(), pointers_to(arguments).data());
+  fmt::print(stderr, "cannot execute {}: {}\n", program.string(), std::strerror(errno));
+  ::_exit(127);
+}
+
+base::Fd duplicate(int fd) {
+  return base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+}  // namespace
+
+void Master::Loop::ask_for_reload() {
+  if (phase_ != Phase::kRunning) return;
+  if (reload_.program.empty()) {
+    return base::log(LogLevel::kWarning, "this master does not know how to reload");
+  }
+  if (check_) {
+    check_->is_outdated = true;
+    return;
+  }
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return base::log(LogLevel::kError, "reload: {}",
+                     base::fail_errno("cannot make a pipe").error().message);
+  }
+  base::Fd reading(ends[0]);
+  const base::Fd writing(ends[1]);
+  ::fcntl(writing.get(), F_SETFL, 0);
+  const pid_t pid = ::fork();
+  if (pid == 0) run_check(reload_.program, reload_.arguments, writing.get());
+  if (pid < 0) {
+    return base::log(LogLevel::kError, "reload: {}",
+                     base::fail_errno("cannot make a process").error().message);
+  }
+  base::log(LogLevel::kNotice, "reloading: checking the configuration");
+  check_.emplace();
+  check_->pid = pid;
+  check_->output = std::move(reading);
+  check_->started = steady_clock::now();
+  check_->on_output = [this] { take_check_output(); };
+  check_->event = make_event(check_->output.get(), EV_READ | EV_PERSIST, check_->on_output);
+  ::event_add(check_->event.get(), nullptr);
+}
+
+void Master::Loop::take_check_output() {
+  std::array<char, 4096> bytes;
+  for (;;) {
+    const ssize_t size = ::read(check_->output.get(), bytes.data(), bytes.size());
+    if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+      ::event_del(check_->event.get());
+    }
+    if (size <= 0) return;
+    const std::size_t room = kMostOutput - std::min(kMostOutput, check_->text.size());
+    check_->text.append(bytes.data(), std::min(static_cast<std::size_t>(size), room));
+  }
+}
+
+void Master::Loop::check_is_over(int status) {
+  take_check_output();
+  const std::string text = std::move(check_->text);
+  const bool is_outdated = check_->is_outdated;
+  check_.reset();
+  if (phase_ != Phase::kRunning) return;
+  if (is_outdated) return ask_for_reload();
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return execute_again();
+  base::log(LogLevel::kError, "not reloaded: the new configuration, or the new program, is wrong");
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    base::log(LogLevel::kError, "  {}",
+              base::printable(std::string_view(text).substr(at, end - at), 1000));
+    at = end + 1;
+  }
+}
+
+void Master::Loop::execute_again() {
+  Handover handover;
+  handover.generation = reload_.generation + 1;
+  handover.notes = reload_.notes;
+  for (const auto& group : groups_) {
+    const Listener& listener = group->service.listener;
+    if (listener.fd() >= 0) {
+      handover.sockets.push_back({listener.asked_for(), duplicate(listener.fd())});
+    }
+    for (const auto& child : group->children) {
+      handover.elders.push_back({.pid = child->pid,
+                                 .service = group->service.name,
+                                 .generation = reload_.generation,
+                                 .asked_at = 0,
+                                 .control = duplicate(child->control.fd())});
+    }
+  }
+  for (const Elder& elder : reload_.elders) {
+    handover.elders.push_back({.pid = elder.pid,
+                               .service = elder.service,
+                               .generation = elder.generation,
+                               .asked_at = elder.asked_at,
+                               .control = duplicate(elder.control.get())});
+  }
+  const auto written = write_handover(handover);
+  if (!written) return base::log(LogLevel::kError, "not reloaded: {}", written.error().message);
+  base::log(LogLevel::kNotice, "reloading: generation {} becomes {}", reload_.generation,
+            handover.generation);
+  ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
+  std::vector<std::string> arguments = reload_.arguments;
+  ::execv(reload_.program.c_str(), pointers_to(arguments).data());
+  base::log(LogLevel::kError, "not reloaded: cannot execute {}: {}", reload_.program.string(),
+            std::strerror(errno));
+  ::unsetenv(kHandoverVariable);
+}
+
+void Master::Loop::ask_elders() {
+  for (Elder& elder : reload_.elders) {
+    if (elder.asked_at != 0) continue;
+    elder.asked_at = scoreboard::monotonic_micros();
+    ::kill(elder.pid, SIGQUIT);
+  }
+  if (reload_.elders.empty()) return;
+  base::log(LogLevel::kNotice, "generation {}: {} children of earlier ones finish",
+            reload_.generation, reload_.elders.size());
+}
+
+void Master::Loop::press_elders() {
+  if (check_ && steady_clock::now() - check_->started > kLongestCheck) {
+    ::kill(check_->pid, SIGKILL);
+  }
+  const std::int64_t now = scoreboard::monotonic_micros();
+  const std::int64_t grace = std::chrono::microseconds(global_.process_control_timeout).count();
+  for (const Elder& elder : reload_.elders) {
+    const std::int64_t late = now - elder.asked_at - grace;
+    if (late < 0) continue;
+    ::kill(elder.pid, late < kTerminateMicros ? SIGTERM : SIGKILL);
+  }
+}
+
+bool Master::Loop::bury_elder(pid_t pid) {
+  const auto at = std::ranges::find(reload_.elders, pid, &Elder::pid);
+  if (at == reload_.elders.end()) return false;
+  base::log(LogLevel::kDebug, "[{}] child {} of generation {} has ended", at->service, pid,
+            at->generation);
+  reload_.elders.erase(at);
+  if (reload_.elders.empty()) {
+    base::log(LogLevel::kNotice, "the children of earlier generations have ended");
+  }
+  return true;
+}
+
+}  // namespace quarry::master

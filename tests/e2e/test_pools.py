@@ -1,0 +1,174 @@
+"""How many workers there are: pm = static, dynamic and ondemand, seen in /proc."""
+
+import concurrent.futures
+import ctypes
+import fcntl
+import os
+import signal
+import socket
+from pathlib import Path
+
+import pytest
+
+from support import fastcgi, places, process
+from support.process import Process, wait_until
+from support.servers import pool_config
+
+PIDFD_GETFD = 438
+
+
+class Pool:
+    """quarryd with one pool on a Unix socket."""
+
+    def __init__(self, folder: Path, repository: Path, children: int, settings: dict[str, str]):
+        self.socket = folder / "pool.sock"
+        self.repository = repository
+        self.config = folder / "quarryd.conf"
+        self.write(children, settings)
+        self.main = Process([places.program("quarryd"), "--config", self.config], folder / "log")
+        wait_until(lambda: "ready: " in self.log() or not self.main.is_running(), "quarryd")
+        assert self.main.is_running(), self.log()
+
+    def write(self, children: int, settings: dict[str, str]) -> None:
+        self.config.write_text(pool_config(self.repository, str(self.socket), children, settings))
+
+    def log(self) -> str:
+        return self.main.output()
+
+    def workers(self) -> list[int]:
+        return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool")]
+
+    def ask(self) -> bytes:
+        return fastcgi.get(self.socket)
+
+
+@pytest.fixture
+def start(tmp_path, fresh):
+    started = []
+
+    def make(children: int, **settings: str) -> Pool:
+        pool = Pool(tmp_path, fresh, children, {name.replace("__", "."): value for name, value in settings.items()})
+        started.append(pool)
+        return pool
+    yield make
+    for pool in started:
+        if pool.main.is_running():
+            assert pool.main.stop() == 0
+
+
+def ticks(pid: int) -> int:
+    """Clock ticks that a process has spent, in user and in kernel mode."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def test_static_pool_has_max_children_and_keeps_them(start):
+    pool = start(3, pm="static")
+    wait_until(lambda: len(pool.workers()) == 3, "three workers")
+    os.kill(pool.workers()[0], signal.SIGKILL)
+    wait_until(lambda: len(pool.workers()) == 3, "three workers again")
+
+
+def test_ondemand_pool_has_no_worker_without_work(start):
+    pool = start(5, pm="ondemand", pm__process_idle_timeout="1s")
+    assert pool.workers() == []
+    assert b"A Fossil repository" in pool.ask()
+    assert len(pool.workers()) == 1
+    wait_until(lambda: pool.workers() == [], "the end of the idle worker")
+    assert b"A Fossil repository" in pool.ask()
+
+
+def test_two_hundred_connections_at_once_are_all_served_by_twenty_workers(start):
+    pool = start(20, pm="ondemand")
+    seen = set()
+    with concurrent.futures.ThreadPoolExecutor(200) as crowd:
+        replies = [crowd.submit(pool.ask) for _ in range(200)]
+        while not all(reply.done() for reply in replies):
+            now = pool.workers()
+            seen.update(now)
+            assert len(now) <= 20
+    assert all(b"A Fossil repository" in reply.result() for reply in replies)
+    seen.update(pool.workers())
+    assert 1 <= len(seen) <= 20, "no worker was started in another's place"
+
+
+def test_master_rests_while_all_workers_are_held_and_more_connections_wait(start):
+    pool = start(20, pm="ondemand")
+    held = [fastcgi.hold(pool.socket) for _ in range(40)]
+    wait_until(lambda: len(pool.workers()) == 20, "twenty workers", 20)
+    wait_until(lambda: "has reached pm.max_children (20)" in pool.log(), "the advice in the log")
+    before = ticks(pool.main.pid)
+    with socket.socket() as silent:  # five seconds of waiting for nothing
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        silent.settimeout(5)
+        with pytest.raises(TimeoutError):
+            silent.accept()
+    spent = (ticks(pool.main.pid) - before) / os.sysconf("SC_CLK_TCK")
+    if not places.is_sanitized():
+        assert spent <= 0.05, f"{spent} s of processor in 5 s"
+    assert len(pool.workers()) == 20
+    for each in held:
+        each.close()
+    assert b"A Fossil repository" in pool.ask()
+    assert pool.log().count("has reached pm.max_children") == 1
+
+
+def test_worker_killed_in_a_request_leaves_the_next_connection_to_another(start):
+    pool = start(1, pm="ondemand")
+    held = fastcgi.hold(pool.socket)
+    wait_until(lambda: len(pool.workers()) == 1, "a worker")
+    with concurrent.futures.ThreadPoolExecutor(1) as crowd:
+        waiting = crowd.submit(pool.ask)
+        first, = pool.workers()
+        os.kill(first, signal.SIGKILL)
+        assert b"A Fossil repository" in waiting.result(20)
+    held.close()
+
+
+def test_dynamic_pool_keeps_idle_workers_in_reserve(start):
+    pool = start(8, pm="dynamic", pm__start_servers="2", pm__min_spare_servers="2", pm__max_spare_servers="3")
+    wait_until(lambda: len(pool.workers()) == 2, "start_servers")
+    held = [fastcgi.hold(pool.socket) for _ in range(4)]
+    wait_until(lambda: len(pool.workers()) == 6, "two idle ones beside the busy four", 20)
+    for each in held:
+        each.close()
+    wait_until(lambda: len(pool.workers()) == 3, "no more than three idle ones", 20)
+
+
+def test_dynamic_pool_says_that_it_wants_more_than_max_children(start):
+    pool = start(3, pm="dynamic", pm__min_spare_servers="1", pm__max_spare_servers="2")
+    held = [fastcgi.hold(pool.socket) for _ in range(3)]
+    wait_until(lambda: "has reached pm.max_children (3)" in pool.log(), "the advice", 20)
+    assert len(pool.workers()) == 3
+    for each in held:
+        each.close()
+
+
+def test_workers_never_hang_in_accept_on_a_socket_that_somebody_made_blocking(start):
+    if os.geteuid() != 0:
+        pytest.skip("only root may take another process's descriptor")
+    pool = start(4, pm="static")
+    wait_until(lambda: len(pool.workers()) == 4, "four workers")
+    libc = ctypes.CDLL(None, use_errno=True)
+    pidfd = os.pidfd_open(pool.main.pid)
+    made_blocking = 0
+    for entry in os.listdir(f"/proc/{pool.main.pid}/fd"):
+        mine = libc.syscall(PIDFD_GETFD, pidfd, int(entry), 0)
+        if mine < 0:
+            pytest.skip("pidfd_getfd(2) is not permitted here")
+        if os.readlink(f"/proc/self/fd/{mine}").startswith("socket:"):
+            with socket.socket(fileno=mine) as found:
+                if found.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+                    flags = fcntl.fcntl(found, fcntl.F_GETFL)
+                    fcntl.fcntl(found, fcntl.F_SETFL, flags & ~os.O_NONBLOCK)
+                    made_blocking += 1
+        else:
+            os.close(mine)
+    os.close(pidfd)
+    assert made_blocking == 1
+    for _ in range(20):
+        assert b"A Fossil repository" in pool.ask()
+    # A worker in accept() would not see the signal, and would be ended by force.
+    assert pool.main.stop(signal.SIGQUIT) == 0
+    assert "at once" not in pool.log() and "did not stop" not in pool.log()

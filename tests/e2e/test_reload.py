@@ -1,0 +1,193 @@
+"""Reload by signal: the program takes its own place, and no request is lost."""
+
+import os
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+
+from support import fastcgi, places, process, wire
+from support.process import Process, free_port, wait_until
+from test_pools import start  # noqa: F401  (a fixture)
+
+
+def reloaded(pool, generation: int) -> None:
+    wait_until(lambda: f"becomes {generation}" in pool.log() and pool.log().rfind("ready: ") >
+               pool.log().rfind(f"becomes {generation}"), f"generation {generation}", 30)
+
+
+def test_reload_puts_the_new_configuration_in_force_in_the_same_process(start):  # noqa: F811
+    pool = start(2, pm="static")
+    wait_until(lambda: len(pool.workers()) == 2, "two workers")
+    before = set(pool.workers())
+    inode = os.stat(pool.socket).st_ino
+    pool.write(3, {"pm": "static", "listen.mode": "0600"})
+    pool.main.send(signal.SIGUSR2)
+    reloaded(pool, 2)
+    wait_until(lambda: len(pool.workers()) == 3 and not before & set(pool.workers()), "three new workers")
+    assert os.stat(pool.socket).st_ino == inode, "the socket is the one that it was"
+    assert os.stat(pool.socket).st_mode & 0o777 == 0o600
+    assert b"A Fossil repository" in pool.ask()
+
+
+def test_new_workers_take_requests_beside_old_ones_that_finish(start):  # noqa: F811
+    pool = start(1, pm="static")
+    wait_until(lambda: len(pool.workers()) == 1, "a worker")
+    old, = pool.workers()
+    request = b"pragma client-version 22100 20230226 192424\n"
+    held = fastcgi.hold(pool.socket, size=len(request))
+    wait_until(lambda: process.name(old).startswith("pool"), "its name")
+    # It holds the request for sure when a second one is not answered by it.
+    pool.main.send(signal.SIGHUP)
+    reloaded(pool, 2)
+    assert b"A Fossil repository" in pool.ask()
+    assert process.exists(old) and len(pool.workers()) == 2
+    assert b"200 OK" in held.finish(request)
+    wait_until(lambda: not process.exists(old), "the end of the old worker")
+    assert len(pool.workers()) == 1
+
+
+def test_configuration_with_a_mistake_does_not_reload(start):  # noqa: F811
+    pool = start(1, pm="static")
+    wait_until(lambda: len(pool.workers()) == 1, "a worker")
+    before = pool.workers()
+    pool.write(1, {"pm": "static", "colour": "red"})
+    pool.main.send(signal.SIGUSR2)
+    wait_until(lambda: "not reloaded" in pool.log(), "the refusal")
+    wait_until(lambda: "unknown directive colour" in pool.log(), "its reason")
+    assert str(pool.config) in pool.log()
+    assert pool.workers() == before
+    assert b"A Fossil repository" in pool.ask()
+
+
+def test_program_that_cannot_run_does_not_take_over(start, tmp_path, monkeypatch):  # noqa: F811
+    program = tmp_path / "quarryd"
+    shutil.copy(places.program("quarryd"), program)
+    monkeypatch.setattr(places, "program", lambda name: program)
+    pool = start(1, pm="static")
+    program.unlink()
+    program.write_text("no program\n")
+    program.chmod(0o755)
+    pool.main.send(signal.SIGUSR2)
+    wait_until(lambda: "not reloaded" in pool.log(), "the refusal")
+    assert b"A Fossil repository" in pool.ask()
+
+
+def test_new_program_takes_over(start, tmp_path, monkeypatch):  # noqa: F811
+    program = tmp_path / "quarryd"
+    shutil.copy(places.program("quarryd"), program)
+    monkeypatch.setattr(places, "program", lambda name: program)
+    pool = start(1, pm="static")
+    shutil.copy(program, tmp_path / "newer")
+    os.replace(tmp_path / "newer", program)
+    pool.main.send(signal.SIGUSR2)
+    reloaded(pool, 2)
+    assert os.stat(f"/proc/{pool.main.pid}/exe").st_ino == program.stat().st_ino
+    assert b"A Fossil repository" in pool.ask()
+
+
+def test_a_pool_more_and_a_pool_less(start, tmp_path):  # noqa: F811
+    pool = start(1, pm="static")
+    other = tmp_path / "other.sock"
+    text = pool.config.read_text()
+    pool.config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]")
+                           .replace(str(pool.socket), str(other)))
+    pool.main.send(signal.SIGUSR2)
+    reloaded(pool, 2)
+    assert b"A Fossil repository" in fastcgi.get(other)
+    pool.config.write_text(text)
+    pool.main.send(signal.SIGUSR2)
+    reloaded(pool, 3)
+    assert b"A Fossil repository" in pool.ask()
+    wait_until(lambda: not process.socket_answers(other), "the end of the other pool")
+    assert not other.exists()
+
+
+def test_worker_that_does_not_finish_is_ended_after_process_control_timeout(start):  # noqa: F811
+    pool = start(1, pm="static")
+    pool.config.write_text(pool.config.read_text().replace("[global]", "[global]\nprocess_control_timeout = 1s"))
+    wait_until(lambda: len(pool.workers()) == 1, "a worker")
+    old, = pool.workers()
+    held = fastcgi.hold(pool.socket)
+    pool.main.send(signal.SIGUSR2)
+    reloaded(pool, 2)
+    wait_until(lambda: not process.exists(old), "the end of the old worker", 20)
+    held.close()
+
+
+def test_reload_and_stop_in_the_middle_of_reloads(start):  # noqa: F811
+    pool = start(2, pm="static")
+    for _ in range(20):
+        pool.main.send(signal.SIGUSR2)
+        pool.main.send(signal.SIGHUP)
+        for pid in pool.workers()[:1]:
+            os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: "becomes" in pool.log(), "a reload", 30)
+    assert b"A Fossil repository" in pool.ask()
+    pool.main.send(signal.SIGUSR2)
+    assert pool.main.stop(signal.SIGQUIT) == 0
+    assert not pool.socket.exists()
+
+
+@pytest.mark.parametrize("seconds", [10, pytest.param(60, marks=pytest.mark.slow)])
+def test_full_load_with_a_reload_and_a_killed_worker_every_second(start, tmp_path, seconds):  # noqa: F811
+    """None fails but those that were on a worker when it was killed."""
+    pool = start(4, pm="dynamic", pm__min_spare_servers="2", pm__max_spare_servers="4")
+    end = time.monotonic() + seconds
+    asked, failed, killed = [0], [], 0
+
+    def ask_all_the_time() -> None:
+        while time.monotonic() < end:
+            asked[0] += 1
+            try:
+                reply = pool.ask()
+            except OSError as error:
+                reply = repr(error).encode()
+            if b"A Fossil repository" not in reply:
+                failed.append(reply)
+
+    crowd = [threading.Thread(target=ask_all_the_time) for _ in range(4)]
+    for each in crowd:
+        each.start()
+    while time.monotonic() < end:
+        pool.main.send(signal.SIGUSR2)
+        time.sleep(0.5)
+        for pid in pool.workers()[-1:]:
+            os.kill(pid, signal.SIGKILL)
+            killed += 1
+        time.sleep(0.5)
+    for each in crowd:
+        each.join()
+    assert asked[0] > 100 and killed >= seconds // 2
+    assert "becomes" in pool.log()
+    assert len(failed) <= killed, failed[:5]
+    # A worker that was killed in a request cuts it off; nothing else may have happened.
+    cut_off = (b"ConnectionResetError", b"BrokenPipeError")
+    assert all(reply == b"" or reply.startswith(cut_off) for reply in failed), failed[:5]
+
+
+def test_front_without_a_configuration_file_reloads_too(fresh, tmp_path):
+    port = free_port()
+    main = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--children", 2],
+                   tmp_path / "log")
+    try:
+        wait_until(lambda: process.port_answers(port), "quarryd")
+        answers = []
+
+        def ask() -> None:
+            peer = wire.Peer(port)
+            while len(answers) < 300:
+                answers.append(peer.post(wire.body(f"{wire.CLIENT_VERSION} 20230226 192424", "clone 3 1"),
+                                         wire.PLAIN).status)
+        asking = threading.Thread(target=ask)
+        asking.start()
+        main.send(signal.SIGUSR2)
+        asking.join()
+        wait_until(lambda: "becomes 2" in main.output(), "the reload", 30)
+        assert set(answers) == {200}
+        main.send(signal.SIGHUP)
+        assert main.wait() == 0, "without a file a hang-up ends it"
+    finally:
+        main.kill_group()
