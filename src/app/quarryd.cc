@@ -51,14 +51,12 @@ void limit_self(const master::ResourceLimits& limits) {
 }
 
 int run(const master::Config& config) {
-  base::set_log_level(config.global.log_level);
-  const auto log = master::open_log(config.global.error_log);
-  if (!log) return failed(log.error().message);
+  if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
   limit_self(config.global.limits);
   auto services = app::compose(config);
   if (!services) return failed(services.error().message);
-  if (*log) {
-    for (master::Service& service : *services) service.kept_descriptors.push_back(log->get());
+  for (master::Service& service : *services) {
+    service.kept_descriptors.push_back(base::log_descriptor());
   }
   const auto done = master::Master(config.global, std::move(*services)).run();
   return done ? 0 : failed(done.error().message);

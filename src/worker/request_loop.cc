@@ -1,14 +1,12 @@
 #include "request_loop.h"
 
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <charconv>
 #include <exception>
 
 #include "fastcgi.h"
 #include "quarry/base/log.h"
-#include "quarry/base/time.h"
+#include "request_record.h"
+#include "stop_signal.h"
 
 namespace quarry::worker {
 namespace {
@@ -40,17 +38,13 @@ void log_trouble(const Request& request, const Reply& reply) {
             printable(reply.error));
 }
 
-void log_access(int fd, const Request& request, const Reply& reply,
-                const scoreboard::SlotState& state) {
-  const std::string line =
-      fmt::format("{} {} [{}Z] \"{} {}\" {} {} {} {:.3f}ms {}\n", printable(request.remote_address),
-                  reply.user.empty() ? "-" : printable(reply.user),
-                  base::iso_millis(base::system_clock().now()), printable(request.method),
-                  printable(request.uri), reply.status, state.content_length, reply.body.size(),
-                  static_cast<double>(state.request_duration) / 1000,
-                  reply.operation.empty() ? "-" : printable(reply.operation));
-  // One write a line, so that lines of several workers never mix.
-  [[maybe_unused]] const auto ignored = ::write(fd, line.data(), line.size());
+/// False: this process has no right to.
+bool reopen_logs(AccessLog* access_log) {
+  auto done = base::reopen_log(base::Reopening::kWantsFile);
+  if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
+  if (done) return true;
+  base::log(LogLevel::kNotice, "{}: ending, for a child that inherits it", done.error().message);
+  return false;
 }
 
 /// A connection on which no request came.
@@ -67,12 +61,13 @@ class Server {
   void serve(Connection connection) {
     slot_.accepted();
     slot_.reading_headers();
+    const RequestRecord record(options_.access_log, options_.pool);
     bool may_keep = false;
     bool has_unread = false;
     {
       FastCgiExchange exchange(connection.fd, options_.timeout);
       if (auto head = exchange.read_head(); !head) return log_bad_connection(head.error());
-      answer(exchange);
+      answer(exchange, record);
       may_keep = exchange.may_keep();
       has_unread = exchange.has_unread();
     }
@@ -82,7 +77,7 @@ class Server {
   std::size_t served() const { return served_; }
 
  private:
-  void answer(FastCgiExchange& exchange) {
+  void answer(FastCgiExchange& exchange, const RequestRecord& record) {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
@@ -97,7 +92,7 @@ class Server {
                 printable(request.remote_address), printable(request.method),
                 printable(request.uri));
     }
-    if (options_.access_log >= 0) log_access(options_.access_log, request, reply, slot_.state());
+    record.write(request, reply, slot_.state());
   }
 
   Acceptor& acceptor_;
@@ -113,7 +108,12 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
                     const LoopOptions& options) {
   Server server(acceptor, handler, slot, options);
   slot.accepting();
-  while (auto connection = acceptor.next()) {
+  for (bool has_logs = true; has_logs;) {
+    auto connection = acceptor.next();
+    // Not only when woken: a worker that is never idle does not look at what would wake it.
+    if (take_reopen_request()) has_logs = reopen_logs(options.access_log);
+    if (!connection && acceptor.was_woken()) continue;
+    if (!connection) return;
     server.serve(std::move(*connection));
     if (options.max_requests > 0 && server.served() >= options.max_requests) return;
     slot.accepting();
