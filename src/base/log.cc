@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <array>
 #include <cstdint>
@@ -113,6 +114,13 @@ Result<void> reopen_log(Reopening reopening) {
   // The same number, which children and libraries may know.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
+}
+
+void let_reopening_be_told() {
+  sigset_t told;
+  ::sigemptyset(&told);
+  ::sigaddset(&told, SIGUSR1);
+  ::sigprocmask(SIG_UNBLOCK, &told, nullptr);
 }
 
 int log_descriptor() {

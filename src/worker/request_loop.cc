@@ -3,9 +3,9 @@
 #include <charconv>
 #include <exception>
 
+#include "access_recorder.h"
 #include "fastcgi.h"
 #include "quarry/base/log.h"
-#include "request_record.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
@@ -56,18 +56,22 @@ void log_bad_connection(const base::Error& error) {
 class Server {
  public:
   Server(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot, const LoopOptions& options)
-      : acceptor_(acceptor), handler_(handler), slot_(slot), options_(options) {}
+      : acceptor_(acceptor),
+        handler_(handler),
+        slot_(slot),
+        options_(options),
+        recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
     slot_.accepted();
     slot_.reading_headers();
-    const RequestRecord record(options_.access_log, options_.pool);
+    recorder_.begin();
     bool may_keep = false;
     bool has_unread = false;
     {
       FastCgiExchange exchange(connection.fd, options_.timeout);
       if (auto head = exchange.read_head(); !head) return log_bad_connection(head.error());
-      answer(exchange, record);
+      answer(exchange);
       may_keep = exchange.may_keep();
       has_unread = exchange.has_unread();
     }
@@ -77,7 +81,7 @@ class Server {
   std::size_t served() const { return served_; }
 
  private:
-  void answer(FastCgiExchange& exchange, const RequestRecord& record) {
+  void answer(FastCgiExchange& exchange) {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
@@ -92,13 +96,14 @@ class Server {
                 printable(request.remote_address), printable(request.method),
                 printable(request.uri));
     }
-    record.write(request, reply, slot_.state());
+    recorder_.end(request, reply, slot_.state());
   }
 
   Acceptor& acceptor_;
   Handler& handler_;
   scoreboard::Slot& slot_;
   const LoopOptions& options_;
+  AccessRecorder recorder_;
   std::size_t served_ = 0;
 };
 

@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdint>
 
+#include "quarry/base/log.h"
+
 namespace quarry::worker {
 namespace {
 
@@ -53,6 +55,7 @@ base::Result<void> watch_stop_signals() {
   QUARRY_TRY(install(SIGTERM, 0));
   QUARRY_TRY(install(SIGQUIT, SA_RESTART));
   QUARRY_TRY(install(SIGUSR1, SA_RESTART, note_reopening));
+  base::let_reopening_be_told();
   ::signal(SIGPIPE, SIG_IGN);
   return {};
 }

@@ -37,6 +37,9 @@ enum class Reopening { kMakesFile, kWantsFile };
 /// Opens the log's file anew, so that one that was moved away is let go. The descriptor keeps its
 /// number. The other targets have nothing to reopen. Errors: kIo; the log goes on as it was.
 Result<void> reopen_log(Reopening reopening);
+/// Lets SIGUSR1 come, by which the master tells a child to reopen its logs: it holds the signal
+/// back until the child has a handler.
+void let_reopening_be_told();
 /// What a child must keep open to write to the log.
 int log_descriptor();
 

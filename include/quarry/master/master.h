@@ -8,7 +8,8 @@
 // A child is forked without exec. It runs as its service's user, holds only its service's listening
 // socket, board and its control channel, and leaves by _exit(2): nothing of the master's is
 // destroyed in it. It begins with signals at rest: SIGINT and SIGHUP ignored (they are the
-// master's), SIGTERM and SIGQUIT ending it until it installs handlers of its own.
+// master's), SIGUSR1 held back (base/log.h), SIGTERM and SIGQUIT ending it until it installs
+// handlers of its own.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-#include "request_record.h"
+#include "access_recorder.h"
 
 #include <unistd.h>
 
@@ -18,29 +18,32 @@ std::int64_t wall_micros() {
   return std::int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
 }
 
-void add_usage(base::AccessRecord& record, const rusage& before) {
-  rusage after{};
-  ::getrusage(RUSAGE_SELF, &after);
-  record.cpu_user = micros(after.ru_utime) - micros(before.ru_utime);
-  record.cpu_system = micros(after.ru_stime) - micros(before.ru_stime);
-  record.memory_peak = static_cast<std::uint64_t>(after.ru_maxrss) << 10;
-}
-
 }  // namespace
 
-RequestRecord::RequestRecord(AccessLog* log, std::string_view pool) : log_(log), pool_(pool) {
+AccessRecorder::AccessRecorder(AccessLog* log, std::string_view pool)
+    : log_(log), pool_(pool), parent_(::getppid()) {}
+
+void AccessRecorder::begin() {
   if (log_ != nullptr && log_->format().wants_usage()) ::getrusage(RUSAGE_SELF, &before_);
 }
 
-void RequestRecord::write(const Request& request, const Reply& reply,
-                          const scoreboard::SlotState& state) const {
+void AccessRecorder::add_usage(base::AccessRecord& record) const {
+  rusage after{};
+  ::getrusage(RUSAGE_SELF, &after);
+  record.cpu_user = micros(after.ru_utime) - micros(before_.ru_utime);
+  record.cpu_system = micros(after.ru_stime) - micros(before_.ru_stime);
+  record.memory_peak = static_cast<std::uint64_t>(after.ru_maxrss) << 10;
+}
+
+void AccessRecorder::end(const Request& request, const Reply& reply,
+                         const scoreboard::SlotState& state) {
   if (log_ == nullptr) return;
   const std::string_view uri = request.uri.empty() ? request.path() : request.uri;
   const std::size_t question = std::min(uri.find('?'), uri.size());
   base::AccessRecord record;
   record.pool = pool_;
-  record.pid = ::getpid();
-  record.parent = ::getppid();
+  record.pid = static_cast<pid_t>(state.pid);
+  record.parent = parent_;
   record.written = wall_micros();
   record.received = record.written - (scoreboard::monotonic_micros() - state.request_started);
   record.duration = state.request_duration;
@@ -56,7 +59,7 @@ void RequestRecord::write(const Request& request, const Reply& reply,
   record.repository = reply.repository;
   record.operation = reply.operation;
   record.variables = request.variables;
-  if (log_->format().wants_usage()) add_usage(record, before_);
+  if (log_->format().wants_usage()) add_usage(record);
   std::string header;
   if (log_->format().wants_reply_header()) record.reply_header = header = header_of(reply);
   log_->write(record);
