@@ -70,7 +70,7 @@ void put_time(std::string& out, std::int64_t micros, const std::string& format) 
   ::localtime_r(&whole, &local);
   std::array<char, 256> text;
   const std::size_t size = std::strftime(text.data(), text.size(), format.c_str(), &local);
-  append_printable(out, std::string_view(text.data(), size), kLongest);
+  put_text(out, std::string_view(text.data(), size));
 }
 #pragma GCC diagnostic pop
 
@@ -147,7 +147,10 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
 
 void put_json(std::string& out, std::string_view name, std::string_view value) {
   put(out, ",\"{}\":", name);
-  append_json_string(out, value);
+  if (value.size() <= kLongest) return append_json_string(out, value);
+  std::size_t end = kLongest;
+  while (end > 0 && (static_cast<unsigned char>(value[end]) & 0xC0) == 0x80) --end;
+  append_json_string(out, fmt::format("{}…", value.substr(0, end)));
 }
 
 void put_json(std::string& out, std::string_view name, std::integral auto value) {

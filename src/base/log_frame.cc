@@ -16,6 +16,9 @@ namespace {
 
 constexpr std::int64_t kMicros = 1000000;
 
+// Well below what a socket's buffer holds by default.
+constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
+
 // A part takes at least this, however much stands before it.
 constexpr std::size_t kLeastRoom = 64;
 
@@ -86,7 +89,8 @@ LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(r
   tail_ = is_json_ ? "\"}\n" : "\n";
   if (options.target == LogTarget::kSyslog) tail_.remove_suffix(1);
   const std::size_t taken = head_.size() - uncounted + tail_.size() - (is_stream ? 1 : 0);
-  room_ = std::max(kLeastRoom, options.limit - std::min(options.limit, taken));
+  const std::size_t limit = is_stream ? options.limit : std::min(options.limit, kLongestDatagram);
+  room_ = std::max(kLeastRoom, limit - std::min(limit, taken));
 }
 
 void LogFrame::begin_text(const LogRecord& record) {

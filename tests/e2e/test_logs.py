@@ -319,6 +319,13 @@ def test_lines_of_many_workers_never_mix(start, access):
     assert {match[1] for match in found} <= pids
 
 
+def test_the_access_log_can_go_where_standard_error_goes(start):
+    """As containers like it."""
+    server = start(pool={"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'})
+    server.ask()
+    assert "asked /ping" in server.main.output().splitlines() and "ready" in server.main.output()
+
+
 def test_both_logs_are_appended_to(start, access, tmp_path):
     for path in (access, tmp_path / "error.log"):
         path.write_text("what was there\n")
@@ -374,7 +381,7 @@ def test_a_busy_worker_opens_its_logs_anew_after_its_request(start, access, fres
 
 
 def test_a_worker_that_is_only_starting_is_told_too(start, access):
-    """Between its fork and its handlers, a worker must not lose the signal, nor be ended by it."""
+    """Before it has handlers, a worker must not be ended by the signal, nor lose it."""
     server = start(pool={"access.log": str(access), "access.format": "%r"})
     for _ in range(8):
         before = process.children(server.main.pid)

@@ -104,6 +104,7 @@ TEST_CASE("nothing that a client sends ends the line, a quotation or a terminal'
   const std::string path(100000, 'x');
   record.path = path;
   CHECK(rendered("%r", record).size() < 2100);
+  CHECK(rendered("json", record).size() < 3000);
 }
 
 TEST_CASE("a wrong format is a mistake that says what is wrong") {

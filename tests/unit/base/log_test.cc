@@ -116,6 +116,16 @@ TEST_CASE("an entry of the journal has fields, and no message can add one") {
         "QUARRY_CHILD=pool www\nMESSAGE=[pool www] a\\x0aPRIORITY=0\n");
 }
 
+TEST_CASE("a datagram stays below what a socket takes, whatever the limit") {
+  for (const LogTarget target : {LogTarget::kSyslog, LogTarget::kJournald}) {
+    LogOptions options = to(target);
+    options.limit = std::size_t{1} << 30;
+    const auto lines = lines_of(options, std::string(100000, 'x'));
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0].size() < 66000);
+  }
+}
+
 TEST_CASE("error_log is a path, stderr, or a daemon with or without its socket") {
   LogOptions options;
   CHECK(set_log_target(options, "/var/log/q.log"));
