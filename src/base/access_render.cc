@@ -142,6 +142,8 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
       return put_text(out, record.user);
     case 'x':
       return put_text(out, record.operation);
+    default:
+      break;  // compile() lets no other letter through
   }
 }
 
