@@ -54,7 +54,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   Service service;
   service.name = fmt::format("pool {}", pool.name);
   service.kind = master::ServiceKind::kPool;
-  service.children = pool.max_children;
+  service.processes = pool.processes;
   service.run_as = pool.run_as;
   service.limits = pool.limits;
   service.request_terminate_timeout = pool.request_terminate_timeout;
@@ -63,7 +63,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   worker::WorkerOptions options = worker_options(pool);
   if (!pool.access.path.empty()) QUARRY_TRY(give_access_log(pool.access, options, service));
   service.run = [options = std::move(options)](ChildContext& child) {
-    return worker::run(options, {child.listener, *child.board, child.slot, *child.control});
+    return worker::run(
+        options, {child.listener, *child.board, child.slot, *child.control, child.child_accept});
   };
   return service;
 }

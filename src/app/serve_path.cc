@@ -63,6 +63,9 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   if (std::filesystem::is_directory(path, error)) {
     pool.service.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {
+    if (!master::looks_like_repository(path)) {
+      return fail(ErrorCode::kInvalid, fmt::format("{} is no Fossil repository", path.string()));
+    }
     pool.service.repository = path;
   } else {
     return fail(ErrorCode::kInvalid,
@@ -70,7 +73,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   }
   QUARRY_TRY_ASSIGN(pool.listen, base::SocketAddress::parse((folder.path() / "pool").string()));
   pool.listen_options.mode = 0600;
-  pool.max_children = options.children > 0 ? options.children : usual_children();
+  pool.processes.max_children = options.children > 0 ? options.children : usual_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
     if (::chown(folder.path().c_str(), owner.uid, owner.gid) != 0) {

@@ -25,8 +25,6 @@ using WireBytes = std::array<char, sizeof(Wire)>;
 
 std::string_view name_of(Verb verb) {
   switch (verb) {
-    case Verb::kAccepted:
-      return "accepted";
     case Verb::kBackoffice:
       return "backoffice";
   }
@@ -60,7 +58,7 @@ Received Channel::receive(Message* message) const {
   if (size != static_cast<ssize_t>(bytes.size())) return Received::kMalformed;
   const auto wire = std::bit_cast<Wire>(bytes);
   const auto verb = static_cast<Verb>(wire.verb);
-  const bool is_known = verb == Verb::kAccepted || verb == Verb::kBackoffice;
+  const bool is_known = verb == Verb::kBackoffice;
   if (wire.version != kLayoutVersion || wire.zero != 0 || !is_known) return Received::kMalformed;
   *message = Message{verb, wire.number};
   return Received::kMessage;

@@ -132,6 +132,7 @@ void Connection::on_input(std::size_t added) {
       break;
     case State::kBody:
       received_ += added;
+      largest_ = std::max(largest_, received_);
       break;
     default:
       break;

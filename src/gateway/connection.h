@@ -94,6 +94,8 @@ class Connection {
   /// be called when evhttp is not on the stack; the connection may be gone after it.
   void flush();
 
+  /// Bytes of the largest request that came on it.
+  std::size_t largest() const { return largest_; }
   /// Whether no request is under way.
   bool waiting() const { return state_ == State::kWaiting; }
   /// Ends the connection now; the object is destroyed.
@@ -135,6 +137,7 @@ class Connection {
   bool moving_ = false;
   /// Bytes of the present request; later: bytes thrown away.
   std::size_t received_ = 0;
+  std::size_t largest_ = 0;
   std::chrono::steady_clock::time_point begun_;
   Buffer head_;
   Event deadline_;

@@ -2,6 +2,7 @@
 
 #include <event2/http_struct.h>
 #include <fmt/core.h>
+#include <malloc.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ using base::SocketAddress;
 constexpr std::size_t kMostReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kRest{100};
 constexpr std::size_t kMostTargetInLog = 200;
+constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::string_view kTooMuch = "it sent more than it declared";
 
 Server* server_of(void* argument) {
@@ -166,6 +168,8 @@ bufferevent* Server::make_connection() {
 }
 
 void Server::on_gone(Connection& connection) {
+  // Many small pieces of large bodies: the allocator would keep them for ever.
+  if (connection.largest() >= kLarge) ::malloc_trim(0);
   exchanges_.erase(connection.bev());
   listen_or_not();
   if (stopping_ && exchanges_.empty()) event_base_loopbreak(base_);

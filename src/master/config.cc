@@ -98,6 +98,7 @@ class Checker {
     }
     check_pool_user(lines, pool);
     check_socket_owner(lines, pool);
+    check_processes(lines, pool);
     check_service(lines, pool);
     reading_.config.pools.push_back(std::move(pool));
   }
@@ -151,6 +152,44 @@ class Checker {
     options.group = *group;
   }
 
+  /// PHP-FPM's rules: how many are started need not be said, how many are kept idle must be.
+  void check_processes(const Lines& lines, PoolConfig& pool) {
+    ProcessLimits& limits = pool.processes;
+    if (limits.manager != ProcessManager::kDynamic) return;
+    bool is_complete = true;
+    for (const char* needed : {"pm.min_spare_servers", "pm.max_spare_servers"}) {
+      if (lines.contains(needed)) continue;
+      is_complete = false;
+      report(pool.line, fmt::format("[{}] needs {} = NUMBER with pm = dynamic", pool.name, needed));
+    }
+    if (is_complete) check_spare_servers(lines, limits);
+  }
+
+  void check_spare_servers(const Lines& lines, ProcessLimits& limits) {
+    const std::size_t min = limits.min_spare_servers;
+    const std::size_t max = limits.max_spare_servers;
+    // A value that is no number was reported where it stands.
+    if (min == 0 || max == 0) return;
+    if (max > limits.max_children) {
+      report(lines.at("pm.max_spare_servers"),
+             fmt::format("pm.max_spare_servers: {} is more than pm.max_children, {}", max,
+                         limits.max_children));
+    }
+    if (min > max) {
+      return report(
+          lines.at("pm.min_spare_servers"),
+          fmt::format("pm.min_spare_servers: {} is more than pm.max_spare_servers, {}", min, max));
+    }
+    const auto start = lines.find("pm.start_servers");
+    if (start == lines.end()) {
+      limits.start_servers = min + (max - min) / 2;
+    } else if (limits.start_servers < min || limits.start_servers > max) {
+      report(start->second, fmt::format("pm.start_servers: {} is not between "
+                                        "pm.min_spare_servers, {}, and pm.max_spare_servers, {}",
+                                        limits.start_servers, min, max));
+    }
+  }
+
   void check_service(const Lines& lines, const PoolConfig& pool) {
     const bool has_file = lines.contains("repository");
     const bool has_folder = lines.contains("repositories");
@@ -165,6 +204,9 @@ class Checker {
         !std::filesystem::is_regular_file(service.repository, error)) {
       report(lines.at("repository"),
              fmt::format("repository: {} is no file", service.repository.string()));
+    } else if (has_file && !looks_like_repository(service.repository)) {
+      report(lines.at("repository"),
+             fmt::format("repository: {} is no Fossil repository", service.repository.string()));
     }
     if (has_folder && !service.repositories.empty() &&
         !std::filesystem::is_directory(service.repositories, error)) {
@@ -209,6 +251,15 @@ class Checker {
 };
 
 }  // namespace
+
+bool looks_like_repository(const std::filesystem::path& path) {
+  constexpr std::string_view kMagic("SQLite format 3\0", 16);
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return true;
+  std::string start(kMagic.size(), '\0');
+  file.read(start.data(), static_cast<std::streamsize>(start.size()));
+  return file && start == kMagic;
+}
 
 const PoolConfig& Config::pool_of_http() const {
   for (const PoolConfig& pool : pools) {

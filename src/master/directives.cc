@@ -110,10 +110,19 @@ Result<void> check_foreground(Value value) {
               "manager");
 }
 
-Result<void> check_static(Value value) {
-  if (value == "static") return {};
+Result<void> put_manager(ProcessManager& target, Value value) {
+  for (const auto manager :
+       {ProcessManager::kStatic, ProcessManager::kDynamic, ProcessManager::kOndemand}) {
+    if (value != name_of(manager)) continue;
+    target = manager;
+    return {};
+  }
   return fail(ErrorCode::kInvalid,
-              fmt::format("\"{}\" is no way to run a pool: write static", base::printable(value)));
+              fmt::format("\"{}\" is none of static, dynamic, ondemand", base::printable(value)));
+}
+
+Result<void> put_children(std::size_t& target, Value value) {
+  return put(target, parse_number(value, 1, kMaxChildren));
 }
 
 constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
@@ -158,9 +167,18 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"listen.mode", [](auto& s, Value v) { return put(s.listen_options.mode, parse_mode(v)); }},
     {"listen.allowed_clients",
      [](auto& s, Value v) { return put(s.allowed_clients, parse_addresses(v)); }},
-    {"pm", [](auto&, Value v) { return check_static(v); }},
-    {"pm.max_children",
-     [](auto& s, Value v) { return put(s.max_children, parse_number(v, 1, kMaxChildren)); }},
+    {"pm", [](auto& s, Value v) { return put_manager(s.processes.manager, v); }},
+    {"pm.max_children", [](auto& s, Value v) { return put_children(s.processes.max_children, v); }},
+    {"pm.start_servers",
+     [](auto& s, Value v) { return put_children(s.processes.start_servers, v); }},
+    {"pm.min_spare_servers",
+     [](auto& s, Value v) { return put_children(s.processes.min_spare_servers, v); }},
+    {"pm.max_spare_servers",
+     [](auto& s, Value v) { return put_children(s.processes.max_spare_servers, v); }},
+    {"pm.max_spawn_rate",
+     [](auto& s, Value v) { return put_children(s.processes.max_spawn_rate, v); }},
+    {"pm.process_idle_timeout",
+     [](auto& s, Value v) { return put_timeout(s.processes.process_idle_timeout, v); }},
     {"pm.max_requests",
      [](auto& s, Value v) { return put(s.max_requests, parse_number(v, 0, kMaxCount)); }},
     {"request_terminate_timeout",

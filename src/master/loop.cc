@@ -20,7 +20,6 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kRetryFork{1000};
 // A child that talks without end must not keep the master from the others.
 constexpr int kMessagesAtOnce = 64;
 
@@ -96,12 +95,17 @@ base::Result<void> Master::Loop::set_up() {
   if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
   QUARRY_TRY(watch_signals());
   deadline_ = make_lasting_event(-1, 0, [this] { escalate(); });
+  every_second_ = make_lasting_event(-1, EV_PERSIST, [this] {
+    for (const auto& group : groups_) maintain(*group);
+  });
 
   bool has_request_bound = false;
   for (const auto& group : groups_) {
     Group& g = *group;
-    QUARRY_TRY_ASSIGN(g.board, scoreboard::Board::create(g.service.name, g.service.children));
-    g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { fill(g); });
+    QUARRY_TRY_ASSIGN(g.board,
+                      scoreboard::Board::create(g.service.name, g.service.processes.max_children));
+    g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { maintain(g); });
+    if (g.policy->is_woken_by_connections()) QUARRY_TRY(prepare_ondemand(g));
     if (g.service.request_terminate_timeout.count() > 0) has_request_bound = true;
   }
   if (has_request_bound) {
@@ -125,27 +129,25 @@ base::Result<void> Master::Loop::write_pid_file() {
 base::Result<void> Master::Loop::run() {
   QUARRY_TRY(set_up());
   QUARRY_TRY(write_pid_file());
-  for (const auto& group : groups_) fill(*group);
+  for (const auto& group : groups_) {
+    carry_out(*group, {.start = group->policy->initial()}, {});
+    watch_listener(*group);
+  }
+  schedule(every_second_, milliseconds(1000));
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
             living([](ServiceKind) { return true; }));
   ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
   base::log(LogLevel::kNotice, "stopped");
+  if (failure_) return std::unexpected(*failure_);
   return {};
-}
-
-void Master::Loop::fill(Group& group) {
-  while (phase_ == Phase::kRunning && group.children.size() < group.service.children) {
-    if (start_child(group)) continue;
-    schedule(group.respawn_timer, kRetryFork);
-    return;
-  }
 }
 
 bool Master::Loop::start_child(Group& group) {
   const auto slot = group.slots.allocate();
   if (!slot) return false;
-  auto spawned = spawn(group.service, group.board, *slot, [&] {
+  const ChildEnds ends{group.board, *slot, group.accept_write.get()};
+  auto spawned = spawn(group.service, ends, [&] {
     for (const auto& other : groups_) {
       if (other.get() != &group) other->board.unmap();
     }
@@ -218,16 +220,23 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
             group.service.name, child.pid, how_it_ended(status),
             static_cast<double>(death.lived.count()) / 1000);
 
+  const bool was_told = child.told_to_end.has_value();
   group.board.clear(child.slot);
   group.slots.free(child.slot);
   group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
   if (phase_ != Phase::kRunning) return;
-  const milliseconds wait = group.policy.after(death);
-  if (wait.count() == 0) return fill(group);
-  if (::event_pending(group.respawn_timer.get(), EV_TIMEOUT, nullptr) != 0) return;
-  base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
-            group.service.name, wait.count());
-  schedule(group.respawn_timer, wait);
+  const milliseconds wait = was_told ? milliseconds(0) : group.respawn.after(death);
+  if (is_backing_off(group)) return;
+  if (wait.count() > 0) {
+    base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
+              group.service.name, wait.count());
+    return schedule(group.respawn_timer, wait);
+  }
+  if (!was_told) {
+    const IdleChildren idle = idle_children(group);
+    carry_out(group, group.policy->after_death({group.children.size(), idle.idle_for}), idle);
+  }
+  watch_listener(group);
 }
 
 void Master::Loop::end_overdue_requests() {

@@ -6,9 +6,11 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "pool_policy.h"
 #include "quarry/master/master.h"
 #include "respawn_policy.h"
 
@@ -34,6 +36,8 @@ class Master::Loop {
     std::size_t slot;
     std::chrono::steady_clock::time_point started;
     control::Channel control;
+    /// When it was told to end although its pool goes on: idle ones that are too many.
+    std::optional<std::chrono::steady_clock::time_point> told_to_end;
     Action on_control;
     EventPtr control_event;  // after what it uses, so that it goes first
   };
@@ -41,14 +45,29 @@ class Master::Loop {
   /// A service, its board and its living children.
   struct Group {
     explicit Group(Service its_service)
-        : service(std::move(its_service)), slots(service.children) {}
+        : service(std::move(its_service)),
+          slots(service.processes.max_children),
+          policy(make_policy(service.processes)) {}
 
     Service service;
     scoreboard::Board board;
     scoreboard::SlotAllocator slots;
-    RespawnPolicy policy;
+    std::unique_ptr<PoolPolicy> policy;
+    RespawnPolicy respawn;
     std::vector<std::unique_ptr<Child>> children;
-    EventPtr respawn_timer;
+    EventPtr respawn_timer;         // pending: no child is started before it
+    Advice advice = Advice::kNone;  // that was given last
+    // Of a pool that is woken by connections:
+    base::Fd accept_read;  // the child_accept pipe
+    base::Fd accept_write;
+    EventPtr accept_event;
+    EventPtr listen_event;  // not pending: nobody has to be started for what waits
+  };
+
+  /// Children that wait for a connection and were not told to end, the longest idle first.
+  struct IdleChildren {
+    std::vector<Child*> children;
+    std::vector<std::chrono::milliseconds> idle_for;
   };
 
   enum class Phase {
@@ -69,7 +88,19 @@ class Master::Loop {
 
   base::Result<void> set_up();
   base::Result<void> write_pid_file();
-  void fill(Group& group);
+  // How many children a pool has (pool_children.cc).
+  base::Result<void> prepare_ondemand(Group& group);
+  void maintain(Group& group);
+  void carry_out(Group& group, const Decision& decision, const IdleChildren& idle);
+  void give(Group& group, Advice advice);
+  void on_connection(Group& group);
+  void on_accepted(Group& group);
+  void watch_listener(Group& group);
+  void tell_to_end(Child& child);
+  void press_the_slow(Group& group);
+  IdleChildren idle_children(const Group& group) const;
+  bool is_backing_off(const Group& group) const;
+
   bool start_child(Group& group);
   void read_control(Group& group, Child& child);
   void bury_the_dead();
@@ -88,6 +119,8 @@ class Master::Loop {
   std::vector<std::unique_ptr<Action>> actions_;  // what the long-lived events run
   std::vector<EventPtr> events_;
   EventPtr deadline_;
+  EventPtr every_second_;
+  std::optional<base::Error> failure_;  // why the master gives up
   base::Fd signals_;
   std::vector<std::unique_ptr<Group>> groups_;
   Phase phase_ = Phase::kRunning;

@@ -96,10 +96,10 @@ base::Result<void> prepare(const Service& service, pid_t master) {
 
 }  // namespace
 
-base::Result<Spawned> spawn(Service& service, scoreboard::Board& board, std::size_t index,
+base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<void()>& forget_others) {
-  QUARRY_TRY_ASSIGN(auto ends, control::Channel::make_pair());
-  auto& [ours, childs] = ends;
+  QUARRY_TRY_ASSIGN(auto channel, control::Channel::make_pair());
+  auto& [ours, childs] = channel;
   const pid_t master = ::getpid();
   const SignalsHeld held;
   const pid_t pid = ::fork();
@@ -110,13 +110,14 @@ base::Result<Spawned> spawn(Service& service, scoreboard::Board& board, std::siz
   base::set_log_prefix(service.name);
   forget_others();
   std::vector<int> kept = service.kept_descriptors;
-  kept.insert(kept.end(), {service.listener.fd(), board.fd(), childs.fd()});
+  kept.insert(kept.end(), {service.listener.fd(), ends.board.fd(), childs.fd(), ends.child_accept});
   close_all_but(std::move(kept));
   if (auto prepared = prepare(service, master); !prepared) {
     base::log(base::LogLevel::kAlert, "cannot start: {}", prepared.error().message);
     ::_exit(kCannotStart);
   }
-  ChildContext context{index, service.listener.fd(), &board, board.slot(index), &childs};
+  ChildContext context{ends.slot, service.listener.fd(), &ends.board, ends.board.slot(ends.slot),
+                       &childs,   ends.child_accept};
   run_child(service, context);
 }
 

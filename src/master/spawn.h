@@ -16,9 +16,16 @@ struct Spawned {
   control::Channel control;  // the master's end
 };
 
-/// Forks a child of SERVICE that uses slot INDEX of BOARD. FORGET_OTHERS runs in the child first:
-/// it takes other services' boards out of its memory. Errors: kIo.
-base::Result<Spawned> spawn(Service& service, scoreboard::Board& board, std::size_t index,
+/// What a child shares with the master, apart from its service.
+struct ChildEnds {
+  scoreboard::Board& board;
+  std::size_t slot;
+  int child_accept;  // see ChildContext
+};
+
+/// Forks a child of SERVICE. FORGET_OTHERS runs in the child first: it takes other services' boards
+/// out of its memory. Errors: kIo.
+base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<void()>& forget_others);
 
 }  // namespace quarry::master

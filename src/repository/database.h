@@ -27,6 +27,7 @@ class SqliteError : public std::runtime_error {
   SqliteError(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
   int code() const { return code_; }
   bool is_busy() const { return (code_ & 0xFF) == SQLITE_BUSY || (code_ & 0xFF) == SQLITE_LOCKED; }
+  bool is_read_only() const { return (code_ & 0xFF) == SQLITE_READONLY; }
   base::Error to_error(const std::filesystem::path& path) const;
 
  private:

@@ -76,6 +76,13 @@ void add_settings(Database& database, const std::string& project_code, const Ini
 
 base::Result<void> init(const std::filesystem::path& path, const InitOptions& options) {
   if (options.user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
+  for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
+    if (options.user != reserved) continue;
+    return base::fail(ErrorCode::kInvalid,
+                      fmt::format("every repository has a user \"{}\" of its own: the "
+                                  "administrator needs another name",
+                                  reserved));
+  }
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {
     return base::fail(ErrorCode::kInvalid,
@@ -96,7 +103,10 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
     database.execute("COMMIT");
     return {};
   });
-  if (!made) return made;
+  if (!made) {
+    ::unlink(path.c_str());
+    return made;
+  }
 
   QUARRY_TRY_ASSIGN(const auto repository, Repository::open(path, {.clock = options.clock}));
   QUARRY_TRY_ASSIGN(Receipt receipt, repository->receive());

@@ -87,6 +87,7 @@ base::Result<void> Receipt::State::check_hash_policy(const HashName& name) {
 Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
                               std::string_view stored_bytes, Rid source, bool is_private) {
   const Rid receipt_row = receipt_id();
+  r.waiting.reset();
   if (rid == 0) {
     r.database.query("INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)")
         .bind(1, receipt_row)
@@ -131,6 +132,7 @@ void Receipt::State::publish(Rid rid) {
     r.database.query("DELETE FROM private WHERE rid=?1").bind(1, artifact).run();
     if (r.database.changes() == 0) return false;
     r.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, artifact).run();
+    store_whole_if_source_is_private(artifact);
     return true;
   };
   if (!make_public(rid)) return;
@@ -143,12 +145,52 @@ void Receipt::State::publish(Rid rid) {
 }
 
 void Receipt::State::back_to_phantom(Rid rid) {
+  r.waiting.reset();
   r.database.query("UPDATE blob SET size=-1, content=NULL, rcvid=0 WHERE rid=?1")
       .bind(1, rid)
       .run();
   r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
   r.database.query("INSERT OR IGNORE INTO phantom(rid) VALUES(?1)").bind(1, rid).run();
   r.contents.forget(rid);
+}
+
+bool Receipt::State::is_shunned(std::string_view name) {
+  return r.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, name).step();
+}
+
+bool Receipt::State::is_private(Rid rid) {
+  return r.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step();
+}
+
+void Receipt::State::store_whole_if_source_is_private(Rid rid) {
+  const Rid source = r.contents.delta_source(rid);
+  if (source == 0 || !is_private(source)) return;
+  const auto content = r.contents.get(rid);
+  // It waits for its source, and is looked at again when that has come.
+  if (!content) return;
+  r.database.query("UPDATE blob SET content=?1 WHERE rid=?2")
+      .bind_blob(1, artifact::blob_compress(**content))
+      .bind(2, rid)
+      .run();
+  r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+}
+
+/// RID is private and comes as a public artifact. Who sends it has to have it: all of its bytes, or
+/// a delta on something that everybody may see.
+base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
+  std::string content(arrival.payload);
+  if (arrival.is_compressed) {
+    QUARRY_TRY_ASSIGN(content, artifact::blob_expand(content, r.options.max_artifact_size));
+  }
+  if (arrival.delta_source) {
+    const Rid source = r.names.find(arrival.delta_source->str());
+    if (source == 0 || is_private(source)) return {};
+    const auto from = r.contents.get(source);
+    if (!from) return {};
+    QUARRY_TRY_ASSIGN(content, artifact::delta_apply(**from, content, r.options.max_artifact_size));
+  }
+  if (arrival.name.names(content)) publish(rid);
+  return {};
 }
 
 void Receipt::State::became_available(Rid rid, const Content& content) {
@@ -185,6 +227,7 @@ void Receipt::State::resolve_waiting(Rid rid) {
         continue;
       }
       became_available(delta_rid, *content);
+      if (!is_private(delta_rid)) store_whole_if_source_is_private(delta_rid);
       todo.push_back(delta_rid);
     }
   }
@@ -208,9 +251,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       return base::fail(ErrorCode::kInvalid,
                         fmt::format("artifact {}: {}", arrival.name.str(), why));
     };
-    if (r.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, arrival.name.str()).step()) {
-      return false;
-    }
+    if (state_->is_shunned(arrival.name.str())) return false;
     QUARRY_TRY(state_->check_hash_policy(arrival.name));
 
     Rid rid = 0;
@@ -224,7 +265,9 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       }
     }
     if (is_present) {
-      if (!arrival.is_private) state_->publish(rid);
+      if (!arrival.is_private && state_->is_private(rid)) {
+        QUARRY_TRY(state_->publish_if_proven(rid, arrival));
+      }
       // A delta that still waits for its source gives way to something better.
       if (r.contents.delta_source(rid) == 0 || r.contents.get(rid)) return false;
     }
@@ -252,6 +295,11 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       if (*size > r.options.max_artifact_size)
         return wrong("its delta makes more than is accepted");
       source = r.names.find(arrival.delta_source->str());
+      if (source == 0 && state_->is_shunned(arrival.delta_source->str())) {
+        // That source never comes: the artifact is asked for whole.
+        if (rid == 0) r.names.make_phantom(arrival.name.str(), arrival.is_private);
+        return false;
+      }
       if (source == 0)
         source = r.names.make_phantom(arrival.delta_source->str(), arrival.is_private);
       if (rid != 0 && r.contents.chain_contains(source, rid)) {
@@ -280,7 +328,10 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
     }
     if (!arrival.name.names(*content)) return wrong("its content does not have that hash");
 
-    const bool keep_delta = source != 0 && payload.size() < content->size() / 4 * 3 &&
+    const bool may_keep =
+        source != 0 && (arrival.is_private || !state_->is_private(source)) &&
+        !(arrival.delta_source && state_->is_shunned(arrival.delta_source->str()));
+    const bool keep_delta = may_keep && payload.size() < content->size() / 4 * 3 &&
                             r.contents.chain_length(source, kMaxStoredChain) < kMaxStoredChain;
     const std::string_view to_store = keep_delta || source == 0 ? payload : *content;
     const bool as_it_came = arrival.is_compressed && (keep_delta || source == 0);
@@ -343,6 +394,7 @@ base::Result<void> Receipt::commit() {
     state_->committed = true;
     ++r.epoch;
     r.unclustered.reset();
+    r.wants_checkpoint = true;
     return {};
   });
 }

@@ -44,6 +44,11 @@ struct Receipt::State {
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
   void back_to_phantom(Rid rid);
+  bool is_shunned(std::string_view name);
+  bool is_private(Rid rid);
+  /// A public artifact must not be stored as a delta on a private one.
+  void store_whole_if_source_is_private(Rid rid);
+  base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
   Repository::State& r;

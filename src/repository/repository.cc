@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <charconv>
 
@@ -70,6 +71,19 @@ Repository::State::State(std::filesystem::path file, const OpenOptions& open_opt
       manifests(contents),
       derivation({database, contents, names, manifests, *options.clock}) {}
 
+Repository::State::~State() {
+  if (inode == 0 || !was_replaced()) return;
+  // Closing the last connection removes the log by its name, which is the new file's by now.
+  int yes = 1;
+  sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
+}
+
+bool Repository::State::was_replaced() const {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return true;
+  return status.st_dev != device || status.st_ino != inode;
+}
+
 void Repository::State::forget() {
   ++epoch;
   contents.forget_all();
@@ -79,8 +93,21 @@ void Repository::State::forget() {
   users.clear();
   unclustered.reset();
   has_shunned.reset();
+  waiting.reset();
   project_code.clear();
   server_code.clear();
+}
+
+const std::unordered_set<Rid>& Repository::State::waiting_ones() {
+  if (waiting) return *waiting;
+  waiting.emplace();
+  Query query = database.query(
+      "WITH RECURSIVE waiting(rid) AS ("
+      " SELECT d.rid FROM phantom AS p CROSS JOIN delta AS d INDEXED BY delta_i1 ON d.srcid=p.rid"
+      " UNION SELECT d.rid FROM waiting AS w CROSS JOIN delta AS d INDEXED BY delta_i1"
+      "  ON d.srcid=w.rid) SELECT rid FROM waiting");
+  while (query.step()) waiting->insert(query.integer(0));
+  return *waiting;
 }
 
 void Repository::State::refresh() {
@@ -126,11 +153,20 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                   path.string(), mode);
       }
     } catch (const SqliteError& error) {
-      if (!error.is_busy()) throw;
-      base::log(base::LogLevel::kWarning, "{}: in use by a program that keeps it from WAL mode",
-                path.string());
+      if (!error.is_busy() && !error.is_read_only()) throw;
+      base::log(base::LogLevel::kWarning, "{}: {}", path.string(),
+                error.is_busy() ? "in use by a program that keeps it from WAL mode"
+                                : "read-only: it can be cloned and pulled from, not pushed to");
     }
     state->database.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096");
+    state->refresh();
+    for (const char* suffix : {"-wal", "-shm"}) {
+      const std::filesystem::path companion = path.string() + suffix;
+      struct stat found {};
+      if (::stat(companion.c_str(), &found) == 0) {
+        state->companions.push_back({companion, found.st_ino});
+      }
+    }
     return std::unique_ptr<Repository>(new Repository(std::move(state)));
   });
 }
@@ -143,9 +179,34 @@ const OpenOptions& Repository::options() const {
 }
 
 bool Repository::was_replaced() const {
-  struct stat status {};
-  if (::stat(state_->path.c_str(), &status) != 0) return true;
-  return status.st_dev != state_->device || status.st_ino != state_->inode;
+  return state_->was_replaced();
+}
+
+void Repository::remove_leftovers() {
+  for (const auto& [path, inode] : state_->companions) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0 || status.st_ino != inode) continue;
+    base::log(base::LogLevel::kNotice, "{}: removed, since it was of the file that was replaced",
+              path.string());
+    ::unlink(path.c_str());
+  }
+}
+
+bool Repository::wants_checkpoint() const {
+  return state_->wants_checkpoint;
+}
+
+void Repository::checkpoint() {
+  state_->wants_checkpoint = false;
+  const auto done = guarded(state_->path, [&]() -> base::Result<void> {
+    state_->database.set_busy_timeout(std::chrono::milliseconds(0));
+    Query query = state_->database.query("PRAGMA wal_checkpoint(TRUNCATE)");
+    // Busy: whoever is using it checkpoints later.
+    query.step();
+    return {};
+  });
+  state_->database.set_busy_timeout(state_->options.busy_timeout);
+  if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
 }
 
 base::Result<Snapshot> Repository::snapshot() {
@@ -229,6 +290,10 @@ bool Repository::is_private(Rid rid) {
   return query.bind(1, rid).step();
 }
 
+bool Repository::is_waiting(Rid rid) {
+  return state_->waiting_ones().contains(rid);
+}
+
 bool Repository::has_any_shunned() {
   if (!state_->has_shunned) {
     state_->has_shunned = state_->database.query("SELECT 1 FROM shun LIMIT 1").step();
@@ -265,23 +330,16 @@ base::Result<std::optional<std::pair<HashName, std::string>>> Repository::stored
   });
 }
 
-base::Result<void> Repository::visit_names(const std::function<void(const HashName&)>& visit) {
-  return guarded(state_->path, [&]() -> base::Result<void> {
-    Query query = state_->database.query(
-        "SELECT uuid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
-        " AND rid NOT IN (SELECT rid FROM private) ORDER BY rid");
-    while (query.step()) {
-      if (const auto name = HashName::parse(query.text(0))) visit(*name);
-    }
-    return {};
-  });
-}
-
 namespace {
 
-std::vector<HashName> names_from(Query query) {
+/// The names in QUERY's first column, without those of artifacts (second column) that wait for
+/// their content.
+template <typename State>
+std::vector<HashName> names_from(Query query, State& state) {
   std::vector<HashName> names;
+  const auto& waiting = state.waiting_ones();
   while (query.step()) {
+    if (!waiting.empty() && waiting.contains(query.integer(1))) continue;
     if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
   }
   return names;
@@ -289,21 +347,34 @@ std::vector<HashName> names_from(Query query) {
 
 }  // namespace
 
+base::Result<void> Repository::visit_names(const std::function<void(const HashName&)>& visit) {
+  return guarded(state_->path, [&]() -> base::Result<void> {
+    Query query = state_->database.query(
+        "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
+        " AND rid NOT IN (SELECT rid FROM private) ORDER BY rid");
+    for (const HashName& name : names_from(std::move(query), *state_)) visit(name);
+    return {};
+  });
+}
+
 // CROSS JOIN: the small table first, whatever the planner thinks of it; never a scan of blob.
 
 std::vector<HashName> Repository::private_names() {
-  return names_from(
-      state_->database.query("SELECT uuid FROM private CROSS JOIN blob USING(rid) WHERE size>=0"
-                             " AND uuid NOT IN (SELECT uuid FROM shun)"));
+  return names_from(state_->database.query(
+                        "SELECT uuid, rid FROM private CROSS JOIN blob USING(rid) WHERE size>=0"
+                        " AND uuid NOT IN (SELECT uuid FROM shun)"),
+                    *state_);
 }
 
 const std::vector<HashName>& Repository::unclustered() {
   if (state_->derivation.has_pending()) state_->derivation.run();
   if (!state_->unclustered) {
-    state_->unclustered = names_from(state_->database.query(
-        "SELECT uuid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
-        " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-        " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"));
+    state_->unclustered =
+        names_from(state_->database.query(
+                       "SELECT uuid, rid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
+                       " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+                       " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"),
+                   *state_);
   }
   return *state_->unclustered;
 }
@@ -311,11 +382,11 @@ const std::vector<HashName>& Repository::unclustered() {
 std::vector<HashName> Repository::phantoms(std::size_t limit, bool include_private) {
   if (state_->derivation.has_pending()) state_->derivation.run();
   Query query = state_->database.query(
-      "SELECT uuid FROM phantom CROSS JOIN blob USING(rid)"
+      "SELECT uuid, rid FROM phantom CROSS JOIN blob USING(rid)"
       " WHERE NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
       " AND (?2 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)) LIMIT ?1");
   query.bind(1, static_cast<std::int64_t>(limit)).bind(2, include_private ? 1 : 0);
-  return names_from(std::move(query));
+  return names_from(std::move(query), *state_);
 }
 
 }  // namespace quarry::repository

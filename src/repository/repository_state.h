@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "content_store.h"
@@ -21,12 +22,16 @@ namespace quarry::repository {
 
 struct Repository::State {
   State(std::filesystem::path file, const OpenOptions& open_options);
+  ~State();
+  bool was_replaced() const;
 
   /// Notices whether somebody changed the file since the last look, and forgets what may be stale.
   /// Inside a transaction.
   void refresh();
   /// Forgets everything that is remembered of the file.
   void forget();
+  /// The artifacts of which is_waiting() is true.
+  const std::unordered_set<Rid>& waiting_ones();
 
   std::filesystem::path path;
   OpenOptions options;
@@ -38,12 +43,21 @@ struct Repository::State {
   Manifests manifests;
   Derivation derivation;
 
+  /// A file that SQLite keeps beside the repository, as it was when the repository was opened.
+  struct Companion {
+    std::filesystem::path path;
+    ino_t inode;
+  };
+  std::vector<Companion> companions;  // -wal and -shm
+
   std::uint64_t epoch = 1;  // counts every change noticed, ours and others'
   std::int64_t data_version = -1;
   std::map<std::string, std::optional<std::string>, std::less<>> settings;
   std::map<std::string, std::optional<User>, std::less<>> users;
   std::optional<std::vector<artifact::HashName>> unclustered;
   std::optional<bool> has_shunned;
+  std::optional<std::unordered_set<Rid>> waiting;  // see is_waiting()
+  bool wants_checkpoint = false;
   std::string project_code;
   std::string server_code;
 };

@@ -94,8 +94,10 @@ base::Result<Rid> Repository::visit_stored(
         has_any_shunned() || state_->database.query("SELECT 1 FROM private LIMIT 1").step();
     Query query = state_->database.query(has_hidden ? kPublicRows : kAllRows);
     query.bind(1, first);
+    const auto& waiting = state_->waiting_ones();
     while (query.step()) {
       const Rid rid = query.integer(0);
+      if (!waiting.empty() && waiting.contains(rid)) continue;
       const auto name = HashName::parse(query.text(1));
       if (!name) {
         return base::fail(ErrorCode::kCorrupt, fmt::format("artifact {} has no name", rid));

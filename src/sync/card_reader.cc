@@ -85,11 +85,12 @@ Result<bool> CardReader::next() {
     }
     line_ = trim(body_.substr(position_, end - position_));
     position_ = line_end_ = newline == std::string_view::npos ? end : end + 1;
-    if (line_.empty() || line_.front() == '#') continue;
+    // Empty lines and comments count as well: they are work, too.
     if (++count_ > limits_.max_cards) {
       return fail(ErrorCode::kLimit,
                   fmt::format("more than {} cards in one request", limits_.max_cards));
     }
+    if (line_.empty() || line_.front() == '#') continue;
     QUARRY_TRY(split());
     QUARRY_TRY(classify());
     return true;

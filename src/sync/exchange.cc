@@ -199,6 +199,12 @@ Result<void> Exchange::finish_push() {
     asked_for_more_ = true;
     --room;
   }
+  for (const HashName& name : intake_.to_be_proven()) {
+    if (room == 0) break;
+    writer_.gimme(name.str());
+    asked_for_more_ = true;
+    --room;
+  }
   if (receipt_ == nullptr) {
     leaves_embargo_ = !asked_for_more_ && repository_.setting("hook-embargo").has_value();
     return {};

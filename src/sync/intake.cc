@@ -76,6 +76,8 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     }
     return {};
   }
+  // What is private here and came as public was published if it was what its name says.
+  if (!is_private && !visitor_.may(Right::kPrivate)) return {};
   return mention_one(*name, is_private);
 }
 
@@ -107,6 +109,11 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
   if (known) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
+    if (!is_private && !known->is_phantom() && !visitor_.may(Right::kPrivate)) {
+      // To name a private artifact is not to have it: the client is asked to send it.
+      to_be_proven_.push_back(name);
+      return {};
+    }
     return writable() ? receipt_->set_private(name, is_private) : Result<void>{};
   }
   if (is_refused(name) || repository_.is_shunned(name)) return {};

@@ -28,6 +28,8 @@ class Intake {
          std::string_view address);
 
   bool needs_receipt() const { return needs_receipt_; }
+  /// Private artifacts that the client named as public ones: it may publish them by sending them.
+  const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// The artifacts that were stored.
   std::uint64_t stored() const { return stored_; }
 
@@ -61,6 +63,7 @@ class Intake {
   bool needs_receipt_ = false;
   std::uint64_t stored_ = 0;
   std::optional<std::int64_t> hash_policy_;
+  std::vector<artifact::HashName> to_be_proven_;
 };
 
 }  // namespace quarry::sync

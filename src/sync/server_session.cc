@@ -106,7 +106,11 @@ class Conversation {
         writer.push(repository_.server_code(), repository_.project_code());
       }
     }
-    writer.error(error.message);
+    // What is wrong with the file, and where it lies, is for the log.
+    figures.is_fault = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorrupt;
+    writer.error(figures.is_fault
+                     ? "the server cannot read or write the repository: its log says why"
+                     : error.message);
     writer.timestamp(now(), 1);
     figures.error = std::move(error.message);
     return make_reply(format_, writer.take(), std::move(figures));

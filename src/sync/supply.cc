@@ -170,6 +170,7 @@ Result<void> Supply::answer_wanted(NameList& client_has) {
     const auto name = HashName::parse(entry.name);
     const auto info = name ? repository_.find(*name) : std::nullopt;
     if (!info || info->is_phantom() || repository_.is_shunned(*name)) continue;
+    if (repository_.is_waiting(info->rid)) continue;
     found.push_back({info->rid, *name, repository_.is_private(info->rid)});
   }
   // Old artifacts are stored as deltas on newer ones. With the newest first, the client has the

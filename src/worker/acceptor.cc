@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <utility>
 
 #include "quarry/base/log.h"
 #include "stop_signal.h"
@@ -13,6 +14,7 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
+constexpr int kIdleMillis = 200;
 
 /// Out of descriptors or memory: trying again at once would only spin.
 bool is_shortage(int error) {
@@ -63,15 +65,17 @@ base::Result<void> Acceptor::wake_on(int fd) {
 
 std::optional<Connection> Acceptor::next() {
   was_woken_ = false;
-  // Under load the next connection is there already, and asking epoll first would cost a call.
+  // Under load the next connection is there already, and asking epoll first would cost a call. An
+  // ondemand pool counts on a first accept() that does not wait.
   if (kept_.empty() && !stop_requested()) {
     if (auto connection = accept_one()) return connection;
   }
   while (!stop_requested() && !has_ended_) {
     if (events_left_ == 0) {
-      const int count =
-          ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()), -1);
+      const int count = ::epoll_wait(epoll_.get(), events_.data(), static_cast<int>(events_.size()),
+                                     idle_work_ ? kIdleMillis : -1);
       if (count < 0 && errno != EINTR) return std::nullopt;
+      if (count == 0 && idle_work_) std::exchange(idle_work_, nullptr)();
       events_left_ = static_cast<std::size_t>(std::max(count, 0));
       continue;
     }
@@ -103,8 +107,11 @@ std::optional<Connection> Acceptor::accept_one() {
   auto* address = reinterpret_cast<sockaddr*>(&peer);
   Connection connection{base::Fd(
       ::accept4(listener_, is_tcp_ ? address : nullptr, is_tcp_ ? &size : nullptr, SOCK_CLOEXEC))};
+  const int error = errno;
+  tell_(static_cast<bool>(connection.fd));
   if (!connection.fd) {
-    if (is_shortage(errno)) {
+    errno = error;
+    if (is_shortage(error)) {
       base::log(base::LogLevel::kError, "cannot take a connection: {}",
                 base::fail_errno("accept").error().message);
       pause_briefly();

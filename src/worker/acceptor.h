@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -36,6 +37,12 @@ class Acceptor {
   /// FD, too, ends a wait, whenever it is readable. Errors: kIo.
   base::Result<void> wake_on(int fd);
 
+  /// TELL is called each time that accept() has returned: with whether it brought a connection.
+  void on_return(std::function<void(bool)> tell) { tell_ = std::move(tell); }
+
+  /// Once: WORK is called when nobody has come for a moment.
+  void when_idle(std::function<void()> work) { idle_work_ = std::move(work); }
+
   /// Waits for a connection that has something to read, or a new one; nothing when it is time to
   /// end, or when it was woken.
   std::optional<Connection> next();
@@ -61,6 +68,8 @@ class Acceptor {
   bool is_tcp_ = false;
   bool has_ended_ = false;
   std::vector<base::SocketAddress> allowed_;
+  std::function<void()> idle_work_;
+  std::function<void(bool)> tell_ = [](bool) {};
   std::unordered_map<int, base::Fd> kept_;
   std::array<epoll_event, 16> events_{};
   std::size_t events_left_ = 0;

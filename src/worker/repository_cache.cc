@@ -12,6 +12,7 @@ Repository* RepositoryCache::find(std::string_view key) {
   const auto at = std::ranges::find(entries_, key, &Entry::key);
   if (at == entries_.end()) return nullptr;
   if (at->repository->was_replaced()) {
+    at->repository->remove_leftovers();
     entries_.erase(at);
     return nullptr;
   }
@@ -43,6 +44,19 @@ base::Result<Repository*> RepositoryCache::named(const std::filesystem::path& fo
     return base::fail(base::ErrorCode::kBusy, "the repository is being replaced");
   }
   return opened;
+}
+
+bool RepositoryCache::wants_checkpoint() const {
+  return std::ranges::any_of(entries_,
+                             [](const Entry& one) { return one.repository->wants_checkpoint(); });
+}
+
+void RepositoryCache::checkpoint() {
+  for (const Entry& one : entries_) {
+    if (one.repository->wants_checkpoint() && !one.repository->was_replaced()) {
+      one.repository->checkpoint();
+    }
+  }
 }
 
 bool RepositoryCache::exists(const std::filesystem::path& folder, const RepositoryName& name) {

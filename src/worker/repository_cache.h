@@ -28,6 +28,9 @@ class RepositoryCache {
                                               const RepositoryName& name);
   /// Whether NAME is open, or its file is there.
   bool exists(const std::filesystem::path& folder, const RepositoryName& name);
+  /// Whether any of them was written to since the last checkpoint().
+  bool wants_checkpoint() const;
+  void checkpoint();
 
  private:
   struct Entry {

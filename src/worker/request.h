@@ -46,6 +46,7 @@ struct Reply {
   std::string operation;
   std::string repository;  // its file
   std::string error;       // what went wrong, although the status may be 200
+  bool is_fault = false;   // the server's, whatever the status
 };
 
 /// "Not Found" for 404.
@@ -66,6 +67,9 @@ class Handler {
   /// "executing".
   virtual Reply answer(const Request& request, const BodyReader& read_body,
                        scoreboard::Slot& slot) = 0;
+  /// Work that was left for a moment without requests, and is done then.
+  virtual bool has_idle_work() const { return false; }
+  virtual void work_idly() {}
 };
 
 }  // namespace quarry::worker

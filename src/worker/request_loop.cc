@@ -32,7 +32,7 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
 }
 
 void log_trouble(const Request& request, const Reply& reply) {
-  base::log(reply.status >= 500 ? LogLevel::kError : LogLevel::kNotice,
+  base::log(reply.status >= 500 || reply.is_fault ? LogLevel::kError : LogLevel::kNotice,
             "client {}: {} \"{}\": {} {}", printable(request.remote_address),
             printable(request.method), printable(request.uri), reply.status,
             printable(reply.error));
@@ -63,7 +63,8 @@ class Server {
         recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
-    slot_.accepted();
+    // A new connection was shown at once; one that was kept comes here as it is.
+    if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
     recorder_.begin();
     bool may_keep = false;
@@ -112,6 +113,14 @@ class Server {
 void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
                     const LoopOptions& options) {
   Server server(acceptor, handler, slot, options);
+  acceptor.on_return([&slot, &options](bool has_connection) {
+    // In this order: the master must not take this child for idle any more when it hears of it.
+    if (has_connection) slot.accepted();
+    if (options.child_accept < 0) return;
+    const pid_t pid = ::getpid();
+    // A full pipe says it already.
+    [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
+  });
   slot.accepting();
   for (bool has_logs = true; has_logs;) {
     auto connection = acceptor.next();
@@ -120,9 +129,11 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) return;
     server.serve(std::move(*connection));
-    if (options.max_requests > 0 && server.served() >= options.max_requests) return;
+    if (options.max_requests > 0 && server.served() >= options.max_requests) break;
+    if (handler.has_idle_work()) acceptor.when_idle([&handler] { handler.work_idly(); });
     slot.accepting();
   }
+  handler.work_idly();
 }
 
 }  // namespace quarry::worker

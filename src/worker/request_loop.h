@@ -19,6 +19,7 @@ struct LoopOptions {
   std::size_t max_requests = 0;  // 0: no bound
   AccessLog* access_log = nullptr;
   std::string_view pool;  // for the access log
+  int child_accept = -1;  // see WorkerHandles
 };
 
 /// Serves until the acceptor ends, or max_requests. When take_reopen_request() says so, the error

@@ -115,7 +115,16 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   reply.user = std::move(answer.figures.user);
   reply.operation = std::move(answer.figures.operation);
   reply.error = std::move(answer.figures.error);
+  reply.is_fault = answer.figures.is_fault;
   return reply;
+}
+
+bool Site::has_idle_work() const {
+  return cache_.wants_checkpoint();
+}
+
+void Site::work_idly() {
+  cache_.checkpoint();
 }
 
 Reply Site::answer_get(const Request& request, const Target& target) {

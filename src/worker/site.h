@@ -22,6 +22,10 @@ class Site : public Handler {
 
   Reply answer(const Request& request, const BodyReader& read_body,
                scoreboard::Slot& slot) override;
+  /// A checkpoint of what was written, so that the log beside a repository is empty when nobody
+  /// writes.
+  bool has_idle_work() const override;
+  void work_idly() override;
 
  private:
   /// What a path means.

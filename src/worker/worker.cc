@@ -43,7 +43,7 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
   }
   Site site(options, handles.board);
   const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log.get(),
-                         options.pool};
+                         options.pool, handles.child_accept};
   serve_requests(*acceptor, site, handles.slot, loop);
   return 0;
 }

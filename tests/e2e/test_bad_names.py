@@ -102,19 +102,24 @@ def test_link_that_is_put_in_place_of_an_open_repository(launch, fossil, tmp_pat
             assert repofile.project_code(secret).encode() not in peer.post(CLONE).raw
 
 
-def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path):
-    """Same name, another file: the next request sees the new one, on every worker."""
+@pytest.mark.ours("it opens the file for each request")
+def test_a_replaced_repository_is_noticed(launch, fossil, tmp_path, peer_of):
+    """Same name, another file, by a plain `mv`: the next request sees the new one, and both stay whole."""
     path = tmp_path / "r.fossil"
     fossil.new(path)
     other = tmp_path / "other.fossil"
     fossil.new(other)
     code = repofile.project_code(other)
-    server = launch(path)
-    peer = wire.Peer(server.port)
-    for _ in range(8):
-        assert peer.clone(3, 1).of("push")[0].arguments[1] != code
-    for suffix in ("-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
+    server = launch(path, workers=1)
+    peer = peer_of(server)
+    assert not peer.push(wire.file_card(b"into the old one")).errors()
+    assert peer.clone(3, 1).of("push")[0].arguments[1] != code
     os.replace(other, path)
-    for _ in range(8):
+    for _ in range(3):
         assert peer.clone(3, 1).of("push")[0].arguments[1] == code
+    assert not peer_of(server).push(wire.file_card(b"into the new one")).errors()
+    server.stop()
+    assert fossil.integrity(path) == ""
+    there = repofile.artifacts(path)
+    assert wire.sha3(b"into the new one") in there
+    assert wire.sha3(b"into the old one") not in there

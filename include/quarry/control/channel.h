@@ -21,8 +21,6 @@
 namespace quarry::control {
 
 enum class Verb : std::uint8_t {
-  /// The child returned from accept(), with a connection or without (ondemand pools). Number: 0.
-  kAccepted = 1,
   /// The repository with this number in the master's own configuration may need a backoffice run.
   kBackoffice = 2,
 };

@@ -23,6 +23,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/process_manager.h"
 
 namespace quarry::master {
 
@@ -90,7 +91,7 @@ struct PoolConfig {
   std::string listen_owner;  // as written
   std::string listen_group;
   std::vector<base::SocketAddress> allowed_clients;   // empty: loopback only
-  std::uint64_t max_children = 4;                     // pm = static
+  ProcessLimits processes{.max_children = 4};         // pm, pm.…
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   ResourceLimits limits;
@@ -106,6 +107,9 @@ struct Config {
   /// The pool behind the HTTP front; there is one in a Config that was read.
   const PoolConfig& pool_of_http() const;
 };
+
+/// Whether the file PATH begins as SQLite's files do; true where it may not be read.
+bool looks_like_repository(const std::filesystem::path& path);
 
 /// A configuration, or all that is wrong with it, one "FILE:LINE: …" each.
 struct ConfigReading {

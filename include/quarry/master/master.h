@@ -26,6 +26,7 @@
 #include "quarry/control/channel.h"
 #include "quarry/master/config.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/process_manager.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
@@ -40,6 +41,10 @@ struct ChildContext {
   scoreboard::Board* board = nullptr;
   scoreboard::Slot slot;
   control::Channel* control = nullptr;
+  /// Of an ondemand pool: where a child writes its pid each time that it has returned from
+  /// accept(), with a connection or without, so that the master watches the listening socket again.
+  /// Never blocks. -1: nobody wants to know.
+  int child_accept = -1;
 };
 
 /// A listening socket and, for a Unix socket, its path, which is removed with it (unless somebody
@@ -67,7 +72,7 @@ class Listener {
 struct Service {
   std::string name;  // as in the log: "pool www"
   ServiceKind kind = ServiceKind::kPool;
-  std::size_t children = 1;
+  ProcessLimits processes;
   Listener listener;
   std::optional<Credentials> run_as;  // nothing: as the master
   ResourceLimits limits;

@@ -109,6 +109,16 @@ class Repository {
   /// Whether the file at path() is no longer the one that is open (stat only: opening and closing
   /// the file would drop SQLite's locks).
   bool was_replaced() const;
+  /// After was_replaced(): removes what this file's write-ahead log has left beside the new one,
+  /// which would be taken for the new one's. What others have put there since stays.
+  void remove_leftovers();
+
+  /// Whether something was committed through this object since the last checkpoint().
+  bool wants_checkpoint() const;
+  /// Moves everything from the write-ahead log into the file and empties the log, unless somebody
+  /// is just using it: with an empty log beside it, a file may be replaced by another. For an idle
+  /// moment, since it waits for the disk.
+  void checkpoint();
 
   /// Begins a read transaction. Cheap: no lock is waited for.
   base::Result<Snapshot> snapshot();
@@ -145,6 +155,9 @@ class Repository {
   /// (that of the artifact that was refused, or of the next), 0 when none is left.
   base::Result<Rid> visit_stored(Rid first,
                                  const std::function<bool(const StoredArtifact&)>& visit);
+  /// Whether RID waits for its content: it came as a delta, and what that is made from is not there
+  /// yet. Such an artifact is neither announced nor sent.
+  bool is_waiting(Rid rid);
   /// Names of all artifacts but phantoms, shunned and private ones (legacy clone), in rid order.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
   /// Names of the private artifacts that have content, for a client that may have them.

@@ -52,7 +52,8 @@ struct SessionFigures {
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   std::uint64_t cards = 0;
-  std::string error;  // text of the error card, empty if none
+  std::string error;      // text of the error card, empty if none
+  bool is_fault = false;  // the error is this server's, or its file's
 };
 
 struct Reply {

@@ -52,6 +52,8 @@ struct WorkerHandles {
   scoreboard::Board& board;
   scoreboard::Slot& slot;
   control::Channel& control;
+  /// Where each return from accept() is told; -1: nobody wants to know.
+  int child_accept = -1;
 };
 
 /// Serves until SIGQUIT (the request in flight is finished), SIGTERM (it is given up where it waits

@@ -12,6 +12,10 @@ from pathlib import Path
 ADMIN = "admin"
 
 
+SYNCING = ("clone", "pull", "push", "sync")
+REFUSED = re.compile(r"^(Error: |server says: |Fossil internal error)", re.MULTILINE)
+
+
 class FossilFailed(AssertionError):
     def __init__(self, arguments: list[str], status: int, output: str):
         super().__init__(f"fossil {' '.join(arguments)}: exit status {status}\n{output}")
@@ -36,7 +40,8 @@ class Fossil:
 
     def __call__(self, *arguments: object, cwd: Path | None = None, seconds: float = 120) -> str:
         status, output = self.attempt(*arguments, cwd=cwd, seconds=seconds)
-        if status != 0:
+        # Syncing commands exit with 0 whatever the server said.
+        if status != 0 or (arguments[0] in SYNCING and REFUSED.search(output)):
             raise FossilFailed([str(word) for word in arguments], status, output)
         return output
 

@@ -7,6 +7,7 @@
 
 import contextlib
 import os
+import re
 import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from .fossil import Fossil
 from .process import Process, free_port, wait_until
 
 KINDS = ("gateway", "nginx")
+#: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, or a sanitizer's finding.
+CRASH = re.compile(r"ended by signal (4|5|6|7|8|11)\b|Sanitizer|runtime error:|exited with code (?!0\b)")
 
 
 @dataclass
@@ -42,9 +45,13 @@ class Server:
         return self.main.output()
 
     def all_logs(self) -> str:
-        """nginx's, too: some requests it refuses without asking."""
-        return self.log() + "".join(path.read_text(errors="replace") for path in sorted(self.folder.glob("nginx*"))
-                                    if path.suffix == ".log")
+        """nginx's errors, too: some requests it refuses without asking."""
+        path = self.folder / "nginx-error.log"
+        return self.log() + (path.read_text(errors="replace") if path.exists() else "")
+
+    def crashes(self) -> list[str]:
+        """Lines about children that ended by a fault of their own. SIGKILL and SIGTERM are the tests'."""
+        return [line for line in self.log().splitlines() if CRASH.search(line)]
 
     def workers(self) -> list[int]:
         """Pids of the children that answer requests: all but the gateway."""
@@ -88,6 +95,8 @@ class Launcher:
         died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
         for server in self.started:
             server.stop()
+        crashed = [line for server in self.started for line in server.crashes()]
+        assert not crashed, "\n".join(crashed)
         assert not died, "\n".join(f"{server.kind} died:\n{server.log()[-3000:]}" for server in died)
 
     # --- the three kinds ---------------------------------------------------------------------------

@@ -14,12 +14,12 @@ TEST_CASE("a message arrives as it was sent, and nothing is nothing") {
   Message message{};
   CHECK(master.receive(&message) == Received::kNothing);
   CHECK(child.send({Verb::kBackoffice, 17}));
-  CHECK(child.send({Verb::kAccepted}));
+  CHECK(child.send({Verb::kBackoffice}));
   REQUIRE(master.receive(&message) == Received::kMessage);
   CHECK(message.verb == Verb::kBackoffice);
   CHECK(message.number == 17);
   REQUIRE(master.receive(&message) == Received::kMessage);
-  CHECK(message.verb == Verb::kAccepted);
+  CHECK(message.verb == Verb::kBackoffice);
 }
 
 TEST_CASE("what is no message is told apart, whatever its length") {
@@ -40,7 +40,7 @@ TEST_CASE("a sender whose reader is behind drops the message and does not wait")
   auto ends = Channel::make_pair();
   REQUIRE(ends);
   bool dropped = false;
-  for (int i = 0; i < 100000 && !dropped; ++i) dropped = !ends->second.send({Verb::kAccepted});
+  for (int i = 0; i < 100000 && !dropped; ++i) dropped = !ends->second.send({Verb::kBackoffice});
   CHECK(dropped);
 }
 
@@ -50,5 +50,5 @@ TEST_CASE("the end of the other side is seen") {
   ends->first.close();
   Message message{};
   CHECK(ends->second.receive(&message) == Received::kClosed);
-  CHECK_FALSE(ends->second.send({Verb::kAccepted}));
+  CHECK_FALSE(ends->second.send({Verb::kBackoffice}));
 }

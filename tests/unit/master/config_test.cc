@@ -21,7 +21,7 @@ class World {
   World() {
     std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
-    std::ofstream(file()) << "x";
+    std::ofstream(file()) << std::string("SQLite format 3\0", 16);
   }
   ~World() { std::filesystem::remove_all(folder_); }
   std::string folder() const { return folder_.string(); }
@@ -100,7 +100,7 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
   const PoolConfig& pool = config.pools[0];
   CHECK(pool.listen->path() == "/run/quarry/www.sock");
   CHECK(pool.listen_options.mode == 0600U);
-  CHECK(pool.max_children == 12);
+  CHECK(pool.processes.max_children == 12);
   CHECK(pool.max_requests == 500);
   CHECK(pool.request_terminate_timeout == 30s);
   CHECK(pool.limits.files == 4096U);
@@ -111,11 +111,43 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
   CHECK(&config.pool_of_http() == &pool);
 }
 
+TEST_CASE("the spare servers of a dynamic pool have to fit together") {
+  const World world;
+  const auto dynamic = [&](const std::string& min, const std::string& max,
+                           const std::string& more = "") {
+    return read(world.pool("pm = dynamic\npm.max_children = 9\npm.min_spare_servers = " + min +
+                           "\npm.max_spare_servers = " + max + "\n" + more));
+  };
+  const ConfigReading good = dynamic("2", "5");
+  REQUIRE(good.mistakes.empty());
+  CHECK(good.config.pools[0].processes.manager == ProcessManager::kDynamic);
+  CHECK_MESSAGE(good.config.pools[0].processes.start_servers == 3, "in the middle of the two");
+  CHECK(dynamic("2", "5", "pm.start_servers = 5\n").config.pools[0].processes.start_servers == 5);
+  const auto mistakes = [](const ConfigReading& reading) {
+    std::string all;
+    for (const std::string& one : reading.mistakes) all += one + "\n";
+    return all;
+  };
+  CHECK(mistakes(dynamic("6", "5")) ==
+        "q.conf:6: pm.min_spare_servers: 6 is more than pm.max_spare_servers, 5\n");
+  CHECK(mistakes(dynamic("2", "10")) ==
+        "q.conf:7: pm.max_spare_servers: 10 is more than pm.max_children, 9\n");
+  CHECK(mistakes(dynamic("2", "5", "pm.start_servers = 6\n")) ==
+        "q.conf:8: pm.start_servers: 6 is not between pm.min_spare_servers, 2, and "
+        "pm.max_spare_servers, 5\n");
+  CHECK(mistakes(read(world.pool("pm = dynamic\n"))) ==
+        "q.conf:1: [www] needs pm.min_spare_servers = NUMBER with pm = dynamic\n"
+        "q.conf:1: [www] needs pm.max_spare_servers = NUMBER with pm = dynamic\n");
+}
+
 TEST_CASE("each wrong value is reported with file and line") {
   const World world;
   const auto wrong = [&](const std::string& line) { return mistake(world.pool(line + "\n")); };
   CHECK(wrong("colour = red") == "q.conf:4: unknown directive colour");
-  CHECK(wrong("pm = dynamic") == "q.conf:4: pm: \"dynamic\" is no way to run a pool: write static");
+  CHECK(wrong("pm = sometimes") ==
+        "q.conf:4: pm: \"sometimes\" is none of static, dynamic, ondemand");
+  CHECK(wrong("pm = ondemand\npm.process_idle_timeout = 0") ==
+        "q.conf:5: pm.process_idle_timeout: it must be at least 1s");
   CHECK(wrong("pm.max_children = 0") ==
         "q.conf:4: pm.max_children: \"0\" is no whole number from 1 to 10000");
   CHECK(wrong("pm.max_children = -1").starts_with("q.conf:4: pm.max_children"));

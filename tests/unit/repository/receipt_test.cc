@@ -47,6 +47,27 @@ TEST_CASE("init leaves a file that is there already alone") {
   CHECK(world.sql("SELECT value FROM config WHERE name='project-code'") == before);
 }
 
+TEST_CASE("init refuses a user that every repository has, and leaves no file") {
+  World world;
+  const auto path = world.folder / "new.fossil";
+  const auto made = init(path, {.project_name = "", .user = "nobody", .password = "x"});
+  REQUIRE_FALSE(made);
+  CHECK(made.error().message.find("\"nobody\"") != std::string::npos);
+  CHECK_FALSE(std::filesystem::exists(path));
+}
+
+TEST_CASE("a checkpoint empties the write-ahead log") {
+  World world;
+  CHECK_FALSE(world.repository->wants_checkpoint());
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(whole("one"))); });
+  CHECK(world.repository->wants_checkpoint());
+  const std::filesystem::path log = world.file().string() + "-wal";
+  CHECK(std::filesystem::file_size(log) > 0);
+  world.repository->checkpoint();
+  CHECK(std::filesystem::file_size(log) == 0);
+  CHECK_FALSE(world.repository->wants_checkpoint());
+}
+
 TEST_CASE("an artifact that is stored is read back, known, and unclustered") {
   World world;
   const HashName name = world.put("hello");
@@ -339,6 +360,37 @@ TEST_CASE("a file that was replaced is noticed") {
   std::filesystem::copy_file(world.file(), world.folder / "copy");
   std::filesystem::rename(world.folder / "copy", world.file());
   CHECK(world.repository->was_replaced());
+}
+
+TEST_CASE(
+    "what a replaced file leaves beside the new one is removed, and closing it harms nothing") {
+  World world;
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(whole("old"))); });
+  const auto fresh = world.folder / "fresh";
+  REQUIRE(init(fresh, {.project_name = "", .user = "bob", .password = "x"}));
+  std::filesystem::rename(fresh, world.file());
+  REQUIRE(world.repository->was_replaced());
+  world.repository->remove_leftovers();
+  const std::filesystem::path log = world.file().string() + "-wal";
+  CHECK_FALSE(std::filesystem::exists(log));
+  auto opened = Repository::open(world.file());
+  REQUIRE(opened);
+  CHECK_FALSE((*opened)->find(name_of("old")));
+  const auto store = [&](std::string_view content) {
+    auto receipt = (*opened)->receive();
+    REQUIRE(receipt);
+    REQUIRE(receipt->store(whole(content)));
+    REQUIRE(receipt->commit());
+  };
+  store("new");
+  world.repository.reset();
+  CHECK_MESSAGE(std::filesystem::exists(log), "the log of the new file is not the old one's");
+  store("newer");
+  opened->reset();
+  const auto again = Repository::open(world.file());
+  REQUIRE(again);
+  CHECK((*again)->find(name_of("new")));
+  CHECK((*again)->find(name_of("newer")));
 }
 
 TEST_CASE("what is no repository is refused with a reason") {

@@ -110,6 +110,10 @@ TEST_CASE("more cards than allowed are refused") {
   cards.clear();
   for (int i = 0; i < 101; ++i) cards += "cookie x\n";
   CHECK(error_after_good(world, cards) == "more than 100 cards in one request");
+  cards.clear();
+  for (int i = 0; i < 101; ++i) cards += i % 2 == 0 ? "#\n" : "\n";
+  CHECK_MESSAGE(error_after_good(world, cards) == "more than 100 cards in one request",
+                "comments and empty lines are work as well");
 }
 
 TEST_CASE("cards of later versions and of other subjects are passed over, their bytes too") {

@@ -162,8 +162,82 @@ TEST_CASE("private applies to the next file alone") {
 TEST_CASE("a private artifact that somebody has as a public one becomes public") {
   World world;
   world.say_as("ix", kPush + "private\n" + file("one") + "private\n" + file("two"));
-  CHECK(world.say_as("i", kPush + igot(sha3("one")) + file("two")).empty());
+  CHECK(world.say_as("ix", kPush + igot(sha3("one"))).empty());
+  CHECK(world.say_as("i", kPush + file("two")).empty());
   CHECK(world.value("SELECT count(*) FROM private") == "0");
+}
+
+TEST_CASE("to name a private artifact is not to publish it: it has to be sent") {
+  World world;
+  world.say_as("ix", kPush + "private\n" + file("one"));
+  const std::string before = world.dump();
+  CHECK(world.say_as("i", kPush + igot(sha3("one"))) == gimme(sha3("one")));
+  // Its name with other bytes, and a delta that copies what it is to prove.
+  world.say_as("i", kPush + fmt::format("file {} 3\nxyz", sha3("one")));
+  world.say_as("i", kPush + fmt::format("file {} {} 10\n3\n3@0,1hUUU;", sha3("one"), sha3("one")));
+  CHECK(world.value("SELECT count(*) FROM private") == "1");
+  CHECK(world.say_as("o", kPull + gimme(sha3("one"))).find("one") == std::string::npos);
+  CHECK(before == world.dump());
+  CHECK(world.say_as("i", kPush + file("one")).empty());
+  CHECK(world.value("SELECT count(*) FROM private") == "0");
+}
+
+TEST_CASE("what everybody may have is never stored as a delta on what not everybody may have") {
+  const std::string secret(1000, 's');
+  const std::string open = secret + " and more";
+  const auto is_whole = [&](World& world) {
+    return world.value("SELECT count(*) FROM delta") == "0" &&
+           world.value("SELECT count(*) FROM private") == "1";
+  };
+  World after;
+  after.say_as("ix", kPush + "private\n" + file(secret));
+  after.say_as("i", kPush + file_delta(open, secret));
+  CHECK(is_whole(after));
+  World before;
+  before.say_as("ix", kPush + igot(sha3(secret), " 1"));
+  before.say_as("i", kPush + file_delta(open, secret));
+  CHECK(before.value("SELECT count(*) FROM delta") == "1");
+  before.say_as("ix", kPush + "private\n" + file(secret));
+  CHECK(is_whole(before));
+  World published;
+  published.say_as("ix",
+                   kPush + "private\n" + file(secret) + "private\n" + file_delta(open, secret));
+  CHECK(published.value("SELECT count(*) FROM delta") == "1");
+  published.say_as("ix", kPush + igot(sha3(open)));
+  CHECK(is_whole(published));
+}
+
+TEST_CASE("a delta that waits for its source keeps nobody from the rest") {
+  World world;
+  const std::string source(1000, 's');
+  const std::string target = source + " and more";
+  world.say_as("i", kPush + file_delta(target, source) + file("one"));
+  const std::string pulled = world.say_as("o", kVersion + kPull);
+  CHECK(pulled.find(sha3(target)) == std::string::npos);
+  CHECK(pulled.find(igot(sha3("one"))) != std::string::npos);
+  const std::string asked =
+      world.say_as("o", kVersion + kPull + gimme(sha3(target)) + gimme(sha3("one")));
+  CHECK(count_cards(asked, "file") == 1);
+  CHECK(count_cards(asked, "error") == 0);
+  for (const char* clone : {"clone 3 1\n", "clone 2 1\n", "clone\n"}) {
+    const std::string cloned = world.say_as("g", kVersion + clone);
+    CHECK(cloned.find(sha3(target)) == std::string::npos);
+    CHECK(count_cards(cloned, "error") == 0);
+  }
+  world.say_as("i", kPush + file(source));
+  CHECK(world.say_as("o", kVersion + kPull).find(igot(sha3(target))) != std::string::npos);
+}
+
+TEST_CASE("a delta on what is shunned is asked for whole") {
+  World world;
+  const std::string source(1000, 's');
+  const std::string target = source + " and more";
+  world.sql("INSERT INTO shun(uuid) VALUES('" + sha3(source) + "')");
+  CHECK(world.say_as("i", kPush + file_delta(target, source)) == gimme(sha3(target)));
+  CHECK(world.value("SELECT count(*) FROM blob WHERE uuid='" + sha3(source) + "'") == "0");
+  CHECK(count_cards(world.say_as("g", kVersion + "clone 3 1\n"), "error") == 0);
+  CHECK(world.say_as("i", kPush + file(target)).empty());
+  CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
 TEST_CASE("nobody makes a public artifact private") {

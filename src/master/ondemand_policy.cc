@@ -1,0 +1,44 @@
+// pm = ondemand: a child more when a connection waits and nobody is idle; a child less when it has
+// been idle for process_idle_timeout.
+#include <algorithm>
+
+#include "pool_policy.h"
+
+namespace quarry::master {
+namespace {
+
+class OndemandPolicy final : public PoolPolicy {
+ public:
+  explicit OndemandPolicy(const ProcessLimits& limits) : limits_(limits) {}
+
+  std::size_t initial() const override { return 0; }
+
+  Decision every_second(const PoolFigures& figures) override {
+    const auto is_overdue = [&](std::chrono::milliseconds idle) {
+      return idle >= limits_.process_idle_timeout;
+    };
+    return {.stop = static_cast<std::size_t>(std::ranges::count_if(figures.idle_for, is_overdue))};
+  }
+
+  // The connection that it may have left behind is seen on the socket.
+  Decision after_death(const PoolFigures&) override { return {}; }
+
+  bool is_woken_by_connections() const override { return true; }
+
+  Decision on_connection(const PoolFigures& figures) override {
+    if (figures.idle() > 0) return {};  // it is on its way to accept()
+    if (figures.children < limits_.max_children) return {.start = 1};
+    return {.advice = Advice::kMaxChildrenReached};
+  }
+
+ private:
+  ProcessLimits limits_;
+};
+
+}  // namespace
+
+std::unique_ptr<PoolPolicy> make_ondemand_policy(const ProcessLimits& limits) {
+  return std::make_unique<OndemandPolicy>(limits);
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,29 @@
+#include "pool_policy.h"
+
+namespace quarry::master {
+
+std::string_view name_of(ProcessManager manager) {
+  switch (manager) {
+    case ProcessManager::kStatic:
+      return "static";
+    case ProcessManager::kDynamic:
+      return "dynamic";
+    case ProcessManager::kOndemand:
+      return "ondemand";
+  }
+  return "unknown";
+}
+
+std::unique_ptr<PoolPolicy> make_policy(const ProcessLimits& limits) {
+  switch (limits.manager) {
+    case ProcessManager::kDynamic:
+      return make_dynamic_policy(limits);
+    case ProcessManager::kOndemand:
+      return make_ondemand_policy(limits);
+    case ProcessManager::kStatic:
+      break;
+  }
+  return make_static_policy(limits);
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,266 @@
+// The races of an ondemand pool, with children that the test holds at each step.
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "world.h"
+
+using namespace quarry::master;
+using namespace quarry::master::testing;
+using quarry::base::Fd;
+using quarry::base::SocketAddress;
+
+namespace {
+
+/// A child as a worker is: accepting, accept(), accepted, and a word to the master. False: there
+/// was no connection.
+bool accept_one(ChildContext& child, Fd* connection) {
+  child.slot.accepting();
+  connection->reset(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
+  if (*connection) child.slot.accepted();
+  const pid_t pid = ::getpid();
+  [[maybe_unused]] const auto ignored = ::write(child.child_accept, &pid, sizeof pid);
+  return static_cast<bool>(*connection);
+}
+
+/// As accept_one(), waiting for a connection for as long as it takes.
+void await_one(ChildContext& child, Fd* connection) {
+  while (!accept_one(child, connection)) {
+    pollfd wait{child.listener, POLLIN, 0};
+    ::poll(&wait, 1, -1);
+  }
+}
+
+/// An ondemand pool whose children do what RUN says.
+std::vector<Service> ondemand(const World& world, std::size_t max_children,
+                              std::function<int(ChildContext&)> run,
+                              std::chrono::seconds idle_timeout = 60s) {
+  Service service = world.service(max_children, std::move(run));
+  service.processes.manager = ProcessManager::kOndemand;
+  service.processes.process_idle_timeout = idle_timeout;
+  auto listener = Listener::open(*SocketAddress::parse(world.socket()));
+  REQUIRE(listener);
+  service.listener = std::move(*listener);
+  std::vector<Service> services;
+  services.push_back(std::move(service));
+  return services;
+}
+
+Fd connect(const World& world) {
+  const auto address = SocketAddress::parse(world.socket());
+  for (int i = 0; i < kPatience; ++i) {
+    if (auto connected = quarry::base::connect_to(*address)) return std::move(*connected);
+    ::usleep(1000);
+  }
+  FAIL("nobody listens");
+  return {};
+}
+
+/// Clock ticks that process PID has spent.
+long ticks_of(pid_t pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+  std::stringstream text;
+  text << file.rdbuf();
+  std::istringstream fields(text.str().substr(text.str().rfind(')') + 2));
+  std::string word;
+  for (int i = 0; i < 11; ++i) fields >> word;
+  long user = 0;
+  long system = 0;
+  fields >> user >> system;
+  return user + system;
+}
+
+}  // namespace
+
+TEST_CASE("no connection, no child; one connection, one child") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 5, [&](ChildContext& child) {
+      Fd connection;
+      world.say(accept_one(child, &connection) ? 'g' : 'n');
+      return sleep_for_ever(child);
+    });
+  });
+  const Fd connection = connect(world);
+  CHECK(world.next().what == 'g');
+  CHECK(world.is_silent(300));
+}
+
+TEST_CASE("while a child is on its way to accept(), no other is started and the master rests") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 5, [&](ChildContext& child) {
+      world.say('s');
+      return sleep_for_ever(child);  // before accepting(): neither idle nor in accept()
+    });
+  });
+  const Fd connection = connect(world);
+  CHECK(world.next().what == 's');
+  const long before = ticks_of(world.master());
+  // The socket is put back every second, in case that a child never comes to accept().
+  CHECK(world.is_silent(700));
+  CHECK(ticks_of(world.master()) - before <= 2);
+}
+
+TEST_CASE("a child that is stuck before accept() does not keep the connection from the next") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 2, [&](ChildContext& child) {
+      if (child.index == 0) {
+        world.say('s');
+        return sleep_for_ever(child);
+      }
+      Fd connection;
+      world.say(accept_one(child, &connection) ? 'g' : 'n');
+      return sleep_for_ever(child);
+    });
+  });
+  const Fd connection = connect(world);
+  CHECK(world.next().what == 's');
+  CHECK(world.next().what == 'g');
+}
+
+TEST_CASE("a first accept() that brings nothing puts the socket back as well") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 5, [&](ChildContext& child) {
+      if (child.index == 1) {  // late: the sibling has taken its connection
+        ::usleep(200000);
+        Fd connection;
+        world.say(accept_one(child, &connection) ? 'g' : 'n');
+        // Stays out of accept() for good, and says so.
+        child.slot.accepted();
+        return sleep_for_ever(child);
+      }
+      Fd first;
+      await_one(child, &first);
+      world.say('g');
+      if (child.index > 0) return sleep_for_ever(child);
+      // The master is told, and starts the sibling for the second connection, but takes it too.
+      pollfd wait{child.listener, POLLIN, 0};
+      ::poll(&wait, 1, kPatience);
+      ::usleep(50000);
+      Fd second(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
+      world.say('g');
+      return sleep_for_ever(child);
+    });
+  });
+  const Fd first = connect(world);
+  CHECK(world.next().what == 'g');
+  const Fd second = connect(world);
+  CHECK(world.next().what == 'g');
+  CHECK(world.next().what == 'n');
+  const Fd third = connect(world);
+  CHECK(world.next().what == 'g');
+}
+
+TEST_CASE("a child that ends before accept() is followed by another") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 5, [&](ChildContext& child) -> int {
+      world.say('s');
+      static_cast<void>(child);
+      return 0;
+    });
+  });
+  const Fd connection = connect(world);
+  for (int i = 0; i < 3; ++i) CHECK(world.next().what == 's');
+}
+
+TEST_CASE("an idle child takes the next connection, and nobody is started for it") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 5, [&](ChildContext& child) {
+      for (;;) {
+        Fd connection;
+        await_one(child, &connection);
+        world.say('g');
+      }
+      return 0;
+    });
+  });
+  pid_t pid = 0;
+  for (int i = 0; i < 20; ++i) {
+    const Fd connection = connect(world);
+    const Word word = world.next();
+    CHECK(word.what == 'g');
+    if (pid == 0) pid = word.pid;
+    CHECK(word.pid == pid);
+    // Idle again before the next one comes.
+    ::usleep(20000);
+  }
+}
+
+TEST_CASE("with max_children busy a connection waits, and is taken when one is free again") {
+  World world;
+  world.start([&] {
+    return ondemand(world, 2, [&](ChildContext& child) {
+      for (;;) {
+        Fd connection;
+        await_one(child, &connection);
+        world.say('g');
+        char byte = 0;
+        [[maybe_unused]] const auto ignored = ::read(connection.get(), &byte, 1);
+      }
+      return 0;
+    });
+  });
+  Fd first = connect(world);
+  CHECK(world.next().what == 'g');
+  const Fd second = connect(world);
+  CHECK(world.next().what == 'g');
+  const Fd third = connect(world);
+  const long before = ticks_of(world.master());
+  CHECK(world.is_silent(1500));
+  CHECK(ticks_of(world.master()) - before <= 3);
+  first.reset();
+  CHECK(world.next().what == 'g');
+}
+
+TEST_CASE("a child that was idle for process_idle_timeout ends, and comes back when needed") {
+  World world;
+  world.start([&] {
+    return ondemand(
+        world, 2,
+        [&](ChildContext& child) {
+          for (;;) {
+            Fd connection;
+            await_one(child, &connection);
+            world.say('g');
+          }
+          return 0;
+        },
+        1s);
+  });
+  const pid_t first = [&] {
+    const Fd connection = connect(world);
+    return world.next().pid;
+  }();
+  for (int i = 0; i < kPatience && ::kill(first, 0) == 0; ++i) ::usleep(1000);
+  CHECK(::kill(first, 0) != 0);
+  const Fd connection = connect(world);
+  const Word again = world.next();
+  CHECK(again.what == 'g');
+  CHECK(again.pid != first);
+}
+
+TEST_CASE("a pool without children that can start none ends the master with an error") {
+  if (::geteuid() != 0) return;  // needs another user, whose number of processes is bounded
+  World world;
+  world.start([&] {
+    auto services = ondemand(world, 2, [&](ChildContext&) { return 0; });
+    std::filesystem::permissions(std::filesystem::path(world.socket()).parent_path(),
+                                 std::filesystem::perms::all);
+    const rlimit none{0, 0};
+    REQUIRE(::setrlimit(RLIMIT_NPROC, &none) == 0);
+    REQUIRE(::setuid(65534) == 0);
+    return services;
+  });
+  const Fd connection = connect(world);
+  const int status = world.wait_for_end();
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+}

@@ -1,0 +1,129 @@
+// A master in a process of its own, and what its children tell the test.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <array>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "quarry/base/log.h"
+#include "quarry/master/master.h"
+
+namespace quarry::master::testing {
+
+using namespace std::chrono_literals;
+
+inline constexpr int kPatience = 10000;  // milliseconds; only ever used up by a failure
+
+/// What children tell the test: one letter and their pid.
+struct Word {
+  char what;
+  pid_t pid;
+};
+
+/// A master in a process of its own, whose children write words into a pipe.
+class World {
+ public:
+  World() {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    std::array<int, 2> ends{};
+    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
+    read_.reset(ends[0]);
+    write_.reset(ends[1]);
+  }
+  ~World() {
+    if (master_ > 0) ::kill(master_, SIGKILL);
+    if (master_ > 0) ::waitpid(master_, nullptr, 0);
+    std::filesystem::remove_all(folder_);
+  }
+
+  std::string socket() const { return (folder_ / "s").string(); }
+  std::string pid_file() const { return (folder_ / "pid").string(); }
+  int words() const { return write_.get(); }
+  void say(char what) const {
+    const Word word{what, ::getpid()};
+    [[maybe_unused]] const auto ignored = ::write(write_.get(), &word, sizeof word);
+  }
+
+  Service service(std::size_t children, std::function<int(ChildContext&)> run) const {
+    Service result;
+    result.name = "pool test";
+    result.processes.max_children = children;
+    result.kept_descriptors = {words()};
+    result.run = std::move(run);
+    return result;
+  }
+
+  /// Starts a master over what MAKE returns, which is called in the master's process.
+  void start(const std::function<std::vector<Service>()>& make,
+             std::chrono::seconds control_timeout = 10s) {
+    master_ = ::fork();
+    REQUIRE(master_ >= 0);
+    if (master_ > 0) {
+      write_.reset();
+      return;
+    }
+    quarry::base::set_log_level(quarry::base::LogLevel::kAlert);
+    GlobalConfig global;
+    global.pid_file = pid_file();
+    global.process_control_timeout = control_timeout;
+    int code = 1;
+    {
+      Master master(global, make());
+      code = master.run() ? 0 : 1;
+    }
+    ::_exit(code);
+  }
+
+  /// The next word; its letter is 0 when the last holder of the pipe is gone.
+  Word next() const {
+    pollfd wait{read_.get(), POLLIN, 0};
+    Word word{};
+    REQUIRE(::poll(&wait, 1, kPatience) == 1);
+    const ssize_t size = ::read(read_.get(), &word, sizeof word);
+    return size == sizeof word ? word : Word{0, 0};
+  }
+  /// Whether no word comes for so many milliseconds.
+  bool is_silent(int milliseconds) const {
+    pollfd wait{read_.get(), POLLIN, 0};
+    return ::poll(&wait, 1, milliseconds) == 0;
+  }
+  pid_t master() const { return master_; }
+  void signal_master(int number) const { ::kill(master_, number); }
+  /// The master's exit status, once it has ended.
+  int wait_for_end() {
+    int status = -1;
+    for (int i = 0; i < kPatience; ++i) {
+      if (::waitpid(master_, &status, WNOHANG) == master_) {
+        master_ = -1;
+        return status;
+      }
+      ::usleep(1000);
+    }
+    FAIL("the master did not end");
+    return status;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  base::Fd read_;
+  base::Fd write_;
+  pid_t master_ = -1;
+};
+
+inline int sleep_for_ever(ChildContext&) {
+  for (;;) ::pause();
+}
+
+}  // namespace quarry::master::testing
