@@ -1,8 +1,6 @@
 #include "compose.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <memory>
 
@@ -39,6 +37,18 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   return options;
 }
 
+base::Result<void> give_access_log(const master::AccessLogConfig& config,
+                                   worker::WorkerOptions& options, Service& service) {
+  QUARRY_TRY_ASSIGN(auto log,
+                    worker::AccessLog::open({config.path, config.format, config.suppress_paths}));
+  options.access_log = std::make_shared<worker::AccessLog>(std::move(log));
+  service.kept_descriptors.push_back(options.access_log->fd());
+  service.reopen_logs = [shared = options.access_log] {
+    return shared->reopen(base::Reopening::kMakesFile);
+  };
+  return {};
+}
+
 using Inherited = std::vector<master::InheritedSocket>;
 
 base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& inherited) {
@@ -54,16 +64,8 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& in
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
   worker::WorkerOptions options = worker_options(pool);
-  // Shared, since std::function wants to be copied; open for as long as the service.
-  std::shared_ptr<const base::Fd> access_log;
-  if (!pool.access_log.empty()) {
-    access_log = std::make_shared<const base::Fd>(
-        ::open(pool.access_log.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
-    if (!*access_log) return base::fail_errno(fmt::format("cannot open {}", pool.access_log));
-    options.access_log = access_log->get();
-    service.kept_descriptors.push_back(access_log->get());
-  }
-  service.run = [options = std::move(options), access_log](ChildContext& child) {
+  if (!pool.access.path.empty()) QUARRY_TRY(give_access_log(pool.access, options, service));
+  service.run = [options = std::move(options)](ChildContext& child) {
     return worker::run(
         options, {child.listener, *child.board, child.slot, *child.control, child.child_accept});
   };

@@ -75,9 +75,7 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
 
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {}) {
-  base::set_log_level(config.global.log_level);
-  const auto log = master::open_log(config.global.error_log);
-  if (!log) return failed(log.error().message);
+  if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
   limit_self(config.global.limits);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
@@ -90,8 +88,8 @@ int run(const master::Config& config, const CommandLine& line,
   inherited.clear();
   master::Reload reload = reload_of(line, handover);
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
-  if (*log) {
-    for (master::Service& service : *services) service.kept_descriptors.push_back(log->get());
+  for (master::Service& service : *services) {
+    service.kept_descriptors.push_back(base::log_descriptor());
   }
   const auto done = master::Master(config.global, std::move(*services), std::move(reload)).run();
   return done ? 0 : failed(done.error().message);

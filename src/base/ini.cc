@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "quarry/base/log.h"
+#include "quarry/base/escape.h"
 #include "quarry/base/result.h"
 
 namespace quarry::base {
@@ -104,7 +104,7 @@ class Reader {
     }
     IniSection& section = file_.sections.back();
     for (const IniEntry& entry : section.entries) {
-      if (entry.key != key) continue;
+      if (entry.key != key || key.ends_with("[]")) continue;
       return mistake(fmt::format("{} was set on line {} already", key, entry.line));
     }
     const std::string_view text = trim(line.substr(equals + 1));

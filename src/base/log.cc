@@ -1,18 +1,26 @@
 #include "quarry/base/log.h"
 
+#include <fcntl.h>
 #include <sys/time.h>
 #include <unistd.h>
+#include <csignal>
 
 #include <array>
-#include <ctime>
+#include <cstdint>
+
+#include "log_frame.h"
+#include "log_socket.h"
+#include "quarry/base/fd.h"
 
 namespace quarry::base {
 namespace {
 
 struct Log {
-  LogLevel level = LogLevel::kNotice;
+  LogOptions options;
   int fd = STDERR_FILENO;
+  Fd owned;  // fd, unless it is standard error or somebody else's
   std::string prefix;
+  std::uint64_t lost = 0;  // lines that a daemon did not take, since it last took one
 };
 
 Log& the_log() {
@@ -22,34 +30,52 @@ Log& the_log() {
 
 constexpr std::array<std::string_view, 5> kNames = {"debug", "notice", "warning", "error", "alert"};
 
-std::string timestamp() {
-  timeval now{};
-  gettimeofday(&now, nullptr);
-  tm utc{};
-  gmtime_r(&now.tv_sec, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec, now.tv_usec);
+bool is_socket(LogTarget target) {
+  return target == LogTarget::kSyslog || target == LogTarget::kJournald;
 }
 
-/// The length of the valid UTF-8 sequence at the start of TEXT, 0 if there is none.
-std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  std::size_t length = 0;
-  if (lead >= 0xC2 && lead <= 0xDF) length = 2;
-  if (lead >= 0xE0 && lead <= 0xEF) length = 3;
-  if (lead >= 0xF0 && lead <= 0xF4) length = 4;
-  if (length == 0 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
+Result<Fd> open_file(const std::string& path, Reopening reopening) {
+  const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
+  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
+  if (!fd) return fail_errno(fmt::format("cannot open the log {}", path));
+  return fd;
+}
+
+std::int64_t now_micros() {
+  timeval now{};
+  ::gettimeofday(&now, nullptr);
+  return std::int64_t{now.tv_sec} * 1000000 + now.tv_usec;
+}
+
+/// A log that cannot be written must not stop the work, and there is nobody to tell.
+void put(int fd, std::string_view bytes) {
+  [[maybe_unused]] const auto ignored = ::write(fd, bytes.data(), bytes.size());
+}
+
+void put_datagram(Log& log, const std::string& datagram) {
+  const bool is_taken =
+      send_to_log_socket(log.fd, log.options.path, datagram, /*is_patient=*/log.lost == 0);
+  log.lost = is_taken ? 0 : log.lost + 1;
+}
+
+void put_lines(Log& log, const LogRecord& record) {
+  LogFrame frame(log.options, record);
+  while (!frame.is_done()) {
+    std::string part = frame.next_part();
+    if (!log.options.is_buffered && !is_socket(log.options.target)) {
+      put(log.fd, frame.head());
+      put(log.fd, part);
+      put(log.fd, frame.tail());
+      continue;
+    }
+    part.insert(0, frame.head());
+    part += frame.tail();
+    if (is_socket(log.options.target)) {
+      put_datagram(log, part);
+    } else {
+      put(log.fd, part);
+    }
   }
-  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
-  if (lead == 0xED && byte(1) > 0x9F) return 0;
-  if (lead == 0xF0 && byte(1) < 0x90) return 0;
-  if (lead == 0xF4 && byte(1) > 0x8F) return 0;
-  // U+0080 to U+009F are control characters to a terminal.
-  if (lead == 0xC2 && byte(1) < 0xA0) return 0;
-  return length;
 }
 
 }  // namespace
@@ -67,49 +93,60 @@ LogLevel log_level_named(std::string_view name, bool* known) {
   return LogLevel::kNotice;
 }
 
+Result<void> open_log(const LogOptions& options) {
+  Log& log = the_log();
+  Fd fd;
+  if (options.target == LogTarget::kFile) {
+    QUARRY_TRY_ASSIGN(fd, open_file(options.path, Reopening::kMakesFile));
+  } else if (is_socket(options.target)) {
+    QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
+  }
+  log.options = options;
+  log.fd = fd ? fd.get() : STDERR_FILENO;
+  log.owned = std::move(fd);
+  return {};
+}
+
+Result<void> reopen_log(Reopening reopening) {
+  const Log& log = the_log();
+  if (log.options.target != LogTarget::kFile || !log.owned) return {};
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_file(log.options.path, reopening));
+  // The same number, which children and libraries may know.
+  if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
+  return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));
+}
+
+void let_reopening_be_told() {
+  sigset_t told;
+  ::sigemptyset(&told);
+  ::sigaddset(&told, SIGUSR1);
+  ::sigprocmask(SIG_UNBLOCK, &told, nullptr);
+}
+
+int log_descriptor() {
+  return the_log().fd;
+}
+
 void set_log_level(LogLevel level) {
-  the_log().level = level;
+  the_log().options.level = level;
 }
 LogLevel log_level() {
-  return the_log().level;
+  return the_log().options.level;
 }
 void set_log_descriptor(int fd) {
-  the_log().fd = fd;
+  Log& log = the_log();
+  log.options.target = LogTarget::kStderr;
+  log.options.form = LogForm::kText;
+  log.owned.reset();
+  log.fd = fd;
 }
 void set_log_prefix(std::string prefix) {
   the_log().prefix = std::move(prefix);
 }
 
 void log_line(LogLevel level, std::string_view message) {
-  const Log& log = the_log();
-  std::string line = fmt::format("[{}] {}: ", timestamp(), name_of(level));
-  if (!log.prefix.empty()) line += fmt::format("[{}] ", log.prefix);
-  line += message;
-  line += '\n';
-  // A log that cannot be written must not stop the work, and there is nobody to tell.
-  [[maybe_unused]] const auto ignored = ::write(log.fd, line.data(), line.size());
-}
-
-std::string printable(std::string_view text, std::size_t limit) {
-  std::string out;
-  std::size_t i = 0;
-  while (i < text.size() && out.size() < limit) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const std::size_t sequence = byte >= 0x80 ? utf8_sequence(text.substr(i)) : 0;
-    if (sequence > 0) {
-      out += text.substr(i, sequence);
-      i += sequence;
-      continue;
-    }
-    if (byte >= 0x20 && byte < 0x7F && byte != '\\') {
-      out += text[i];
-    } else {
-      out += fmt::format("\\x{:02x}", byte);
-    }
-    ++i;
-  }
-  if (i < text.size()) out += "…";
-  return out;
+  Log& log = the_log();
+  put_lines(log, {now_micros(), level, ::getpid(), log.prefix, message});
 }
 
 }  // namespace quarry::base

@@ -54,6 +54,13 @@ std::size_t connections_within_limit(std::size_t wanted) {
   return possible;
 }
 
+/// Unlike a worker, the gateway does not end where it may not open the log: those who wait for its
+/// successor would wait for the slowest of its clients.
+void reopen_log(evutil_socket_t, short, void*) {
+  const auto done = base::reopen_log(base::Reopening::kWantsFile);
+  if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
+}
+
 Event on_signal(event_base* base, int signal, event_callback_fn callback, void* argument) {
   Event event(evsignal_new(base, signal, callback, argument));
   if (event) event_add(event.get(), nullptr);
@@ -85,7 +92,9 @@ int run(const GatewayOptions& wanted) {
       base.get(), SIGQUIT,
       [](evutil_socket_t, short, void* stopped) { static_cast<Server*>(stopped)->stop(); },
       &server);
-  if (const auto started = server.start(); !started || !quick || !graceful) {
+  const Event reopening = on_signal(base.get(), SIGUSR1, reopen_log, nullptr);
+  base::let_reopening_be_told();
+  if (const auto started = server.start(); !started || !quick || !graceful || !reopening) {
     base::log(LogLevel::kError, "{}",
               started ? "cannot watch for signals" : started.error().message);
     return 1;

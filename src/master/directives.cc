@@ -63,9 +63,42 @@ Result<void> put_log_level(base::LogLevel& target, Value value) {
                                                base::printable(value)));
 }
 
-Result<void> put_error_log(std::string& target, Value value) {
-  if (value != "stderr") return put(target, parse_path(value));
-  target.clear();
+Result<void> put_log_limit(std::size_t& target, Value value) {
+  return put(target, parse_number(value, base::kLeastLogLimit, kMaxCount));
+}
+
+Result<void> put_log_form(base::LogForm& target, Value value) {
+  if (value != "text" && value != "json") {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is neither text nor json", base::printable(value)));
+  }
+  target = value == "json" ? base::LogForm::kJson : base::LogForm::kText;
+  return {};
+}
+
+Result<void> put_facility(int& target, Value value) {
+  const auto facility = base::syslog_facility_named(value);
+  if (!facility) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no facility of syslog(3), such as daemon or local0",
+                            base::printable(value)));
+  }
+  target = *facility;
+  return {};
+}
+
+Result<void> put_ident(std::string& target, Value value) {
+  const bool is_word = base::printable(value, 64) == value && value.find(' ') == value.npos;
+  if (value.empty() || !is_word) {
+    return fail(ErrorCode::kInvalid, "it is one word of at most 64 printable characters");
+  }
+  target = value;
+  return {};
+}
+
+Result<void> add_suppressed_path(std::vector<std::string>& target, Value value) {
+  QUARRY_TRY_ASSIGN(auto path, parse_path(value));
+  target.push_back(std::move(path));
   return {};
 }
 
@@ -93,8 +126,13 @@ Result<void> put_children(std::size_t& target, Value value) {
 }
 
 constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
-    {"error_log", [](auto& s, Value v) { return put_error_log(s.error_log, v); }},
-    {"log_level", [](auto& s, Value v) { return put_log_level(s.log_level, v); }},
+    {"error_log", [](auto& s, Value v) { return base::set_log_target(s.log, v); }},
+    {"syslog.facility", [](auto& s, Value v) { return put_facility(s.log.facility, v); }},
+    {"syslog.ident", [](auto& s, Value v) { return put_ident(s.log.ident, v); }},
+    {"log_level", [](auto& s, Value v) { return put_log_level(s.log.level, v); }},
+    {"log_limit", [](auto& s, Value v) { return put_log_limit(s.log.limit, v); }},
+    {"log_buffering", [](auto& s, Value v) { return put(s.log.is_buffered, parse_bool(v)); }},
+    {"log_format", [](auto& s, Value v) { return put_log_form(s.log.form, v); }},
     {"pid", [](auto& s, Value v) { return put(s.pid_file, parse_path(v)); }},
     {"process_control_timeout",
      [](auto& s, Value v) { return put_timeout(s.process_control_timeout, v); }},
@@ -147,7 +185,11 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
      [](auto& s, Value v) { return put(s.request_terminate_timeout, parse_duration(v)); }},
     {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
     {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
-    {"access.log", [](auto& s, Value v) { return put(s.access_log, parse_path(v)); }},
+    {"access.log", [](auto& s, Value v) { return put(s.access.path, parse_path(v)); }},
+    {"access.format",
+     [](auto& s, Value v) { return put(s.access.format, base::AccessFormat::compile(v)); }},
+    {"access.suppress_path[]",
+     [](auto& s, Value v) { return add_suppressed_path(s.access.suppress_paths, v); }},
     {"repository", [](auto& s, Value v) { return put(s.service.repository, parse_path(v)); }},
     {"repositories", [](auto& s, Value v) { return put(s.service.repositories, parse_path(v)); }},
     {"repository.cache",

@@ -59,7 +59,7 @@ void Master::Loop::schedule(const EventPtr& timer, milliseconds delay) {
 base::Result<void> Master::Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR2, SIGCHLD}) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
     ::sigaddset(&watched, number);
   }
   ::sigprocmask(SIG_BLOCK, &watched, nullptr);
@@ -82,6 +82,9 @@ void Master::Loop::take_signal() {
         break;
       case SIGQUIT:
         stop_gracefully();
+        break;
+      case SIGUSR1:
+        reopen_logs();
         break;
       case SIGUSR2:
         ask_for_reload();
@@ -250,6 +253,19 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
     carry_out(group, group.policy->after_death({group.children.size(), idle.idle_for}), idle);
   }
   watch_listener(group);
+}
+
+void Master::Loop::reopen_logs() {
+  const auto complain = [](const base::Result<void>& done) {
+    if (!done) base::log(LogLevel::kError, "{}", done.error().message);
+  };
+  complain(base::reopen_log(base::Reopening::kMakesFile));
+  for (const auto& group : groups_) {
+    if (group->service.reopen_logs) complain(group->service.reopen_logs());
+  }
+  base::log(LogLevel::kNotice, "the logs were opened again");
+  // Elders, too: they go on writing for as long as their requests take.
+  signal_children(SIGUSR1, [](ServiceKind) { return true; });
 }
 
 void Master::Loop::end_overdue_requests() {

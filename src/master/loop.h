@@ -117,6 +117,7 @@ class Master::Loop {
   void read_control(Group& group, Child& child);
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
+  void reopen_logs();
   void end_overdue_requests();
 
   // Becoming a new master (reload.cc).

@@ -1,11 +1,6 @@
 #include "quarry/master/master.h"
 
-#include <fcntl.h>
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include "loop.h"
-#include "quarry/base/log.h"
 
 namespace quarry::master {
 
@@ -16,17 +11,6 @@ Master::~Master() = default;
 
 base::Result<void> Master::run() {
   return loop_->run();
-}
-
-base::Result<base::Fd> open_log(const std::string& path) {
-  if (path.empty()) {
-    base::set_log_descriptor(STDERR_FILENO);
-    return base::Fd();
-  }
-  base::Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
-  if (!fd) return base::fail_errno(fmt::format("cannot open the log {}", path));
-  base::set_log_descriptor(fd.get());
-  return fd;
 }
 
 }  // namespace quarry::master

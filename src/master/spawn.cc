@@ -42,11 +42,14 @@ class SignalsHeld {
 
 void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
-  for (const int number : {SIGINT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
+  for (const int number : {SIGINT, SIGHUP, SIGUSR2, SIGPIPE}) ::signal(number, SIG_IGN);
   for (const int number : {SIGTERM, SIGQUIT}) ::signal(number, leave);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // SIGUSR1 waits for the child to have a handler (ignored, it would be lost): no child misses that
+  // the logs were moved.
+  sigset_t waiting;
+  ::sigemptyset(&waiting);
+  ::sigaddset(&waiting, SIGUSR1);
+  ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
 }
 
 void close_all_but(std::vector<int> kept) {

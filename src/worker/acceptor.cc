@@ -59,7 +59,13 @@ base::Result<void> Acceptor::watch(int fd, std::uint32_t events) {
   return base::fail_errno("cannot watch a descriptor");
 }
 
+base::Result<void> Acceptor::wake_on(int fd) {
+  wake_ = fd;
+  return watch(fd, EPOLLIN);
+}
+
 std::optional<Connection> Acceptor::next() {
+  was_woken_ = false;
   // Under load the next connection is there already, and asking epoll first would cost a call. An
   // ondemand pool counts on a first accept() that does not wait.
   if (kept_.empty() && !stop_requested()) {
@@ -76,6 +82,7 @@ std::optional<Connection> Acceptor::next() {
     }
     const int fd = events_[--events_left_].data.fd;
     if (auto connection = take(fd)) return connection;
+    if (was_woken_) return std::nullopt;
   }
   return std::nullopt;
 }
@@ -92,6 +99,7 @@ std::optional<Connection> Acceptor::take(int fd) {
     has_ended_ = true;
     return std::nullopt;
   }
+  was_woken_ = fd == wake_;
   const auto kept = kept_.find(fd);
   if (kept == kept_.end()) return std::nullopt;
   Connection connection{std::move(kept->second), true};

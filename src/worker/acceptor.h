@@ -34,6 +34,9 @@ class Acceptor {
   static base::Result<Acceptor> create(int listener, int stop, int master,
                                        std::vector<base::SocketAddress> allowed);
 
+  /// FD, too, ends a wait, whenever it is readable. Errors: kIo.
+  base::Result<void> wake_on(int fd);
+
   /// TELL is called each time that accept() has returned: with whether it brought a connection.
   void on_return(std::function<void(bool)> tell) { tell_ = std::move(tell); }
 
@@ -41,11 +44,13 @@ class Acceptor {
   void when_idle(std::function<void()> work) { idle_work_ = std::move(work); }
 
   /// Waits for a connection that has something to read, or a new one; nothing when it is time to
-  /// end.
+  /// end, or when it was woken.
   std::optional<Connection> next();
   /// Before the worker ends by itself or after SIGQUIT: a connection that waits. The kernel may
   /// have woken this worker for it, and wakes no other for the same one.
   std::optional<Connection> last();
+  /// Whether next() returned nothing although it is not time to end.
+  bool was_woken() const { return was_woken_; }
   /// Takes back a connection whose request was answered and that the web server keeps open. Closes
   /// it where too many are kept.
   void keep(Connection connection);
@@ -61,6 +66,8 @@ class Acceptor {
   int listener_ = -1;
   int stop_ = -1;
   int master_ = -1;
+  int wake_ = -1;
+  bool was_woken_ = false;
   bool is_tcp_ = false;
   bool has_ended_ = false;
   std::vector<base::SocketAddress> allowed_;

@@ -49,15 +49,6 @@ constexpr auto kVariables = std::to_array<Variable>({
     {"HTTP_HOST", &Request::host},
 });
 
-std::string header_of(const Reply& reply) {
-  std::string header =
-      fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
-                  reason_of(reply.status), reply.content_type, reply.body.size());
-  if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
-  header += "X-Content-Type-Options: nosniff\r\n\r\n";
-  return header;
-}
-
 bool put(FCGX_Stream* stream, std::string_view bytes) {
   constexpr std::size_t kMost = std::size_t{1} << 30;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMost))) {
@@ -166,6 +157,7 @@ base::Result<void> FastCgiExchange::read_head() {
 }
 
 void FastCgiExchange::take_params() {
+  request_.variables = fcgx_.envp;
   for (char** entry = fcgx_.envp; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     const std::size_t equals = variable.find('=');

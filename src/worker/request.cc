@@ -1,5 +1,7 @@
 #include "request.h"
 
+#include <fmt/core.h>
+
 namespace quarry::worker {
 
 std::string_view reason_of(int status) {
@@ -27,6 +29,25 @@ std::string_view reason_of(int status) {
     default:
       return "Unknown";
   }
+}
+
+std::string_view Request::variable(std::string_view name) const {
+  for (const char* const* entry = variables; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    if (text.size() > name.size() && text[name.size()] == '=' && text.starts_with(name)) {
+      return text.substr(name.size() + 1);
+    }
+  }
+  return {};
+}
+
+std::string header_of(const Reply& reply) {
+  std::string header =
+      fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
+                  reason_of(reply.status), reply.content_type, reply.body.size());
+  if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
+  header += "X-Content-Type-Options: nosniff\r\n\r\n";
+  return header;
 }
 
 Reply text_reply(int status, std::string_view text) {

@@ -26,10 +26,13 @@ struct Request {
   std::string_view cookie{};
   std::string_view host{};
   bool is_https = false;
+  const char* const* variables = nullptr;  // all of them, "NAME=value" each, then a null pointer
 
   /// The path below the pool's place in the web server: PATH_INFO, or SCRIPT_NAME where the web
   /// server does not split the two.
   std::string_view path() const { return path_info.empty() ? script_name : path_info; }
+  /// The variable NAME, whatever it is; "" where there is none.
+  std::string_view variable(std::string_view name) const;
 };
 
 struct Reply {
@@ -41,12 +44,15 @@ struct Reply {
   // For the scoreboard and the logs.
   std::string user;
   std::string operation;
-  std::string error;      // what went wrong, although the status may be 200
-  bool is_fault = false;  // the server's, whatever the status
+  std::string repository;  // its file
+  std::string error;       // what went wrong, although the status may be 200
+  bool is_fault = false;   // the server's, whatever the status
 };
 
 /// "Not Found" for 404.
 std::string_view reason_of(int status);
+/// The lines that stand before the body, with the empty one.
+std::string header_of(const Reply& reply);
 /// A reply of one line.
 Reply text_reply(int status, std::string_view text);
 

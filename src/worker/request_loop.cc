@@ -1,14 +1,12 @@
 #include "request_loop.h"
 
-#include <fmt/core.h>
-#include <unistd.h>
-
 #include <charconv>
 #include <exception>
 
+#include "access_recorder.h"
 #include "fastcgi.h"
 #include "quarry/base/log.h"
-#include "quarry/base/time.h"
+#include "stop_signal.h"
 
 namespace quarry::worker {
 namespace {
@@ -40,17 +38,13 @@ void log_trouble(const Request& request, const Reply& reply) {
             printable(reply.error));
 }
 
-void log_access(int fd, const Request& request, const Reply& reply,
-                const scoreboard::SlotState& state) {
-  const std::string line =
-      fmt::format("{} {} [{}Z] \"{} {}\" {} {} {} {:.3f}ms {}\n", printable(request.remote_address),
-                  reply.user.empty() ? "-" : printable(reply.user),
-                  base::iso_millis(base::system_clock().now()), printable(request.method),
-                  printable(request.uri), reply.status, state.content_length, reply.body.size(),
-                  static_cast<double>(state.request_duration) / 1000,
-                  reply.operation.empty() ? "-" : printable(reply.operation));
-  // One write a line, so that lines of several workers never mix.
-  [[maybe_unused]] const auto ignored = ::write(fd, line.data(), line.size());
+/// False: this process has no right to.
+bool reopen_logs(AccessLog* access_log) {
+  auto done = base::reopen_log(base::Reopening::kWantsFile);
+  if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
+  if (done) return true;
+  base::log(LogLevel::kNotice, "{}: ending, for a child that inherits it", done.error().message);
+  return false;
 }
 
 /// A connection on which no request came.
@@ -62,12 +56,17 @@ void log_bad_connection(const base::Error& error) {
 class Server {
  public:
   Server(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot, const LoopOptions& options)
-      : acceptor_(acceptor), handler_(handler), slot_(slot), options_(options) {}
+      : acceptor_(acceptor),
+        handler_(handler),
+        slot_(slot),
+        options_(options),
+        recorder_(options.access_log, options.pool) {}
 
   void serve(Connection connection) {
     // A new connection was shown at once; one that was kept comes here as it is.
     if (slot_.state().stage != scoreboard::Stage::kAccepted) slot_.accepted();
     slot_.reading_headers();
+    recorder_.begin();
     bool may_keep = false;
     bool has_unread = false;
     {
@@ -98,13 +97,14 @@ class Server {
                 printable(request.remote_address), printable(request.method),
                 printable(request.uri));
     }
-    if (options_.access_log >= 0) log_access(options_.access_log, request, reply, slot_.state());
+    recorder_.end(request, reply, slot_.state());
   }
 
   Acceptor& acceptor_;
   Handler& handler_;
   scoreboard::Slot& slot_;
   const LoopOptions& options_;
+  AccessRecorder recorder_;
   std::size_t served_ = 0;
 };
 
@@ -122,7 +122,12 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
   });
   slot.accepting();
-  while (auto connection = acceptor.next()) {
+  for (bool has_logs = true; has_logs;) {
+    auto connection = acceptor.next();
+    // Not only when woken: a worker that is never idle does not look at what would wake it.
+    if (take_reopen_request()) has_logs = reopen_logs(options.access_log);
+    if (!connection && acceptor.was_woken()) continue;
+    if (!connection) break;
     server.serve(std::move(*connection));
     if (options.max_requests > 0 && server.served() >= options.max_requests) break;
     if (handler.has_idle_work()) acceptor.when_idle([&handler] { handler.work_idly(); });

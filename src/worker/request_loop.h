@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cstddef>
+#include <string_view>
 
 #include "acceptor.h"
 #include "quarry/scoreboard/scoreboard.h"
+#include "quarry/worker/access_log.h"
 #include "request.h"
 
 namespace quarry::worker {
@@ -15,11 +17,14 @@ namespace quarry::worker {
 struct LoopOptions {
   std::chrono::seconds timeout{60};
   std::size_t max_requests = 0;  // 0: no bound
-  int access_log = -1;           // -1: none
-  int child_accept = -1;         // see WorkerHandles
+  AccessLog* access_log = nullptr;
+  std::string_view pool;  // for the access log
+  int child_accept = -1;  // see WorkerHandles
 };
 
-/// Serves until the acceptor ends, or max_requests.
+/// Serves until the acceptor ends, or max_requests. When take_reopen_request() says so, the error
+/// log and the access log are opened anew between two requests; where this process may not do that,
+/// it ends instead: whoever replaces it inherits the logs that the master has opened anew.
 void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot,
                     const LoopOptions& options);
 

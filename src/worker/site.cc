@@ -108,6 +108,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
       .cookie = request.cookie,
   });
   Reply reply;
+  reply.repository = (*repository)->path().string();
   reply.status = answer.status;
   reply.content_type = std::move(answer.content_type);
   reply.body = std::move(answer.body);
@@ -131,11 +132,14 @@ Reply Site::answer_get(const Request& request, const Target& target) {
   if (target.endpoint == "status") return status_page();
   const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
   if (!is_base) return text_reply(404, "no such page: this server speaks the sync protocol only");
-  if (auto repository = open(target); !repository) return refusal(repository.error());
+  auto repository = open(target);
+  if (!repository) return refusal(repository.error());
   const std::string name = target.name ? target.name->str() : "";
-  return text_reply(
+  Reply reply = text_reply(
       200, fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}",
                        request.is_https ? "https" : "http", base::printable(request.host), name));
+  reply.repository = (*repository)->path().string();
+  return reply;
 }
 
 Reply Site::status_page() const {

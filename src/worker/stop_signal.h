@@ -1,5 +1,6 @@
-// How a worker learns that it should end: SIGQUIT after the request in flight, SIGTERM at once. One
-// of the two globals that the style page allows.
+// How a worker learns that it should end (SIGQUIT after the request in flight, SIGTERM at once),
+// and that its logs were moved away (SIGUSR1, between requests). One of the two globals that the
+// style page allows.
 #pragma once
 
 #include <csignal>
@@ -17,8 +18,13 @@ bool stop_requested();
 /// SIGTERM came: do not wait for the client any longer.
 bool stop_now_requested();
 
-/// While it lives, SIGQUIT waits: it would break off a read that has a time-out (signal(7)), and a
-/// graceful stop lets the request in flight come whole.
+/// Becomes readable with SIGUSR1, until take_reopen_request().
+int reopen_descriptor();
+/// Whether SIGUSR1 came since the last call.
+bool take_reopen_request();
+
+/// While it lives, SIGQUIT and SIGUSR1 wait: they would break off a read that has a time-out
+/// (signal(7)), and a graceful stop lets the request in flight come whole.
 class GracefulStopHeld {
  public:
   GracefulStopHeld();

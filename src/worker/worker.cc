@@ -37,9 +37,13 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
     base::log(base::LogLevel::kAlert, "cannot start: {}", acceptor.error().message);
     return 1;
   }
+  if (auto woken = acceptor->wake_on(reopen_descriptor()); !woken) {
+    base::log(base::LogLevel::kAlert, "cannot start: {}", woken.error().message);
+    return 1;
+  }
   Site site(options, handles.board);
-  const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log,
-                         handles.child_accept};
+  const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log.get(),
+                         options.pool, handles.child_accept};
   serve_requests(*acceptor, site, handles.slot, loop);
   return 0;
 }

@@ -6,8 +6,9 @@
 //   key = "a; b \" \\ "    quotes keep spaces, ; and # ; inside them \" and \\ are escapes
 //
 // Values may be as long as the file. Keys keep their order and line numbers, so that whoever gives
-// them a meaning can point at the line. A key twice in a section, a section twice, and whatever is
-// none of the forms above is a mistake; all of them are found in one pass.
+// them a meaning can point at the line. A key that ends in [] is a list, one value a line. Any
+// other key twice in a section, a section twice, and whatever is none of the forms above is a
+// mistake; all of them are found in one pass.
 #pragma once
 
 #include <string>

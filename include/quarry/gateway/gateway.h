@@ -48,8 +48,9 @@ struct GatewayOptions {
 };
 
 /// Serves until SIGTERM (drops what is under way) or SIGQUIT (accepts nothing more, finishes what
-/// is under way). SIGINT is ignored: a Ctrl-C on the terminal is the master's to act on. Returns
-/// the process's exit code: 0, or 1 when it could not start (logged).
+/// is under way). SIGUSR1 has the log opened anew. SIGINT is ignored: a Ctrl-C on the terminal is
+/// the master's to act on. Returns the process's exit code: 0, or 1 when it could not start
+/// (logged).
 int run(const GatewayOptions& options);
 
 }  // namespace quarry::gateway

@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/base/access_format.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
@@ -33,8 +34,7 @@ struct ResourceLimits {
 };
 
 struct GlobalConfig {
-  std::string error_log;  // "": standard error
-  base::LogLevel log_level = base::LogLevel::kNotice;
+  base::LogOptions log;
   std::string pid_file;  // "": none
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;
@@ -74,6 +74,12 @@ struct ServiceConfig {
   bool sync_single_login = false;
 };
 
+struct AccessLogConfig {
+  std::string path;  // "": none
+  base::AccessFormat format = base::AccessFormat::usual();
+  std::vector<std::string> suppress_paths;
+};
+
 struct PoolConfig {
   std::string name;
   int line = 0;
@@ -89,7 +95,7 @@ struct PoolConfig {
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   ResourceLimits limits;
-  std::string access_log;  // "": none
+  AccessLogConfig access;
   ServiceConfig service;
 };
 

@@ -10,7 +10,8 @@
 // A child is forked without exec. It runs as its service's user, holds only its service's listening
 // socket, board and its control channel, and leaves by _exit(2): nothing of the master's is
 // destroyed in it. It begins with signals at rest: SIGINT and SIGHUP ignored (they are the
-// master's), SIGTERM and SIGQUIT ending it until it installs handlers of its own.
+// master's), SIGUSR1 held back (base/log.h), SIGTERM and SIGQUIT ending it until it installs
+// handlers of its own.
 #pragma once
 
 #include <chrono>
@@ -93,6 +94,9 @@ struct Service {
   std::vector<int> kept_descriptors;
   /// What a child does; its result is the child's exit code.
   std::function<int(ChildContext&)> run;
+  /// Opens the service's own logs anew, in the master, before children that live are told to (by
+  /// SIGUSR1). May be empty. Errors: kIo; the log goes on as it was.
+  std::function<base::Result<void>()> reopen_logs;
   /// What a child says over its channel. May be empty. Runs in the master: trust nothing in it.
   std::function<void(const control::Message&)> on_message;
 };
@@ -122,9 +126,5 @@ class Master {
   class Loop;
   std::unique_ptr<Loop> loop_;
 };
-
-/// Sends the log to PATH ("": standard error) from now on. The returned descriptor must stay open
-/// (-1 for standard error); children inherit it. Errors: kIo.
-base::Result<base::Fd> open_log(const std::string& path);
 
 }  // namespace quarry::master

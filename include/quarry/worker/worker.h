@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "quarry/repository/repository.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/sync/server_session.h"
+#include "quarry/worker/access_log.h"
 
 namespace quarry::worker {
 
@@ -39,8 +41,9 @@ struct WorkerOptions {
   std::size_t max_requests = 0;
   /// Who may connect to a TCP socket; empty: the machine itself alone.
   std::vector<base::SocketAddress> allowed_clients;
-  /// One line a request is written here; -1: none.
-  int access_log = -1;
+  /// Null: none. Shared with the master, which opened it and opens it anew; a worker has a copy of
+  /// its own.
+  std::shared_ptr<AccessLog> access_log;
 };
 
 /// What the master gave this child; nothing of it is owned.
@@ -54,8 +57,9 @@ struct WorkerHandles {
 };
 
 /// Serves until SIGQUIT (the request in flight is finished), SIGTERM (it is given up where it waits
-/// for the client), the master's end, or max_requests. Returns the exit code: 0, or 1 when it could
-/// not start (logged).
+/// for the client), the master's end, or max_requests. SIGUSR1 has the logs opened anew between two
+/// requests, or ends the worker where it has no right to. Returns the exit code: 0, or 1 when it
+/// could not start (logged).
 int run(const WorkerOptions& options, const WorkerHandles& handles);
 
 }  // namespace quarry::worker

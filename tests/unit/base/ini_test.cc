@@ -56,6 +56,15 @@ TEST_CASE("every mistake is found in one pass, with its line") {
   CHECK(file.mistakes[7].message == "[good] was begun on line 2 already");
 }
 
+TEST_CASE("a key that ends in [] is a list") {
+  const IniFile file = parse_ini("[s]\nlist[] = a\nother = 1\nlist[] = b\n");
+  CHECK(file.mistakes.empty());
+  REQUIRE(file.sections[0].entries.size() == 3);
+  CHECK(file.sections[0].entries[0].value == "a");
+  CHECK(file.sections[0].entries[2].key == "list[]");
+  CHECK(file.sections[0].entries[2].value == "b");
+}
+
 TEST_CASE("a NUL and a byte order mark are seen for what they are") {
   CHECK(parse_ini(std::string("[s]\na = x\0y\n", 12)).mistakes.size() == 1);
   CHECK(parse_ini("\xEF\xBB\xBF[s]\n").sections.size() == 1);

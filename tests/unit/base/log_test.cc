@@ -1,12 +1,152 @@
 #include "quarry/base/log.h"
 
 #include <doctest/doctest.h>
+#include <syslog.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "log_frame.h"
 
 using namespace quarry::base;
+
+namespace {
+
+constexpr std::int64_t kTime = 1772600767123456;  // 2026-03-04T05:06:07.123456Z
+
+std::vector<std::string> lines_of(const LogOptions& options, std::string_view message,
+                                  std::string_view child = "pool www") {
+  LogFrame frame(options, {kTime, LogLevel::kNotice, 99, child, message});
+  std::vector<std::string> lines;
+  while (!frame.is_done()) {
+    const std::string part = frame.next_part();
+    lines.push_back(frame.head() + part + std::string(frame.tail()));
+  }
+  return lines;
+}
+
+std::string line_of(const LogOptions& options, std::string_view message,
+                    std::string_view child = "pool www") {
+  const auto lines = lines_of(options, message, child);
+  REQUIRE(lines.size() == 1);
+  return lines[0];
+}
+
+LogOptions to(LogTarget target, LogForm form = LogForm::kText) {
+  LogOptions options;
+  options.target = target;
+  options.form = form;
+  return options;
+}
+
+}  // namespace
 
 TEST_CASE("printable text stays as it is and nothing can forge a log line") {
   CHECK(printable("/repo?x=1 ü") == "/repo?x=1 ü");
   CHECK(printable("a\nb\\c\x1b[0m\xff") == "a\\x0ab\\x5cc\\x1b[0m\\xff");
   CHECK(printable("\xc2\x85") == "\\xc2\\x85");
   CHECK(printable("abcdef", 3) == "abc…");
+}
+
+TEST_CASE("a line of a file has time with microseconds, level and child") {
+  CHECK(line_of(to(LogTarget::kFile), "hello") ==
+        "[2026-03-04T05:06:07.123456Z] notice: [pool www] hello\n");
+  CHECK(line_of(to(LogTarget::kFile), "", "") == "[2026-03-04T05:06:07.123456Z] notice: \n");
+}
+
+TEST_CASE("no control character reaches a line, in whatever form") {
+  CHECK(line_of(to(LogTarget::kFile), "a\nb\\x\x7f\xc3\xbc\xff", "") ==
+        "[2026-03-04T05:06:07.123456Z] notice: a\\x0ab\\x\\x7f\xc3\xbc\\xff\n");
+  const std::string json = line_of(to(LogTarget::kFile, LogForm::kJson), "a\nb\"\\\xff\xc3\xbc");
+  CHECK(nlohmann::json::parse(json)["message"] == "a\nb\"\\\ufffd\xc3\xbc");
+  CHECK(json.find('\n') == json.size() - 1);
+}
+
+TEST_CASE("a JSON line is an object with the same fields") {
+  const auto json =
+      nlohmann::json::parse(line_of(to(LogTarget::kFile, LogForm::kJson), "say \"hi\""));
+  CHECK(json == nlohmann::json{{"time", "2026-03-04T05:06:07.123456Z"},
+                               {"level", "notice"},
+                               {"pid", 99},
+                               {"child", "pool www"},
+                               {"message", "say \"hi\""}});
+}
+
+TEST_CASE("a long message goes on in further lines, none longer than the limit, nothing lost") {
+  std::string message;
+  for (int i = 0; i < 400; ++i) message += "ü\"" + std::to_string(i);
+  for (const LogForm form : {LogForm::kText, LogForm::kJson}) {
+    LogOptions options = to(LogTarget::kFile, form);
+    options.limit = kLeastLogLimit;
+    const auto lines = lines_of(options, message);
+    CHECK(lines.size() > 3);
+    std::string joined;
+    for (const std::string& line : lines) {
+      CHECK(line.size() <= options.limit + 1);
+      if (&line != &lines.back()) CHECK(line.size() > options.limit - 10);
+      constexpr std::string_view kBefore = "notice: [pool www] ";
+      joined += form == LogForm::kJson
+                    ? nlohmann::json::parse(line)["message"].get<std::string>()
+                    : line.substr(line.find(kBefore) + kBefore.size(),
+                                  line.size() - 1 - line.find(kBefore) - kBefore.size());
+    }
+    CHECK(joined == message);
+  }
+}
+
+TEST_CASE("a datagram to syslog has priority, local time, identity and process") {
+  ::setenv("TZ", "UTC", 1);
+  LogOptions options = to(LogTarget::kSyslog);
+  options.facility = LOG_LOCAL3;
+  options.ident = "quarry-test";
+  CHECK(line_of(options, "hello") ==
+        "<157>Mar  4 05:06:07 quarry-test[99]: notice: [pool www] hello");
+  options.form = LogForm::kJson;
+  const std::string line = line_of(options, "hello");
+  const std::string_view before = "<157>Mar  4 05:06:07 quarry-test[99]: ";
+  REQUIRE(line.starts_with(before));
+  CHECK(nlohmann::json::parse(line.substr(before.size()))["message"] == "hello");
+}
+
+TEST_CASE("an entry of the journal has fields, and no message can add one") {
+  LogOptions options = to(LogTarget::kJournald);
+  CHECK(line_of(options, "a\nPRIORITY=0") ==
+        "PRIORITY=5\nSYSLOG_FACILITY=3\nSYSLOG_IDENTIFIER=quarryd\nSYSLOG_PID=99\n"
+        "QUARRY_CHILD=pool www\nMESSAGE=[pool www] a\\x0aPRIORITY=0\n");
+}
+
+TEST_CASE("a datagram stays below what a socket takes, whatever the limit") {
+  for (const LogTarget target : {LogTarget::kSyslog, LogTarget::kJournald}) {
+    LogOptions options = to(target);
+    options.limit = std::size_t{1} << 30;
+    const auto lines = lines_of(options, std::string(100000, 'x'));
+    REQUIRE(lines.size() == 2);
+    CHECK(lines[0].size() < 66000);
+  }
+}
+
+TEST_CASE("error_log is a path, stderr, or a daemon with or without its socket") {
+  LogOptions options;
+  CHECK(set_log_target(options, "/var/log/q.log"));
+  CHECK(options.target == LogTarget::kFile);
+  CHECK(options.path == "/var/log/q.log");
+  CHECK(set_log_target(options, "syslog"));
+  CHECK(options.target == LogTarget::kSyslog);
+  CHECK(options.path == "/dev/log");
+  CHECK(set_log_target(options, "journald:/run/j"));
+  CHECK(options.target == LogTarget::kJournald);
+  CHECK(options.path == "/run/j");
+  CHECK(set_log_target(options, "stderr"));
+  CHECK(options.target == LogTarget::kStderr);
+  for (const std::string& wrong : {std::string(), std::string("log"), std::string("syslog:x"),
+                                   std::string("journald:"), "syslog:/" + std::string(108, 'x')}) {
+    CHECK_FALSE(set_log_target(options, wrong));
+  }
+}
+
+TEST_CASE("facilities have syslog's names, in any case of letters") {
+  CHECK(syslog_facility_named("daemon") == LOG_DAEMON);
+  CHECK(syslog_facility_named("LOCAL7") == LOG_LOCAL7);
+  CHECK_FALSE(syslog_facility_named("local8"));
 }

@@ -21,7 +21,7 @@ class World {
   World() {
     std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
-    std::ofstream(file()) << "x";
+    std::ofstream(file()) << std::string("SQLite format 3\0", 16);
   }
   ~World() { std::filesystem::remove_all(folder_); }
   std::string folder() const { return folder_.string(); }
@@ -91,7 +91,7 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
       true);
   REQUIRE(reading.mistakes.empty());
   const Config& config = reading.config;
-  CHECK(config.global.log_level == quarry::base::LogLevel::kDebug);
+  CHECK(config.global.log.level == quarry::base::LogLevel::kDebug);
   CHECK(config.global.process_control_timeout == 120s);
   REQUIRE(config.http);
   CHECK(config.http->max_body == 16U << 20);
@@ -170,6 +170,19 @@ TEST_CASE("each wrong value is reported with file and line") {
         "q.conf:4: \"pm.max_children 3\" is neither [section] nor key = value");
   CHECK(mistake("[global]\nlog_level = loud\n" + world.pool()) ==
         "q.conf:2: log_level: \"loud\" is none of debug, notice, warning, error, alert");
+  CHECK(mistake("[global]\nerror_log = log\nlog_limit = 511\nlog_format = xml\n"
+                "syslog.facility = loud\nsyslog.ident = a b\nlog_buffering = 2\n" +
+                world.pool()) ==
+        "q.conf:2: error_log: \"log\" is neither an absolute path nor stderr, syslog or journald|"
+        "q.conf:3: log_limit: \"511\" is no whole number from 512 to 2147483647|"
+        "q.conf:4: log_format: \"xml\" is neither text nor json|"
+        "q.conf:5: syslog.facility: \"loud\" is no facility of syslog(3), such as daemon or "
+        "local0|"
+        "q.conf:6: syslog.ident: it is one word of at most 64 printable characters|"
+        "q.conf:7: log_buffering: \"2\" is neither yes nor no");
+  CHECK(wrong("access.format = %R %z") == "q.conf:4: access.format: there is no placeholder %z");
+  CHECK(wrong("access.suppress_path[] = ping") ==
+        "q.conf:4: access.suppress_path[]: \"ping\" is no absolute path");
   CHECK(mistake("[global]\ndaemonize = yes\n" + world.pool()).starts_with("q.conf:2: daemonize"));
   CHECK(mistake("[global]\nlisten = 1\n" + world.pool()) == "q.conf:2: unknown directive listen");
 }
@@ -250,6 +263,14 @@ TEST_CASE("the sample configuration is right, and shows the defaults") {
   CHECK(sample.config.http->keepalive_timeout == http.keepalive_timeout);
   CHECK(sample.config.http->client_timeout == http.client_timeout);
   CHECK(sample.config.http->pool_timeout == http.pool_timeout);
+  const quarry::base::LogOptions log;
+  CHECK(sample.config.global.log.target == log.target);
+  CHECK(sample.config.global.log.facility == log.facility);
+  CHECK(sample.config.global.log.ident == log.ident);
+  CHECK(sample.config.global.log.level == log.level);
+  CHECK(sample.config.global.log.limit == log.limit);
+  CHECK(sample.config.global.log.is_buffered == log.is_buffered);
+  CHECK(sample.config.global.log.form == log.form);
   CHECK(sample.config.global.process_control_timeout == GlobalConfig().process_control_timeout);
 }
 

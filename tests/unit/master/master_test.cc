@@ -85,6 +85,23 @@ TEST_CASE("a graceful stop is bounded: children that do not end are terminated")
   CHECK(world.next().what == 0);
 }
 
+TEST_CASE("a child that is told to reopen its logs before it can be hears of it once it can") {
+  World world;
+  static volatile sig_atomic_t told = 0;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(1, [&](ChildContext& child) {
+      ::kill(::getpid(), SIGUSR1);
+      ::signal(SIGUSR1, [](int) { told = 1; });
+      quarry::base::let_reopening_be_told();
+      world.say(told != 0 ? 't' : 'm');
+      return sleep_for_ever(child);
+    }));
+    return services;
+  });
+  CHECK(world.next().what == 't');
+}
+
 TEST_CASE("children do not outlive a master that is killed") {
   World world;
   world.start([&] {

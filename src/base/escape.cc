@@ -1,0 +1,88 @@
+#include "quarry/base/escape.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+namespace quarry::base {
+namespace {
+
+bool is_plain(unsigned char byte, std::string_view also) {
+  return byte >= 0x20 && byte < 0x7F && byte != '\\' &&
+         also.find(static_cast<char>(byte)) == std::string_view::npos;
+}
+
+}  // namespace
+
+std::size_t utf8_sequence(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char lead = byte(0);
+  std::size_t length = 0;
+  if (lead >= 0xC2 && lead <= 0xDF) length = 2;
+  if (lead >= 0xE0 && lead <= 0xEF) length = 3;
+  if (lead >= 0xF0 && lead <= 0xF4) length = 4;
+  if (length == 0 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  if (lead == 0xE0 && byte(1) < 0xA0) return 0;
+  if (lead == 0xED && byte(1) > 0x9F) return 0;
+  if (lead == 0xF0 && byte(1) < 0x90) return 0;
+  if (lead == 0xF4 && byte(1) > 0x8F) return 0;
+  // U+0080 to U+009F are control characters to a terminal.
+  if (lead == 0xC2 && byte(1) < 0xA0) return 0;
+  return length;
+}
+
+void append_printable(std::string& out, std::string_view text, std::size_t limit,
+                      std::string_view also) {
+  const std::size_t end = out.size() + limit;
+  while (!text.empty() && out.size() < end) {
+    const auto byte = static_cast<unsigned char>(text[0]);
+    const std::size_t sequence = byte >= 0x80 ? utf8_sequence(text) : 0;
+    if (sequence > 0) {
+      out += text.substr(0, sequence);
+      text.remove_prefix(sequence);
+      continue;
+    }
+    if (is_plain(byte, also)) {
+      out += text[0];
+    } else {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    }
+    text.remove_prefix(1);
+  }
+  if (!text.empty()) out += "…";
+}
+
+std::string printable(std::string_view text, std::size_t limit) {
+  std::string out;
+  append_printable(out, text, limit);
+  return out;
+}
+
+void append_json_character(std::string& out, std::string_view& text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  std::size_t length = 1;
+  if (byte >= 0x80) {
+    length = utf8_sequence(text);
+    out += length > 0 ? text.substr(0, length) : std::string_view("\\ufffd");
+    length = length > 0 ? length : 1;
+  } else if (byte == '"' || byte == '\\') {
+    out += '\\';
+    out += text[0];
+  } else if (byte < 0x20 || byte == 0x7F) {
+    fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
+  } else {
+    out += text[0];
+  }
+  text.remove_prefix(length);
+}
+
+void append_json_string(std::string& out, std::string_view text) {
+  out += '"';
+  while (!text.empty()) append_json_character(out, text);
+  out += '"';
+}
+
+}  // namespace quarry::base

@@ -1,0 +1,147 @@
+#include "log_frame.h"
+
+#include <fmt/format.h>
+#include <syslog.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <iterator>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+
+namespace quarry::base {
+namespace {
+
+constexpr std::int64_t kMicros = 1000000;
+
+// Well below what a socket's buffer holds by default.
+constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
+
+// A part takes at least this, however much stands before it.
+constexpr std::size_t kLeastRoom = 64;
+
+int priority_of(LogLevel level) {
+  switch (level) {
+    case LogLevel::kDebug:
+      return LOG_DEBUG;
+    case LogLevel::kNotice:
+      return LOG_NOTICE;
+    case LogLevel::kWarning:
+      return LOG_WARNING;
+    case LogLevel::kError:
+      return LOG_ERR;
+    case LogLevel::kAlert:
+      return LOG_ALERT;
+  }
+  return LOG_ALERT;
+}
+
+std::string syslog_time(std::int64_t micros) {
+  const std::time_t seconds = micros / kMicros;
+  tm local{};
+  ::localtime_r(&seconds, &local);
+  // Not strftime(3), whose months are the locale's.
+  constexpr std::array<std::string_view, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                        "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return fmt::format("{} {:2} {:02}:{:02}:{:02}", kMonths[static_cast<std::size_t>(local.tm_mon)],
+                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+/// Backslashes stay: what came from outside was made printable before it became part of a message.
+void append_text_character(std::string& out, std::string_view& text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  const std::size_t length = byte >= 0x80 ? std::max<std::size_t>(1, utf8_sequence(text)) : 1;
+  if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && length == 1)) {
+    fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+  } else {
+    out += text.substr(0, length);
+  }
+  text.remove_prefix(length);
+}
+
+}  // namespace
+
+std::string iso_micros(std::int64_t micros) {
+  const std::time_t seconds = micros / kMicros;
+  tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
+                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
+                     micros % kMicros);
+}
+
+LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(record.message) {
+  std::size_t uncounted = 0;
+  is_json_ = options.form == LogForm::kJson && options.target != LogTarget::kJournald;
+  if (options.target == LogTarget::kSyslog) begin_syslog(options, record);
+  if (options.target == LogTarget::kJournald) {
+    begin_journald(options, record);
+    uncounted = head_.size();
+    if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
+  } else if (is_json_) {
+    begin_json(record);
+  } else {
+    begin_text(record);
+  }
+  const bool is_stream = options.target == LogTarget::kFile || options.target == LogTarget::kStderr;
+  tail_ = is_json_ ? "\"}\n" : "\n";
+  if (options.target == LogTarget::kSyslog) tail_.remove_suffix(1);
+  const std::size_t taken = head_.size() - uncounted + tail_.size() - (is_stream ? 1 : 0);
+  const std::size_t limit = is_stream ? options.limit : std::min(options.limit, kLongestDatagram);
+  room_ = std::max(kLeastRoom, limit - std::min(limit, taken));
+}
+
+void LogFrame::begin_text(const LogRecord& record) {
+  const bool has_time = head_.empty();  // syslog has put its own before
+  if (has_time) head_ = fmt::format("[{}] ", iso_micros(record.micros));
+  head_ += fmt::format("{}: ", name_of(record.level));
+  if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
+}
+
+void LogFrame::begin_json(const LogRecord& record) {
+  head_ += fmt::format(R"({{"time":"{}","level":"{}","pid":{})", iso_micros(record.micros),
+                       name_of(record.level), record.pid);
+  if (!record.child.empty()) {
+    head_ += ",\"child\":";
+    append_json_string(head_, record.child);
+  }
+  head_ += ",\"message\":\"";
+}
+
+void LogFrame::begin_syslog(const LogOptions& options, const LogRecord& record) {
+  head_ = fmt::format("<{}>{} {}[{}]: ", options.facility | priority_of(record.level),
+                      syslog_time(record.micros), options.ident, record.pid);
+}
+
+void LogFrame::begin_journald(const LogOptions& options, const LogRecord& record) {
+  head_ =
+      fmt::format("PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nSYSLOG_PID={}\n",
+                  priority_of(record.level), LOG_FAC(options.facility), options.ident, record.pid);
+  if (!record.child.empty()) head_ += fmt::format("QUARRY_CHILD={}\n", record.child);
+  head_ += "MESSAGE=";
+}
+
+std::string LogFrame::next_part() {
+  is_begun_ = true;
+  std::string part;
+  part.reserve(std::min(room_, rest_.size() + rest_.size() / 8));
+  while (!rest_.empty()) {
+    const std::size_t size = part.size();
+    std::string_view after = rest_;
+    if (is_json_) {
+      append_json_character(part, after);
+    } else {
+      append_text_character(part, after);
+    }
+    if (part.size() > room_) {
+      part.resize(size);
+      break;
+    }
+    rest_ = after;
+  }
+  return part;
+}
+
+}  // namespace quarry::base

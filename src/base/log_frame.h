@@ -1,0 +1,56 @@
+// One message as the lines that are written of it: what stands before and behind each, and where a
+// long message is divided.
+//
+//   file, standard error   [TIME] LEVEL: [CHILD] MESSAGE\n           or {"time":…,"message":"…"}\n
+//   syslog (RFC 3164)      <PRIORITY>Mmm dd hh:mm:ss IDENT[PID]: LEVEL: [CHILD] MESSAGE
+//   journald               PRIORITY=…\nSYSLOG_IDENTIFIER=…\n…MESSAGE=[CHILD] MESSAGE\n
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "quarry/base/log_options.h"
+
+namespace quarry::base {
+
+struct LogRecord {
+  std::int64_t micros = 0;  // since 1970
+  LogLevel level = LogLevel::kNotice;
+  pid_t pid = 0;
+  std::string_view child;  // "pool www"; "": the master
+  std::string_view message;
+};
+
+class LogFrame {
+ public:
+  LogFrame(const LogOptions& options, const LogRecord& record);
+
+  /// What stands before and behind each part of the message.
+  const std::string& head() const { return head_; }
+  std::string_view tail() const { return tail_; }
+  /// Takes the next part off the message, escaped and within the limit; nothing is left when
+  /// is_done(). At least one part, be it empty.
+  std::string next_part();
+  bool is_done() const { return is_begun_ && rest_.empty(); }
+
+ private:
+  void begin_text(const LogRecord& record);
+  void begin_json(const LogRecord& record);
+  void begin_syslog(const LogOptions& options, const LogRecord& record);
+  void begin_journald(const LogOptions& options, const LogRecord& record);
+
+  std::string head_;
+  std::string_view tail_;
+  std::string_view rest_;
+  std::size_t room_ = 0;  // for a part
+  bool is_json_ = false;
+  bool is_begun_ = false;
+};
+
+/// "2026-03-04T05:06:07.123456Z"
+std::string iso_micros(std::int64_t micros);
+
+}  // namespace quarry::base

@@ -1,0 +1,436 @@
+"""The error log and the access log: where they go, what they say, and how they are opened anew."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import fastcgi, places, process, repofile
+from support.logs import LINE, TIME, Daemon, Starter, holds_open, journal_fields, move_away, reopen
+from support.process import free_port, wait_until
+from support.wire import Peer
+
+is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def start(fresh, tmp_path, fossil) -> Iterator[Starter]:
+    starter = Starter(tmp_path, fresh, fossil.environment)
+    yield starter
+    for server in starter.started:
+        server.stop()
+
+
+@pytest.fixture
+def daemon(tmp_path) -> Iterator[Daemon]:
+    daemon = Daemon(tmp_path / "daemon.sock")
+    yield daemon
+    daemon.close()
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()
+
+
+def wait_for_line(path: Path, part: str) -> str:
+    wait_until(lambda: any(part in line for line in lines(path)), f"{part!r} in {path}")
+    return next(line for line in lines(path) if part in line)
+
+
+def ask_for_a_long_line(server) -> None:
+    """Has the worker write one message of more than 700 bytes."""
+    server.ask("\2" * 100, "/" + "\3" * 100, REMOTE_ADDR="\1" * 100)
+
+
+# --- the error log -----------------------------------------------------------------------------------
+
+def test_error_log_is_a_file_with_microseconds_level_and_child(start, tmp_path):
+    server = start({"error_log": str(tmp_path / "error.log")})
+    server.ask(path="/no/such/page")
+    of_worker = LINE.fullmatch(wait_for_line(tmp_path / "error.log", "/no/such/page"))
+    assert of_worker and of_worker[2] == "notice" and of_worker[3] == "pool www"
+    assert all(LINE.fullmatch(line) for line in lines(tmp_path / "error.log"))
+    assert (tmp_path / "error.log").stat().st_mode & 0o777 == 0o640
+    assert server.main.output() == ""
+
+
+def test_error_log_is_standard_error_by_default(start, tmp_path):
+    server = start()
+    assert all(LINE.fullmatch(line) for line in server.main.output().splitlines())
+    assert "ready" in server.main.output()
+
+
+@pytest.mark.parametrize("level, told", [("debug", {"debug", "notice", "error"}), ("notice", {"notice", "error"}),
+                                         ("warning", {"error"}), ("error", {"error"}), ("alert", set())])
+def test_log_level_is_the_least_that_is_told(start, tmp_path, fresh, level, told):
+    log = tmp_path / "error.log"
+    server = start({"error_log": str(log), "log_level": level})
+    fresh.write_bytes(b"no repository")
+    assert b"500" in server.ask(path="/")
+    server.stop()
+    assert {LINE.fullmatch(line)[2] for line in lines(log)} == told
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_log_limit_divides_a_long_message_into_lines(start, tmp_path, form):
+    def messages(limit: int) -> list[str]:
+        log = tmp_path / f"error-{limit}.log"
+        server = start({"error_log": str(log), "log_limit": str(limit), "log_format": form})
+        ask_for_a_long_line(server)
+        wait_for_line(log, "is not served here")
+        server.stop()
+        texts = [json.loads(line)["message"] if form == "json" else LINE.fullmatch(line)[4] for line in lines(log)]
+        assert all(len(line.encode()) <= limit for line in lines(log))
+        first = next(i for i, text in enumerate(texts) if text.startswith("client "))
+        last = next(i for i, text in enumerate(texts) if "is not served here" in text)
+        return texts[first:last + 1]
+
+    whole = messages(4096)
+    divided = messages(512)
+    assert len(whole) == 1 and len(divided) > 1
+    assert "".join(divided) == whole[0]
+
+
+@pytest.mark.parametrize("buffering", ["yes", "no"])
+def test_log_buffering_makes_each_line_one_write(start, buffering):
+    """A socket that keeps messages apart shows each write(2)."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    config = start.config({"log_buffering": buffering}, {})
+    with ours, theirs:
+        main = subprocess.Popen([places.program("quarryd"), "--config", config], stdin=subprocess.DEVNULL, stderr=theirs,
+                                env=start.environment, start_new_session=True)
+        try:
+            ours.settimeout(20)
+            writes = []
+            while not (writes and b"ready" in b"".join(writes) and writes[-1].endswith(b"\n")):
+                writes.append(ours.recv(1 << 16))
+        finally:
+            main.terminate()
+            main.wait(20)
+    are_lines = [LINE.fullmatch(write.decode().rstrip("\n")) and write.endswith(b"\n") for write in writes]
+    assert all(are_lines) if buffering == "yes" else not any(are_lines)
+    assert all(LINE.fullmatch(line) for line in b"".join(writes).decode().splitlines())
+
+
+def test_log_format_json_is_one_object_a_line(start, tmp_path):
+    log = tmp_path / "error.log"
+    server = start({"error_log": str(log), "log_format": "json"})
+    server.ask(path='/no"such\npage')
+    wait_for_line(log, "no such page")
+    objects = [json.loads(line) for line in lines(log)]
+    for each in objects:
+        assert re.fullmatch(TIME, each["time"]) and each["level"] == "notice" and each["message"]
+    assert {each["pid"] for each in objects if "child" not in each} == {server.main.pid}
+    assert {(each["child"], each["pid"]) for each in objects if "child" in each} == {("pool www", server.workers()[0])}
+
+
+def test_lines_go_to_syslog_with_facility_and_ident(start, daemon):
+    server = start({"error_log": f"syslog:{daemon.path}", "syslog.facility": "local3", "syslog.ident": "fossils"})
+    assert re.fullmatch(rb"<157>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d fossils\[%d\]: notice: ready: .*" % server.main.pid,
+                        daemon.wait_for(b"ready"))
+    server.ask(path="/no/such/page")
+    worker = server.workers()[0]
+    assert b"fossils[%d]: notice: [pool www] client" % worker in daemon.wait_for(b"/no/such/page")
+    assert server.main.output() == ""
+
+
+def test_syslog_lines_are_the_daemon_facility_and_quarryd_by_default(start, daemon):
+    start({"error_log": f"syslog:{daemon.path}"})
+    line = daemon.wait_for(b"ready")
+    assert line.startswith(b"<29>") and b" quarryd[" in line
+
+
+def test_syslog_takes_json_as_its_text(start, daemon):
+    start({"error_log": f"syslog:{daemon.path}", "log_format": "json"})
+    _, _, text = daemon.wait_for(b"ready").partition(b"]: ")
+    assert json.loads(text)["level"] == "notice"
+
+
+def test_entries_of_the_journal_have_fields(start, daemon):
+    server = start({"error_log": f"journald:{daemon.path}", "syslog.ident": "fossils", "syslog.facility": "local3"})
+    ready = journal_fields(daemon.wait_for(b"ready"))
+    assert ready["PRIORITY"] == "5" and ready["SYSLOG_IDENTIFIER"] == "fossils" and ready["SYSLOG_FACILITY"] == "19"
+    assert ready["SYSLOG_PID"] == str(server.main.pid) and ready["MESSAGE"].startswith("ready: ")
+    server.ask(path="/no\nPRIORITY=0\npage")
+    told = journal_fields(daemon.wait_for(b"page"))
+    assert told["PRIORITY"] == "5" and told["QUARRY_CHILD"] == "pool www"
+    assert told["MESSAGE"].startswith("[pool www] client 127.0.0.1: GET ")
+
+
+@pytest.mark.parametrize("kind", ["syslog", "journald"])
+def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
+    server = start({"error_log": f"{kind}:{daemon.path}"})
+    daemon.wait_for(b"ready")
+    daemon.close()
+    assert b"404" in server.ask(path="/while/it/is/away")
+    successor = Daemon(daemon.path)
+    with contextlib.closing(successor):
+        server.ask(path="/when/it/is/back")
+        successor.wait_for(b"/when/it/is/back")
+
+
+def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
+    server = start({"error_log": f"syslog:{daemon.path}"})
+    daemon.wait_for(b"ready")
+    # Nothing is taken from here on, and its queue is full long before the last request.
+    queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
+    for i in range(queue + 20):
+        assert b"404" in server.ask(path=f"/unheard/{i}")
+    before = len(daemon.taken)
+    assert before < len(daemon.take()) <= before + queue + 1
+    server.ask(path="/heard/again")
+    daemon.wait_for(b"/heard/again")
+
+
+def test_a_logging_daemon_that_is_not_there_is_named_at_the_start(start, tmp_path):
+    config = start.config({"error_log": f"syslog:{tmp_path}/absent.sock"}, {})
+    done = subprocess.run([places.program("quarryd"), "--config", config], capture_output=True, text=True, timeout=30,
+                          check=False)
+    assert done.returncode == 1 and f"{tmp_path}/absent.sock" in done.stderr
+
+
+# --- the access log ----------------------------------------------------------------------------------
+
+@pytest.fixture
+def access(tmp_path) -> Path:
+    return tmp_path / "access.log"
+
+
+def test_access_log_has_php_fpms_format_by_default(start, access):
+    server = start(pool={"access.log": str(access)}, TZ="Asia/Tokyo")
+    server.ask(path="/ping?x=1", REMOTE_ADDR="192.0.2.7")
+    server.ask("HEAD", "/no/such/page")
+    server.stop()
+    time = r"\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d \+0900"
+    first, second = lines(access)
+    assert re.fullmatch(rf'192\.0\.2\.7 - - {time} "GET /ping" 200', first)
+    assert re.fullmatch(rf'127\.0\.0\.1 - - {time} "HEAD /no/such/page" 404', second)
+    assert access.stat().st_mode & 0o777 == 0o640
+
+
+def test_each_placeholder_has_its_value(start, access, fresh):
+    names = {"percent": "%%", "cpu": "%C", "user_cpu": "%{user}C", "system_cpu": "%{system}C", "total_cpu": "%{total}C",
+             "seconds": "%d", "s": "%{seconds}d", "ms": "%{milli}d", "ms2": "%{milliseconds}d", "us": "%{micro}d",
+             "us2": "%{microseconds}d", "agent": "%{HTTP_USER_AGENT}e", "none": "%{HTTP_NONE}e", "file": "%f",
+             "length": "%l", "method": "%m", "memory": "%M", "b": "%{bytes}M", "kb": "%{kilo}M",
+             "kb2": "%{kilobytes}M", "mb": "%{mega}M", "mb2": "%{megabytes}M", "pool": "%n",
+             "type": "%{Content-Type}o", "no_header": "%{X-None}o", "pid": "%p", "parent": "%P", "path": "%r", "q": "%Q",
+             "query": "%q", "address": "%R", "status": "%s", "came": "%{%s}t", "written": "%{%s}T",
+             "zone": "%{%Z}t", "user": "%u", "operation": "%x"}
+    pool = {"access.log": str(access), "access.format": '"' + "|".join(names.values()) + '"'}
+    server = start(pool=pool, TZ="UTC0")
+    server.ask("POST", "/xfer?a=b&c", b"# a comment\n", CONTENT_TYPE="application/x-fossil-debug",
+               REMOTE_ADDR="192.0.2.7", HTTP_USER_AGENT="Fossil/2.20")
+    worker = server.workers()[0]
+    peak = process.memory_kib(worker, "VmHWM")
+    server.stop()
+    line, = lines(access)
+    told = dict(zip(names, line.split("|"), strict=True))
+
+    exact = {"percent": "%", "agent": "Fossil/2.20", "none": "-", "file": str(fresh), "length": "12", "method": "POST",
+             "pool": "www", "type": "application/x-fossil-debug", "no_header": "-", "pid": str(worker),
+             "parent": str(server.main.pid), "path": "/xfer", "q": "?", "query": "a=b&c", "address": "192.0.2.7",
+             "status": "200", "zone": "UTC"}
+    assert {name: told[name] for name in exact} == exact
+    assert told["s"] == told["seconds"] and told["ms"] == told["ms2"] and told["us"] == told["us2"]
+    assert float(told["ms"]) == int(told["us"]) / 1000 and abs(float(told["s"]) - float(told["ms"]) / 1000) < 0.001
+    assert 0 <= int(told["written"]) - int(told["came"]) <= 1 + float(told["s"])
+    assert told["memory"] == told["b"] and told["kb"] == told["kb2"] == str(int(told["b"]) // 1024)
+    assert told["mb"] == told["mb2"] == str(int(told["b"]) // 1024 ** 2) and 0 < int(told["kb"]) <= peak
+    assert told["cpu"] == told["total_cpu"] and 0 < float(told["cpu"]) < 200
+    assert abs(float(told["user_cpu"]) + float(told["system_cpu"]) - float(told["cpu"])) < 0.02
+
+
+def test_users_and_operations_are_told(start, access, fresh):
+    port = free_port()
+    start(pool={"access.log": str(access), "access.format": "%u %x %{Content-Length}o"}, http=f"127.0.0.1:{port}")
+    wait_until(lambda: process.port_answers(port), "the gateway")
+    secret = repofile.add_user(fresh, "ann", "pen", "gio")
+    answer = Peer(port, "/", "ann", secret, repofile.project_code(fresh)).pull()
+    wait_for_line(access, f"ann pull {len(answer.raw)}")
+
+
+def test_a_client_cannot_forge_an_access_line(start, access):
+    server = start(pool={"access.log": str(access), "access.format": '"%R %m %r%Q%q %{HTTP_X}e"'})
+    server.ask(path='/ping"\n1.2.3.4 GET /forged?\r\x1b[2J\\', REMOTE_ADDR="::1", HTTP_X="a\nb")
+    server.stop()
+    assert lines(access) == [r"::1 GET /ping\x22\x0a1.2.3.4 GET /forged?\x0d\x1b[2J\x5c a\x0ab"]
+
+
+def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
+    server = start(pool={"access.log": str(access), "access.format": '"%m %r%Q%q %s"',
+                         "access.suppress_path[]": ["/ping", "/nothing/here"]})
+    server.ask("GET", "/ping")
+    server.ask("HEAD", "/ping")
+    server.ask("GET", "/ping", b"body")
+    server.ask("GET", "/ping?why")
+    server.ask("GET", "/ping/")
+    server.ask("GET", "/nothing/here")
+    server.ask("DELETE", "/ping")
+    server.ask("GET", "/status")
+    server.stop()
+    assert lines(access) == ["GET /ping 200", "GET /ping?why 200", "GET /ping/ 200", "GET /nothing/here 404",
+                             "DELETE /ping 405", "GET /status 200"]
+
+
+def test_access_format_json_is_an_object_with_all_of_it(start, access, fresh):
+    server = start(pool={"access.log": str(access), "access.format": "json"})
+    server.ask(path='/xfer?"\n', REMOTE_ADDR="192.0.2.7")
+    worker = server.workers()[0]
+    server.stop()
+    line, = lines(access)
+    told = json.loads(line)
+    assert re.fullmatch(TIME, told["time"]) and re.fullmatch(TIME, told["written"]) and told["time"] <= told["written"]
+    exact = {"pool": "www", "pid": worker, "parent_pid": server.main.pid, "remote_address": "192.0.2.7", "user": "",
+             "method": "GET", "uri": "/xfer", "query": '"\n', "status": 200, "content_length": 0,
+             "repository": str(fresh), "operation": ""}
+    assert {name: told[name] for name in exact} == exact
+    assert told["duration_us"] > 0 and told["memory_peak"] > 1 << 20 and told["reply_size"] > 10
+    assert told["cpu_user_us"] + told["cpu_system_us"] > 0
+
+
+def test_lines_of_many_workers_never_mix(start, access):
+    server = start(pool={"access.log": str(access), "access.format": '"%p %r end"', "pm.max_children": "4"})
+    padding = "x" * 100
+
+    def ask(name: str) -> None:
+        for i in range(100):
+            server.ask(path=f"/ping/{name}{i}{padding}")
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in "abcd"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    pids = {str(pid) for pid in server.workers()}
+    server.stop()
+    found = [re.fullmatch(rf"(\d+) /ping/([a-d]\d+){padding} end", line) for line in lines(access)]
+    assert all(found) and {match[2] for match in found} == {f"{name}{i}" for name in "abcd" for i in range(100)}
+    assert {match[1] for match in found} <= pids
+
+
+def test_the_access_log_can_go_where_standard_error_goes(start):
+    """As containers like it."""
+    server = start(pool={"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'})
+    server.ask()
+    assert "asked /ping" in server.main.output().splitlines() and "ready" in server.main.output()
+
+
+def test_both_logs_are_appended_to(start, access, tmp_path):
+    for path in (access, tmp_path / "error.log"):
+        path.write_text("what was there\n")
+    server = start({"error_log": str(tmp_path / "error.log")}, {"access.log": str(access)})
+    server.ask()
+    server.stop()
+    for path in (access, tmp_path / "error.log"):
+        assert lines(path)[0] == "what was there" and len(lines(path)) > 1
+
+
+@pytest.mark.parametrize("format, complaint", [
+    ("%R %z", "there is no placeholder %z"), ("%{secs}d", '%d knows no "secs"'), ("%e", "%e needs a name"),
+    ("%{child}p", "%p takes nothing in braces"), ("%{micro d", "%{ has no }"), ("100%", "nothing follows the last %")])
+def test_a_wrong_access_format_is_named_with_file_and_line(start, format, complaint):
+    config = start.config({}, {"access.format": f'"{format}"'})
+    line = next(i for i, text in enumerate(lines(config), 1) if "access.format" in text)
+    done = subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert done.returncode == 1 and f"{config}:{line}: access.format: {complaint}" in done.stderr
+
+
+# --- reopening ---------------------------------------------------------------------------------------
+
+def test_an_idle_worker_opens_both_logs_anew_at_sigusr1(start, access, tmp_path):
+    error = tmp_path / "error.log"
+    server = start({"error_log": str(error)}, {"access.log": str(access), "access.format": "%r"})
+    server.ask(path="/before")
+    worker = server.workers()[0]
+    moved = [move_away(error), move_away(access)]
+    sizes = [path.stat().st_size for path in moved]
+    reopen(worker)
+    wait_until(lambda: holds_open(worker, error) and holds_open(worker, access), "both logs")
+    assert not any(holds_open(worker, path) for path in moved)
+    server.ask(path="/after")
+    assert lines(access) == ["/after"] and lines(moved[1]) == ["/before"]
+    assert len(lines(error)) == 1 and "/after" in lines(error)[0]
+    assert [path.stat().st_size for path in moved] == sizes
+    assert server.workers() == [worker]
+
+
+def test_a_busy_worker_opens_its_logs_anew_after_its_request(start, access, fresh):
+    server = start(pool={"access.log": str(access), "access.format": "%r"})
+    worker = server.workers()[0]
+    held = fastcgi.hold(server.socket, "/xfer", 5)
+    wait_until(lambda: holds_open(worker, fresh), "the worker at the request's body")
+    moved = move_away(access)
+    reopen(worker)
+    assert b"200" in held.finish(b"# abc")
+    wait_until(lambda: holds_open(worker, access), "the new log")
+    server.ask(path="/after")
+    assert lines(moved) == ["/xfer"] and lines(access) == ["/after"]
+    assert server.workers() == [worker]
+
+
+def test_a_worker_that_is_only_starting_is_told_too(start, access):
+    """Before it has handlers, a worker must not be ended by the signal, nor lose it."""
+    server = start(pool={"access.log": str(access), "access.format": "%r"})
+    for _ in range(8):
+        before = process.children(server.main.pid)
+        os.kill(before[0], signal.SIGKILL)
+        wait_until(lambda: process.children(server.main.pid) not in ([], before), "another worker")
+        worker, = process.children(server.main.pid)
+        moved = move_away(access)
+        reopen(worker)
+        wait_until(lambda: holds_open(worker, access) and not holds_open(worker, moved), "the new log")
+        server.ask(path="/after")
+        assert lines(access) == ["/after"] and server.workers() == [worker]
+
+
+def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start, tmp_path):
+    error = tmp_path / "error.log"
+    port = free_port()
+    server = start({"error_log": str(error)}, http=f"127.0.0.1:{port}")
+    wait_until(lambda: process.port_answers(port), "the gateway")
+    gateway, = set(process.children(server.main.pid)) - set(server.workers())
+    moved = move_away(error)
+    reopen(gateway)
+    wait_until(lambda: holds_open(gateway, error) and not holds_open(gateway, moved), "the new log")
+    assert Peer(port).exchange_bytes(b"no HTTP\r\n\r\n")
+    assert LINE.fullmatch(wait_for_line(error, "127.0.0.1"))[3] == "gateway"
+
+
+@is_root
+def test_a_worker_that_may_not_open_its_log_is_replaced_by_one_that_inherits_it(fresh, fossil):
+    """As another user, before a folder that is root's alone."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "logs").mkdir(mode=0o700)
+        (folder / "served").mkdir()
+        repository = shutil.copy(fresh, folder / "served" / "fresh.fossil")
+        for path in (folder / "served", repository):
+            shutil.chown(path, "nobody", "nogroup")
+        access = folder / "logs" / "access.log"
+        start = Starter(folder, repository, fossil.environment)
+        server = start({}, {"access.log": str(access), "access.format": "%r", "user": "nobody"})
+        try:
+            server.ask(path="/before")
+            first = server.workers()
+            assert os.stat(f"/proc/{first[0]}").st_uid != 0 and holds_open(first[0], access)
+            reopen(first[0])
+            wait_until(lambda: server.workers() not in ([], first), "another worker")
+            server.ask(path="/after")
+            assert lines(access) == ["/before", "/after"]
+            assert "ending, for a child that inherits it" in server.main.output()
+            assert "cannot open the access log" in server.main.output()
+        finally:
+            server.stop()

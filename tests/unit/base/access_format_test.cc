@@ -1,0 +1,158 @@
+#include "quarry/base/access_format.h"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+using namespace quarry::base;
+
+namespace {
+
+constexpr std::array<const char*, 4> kVariables = {"HTTP_HOST=example.org",
+                                                   "EMPTY=", "HTTP_X=a\"b\nc\\d", nullptr};
+
+AccessRecord sample() {
+  ::setenv("TZ", "UTC", 1);
+  AccessRecord record;
+  record.pool = "www";
+  record.pid = 42;
+  record.parent = 41;
+  record.received = 1772600767123456;  // 2026-03-04T05:06:07.123456Z
+  record.written = record.received + 2000000;
+  record.duration = 1234567;
+  record.cpu_user = 600000;
+  record.cpu_system = 17284;
+  record.memory_peak = (std::uint64_t{5} << 20) + 1024;
+  record.remote_address = "192.0.2.7";
+  record.user = "ann";
+  record.method = "POST";
+  record.path = "/team/tool";
+  record.query = "a=1";
+  record.content_length = 77;
+  record.status = 200;
+  record.reply_size = 12;
+  record.repository = "/srv/tool.fossil";
+  record.operation = "push";
+  record.reply_header = "Status: 200 OK\r\nContent-Type: text/plain\r\n\r\n";
+  record.variables = kVariables.data();
+  return record;
+}
+
+std::string rendered(std::string_view format, const AccessRecord& record = sample()) {
+  const auto compiled = AccessFormat::compile(format);
+  REQUIRE(compiled);
+  std::string line;
+  compiled->render(record, line);
+  REQUIRE(line.ends_with('\n'));
+  line.pop_back();
+  return line;
+}
+
+std::string mistake(std::string_view format) {
+  const auto compiled = AccessFormat::compile(format);
+  REQUIRE_FALSE(compiled);
+  return compiled.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("the usual format is PHP-FPM's") {
+  std::string line;
+  AccessFormat::usual().render(sample(), line);
+  CHECK(line == "192.0.2.7 - ann 04/Mar/2026:05:06:07 +0000 \"POST /team/tool\" 200\n");
+}
+
+TEST_CASE("every placeholder has its value") {
+  CHECK(rendered("%n %p %P %R %u %m %r%Q%q %s %f %l %x") ==
+        "www 42 41 192.0.2.7 ann POST /team/tool?a=1 200 /srv/tool.fossil 77 push");
+  CHECK(rendered("%C %{total}C %{user}C %{system}C") == "50.00 50.00 48.60 1.40");
+  CHECK(rendered("%d %{seconds}d %{milli}d %{milliseconds}d %{micro}d %{microseconds}d") ==
+        "1.235 1.235 1234.567 1234.567 1234567 1234567");
+  CHECK(rendered("%M %{bytes}M %{kilo}M %{kilobytes}M %{mega}M %{megabytes}M") ==
+        "5243904 5243904 5121 5121 5 5");
+  CHECK(rendered("%{HTTP_HOST}e %{EMPTY}e %{NONE}e") == "example.org - -");
+  CHECK(rendered("%{Content-Type}o %{content-type}o %{X-None}o") == "text/plain text/plain -");
+  CHECK(rendered("%t|%T") == "04/Mar/2026:05:06:07 +0000|04/Mar/2026:05:06:09 +0000");
+  CHECK(rendered("%{%Y-%m-%dT%H:%M:%S}t %{%s}T") == "2026-03-04T05:06:07 1772600769");
+  CHECK(rendered("100%% of 'it'") == "100% of 'it'");
+}
+
+TEST_CASE("units may be in any case of letters, as PHP-FPM has them") {
+  CHECK(rendered("%{Milli}d %{KILO}M") == "1234.567 5121");
+}
+
+TEST_CASE("what the request does not name is looked for in the environment") {
+  ::setenv("QUARRY_TEST_VARIABLE", "set", 1);
+  CHECK(rendered("%{QUARRY_TEST_VARIABLE}e") == "set");
+}
+
+TEST_CASE("what is not there is a dash, but for a query") {
+  const AccessRecord empty;
+  CHECK(rendered("%n %R %u %m %r %f %x %{X}e %{X}o", empty) == "- - - - - - - - -");
+  CHECK(rendered("[%Q%q] %C %d", empty) == "[] 0.00 0.000");
+}
+
+TEST_CASE("nothing that a client sends ends the line, a quotation or a terminal's patience") {
+  AccessRecord record = sample();
+  record.path = "/a\"b\nc\x1b[0m\xff";
+  record.query = "\r\n%r";
+  record.remote_address = "\n";
+  CHECK(rendered("%R \"%r%Q%q\"", record) == R"(\x0a "/a\x22b\x0ac\x1b[0m\xff?\x0d\x0a%r")");
+  CHECK(rendered("%{HTTP_X}e") == R"(a\x22b\x0ac\x5cd)");
+  const std::string path(100000, 'x');
+  record.path = path;
+  CHECK(rendered("%r", record).size() < 2100);
+  CHECK(rendered("json", record).size() < 3000);
+}
+
+TEST_CASE("a wrong format is a mistake that says what is wrong") {
+  CHECK(mistake("%R %z") == "there is no placeholder %z");
+  CHECK(mistake("%\xff") == "there is no placeholder %\\xff");
+  CHECK(mistake("%R %") == "nothing follows the last % (%% is a %)");
+  CHECK(mistake("%{micro}") == "nothing follows the last % (%% is a %)");
+  CHECK(mistake("%{micro d") == "%{ has no } behind it");
+  CHECK(mistake("%{secs}d") ==
+        "%d knows no \"secs\", only seconds, milli, milliseconds, micro, microseconds");
+  CHECK(mistake("%{idle}C") == "%C knows no \"idle\", only total, user, system");
+  CHECK(mistake("%{x}M") == "%M knows no \"x\", only bytes, kilo, kilobytes, mega, megabytes");
+  CHECK(mistake("%e") == "%e needs a name: %{NAME}e");
+  CHECK(mistake("%{}o") == "%o needs a name: %{NAME}o");
+  CHECK(mistake("%{child}p") == "%p takes nothing in braces, not \"child\"");
+}
+
+TEST_CASE("json is one object with everything") {
+  const auto json = nlohmann::json::parse(rendered("json"));
+  CHECK(json == nlohmann::json{{"time", "2026-03-04T05:06:07.123456Z"},
+                               {"written", "2026-03-04T05:06:09.123456Z"},
+                               {"pool", "www"},
+                               {"pid", 42},
+                               {"parent_pid", 41},
+                               {"remote_address", "192.0.2.7"},
+                               {"user", "ann"},
+                               {"method", "POST"},
+                               {"uri", "/team/tool"},
+                               {"query", "a=1"},
+                               {"status", 200},
+                               {"content_length", 77},
+                               {"reply_size", 12},
+                               {"repository", "/srv/tool.fossil"},
+                               {"operation", "push"},
+                               {"duration_us", 1234567},
+                               {"cpu_user_us", 600000},
+                               {"cpu_system_us", 17284},
+                               {"memory_peak", 5243904}});
+  AccessRecord record = sample();
+  record.path = "/\"\n\xff";
+  CHECK(nlohmann::json::parse(rendered("json", record))["uri"] == "/\"\n\ufffd");
+}
+
+TEST_CASE("only a format that shows CPU or memory has them measured") {
+  CHECK_FALSE(AccessFormat::usual().wants_usage());
+  CHECK(AccessFormat::compile("%C")->wants_usage());
+  CHECK(AccessFormat::compile("%M")->wants_usage());
+  CHECK(AccessFormat::compile("json")->wants_usage());
+  CHECK_FALSE(AccessFormat::usual().wants_reply_header());
+  CHECK(AccessFormat::compile("%{Allow}o")->wants_reply_header());
+}
