@@ -46,7 +46,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   service.kind = master::ServiceKind::kPool;
   service.children = pool.max_children;
   service.run_as = pool.run_as;
-  service.limits = pool.limits;
+  service.process = pool.process;
   service.request_terminate_timeout = pool.request_terminate_timeout;
   QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*pool.listen, pool.listen_options));
 
@@ -74,6 +74,7 @@ base::Result<Service> http_service(const master::HttpConfig& http, const master:
   service.name = "gateway";
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
+  service.process = http.process;
   QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*http.listen));
 
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));

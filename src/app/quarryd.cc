@@ -1,7 +1,6 @@
 // quarryd: the server. Reads the configuration (or makes one for --serve), binds what is to be
 // bound, and hands over to the master.
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +8,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "compose.h"
 #include "quarry/base/log.h"
@@ -38,23 +38,12 @@ int failed(const std::string& message) {
   return kFailed;
 }
 
-void limit_self(const master::ResourceLimits& limits) {
-  const auto set = [](auto resource, std::optional<std::uint64_t> value, const char* name) {
-    if (!value) return;
-    const rlimit limit{*value, *value};
-    if (::setrlimit(resource, &limit) == 0) return;
-    base::log(base::LogLevel::kWarning, "{}",
-              base::fail_errno(fmt::format("cannot set {}", name)).error().message);
-  };
-  set(RLIMIT_NOFILE, limits.files, "rlimit_files");
-  set(RLIMIT_CORE, limits.core, "rlimit_core");
-}
-
-int run(const master::Config& config) {
+int run(const master::Config& config, const std::vector<std::string>& notices = {}) {
   base::set_log_level(config.global.log_level);
   const auto log = master::open_log(config.global.error_log);
   if (!log) return failed(log.error().message);
-  limit_self(config.global.limits);
+  for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
+  master::limit_process(config.global.limits, config.global.priority);
   auto services = app::compose(config);
   if (!services) return failed(services.error().message);
   if (*log) {
@@ -69,10 +58,11 @@ int run_config(const CommandLine& line) {
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test) {
+    for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
     fmt::print("configuration file {} test is successful\n", line.config);
     return 0;
   }
-  return run(reading.config);
+  return run(reading.config, reading.notices);
 }
 
 int run_serve(const CommandLine& line) {

@@ -90,6 +90,12 @@ void log_line(LogLevel level, std::string_view message) {
   [[maybe_unused]] const auto ignored = ::write(log.fd, line.data(), line.size());
 }
 
+void log_bare(LogLevel level, std::string_view message) {
+  if (level < log_level()) return;
+  const std::string line = fmt::format("{}\n", message);
+  [[maybe_unused]] const auto ignored = ::write(the_log().fd, line.data(), line.size());
+}
+
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
   std::size_t i = 0;

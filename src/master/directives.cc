@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "process_directives.h"
 #include "values.h"
 
 namespace quarry::master {
@@ -91,7 +92,8 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
      [](auto& s, Value v) { return put_timeout(s.process_control_timeout, v); }},
     {"daemonize", [](auto&, Value v) { return check_foreground(v); }},
     {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
-    {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
+    {"rlimit_core", [](auto& s, Value v) { return put(s.limits.core, parse_core_limit(v)); }},
+    {"process.priority", [](auto& s, Value v) { return put(s.priority, parse_priority(v)); }},
 });
 
 constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
@@ -127,8 +129,6 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
      [](auto& s, Value v) { return put(s.max_requests, parse_number(v, 0, kMaxCount)); }},
     {"request_terminate_timeout",
      [](auto& s, Value v) { return put(s.request_terminate_timeout, parse_duration(v)); }},
-    {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
-    {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
     {"access.log", [](auto& s, Value v) { return put(s.access_log, parse_path(v)); }},
     {"repository", [](auto& s, Value v) { return put(s.service.repository, parse_path(v)); }},
     {"repositories", [](auto& s, Value v) { return put(s.service.repositories, parse_path(v)); }},
@@ -177,6 +177,8 @@ std::vector<std::string_view> directive_names() {
   add(kGlobalDirectives);
   add(kHttpDirectives);
   add(kPoolDirectives);
+  const auto shared = process_directive_names();
+  names.insert(names.end(), shared.begin(), shared.end());
   return names;
 }
 
@@ -184,9 +186,11 @@ Result<void> set_directive(GlobalConfig& section, std::string_view key, Value va
   return set_in<GlobalConfig>(kGlobalDirectives, section, key, value);
 }
 Result<void> set_directive(HttpConfig& section, std::string_view key, Value value) {
+  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
   return set_in<HttpConfig>(kHttpDirectives, section, key, value);
 }
 Result<void> set_directive(PoolConfig& section, std::string_view key, Value value) {
+  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
   return set_in<PoolConfig>(kPoolDirectives, section, key, value);
 }
 

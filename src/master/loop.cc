@@ -163,6 +163,11 @@ bool Master::Loop::start_child(Group& group) {
   child->on_control = [this, &group, c = child.get()] { read_control(group, *c); };
   child->control_event = make_event(child->control.fd(), EV_READ | EV_PERSIST, child->on_control);
   ::event_add(child->control_event.get(), nullptr);
+  if (spawned->output) {
+    child->output = std::make_unique<ChildOutput>(
+        base_.get(), fmt::format("[{}] child {}", group.service.name, child->pid),
+        group.service.process.decorate_output, std::move(*spawned->output));
+  }
   base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
   group.children.push_back(std::move(child));
   return true;
@@ -213,6 +218,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   death.was_orderly = exited_well && group.board.read(child.slot).state.requests > 0;
 
+  if (child.output) child.output->finish();
   const bool is_expected = exited_well || phase_ != Phase::kRunning;
   base::log(is_expected ? LogLevel::kDebug : LogLevel::kWarning, "[{}] child {} {} after {:.3f} s",
             group.service.name, child.pid, how_it_ended(status),

@@ -1,25 +1,18 @@
 // The master's event loop: signals, deaths, replacements, the control channels, the stop.
 #pragma once
 
-#include <event2/event.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "child_output.h"
+#include "event_ptr.h"
 #include "quarry/master/master.h"
 #include "respawn_policy.h"
 
 namespace quarry::master {
-
-struct EventDeleter {
-  void operator()(event* e) const { ::event_free(e); }
-  void operator()(event_base* base) const { ::event_base_free(base); }
-};
-using EventPtr = std::unique_ptr<event, EventDeleter>;
-using EventBasePtr = std::unique_ptr<event_base, EventDeleter>;
 
 class Master::Loop {
  public:
@@ -35,7 +28,8 @@ class Master::Loop {
     std::chrono::steady_clock::time_point started;
     control::Channel control;
     Action on_control;
-    EventPtr control_event;  // after what it uses, so that it goes first
+    EventPtr control_event;               // after what it uses, so that it goes first
+    std::unique_ptr<ChildOutput> output;  // null: not caught
   };
 
   /// A service, its board and its living children.

@@ -20,8 +20,11 @@ base::Result<void> Master::run() {
 
 base::Result<base::Fd> open_log(const std::string& path) {
   if (path.empty()) {
-    base::set_log_descriptor(STDERR_FILENO);
-    return base::Fd();
+    // Another descriptor of the same: that of standard error is not the log's in the children.
+    base::Fd fd(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (!fd) return base::fail_errno("cannot log to standard error");
+    base::set_log_descriptor(fd.get());
+    return fd;
   }
   base::Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
   if (!fd) return base::fail_errno(fmt::format("cannot open the log {}", path));

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <csignal>
@@ -61,17 +60,8 @@ void close_all_but(std::vector<int> kept) {
   ::syscall(SYS_close_range, first, UINT_MAX, 0U);
 }
 
-base::Result<void> set_limit(decltype(RLIMIT_NOFILE) resource, std::optional<std::uint64_t> value) {
-  if (!value) return {};
-  const rlimit limit{*value, *value};
-  if (::setrlimit(resource, &limit) == 0) return {};
-  return base::fail_errno(fmt::format("cannot set a resource limit to {}", *value));
-}
-
 base::Result<void> prepare(const Service& service, pid_t master) {
-  QUARRY_TRY(set_limit(RLIMIT_NOFILE, service.limits.files));
-  QUARRY_TRY(set_limit(RLIMIT_CORE, service.limits.core));
-  if (service.run_as) QUARRY_TRY(become(*service.run_as));
+  QUARRY_TRY(put_in_force(service.process, service.run_as));
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // After the change of user, which would take it back.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
@@ -97,13 +87,18 @@ base::Result<Spawned> spawn(Service& service, scoreboard::Board& board, std::siz
                             const std::function<void()>& forget_others) {
   QUARRY_TRY_ASSIGN(auto ends, control::Channel::make_pair());
   auto& [ours, childs] = ends;
+  std::optional<OutputPipes> output;
+  if (service.process.catch_output) {
+    QUARRY_TRY_ASSIGN(output, OutputPipes::make());
+  }
   const pid_t master = ::getpid();
   const SignalsHeld held;
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno("cannot make a process");
-  if (pid > 0) return Spawned{pid, std::move(ours)};
+  if (pid > 0) return Spawned{pid, std::move(ours), std::move(output)};
 
   put_signals_to_rest();
+  redirect_standard_streams(output ? &*output : nullptr);
   base::set_log_prefix(service.name);
   forget_others();
   std::vector<int> kept = service.kept_descriptors;

@@ -4,7 +4,9 @@
 #include <sys/types.h>
 
 #include <functional>
+#include <optional>
 
+#include "child_output.h"
 #include "quarry/base/result.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/master.h"
@@ -13,7 +15,8 @@ namespace quarry::master {
 
 struct Spawned {
   pid_t pid = -1;
-  control::Channel control;  // the master's end
+  control::Channel control;           // the master's end
+  std::optional<OutputPipes> output;  // nothing: what the child prints is not caught
 };
 
 /// Forks a child of SERVICE that uses slot INDEX of BOARD. FORGET_OTHERS runs in the child first:

@@ -6,7 +6,8 @@
 //
 // Directives have PHP-FPM's names wherever they mean the same. Everything is checked before
 // anything is started, and every mistake is reported with its file and line; an unknown directive
-// is one. Words that the workers or the gateway give a meaning to are only carried here.
+// is one. What cannot be done without root and can be left out safely is a notice. Words that the
+// workers or the gateway give a meaning to are only carried here.
 #pragma once
 
 #include <sys/types.h>
@@ -22,14 +23,9 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::master {
-
-/// Limits of setrlimit(2) for the children; nothing: as the master has them.
-struct ResourceLimits {
-  std::optional<std::uint64_t> files;  // rlimit_files
-  std::optional<std::uint64_t> core;   // rlimit_core
-};
 
 struct GlobalConfig {
   std::string error_log;  // "": standard error
@@ -37,6 +33,7 @@ struct GlobalConfig {
   std::string pid_file;  // "": none
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;
+  std::optional<int> priority;  // process.priority, also of children that have no other
 };
 
 struct HttpConfig {
@@ -53,6 +50,7 @@ struct HttpConfig {
   std::optional<Credentials> run_as;  // nothing: as the pool's user
   std::string user;                   // as written
   std::string group;
+  ProcessSettings process;
 };
 
 /// What the workers of a pool serve, and how; the master hands it on unread.
@@ -87,7 +85,7 @@ struct PoolConfig {
   std::uint64_t max_children = 4;                     // pm = static
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
-  ResourceLimits limits;
+  ProcessSettings process;
   std::string access_log;  // "": none
   ServiceConfig service;
 };
@@ -105,6 +103,8 @@ struct Config {
 struct ConfigReading {
   Config config;  // only to be used when there is no mistake
   std::vector<std::string> mistakes;
+  /// What will not happen as written, for want of root mostly. No mistakes.
+  std::vector<std::string> notices;
 };
 
 /// Reads PATH. RUNNING_AS_ROOT: whether the master will be root, which then has to know whom its

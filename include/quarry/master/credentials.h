@@ -15,6 +15,7 @@ struct Credentials {
   std::string user;  // for initgroups(3) and messages; "#UID" where the number has no name
   uid_t uid = 0;
   gid_t gid = 0;
+  std::string home;  // "" where the user has no entry
 };
 
 /// The user called NAME (or a number) with the group called GROUP ("": the user's own).
@@ -25,7 +26,9 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path);
 /// The group called NAME (or a number). Error kNotFound.
 base::Result<gid_t> group_named(const std::string& name);
 
-/// Becomes CREDENTIALS for good, supplementary groups included. Errors: kDenied, kIo.
+/// Takes the supplementary groups of CREDENTIALS. Errors: kIo.
+base::Result<void> take_groups(const Credentials& credentials);
+/// Becomes the user and group of CREDENTIALS for good. Errors: kDenied, kIo.
 base::Result<void> become(const Credentials& credentials);
 
 }  // namespace quarry::master

@@ -25,6 +25,7 @@
 #include "quarry/control/channel.h"
 #include "quarry/master/config.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/process_settings.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
@@ -69,7 +70,7 @@ struct Service {
   std::size_t children = 1;
   Listener listener;
   std::optional<Credentials> run_as;  // nothing: as the master
-  ResourceLimits limits;
+  ProcessSettings process;
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   /// Descriptors that the children keep beside the standard ones, their listener, board and
   /// channel.
@@ -95,8 +96,9 @@ class Master {
   std::unique_ptr<Loop> loop_;
 };
 
-/// Sends the log to PATH ("": standard error) from now on. The returned descriptor must stay open
-/// (-1 for standard error); children inherit it. Errors: kIo.
+/// Sends the log to PATH ("": standard error) from now on. The returned descriptor must stay open,
+/// and is none of the three standard ones, which are others in the children; children inherit it.
+/// Errors: kIo.
 base::Result<base::Fd> open_log(const std::string& path);
 
 }  // namespace quarry::master

@@ -147,9 +147,10 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
     kind = "repositories" if target.is_dir() else "repository"
     lines = ["[global]", "error_log = stderr", ""]
     if http:
-        lines += ["[http]", f"listen = {http}"]
+        lines += ["[http]", f"listen = {http}", "catch_workers_output = yes"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    lines += ["[www]", f"listen = {listen}", f"{kind} = {target}", "pm = static", f"pm.max_children = {workers}"]
+    lines += ["[www]", f"listen = {listen}", f"{kind} = {target}", "pm = static", f"pm.max_children = {workers}",
+              "catch_workers_output = yes"]
     if os.geteuid() == 0:
         lines.append("user = root")
     lines += [f"{name} = {value}" for name, value in settings.items() if not name.startswith("http.")]

@@ -1,0 +1,343 @@
+"""What the configuration makes of the children: seen in /proc, on their sockets and in the logs."""
+
+import grp
+import os
+import pwd
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+
+from support import daemon, fastcgi, process, repofile
+from support.daemon import Daemon
+from support.process import free_port, wait_until
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+NOBODY = pwd.getpwnam("nobody")
+
+
+@pytest.fixture
+def start(tmp_path, fresh, fossil):
+    """Starts quarryd; see Daemon. Waits until it is ready, unless told not to."""
+    started = []
+
+    def make(pool=None, *, wait=True, repository=fresh, env=None, **more) -> Daemon:
+        started.append(Daemon(tmp_path / f"daemon-{len(started)}", repository, pool,
+                              env={**fossil.environment, **(env or {})}, **more))
+        return started[-1].wait_until_ready() if wait else started[-1]
+
+    yield make
+    for each in started:
+        each.stop()
+
+
+def both(start, words: dict[str, object]) -> dict[str, int]:
+    """A worker and the gateway, both with WORDS."""
+    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
+    return {kind: server.child(kind) for kind in ("pool www", "gateway")}
+
+
+# --- limits, priority, user ---------------------------------------------------------------------------
+
+
+def test_limits_hold_for_workers_and_gateway(start):
+    for pid in both(start, {"rlimit_files": 123, "rlimit_core": 4096}).values():
+        assert daemon.limit(pid, "Max open files") == ("123", "123")
+        assert daemon.limit(pid, "Max core file size") == ("4096", "4096")
+
+
+def test_limits_of_the_master_are_those_of_its_children(start):
+    server = start(settings={"rlimit_files": 234, "rlimit_core": 0})
+    for pid in (server.main.pid, server.child()):
+        assert daemon.limit(pid, "Max open files") == ("234", "234")
+        assert daemon.limit(pid, "Max core file size") == ("0", "0")
+
+
+def test_core_files_may_be_unlimited(start):
+    if daemon.limit(os.getpid(), "Max core file size")[1] != "unlimited":
+        pytest.skip("core files are limited here")
+    server = start({"rlimit_core": "unlimited"})
+    assert daemon.limit(server.child(), "Max core file size") == ("unlimited", "unlimited")
+
+
+def test_limit_that_the_system_refuses_is_the_highest_possible_and_a_warning(start):
+    above_what_anybody_may = 2**31 - 1
+    server = start({"rlimit_files": above_what_anybody_may})
+    hard = daemon.limit(os.getpid(), "Max open files")[1]
+    assert daemon.limit(server.child(), "Max open files") == (hard, hard)
+    assert f"rlimit_files cannot be {above_what_anybody_may}" in server.log()
+
+
+def test_priority_of_master_workers_and_gateway(start):
+    server = start({"process.priority": 7}, settings={"process.priority": 3},
+                   http={"listen": f"127.0.0.1:{free_port()}"})
+    assert daemon.nice(server.main.pid) == 3
+    assert daemon.nice(server.child("gateway")) == 3
+    assert daemon.nice(server.child()) == 7
+
+
+@as_root
+def test_priority_below_zero_is_set_before_the_user_is(start):
+    pid = start({"process.priority": -4, "user": "nobody"}).child()
+    assert daemon.nice(pid) == -4
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+
+
+@as_root
+def test_workers_are_their_user_and_group_with_nothing_left_of_root(start):
+    other = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
+    pid = start({"user": "nobody", "group": other.gr_name}).child()
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+    assert daemon.status(pid, "Gid").split() == [str(other.gr_gid)] * 4
+    assert "0" not in daemon.status(pid, "Groups").split()
+    assert int(daemon.status(pid, "CapEff"), 16) == 0
+
+
+@as_root
+@pytest.mark.parametrize("dumpable, owner", [("yes", NOBODY.pw_uid), ("no", 0)])
+def test_dumpable_workers_are_their_users_to_debug(start, dumpable, owner):
+    """/proc belongs to root where a process may not be dumped."""
+    pid = start({"user": "nobody", "process.dumpable": dumpable}).child()
+    assert Path(f"/proc/{pid}/environ").stat().st_uid == owner
+
+
+# --- folders and environment --------------------------------------------------------------------------
+
+
+def test_workers_and_gateway_run_in_the_folder_that_they_are_told(start, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for pid in both(start, {"chdir": folder}).values():
+        assert Path(f"/proc/{pid}/cwd").readlink() == folder
+
+
+@as_root
+def test_workers_in_a_chroot_serve_what_is_inside(start, tmp_path, fresh):
+    jail = tmp_path / "jail"
+    (jail / "srv").mkdir(parents=True)
+    inside = repofile.copy(fresh, jail / "srv" / "fresh.fossil")
+    for path in (jail, jail / "srv", inside):
+        path.chmod(0o755)
+        os.chown(path, NOBODY.pw_uid, NOBODY.pw_gid)
+    server = start({"chroot": jail, "chdir": "/srv", "repository": "/srv/fresh.fossil", "user": "nobody"})
+    pid = server.child()
+    assert Path(f"/proc/{pid}/root").readlink() == jail
+    assert Path(f"/proc/{pid}/cwd").readlink() == jail / "srv"
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+    assert b"A Fossil repository" in fastcgi.get(server.socket)
+
+
+@as_root
+def test_gateway_in_a_chroot_reaches_a_pool_that_listens_on_an_address(start, tmp_path):
+    import urllib.request
+    jail = tmp_path / "jail"
+    jail.mkdir()
+    port = free_port()
+    server = start({"listen": f"127.0.0.1:{free_port()}"}, http={"listen": f"127.0.0.1:{port}", "chroot": jail})
+    assert Path(f"/proc/{server.child('gateway')}/root").readlink() == jail
+    assert Path(f"/proc/{server.child()}/root").readlink() == Path("/")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as reply:
+        assert b"A Fossil repository" in reply.read()
+
+
+def test_workers_have_nothing_of_the_masters_environment_but_what_they_are_given(start):
+    server = start({"env[GREETING]": "good morning", "env[ORIGIN]": "$QUARRY_ORIGIN", "env[NONE]": "$QUARRY_NONE"},
+                   env={"QUARRY_ORIGIN": "the master", "QUARRY_SECRET": "s3cret"})
+    assert daemon.environment(server.main.pid)["QUARRY_SECRET"] == "s3cret"
+    seen = daemon.environment(server.child())
+    assert seen.pop("USER", "root") == "root" and seen.pop("HOME", "/root") == "/root"
+    assert seen == {"GREETING": "good morning", "ORIGIN": "the master", "NONE": ""}
+
+
+def test_environment_of_the_master_is_kept_where_it_is_not_cleared(start):
+    words = {"clear_env": "no", "env[QUARRY_ORIGIN]": "mine"}
+    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words},
+                   env={"QUARRY_ORIGIN": "the master's", "QUARRY_OTHER": "kept"})
+    for kind in ("pool www", "gateway"):
+        seen = daemon.environment(server.child(kind))
+        assert seen["QUARRY_ORIGIN"] == "mine" and seen["QUARRY_OTHER"] == "kept"
+
+
+@as_root
+def test_workers_of_another_user_have_that_users_home(start):
+    seen = daemon.environment(start({"user": "nobody"}).child())
+    assert seen == {"USER": "nobody", "HOME": NOBODY.pw_dir}
+
+
+# --- the socket ---------------------------------------------------------------------------------------
+
+
+@as_root
+def test_socket_has_its_owner_group_and_mode(start):
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
+    server = start({"listen.owner": "nobody", "listen.group": group.gr_name, "listen.mode": "0620"})
+    status = server.socket.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (NOBODY.pw_uid, group.gr_gid, 0o620)
+
+
+def test_backlog_bounds_the_connections_that_wait(start):
+    """While the only worker is stopped, the kernel keeps one connection more than the backlog."""
+    import socket
+    server = start({"listen.backlog": 3})
+    pid = server.child()
+    os.kill(pid, signal.SIGSTOP)
+    waiting = []
+    try:
+        wait_until(lambda: daemon.status(pid, "State").startswith("T"), "a stopped worker")
+        with pytest.raises(BlockingIOError):
+            for _ in range(100):
+                connection = socket.socket(socket.AF_UNIX)
+                waiting.append(connection)
+                connection.setblocking(False)
+                connection.connect(str(server.socket))
+        assert len(waiting) - 1 == 4
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        for connection in waiting:
+            connection.close()
+
+
+@pytest.mark.parametrize("allowed, is_served", [("127.0.0.1", True), ("192.0.2.1", False), ("::1, 127.0.0.1", True)])
+def test_only_allowed_clients_are_served(start, allowed, is_served):
+    port = free_port()
+    server = start({"listen": f"127.0.0.1:{port}", "listen.allowed_clients": allowed})
+    reply = b""
+    try:
+        reply = fastcgi.get(port)
+    except ConnectionError:
+        assert not is_served
+    assert (b"A Fossil repository" in reply) == is_served
+    assert ("connection from 127.0.0.1 refused" in server.log()) != is_served
+
+
+# --- the life of a worker -----------------------------------------------------------------------------
+
+
+def test_worker_is_replaced_after_its_requests(start):
+    server = start({"pm.max_requests": 3})
+    first = server.child()
+    for _ in range(3):
+        assert fastcgi.get(server.socket)
+    wait_until(lambda: server.children() and server.children() != [first], "another worker")
+    assert not process.exists(first)
+    second = server.child()
+    assert fastcgi.get(server.socket)
+    assert server.children() == [second]
+
+
+def test_worker_that_takes_too_long_is_killed_and_replaced(start):
+    server = start({"request_terminate_timeout": "1s"})
+    first = server.child()
+    held = fastcgi.hold(server.socket)
+    server.wait_for_log(f"[pool www] child {first} is killed: POST \"/xfer\" took longer than 1 s")
+    wait_until(lambda: not process.exists(first), "its end")
+    held.close()
+    assert server.child() != first
+    assert fastcgi.get(server.socket)
+
+
+def test_graceful_stop_ends_within_its_bound(start):
+    server = start(settings={"process_control_timeout": "1s"})
+    held = fastcgi.hold(server.socket)
+    worker = server.child()
+    server.main.send(signal.SIGQUIT)
+    assert server.main.wait() == 0
+    held.close()
+    assert not process.exists(worker)
+
+
+# --- what workers print -------------------------------------------------------------------------------
+
+
+def say(pid: int, stream: int, text: bytes) -> None:
+    """Prints as the process would: a worker itself has nothing to say."""
+    with open(f"/proc/{pid}/fd/{stream}", "wb", buffering=0) as output:
+        output.write(text)
+
+
+def test_what_workers_and_gateway_print_stands_in_the_log(start):
+    words = {"catch_workers_output": "yes"}
+    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
+    for kind in ("pool www", "gateway"):
+        pid = server.child(kind)
+        say(pid, 1, b"first\nsec")
+        say(pid, 1, b"ond \x1b[31m\n")
+        say(pid, 2, b"third\n")
+        server.wait_for_log(f"warning: [{kind}] child {pid} said into stdout: \"first\"\n")
+        server.wait_for_log(f"warning: [{kind}] child {pid} said into stdout: \"second \\x1b[31m\"\n")
+        server.wait_for_log(f"warning: [{kind}] child {pid} said into stderr: \"third\"\n")
+
+
+def test_last_words_of_a_worker_are_not_lost(start):
+    server = start({"catch_workers_output": "yes"})
+    pid = server.child()
+    os.kill(server.main.pid, signal.SIGSTOP)
+    say(pid, 2, b"x" * 3000 + b"\nfarewell")
+    os.kill(pid, signal.SIGKILL)
+    os.kill(server.main.pid, signal.SIGCONT)
+    server.wait_for_log(f"child {pid} said into stderr: \"farewell\", pipe is closed\n")
+    lines = [line for line in server.log().splitlines() if "said into stderr: \"x" in line]
+    assert [line.count("x") for line in lines] == [1024, 1024, 952]
+
+
+def test_bare_output_stands_in_the_log_as_it_is(start):
+    server = start({"catch_workers_output": "yes", "decorate_workers_output": "no"})
+    say(server.child(), 1, b"bare words\n")
+    server.wait_for_log("\nbare words\n")
+
+
+def test_worker_that_prints_without_end_keeps_the_master_from_nothing(start):
+    """A pipe holds 64 KiB: that the writer gets on shows that the master reads."""
+    server = start({"catch_workers_output": "yes", "pm.max_children": 2}, settings={"log_level": "error"},
+                   wait=False)
+    wait_until(lambda: len(server.children()) == 2, "two workers")
+    loud, other = server.children()
+    for _ in range(100):
+        say(loud, 1, b"noise\n" * 10000)
+    os.kill(other, signal.SIGKILL)
+    wait_until(lambda: len(server.children()) == 2 and other not in server.children(), "its successor")
+
+
+def test_output_that_is_not_caught_goes_nowhere(start):
+    server = start()
+    for stream in (0, 1, 2):
+        assert Path(f"/proc/{server.child()}/fd/{stream}").readlink() == Path("/dev/null")
+
+
+def test_log_on_standard_error_is_not_what_workers_print(start):
+    """The worker's own messages are lines of the log even where its standard error goes nowhere."""
+    server = start(settings={"error_log": "stderr"})
+    fastcgi.connect(server.socket).close()
+    with fastcgi.connect(server.socket) as connection:
+        connection.sendall(b"garbage that is no record at all")
+    server.wait_for_log("notice: [pool www] connection closed: ")
+
+
+# --- without root -------------------------------------------------------------------------------------
+
+
+@as_root
+def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
+    """The test itself runs quarryd as nobody."""
+    import subprocess
+
+    from support import places
+    program = tmp_path / "as-nobody"
+    program.mkdir()
+    for path in [tmp_path, *tmp_path.parents][:3]:
+        path.chmod(path.stat().st_mode | 0o011)
+    config = program / "q.conf"
+
+    def check(*lines):
+        config.write_text("\n".join(["[www]", f"listen = {program}/s", f"repository = {fresh}", *lines]) + "\n")
+        return subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
+                              timeout=30, check=False, user="nobody", group=NOBODY.pw_gid, extra_groups=[])
+
+    done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
+    assert done.returncode == 0, done.stderr
+    for number, word in enumerate(["user", "group", "listen.owner", "process.priority below 0"], start=4):
+        assert f"{config}:{number}: {word} is ignored: quarryd does not run as root" in done.stderr
+    done = check("chroot = /")
+    assert done.returncode == 1
+    assert f"{config}:4: chroot needs root" in done.stderr
