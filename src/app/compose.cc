@@ -39,6 +39,14 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   return options;
 }
 
+/// Whether it can be written, which otherwise would only be seen when somebody needs it.
+base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
+  if (log.path.empty()) return {};
+  const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+  if (file) return {};
+  return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
+}
+
 base::Result<Service> pool_service(const master::PoolConfig& pool) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
@@ -48,6 +56,9 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   service.run_as = pool.run_as;
   service.process = pool.process;
   service.request_terminate_timeout = pool.request_terminate_timeout;
+  service.terminate_track_finished = pool.terminate_track_finished;
+  service.slow_log = pool.slow_log;
+  QUARRY_TRY(check_slow_log(pool.slow_log));
   QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*pool.listen, pool.listen_options));
 
   worker::WorkerOptions options = worker_options(pool);

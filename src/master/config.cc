@@ -125,7 +125,9 @@ class Checker {
       report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
     }
     check_pool_user(lines, pool);
+    check_access(lines, pool);
     check_socket_owner(lines, pool);
+    check_slow_log(lines, pool);
     tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
@@ -160,9 +162,36 @@ class Checker {
     if (running_as_root_) run_as = std::move(*credentials);
   }
 
+  void check_slow_log(const Lines& lines, const PoolConfig& pool) {
+    if (pool.slow_log.timeout.count() == 0 || lines.contains("slowlog")) return;
+    report(lines.at("request_slowlog_timeout"),
+           "request_slowlog_timeout needs slowlog = FILE beside it");
+  }
+
+  void check_access(const Lines& lines, PoolConfig& pool) {
+    const auto put = [&](auto& list, auto&& found, const char* directive) {
+      if (found) {
+        list = std::move(*found);
+      } else {
+        report(lines.at(directive), fmt::format("{}: {}", directive, found.error().message));
+      }
+    };
+    base::AccessList& access = pool.listen_options.access;
+    put(access.users, users_named(pool.listen_acl_users), "listen.acl_users");
+    put(access.groups, groups_named(pool.listen_acl_groups), "listen.acl_groups");
+    if (access.empty()) return;
+    for (const char* ignored : {"listen.owner", "listen.group"}) {
+      if (!lines.contains(ignored)) continue;
+      findings(lines).notice(ignored, fmt::format("{} is ignored beside listen.acl_users and "
+                                                  "listen.acl_groups",
+                                                  ignored));
+    }
+  }
+
   void check_socket_owner(const Lines& lines, PoolConfig& pool) {
     if (!running_as_root_) return;
     base::ListenOptions& options = pool.listen_options;
+    if (!options.access.empty()) return;
     if (pool.run_as) {
       options.owner = pool.run_as->uid;
       options.group = pool.run_as->gid;

@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+
+#include "values.h"
 
 namespace quarry::master {
 namespace {
@@ -62,6 +65,24 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
   const std::string home = entry != nullptr ? entry->pw_dir : "";
   return Credentials{name, status.st_uid, status.st_gid, home};
+}
+
+base::Result<std::vector<uid_t>> users_named(std::string_view names) {
+  std::vector<uid_t> users;
+  for (const std::string& name : split_list(names)) {
+    QUARRY_TRY_ASSIGN(const auto user, credentials_named(name, ""));
+    users.push_back(user.uid);
+  }
+  return users;
+}
+
+base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
+  std::vector<gid_t> groups;
+  for (const std::string& name : split_list(names)) {
+    QUARRY_TRY_ASSIGN(const gid_t group, group_named(name));
+    groups.push_back(group);
+  }
+  return groups;
 }
 
 base::Result<void> take_groups(const Credentials& credentials) {

@@ -32,7 +32,8 @@ std::string how_it_ended(int status) {
 }  // namespace
 
 Master::Loop::Loop(GlobalConfig global, std::vector<Service> services)
-    : global_(std::move(global)) {
+    : global_(std::move(global)),
+      emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval) {
   for (Service& service : services) {
     groups_.push_back(std::make_unique<Group>(std::move(service)));
   }
@@ -97,16 +98,14 @@ base::Result<void> Master::Loop::set_up() {
   QUARRY_TRY(watch_signals());
   deadline_ = make_lasting_event(-1, 0, [this] { escalate(); });
 
-  bool has_request_bound = false;
   for (const auto& group : groups_) {
     Group& g = *group;
     QUARRY_TRY_ASSIGN(g.board, scoreboard::Board::create(g.service.name, g.service.children));
     g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { fill(g); });
-    if (g.service.request_terminate_timeout.count() > 0) has_request_bound = true;
   }
-  if (has_request_bound) {
-    events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { end_overdue_requests(); }));
-    schedule(events_.back(), milliseconds(1000));
+  if (const milliseconds interval = heartbeat(); interval.count() > 0) {
+    events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { check_requests(); }));
+    schedule(events_.back(), interval);
   }
   return {};
 }
@@ -136,6 +135,7 @@ base::Result<void> Master::Loop::run() {
 
 void Master::Loop::fill(Group& group) {
   while (phase_ == Phase::kRunning && group.children.size() < group.service.children) {
+    if (!may_fork(group)) return;
     if (start_child(group)) continue;
     schedule(group.respawn_timer, kRetryFork);
     return;
@@ -199,6 +199,7 @@ void Master::Loop::bury_the_dead() {
   int status = 0;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
        pid = ::waitpid(-1, &status, WNOHANG)) {
+    if (slow_log_.bury(pid, status)) continue;
     for (const auto& group : groups_) {
       const auto is_dead = [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; };
       const auto at = std::ranges::find_if(group->children, is_dead);
@@ -207,6 +208,7 @@ void Master::Loop::bury_the_dead() {
       break;
     }
   }
+  if (global_.process_max > 0) fill_what_is_short();
   go_on_stopping();
 }
 
@@ -228,30 +230,14 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   group.slots.free(child.slot);
   group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
   if (phase_ != Phase::kRunning) return;
+  const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
+  if (has_crashed && emergency_.after_crash(steady_clock::now())) on_emergency();
   const milliseconds wait = group.policy.after(death);
   if (wait.count() == 0) return fill(group);
   if (::event_pending(group.respawn_timer.get(), EV_TIMEOUT, nullptr) != 0) return;
   base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
             group.service.name, wait.count());
   schedule(group.respawn_timer, wait);
-}
-
-void Master::Loop::end_overdue_requests() {
-  const std::int64_t now = scoreboard::monotonic_micros();
-  for (const auto& group : groups_) {
-    const std::int64_t bound = group->service.request_terminate_timeout.count() * 1000000;
-    if (bound == 0) continue;
-    for (const auto& child : group->children) {
-      const scoreboard::SlotState state = group->board.read(child->slot).state;
-      const bool is_working =
-          state.stage >= scoreboard::Stage::kAccepted && state.stage < scoreboard::Stage::kFinished;
-      if (!is_working || now - state.request_started < bound) continue;
-      base::log(LogLevel::kWarning, "[{}] child {} is killed: {} \"{}\" took longer than {} s",
-                group->service.name, child->pid, base::printable(state.method.view()),
-                base::printable(state.uri.view()), bound / 1000000);
-      ::kill(child->pid, SIGKILL);
-    }
-  }
 }
 
 }  // namespace quarry::master

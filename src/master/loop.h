@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "child_output.h"
+#include "emergency_restart.h"
 #include "event_ptr.h"
 #include "quarry/master/master.h"
 #include "respawn_policy.h"
+#include "slow_log.h"
 
 namespace quarry::master {
 
@@ -30,6 +32,7 @@ class Master::Loop {
     Action on_control;
     EventPtr control_event;               // after what it uses, so that it goes first
     std::unique_ptr<ChildOutput> output;  // null: not caught
+    std::int64_t slow_request = 0;        // start of the request that was told of last
   };
 
   /// A service, its board and its living children.
@@ -41,6 +44,7 @@ class Master::Loop {
     scoreboard::Board board;
     scoreboard::SlotAllocator slots;
     RespawnPolicy policy;
+    bool is_held_short = false;  // by process.max, and the log was told
     std::vector<std::unique_ptr<Child>> children;
     EventPtr respawn_timer;
   };
@@ -68,7 +72,18 @@ class Master::Loop {
   void read_control(Group& group, Child& child);
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
-  void end_overdue_requests();
+
+  std::chrono::milliseconds heartbeat() const;
+  void check_requests();
+  void tell_if_slow(const Service& service, Child& child, const scoreboard::SlotState& state,
+                    std::int64_t micros);
+  void end_if_overdue(const Service& service, const Child& child,
+                      const scoreboard::SlotState& state, std::int64_t micros);
+  /// Whether process.max leaves room for another child.
+  bool may_fork(Group& group);
+  void fill_what_is_short();
+  /// So many children have crashed that all are replaced.
+  void on_emergency();
 
   void stop_gracefully();
   void enter(Phase phase);
@@ -78,6 +93,8 @@ class Master::Loop {
   std::size_t living(bool (*wanted)(ServiceKind)) const;
 
   GlobalConfig global_;
+  EmergencyRestart emergency_;
+  SlowLog slow_log_;
   EventBasePtr base_;
   std::vector<std::unique_ptr<Action>> actions_;  // what the long-lived events run
   std::vector<EventPtr> events_;

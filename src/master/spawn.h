@@ -2,9 +2,11 @@
 #pragma once
 
 #include <sys/types.h>
+#include <csignal>
 
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "child_output.h"
 #include "quarry/base/result.h"
@@ -18,6 +20,23 @@ struct Spawned {
   control::Channel control;           // the master's end
   std::optional<OutputPipes> output;  // nothing: what the child prints is not caught
 };
+
+/// Keeps every signal away while it lives: between fork and the moment the child's own are at rest.
+class SignalsHeld {
+ public:
+  SignalsHeld();
+  ~SignalsHeld();
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// In a forked process: the signals of master.h, none blocked.
+void put_signals_to_rest();
+/// Closes all descriptors but the standard ones and KEPT.
+void close_all_but(std::vector<int> kept);
 
 /// Forks a child of SERVICE that uses slot INDEX of BOARD. FORGET_OTHERS runs in the child first:
 /// it takes other services' boards out of its memory. Errors: kIo.

@@ -88,7 +88,7 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
 }
 
 Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
-                        scoreboard::Slot&) {
+                        scoreboard::Slot& slot) {
   const auto size = body_size(request.content_length);
   if (!size) return text_reply(400, "Content-Length is missing or no number");
   if (*size > options_.max_body) {
@@ -96,6 +96,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   }
   auto repository = open(target);
   if (!repository) return refusal(repository.error());
+  slot.doing("", "", "reading the body");
   auto body = read_body(*size);
   if (!body) return text_reply(400, body.error().message);
 
@@ -106,6 +107,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
       .remote_address = request.remote_address,
       .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
       .cookie = request.cookie,
+      .on_progress =
+          [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
   });
   Reply reply;
   reply.status = answer.status;

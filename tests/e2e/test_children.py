@@ -5,31 +5,16 @@ import os
 import pwd
 import signal
 import stat
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from support import daemon, fastcgi, process, repofile
-from support.daemon import Daemon
+from support import daemon, fastcgi, places, process, repofile
 from support.process import free_port, wait_until
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 NOBODY = pwd.getpwnam("nobody")
-
-
-@pytest.fixture
-def start(tmp_path, fresh, fossil):
-    """Starts quarryd; see Daemon. Waits until it is ready, unless told not to."""
-    started = []
-
-    def make(pool=None, *, wait=True, repository=fresh, env=None, **more) -> Daemon:
-        started.append(Daemon(tmp_path / f"daemon-{len(started)}", repository, pool,
-                              env={**fossil.environment, **(env or {})}, **more))
-        return started[-1].wait_until_ready() if wait else started[-1]
-
-    yield make
-    for each in started:
-        each.stop()
 
 
 def both(start, words: dict[str, object]) -> dict[str, int]:
@@ -38,7 +23,7 @@ def both(start, words: dict[str, object]) -> dict[str, int]:
     return {kind: server.child(kind) for kind in ("pool www", "gateway")}
 
 
-# --- limits, priority, user ---------------------------------------------------------------------------
+# --- limits, priority, user --------------------------------------------------------------------------
 
 
 def test_limits_hold_for_workers_and_gateway(start):
@@ -102,7 +87,7 @@ def test_dumpable_workers_are_their_users_to_debug(start, dumpable, owner):
     assert Path(f"/proc/{pid}/environ").stat().st_uid == owner
 
 
-# --- folders and environment --------------------------------------------------------------------------
+# --- folders and environment -------------------------------------------------------------------------
 
 
 def test_workers_and_gateway_run_in_the_folder_that_they_are_told(start, tmp_path):
@@ -165,7 +150,7 @@ def test_workers_of_another_user_have_that_users_home(start):
     assert seen == {"USER": "nobody", "HOME": NOBODY.pw_dir}
 
 
-# --- the socket ---------------------------------------------------------------------------------------
+# --- the socket --------------------------------------------------------------------------------------
 
 
 @as_root
@@ -211,43 +196,41 @@ def test_only_allowed_clients_are_served(start, allowed, is_served):
     assert ("connection from 127.0.0.1 refused" in server.log()) != is_served
 
 
-# --- the life of a worker -----------------------------------------------------------------------------
+def acl_of(path: Path) -> list[str]:
+    done = subprocess.run(["getfacl", "--omit-header", "--absolute-names", "--numeric", path], capture_output=True,
+                          text=True, check=True)
+    return done.stdout.split()
 
 
-def test_worker_is_replaced_after_its_requests(start):
-    server = start({"pm.max_requests": 3})
-    first = server.child()
-    for _ in range(3):
-        assert fastcgi.get(server.socket)
-    wait_until(lambda: server.children() and server.children() != [first], "another worker")
-    assert not process.exists(first)
-    second = server.child()
-    assert fastcgi.get(server.socket)
-    assert server.children() == [second]
+def may_connect(path: Path, user: int) -> bool:
+    """Whether USER, in no group of importance, may."""
+    script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    done = subprocess.run(["/usr/bin/python3", "-c", script, path], user=user, group=65534, extra_groups=[],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or "PermissionError" in done.stderr, done.stderr
+    return done.returncode == 0
 
 
-def test_worker_that_takes_too_long_is_killed_and_replaced(start):
-    server = start({"request_terminate_timeout": "1s"})
-    first = server.child()
-    held = fastcgi.hold(server.socket)
-    server.wait_for_log(f"[pool www] child {first} is killed: POST \"/xfer\" took longer than 1 s")
-    wait_until(lambda: not process.exists(first), "its end")
-    held.close()
-    assert server.child() != first
-    assert fastcgi.get(server.socket)
+@as_root
+def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_folder):
+    if subprocess.run(["setfacl", "-m", "u:nobody:rx", open_folder], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no access control lists on this file system")
+    users = [entry for entry in pwd.getpwall() if entry.pw_uid not in (0, NOBODY.pw_uid)][:2]
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
+    path = open_folder / "s"
+    server = start({"listen": path, "listen.acl_users": f"nobody, {users[0].pw_name}", "listen.acl_groups": group.gr_name,
+                    "listen.owner": users[1].pw_name, "listen.mode": "0600"})
+    entries = acl_of(path)
+    for entry in (f"user:{NOBODY.pw_uid}:rw-", f"user:{users[0].pw_uid}:rw-", f"group:{group.gr_gid}:rw-", "mask::rw-",
+                  "other::---", "group::---"):
+        assert entry in entries
+    assert path.stat().st_uid == 0
+    assert "listen.owner is ignored beside listen.acl_users and listen.acl_groups" in server.log()
+    assert may_connect(path, NOBODY.pw_uid)
+    assert not may_connect(path, users[1].pw_uid)
 
 
-def test_graceful_stop_ends_within_its_bound(start):
-    server = start(settings={"process_control_timeout": "1s"})
-    held = fastcgi.hold(server.socket)
-    worker = server.child()
-    server.main.send(signal.SIGQUIT)
-    assert server.main.wait() == 0
-    held.close()
-    assert not process.exists(worker)
-
-
-# --- what workers print -------------------------------------------------------------------------------
+# --- what workers print ------------------------------------------------------------------------------
 
 
 def say(pid: int, stream: int, text: bytes) -> None:
@@ -314,15 +297,12 @@ def test_log_on_standard_error_is_not_what_workers_print(start):
     server.wait_for_log("notice: [pool www] connection closed: ")
 
 
-# --- without root -------------------------------------------------------------------------------------
+# --- without root ------------------------------------------------------------------------------------
 
 
 @as_root
 def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
     """The test itself runs quarryd as nobody."""
-    import subprocess
-
-    from support import places
     program = tmp_path / "as-nobody"
     program.mkdir()
     for path in [tmp_path, *tmp_path.parents][:3]:

@@ -27,13 +27,23 @@
 
 namespace quarry::master {
 
+/// request_slowlog_*: whose request takes longer than this is told of in the slow log.
+struct SlowLogConfig {
+  std::string path;                 // slowlog
+  std::chrono::seconds timeout{0};  // 0: never
+  std::uint64_t trace_depth = 20;   // frames of the backtrace
+};
+
 struct GlobalConfig {
   std::string error_log;  // "": standard error
   base::LogLevel log_level = base::LogLevel::kNotice;
   std::string pid_file;  // "": none
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;
-  std::optional<int> priority;  // process.priority, also of children that have no other
+  std::optional<int> priority;    // process.priority, also of children that have no other
+  std::uint64_t process_max = 0;  // children of all pools together; 0: no bound
+  std::uint64_t emergency_restart_threshold = 0;  // 0: never
+  std::chrono::seconds emergency_restart_interval{0};
 };
 
 struct HttpConfig {
@@ -81,10 +91,14 @@ struct PoolConfig {
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written
   std::string listen_group;
+  std::string listen_acl_users;
+  std::string listen_acl_groups;
   std::vector<base::SocketAddress> allowed_clients;   // empty: loopback only
   std::uint64_t max_children = 4;                     // pm = static
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  bool terminate_track_finished = false;              // request_terminate_timeout_track_finished
+  SlowLogConfig slow_log;
   ProcessSettings process;
   std::string access_log;  // "": none
   ServiceConfig service;

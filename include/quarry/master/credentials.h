@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "quarry/base/result.h"
 
@@ -25,6 +27,10 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
 base::Result<Credentials> owner_of(const std::filesystem::path& path);
 /// The group called NAME (or a number). Error kNotFound.
 base::Result<gid_t> group_named(const std::string& name);
+
+/// The users or groups called NAMES, separated by commas. Error kNotFound.
+base::Result<std::vector<uid_t>> users_named(std::string_view names);
+base::Result<std::vector<gid_t>> groups_named(std::string_view names);
 
 /// Takes the supplementary groups of CREDENTIALS. Errors: kIo.
 base::Result<void> take_groups(const Credentials& credentials);

@@ -72,6 +72,9 @@ struct Service {
   std::optional<Credentials> run_as;  // nothing: as the master
   ProcessSettings process;
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  /// Whether that counts, too, while the answer is being sent.
+  bool terminate_track_finished = false;
+  SlowLogConfig slow_log;
   /// Descriptors that the children keep beside the standard ones, their listener, board and
   /// channel.
   std::vector<int> kept_descriptors;

@@ -13,25 +13,30 @@ def section(name: str, words: dict[str, object]) -> str:
     return "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in words.items())]) + "\n"
 
 
+def user() -> dict[str, object]:
+    """What a pool needs where the tests run as root."""
+    return {"user": "root"} if os.geteuid() == 0 else {}
+
+
 class Daemon:
-    """One pool, `www`, on a Unix socket (or where LISTEN says), over REPOSITORY."""
+    """One pool, `www`, on a Unix socket (or where LISTEN says), over REPOSITORY. COMMAND is what starts quarryd, if
+    the test does not itself; MORE is more configuration."""
 
     def __init__(self, folder: Path, repository: Path, pool: dict[str, object] | None = None, *,
                  settings: dict[str, object] | None = None, http: dict[str, object] | None = None,
-                 more: str = "", env: dict[str, str] | None = None):
+                 more: str = "", env: dict[str, str] | None = None, command: list[str] | None = None):
         folder.mkdir()
         self.folder = folder
         self.socket = folder / "pool.sock"
         self.log_path = folder / "error.log"
         self.config = folder / "quarryd.conf"
         words = {"listen": self.socket, "repository": repository, "pm": "static", "pm.max_children": 1}
-        if os.geteuid() == 0:
-            words["user"] = "root"
+        words |= user()
         text = section("global", {"error_log": self.log_path, **(settings or {})})
         if http is not None:
             text += section("http", http)
         self.config.write_text(text + section("www", words | (pool or {})) + more)
-        self.main = Process([places.program("quarryd"), "--config", self.config], folder / "output", env=env)
+        self.main = Process([*(command or []), places.program("quarryd"), "--config", self.config], folder / "output", env=env)
 
     def wait_until_ready(self) -> "Daemon":
         wait_until(lambda: "ready:" in self.log() or not self.main.is_running(), "quarryd")
@@ -93,3 +98,8 @@ def limit(pid: int, name: str) -> tuple[str, str]:
 def environment(pid: int) -> dict[str, str]:
     entries: Iterable[bytes] = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     return dict(entry.decode().split("=", 1) for entry in entries if entry)
+
+
+def bytes_read(pid: int) -> int:
+    """By read(2), from sockets too."""
+    return int(Path(f"/proc/{pid}/io").read_text().split()[1])

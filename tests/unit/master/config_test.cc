@@ -241,6 +241,26 @@ TEST_CASE("a file that cannot be read is a mistake that names it") {
   CHECK(read_config(world.folder() + "/q.conf", false).mistakes.empty());
 }
 
+TEST_CASE("a slow log needs a file, and an access list takes the place of the socket's owner") {
+  const World world;
+  CHECK(mistake(world.pool("request_slowlog_timeout = 5s\n")) ==
+        "q.conf:4: request_slowlog_timeout needs slowlog = FILE beside it");
+  CHECK(mistake(world.pool("request_slowlog_timeout = 5s\nslowlog = /tmp/slow\n")).empty());
+  CHECK(mistake(world.pool("request_slowlog_trace_depth = 0\n"))
+            .starts_with("q.conf:4: request_slowlog_trace_depth"));
+  CHECK(mistake(world.pool("listen.acl_users = root, nobody-here\n")) ==
+        "q.conf:4: listen.acl_users: there is no user \"nobody-here\"");
+  CHECK(mistake(world.pool("listen.acl_groups = nobody-here\n")) ==
+        "q.conf:4: listen.acl_groups: there is no group \"nobody-here\"");
+  const ConfigReading reading =
+      read(world.pool("user = root\nlisten.acl_users = root , 7\nlisten.owner = root\n"), true);
+  CHECK(reading.mistakes.empty());
+  const quarry::base::ListenOptions& options = reading.config.pools[0].listen_options;
+  CHECK(options.access.users == std::vector<uid_t>{0, 7});
+  CHECK(options.owner == static_cast<uid_t>(-1));
+  CHECK(reading.notices.size() == 1);
+}
+
 TEST_CASE("what only root can do is a notice otherwise, with file and line") {
   const World world;
   const std::string text = world.pool("user = root\nlisten.owner = root\nprocess.priority = -1\n");
