@@ -76,7 +76,7 @@ class Master::Loop {
   std::chrono::milliseconds heartbeat() const;
   void check_requests();
   void tell_if_slow(const Service& service, Child& child, const scoreboard::SlotState& state,
-                    std::int64_t micros);
+                    std::int64_t now);
   void end_if_overdue(const Service& service, const Child& child,
                       const scoreboard::SlotState& state, std::int64_t micros);
   /// Whether process.max leaves room for another child.

@@ -21,11 +21,9 @@ using std::chrono::seconds;
 constexpr milliseconds kFastest{130};
 constexpr milliseconds kSlowest{1000};
 
-/// How long STATE's request has been running, in microseconds; 0 where what the child says of it
-/// cannot be.
-std::int64_t running_for(const SlotState& state, std::int64_t now) {
-  if (state.request_started <= 0 || state.request_started > now) return 0;
-  return now - state.request_started;
+/// How long before NOW a child says that something began, in microseconds; 0 where that cannot be.
+std::int64_t micros_between(std::int64_t began, std::int64_t now) {
+  return began <= 0 || began > now ? 0 : now - began;
 }
 
 bool is_over(std::int64_t micros, seconds bound) {
@@ -61,8 +59,8 @@ void Master::Loop::check_requests() {
     }
     for (const auto& child : group->children) {
       const scoreboard::Board::Reading reading = group->board.read(child->slot);
-      const std::int64_t micros = running_for(reading.state, now);
-      if (!reading.is_torn) tell_if_slow(service, *child, reading.state, micros);
+      const std::int64_t micros = micros_between(reading.state.request_started, now);
+      if (!reading.is_torn) tell_if_slow(service, *child, reading.state, now);
       end_if_overdue(service, *child, reading.state, micros);
     }
   }
@@ -70,7 +68,8 @@ void Master::Loop::check_requests() {
 }
 
 void Master::Loop::tell_if_slow(const Service& service, Child& child, const SlotState& state,
-                                std::int64_t micros) {
+                                std::int64_t now) {
+  const std::int64_t micros = micros_between(state.request_started, now);
   // As long as the worker works: what a client makes it wait for says nothing about it.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
@@ -79,7 +78,15 @@ void Master::Loop::tell_if_slow(const Service& service, Child& child, const Slot
   base::log(LogLevel::kWarning,
             "[{}] child {}, request {}: executing too slow ({:.3f} sec), logging", service.name,
             child.pid, described(state), time);
-  slow_log_.add({service.name, child.pid, time, state, service.slow_log, service.kept_descriptors});
+  SlowRequest request;
+  request.service = service.name;
+  request.pid = child.pid;
+  request.seconds = time;
+  request.micros_since_sql = micros_between(state.sql_seen, now);
+  request.state = state;
+  request.log = service.slow_log;
+  request.kept_descriptors = service.kept_descriptors;
+  slow_log_.add(std::move(request));
 }
 
 void Master::Loop::end_if_overdue(const Service& service, const Child& child,

@@ -29,6 +29,10 @@ void write_entry(const SlowRequest& request, pid_t master) {
     base::log(LogLevel::kWarning, "[{}] no backtrace of child {}: {}", request.service, request.pid,
               backtrace.error().message);
   }
+  if (backtrace) {
+    base::log(LogLevel::kDebug, "[{}] child {} stood still for {} us to be looked into",
+              request.service, request.pid, backtrace->stood_still.count());
+  }
   const std::string entry = fmt::format("[{}Z] {}", base::iso_millis(base::system_clock().now()),
                                         slow_log_entry(request, backtrace));
   // Opened by name each time: whoever rotates the file need not tell us.
@@ -72,6 +76,10 @@ std::string slow_log_entry(const SlowRequest& request, const base::Result<Backtr
       state.content_length, printable(state.user.view()), printable(state.repository.view()),
       printable(state.operation.view()), request.seconds, name_of(state.stage),
       printable(state.doing.view()));
+  if (!state.sql.view().empty()) {
+    entry += fmt::format("sql = {} ({:.3f} s ago)\n", printable(state.sql.view()),
+                         static_cast<double>(request.micros_since_sql) / 1000000);
+  }
   if (backtrace) {
     for (const std::string& frame : backtrace->frames) entry += printable(frame, 4096) + "\n";
   } else {

@@ -8,6 +8,7 @@
 //   seconds = 5.023
 //   stage = executing
 //   doing = reading cards: 1200 file, 30 igot
+//   sql = SELECT … (0.002 s ago)              the last statement that ran for long, if one did
 //   [0x000055d1c0de0042] quarry::sync::Intake::file(…) intake.cc:80
 //   …                                                          and an empty line
 //
@@ -33,6 +34,7 @@ struct SlowRequest {
   std::string service;  // "pool www"
   pid_t pid = 0;
   double seconds = 0;
+  std::int64_t micros_since_sql = 0;  // since state.sql was seen running
   scoreboard::SlotState state;
   SlowLogConfig log;
   std::vector<int> kept_descriptors;  // of the service

@@ -120,6 +120,8 @@ void Slot::accepted() {
   state_.operation.assign("");
   state_.repository.assign("");
   state_.doing.assign("");
+  state_.sql.assign("");
+  state_.sql_seen = 0;
   publish();
 }
 
@@ -146,6 +148,12 @@ void Slot::doing(std::string_view user, std::string_view operation, std::string_
   state_.user.assign(user);
   state_.operation.assign(operation);
   state_.doing.assign(what);
+  publish();
+}
+
+void Slot::running_sql(std::string_view sql) {
+  state_.sql.assign(sql);
+  state_.sql_seen = monotonic_micros();
   publish();
 }
 

@@ -49,7 +49,15 @@ Reply not_allowed(std::string_view method) {
 }  // namespace
 
 Site::Site(const WorkerOptions& options, const scoreboard::Board& board)
-    : options_(options), board_(board), cache_(options.cache, options.open) {}
+    : options_(options), board_(board), cache_(options.cache, open_options()) {}
+
+repository::OpenOptions Site::open_options() {
+  repository::OpenOptions options = options_.open;
+  options.on_long_statement = [this](std::string_view sql) {
+    if (slot_ != nullptr) slot_->running_sql(sql);
+  };
+  return options;
+}
 
 std::optional<Site::Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) {
@@ -73,6 +81,7 @@ base::Result<repository::Repository*> Site::open(const Target& target) {
 }
 
 Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
+  slot_ = &slot;
   const bool is_post = request.method == "POST";
   if (!is_post && request.method != "GET" && request.method != "HEAD") {
     return not_allowed(request.method);
