@@ -1,5 +1,6 @@
 #include "compose.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <memory>
@@ -49,6 +50,14 @@ base::Result<void> give_access_log(const master::AccessLogConfig& config,
   return {};
 }
 
+/// Whether it can be written, which otherwise would only be seen when somebody needs it.
+base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
+  if (log.path.empty()) return {};
+  const base::Fd file(::open(log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+  if (file) return {};
+  return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
+}
+
 using Inherited = std::vector<master::InheritedSocket>;
 
 base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& inherited) {
@@ -58,8 +67,11 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& in
   service.kind = master::ServiceKind::kPool;
   service.processes = pool.processes;
   service.run_as = pool.run_as;
-  service.limits = pool.limits;
+  service.process = pool.process;
   service.request_terminate_timeout = pool.request_terminate_timeout;
+  service.terminate_track_finished = pool.terminate_track_finished;
+  service.slow_log = pool.slow_log;
+  QUARRY_TRY(check_slow_log(pool.slow_log));
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
@@ -80,6 +92,7 @@ base::Result<Service> http_service(const master::HttpConfig& http, const master:
   service.name = "gateway";
   service.kind = master::ServiceKind::kFront;
   service.run_as = http.run_as ? http.run_as : pool.run_as;
+  service.process = http.process;
   QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*http.listen, {}, &inherited));
 
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));

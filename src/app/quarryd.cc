@@ -1,7 +1,6 @@
 // quarryd: the server. Reads the configuration (or makes one for --serve), binds what is to be
 // bound, and hands over to the master.
 #include <fmt/core.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -45,18 +44,6 @@ int failed(const std::string& message) {
   return kFailed;
 }
 
-void limit_self(const master::ResourceLimits& limits) {
-  const auto set = [](auto resource, std::optional<std::uint64_t> value, const char* name) {
-    if (!value) return;
-    const rlimit limit{*value, *value};
-    if (::setrlimit(resource, &limit) == 0) return;
-    base::log(base::LogLevel::kWarning, "{}",
-              base::fail_errno(fmt::format("cannot set {}", name)).error().message);
-  };
-  set(RLIMIT_NOFILE, limits.files, "rlimit_files");
-  set(RLIMIT_CORE, limits.core, "rlimit_core");
-}
-
 /// What the master needs to become this program again, and what one before it left.
 master::Reload reload_of(const CommandLine& line, std::optional<master::Handover>& handover) {
   master::Reload reload;
@@ -74,9 +61,11 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
 }
 
 int run(const master::Config& config, const CommandLine& line,
-        std::optional<master::Handover>& handover, const std::filesystem::path& folder = {}) {
+        std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
+        const std::vector<std::string>& notices = {}) {
   if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
-  limit_self(config.global.limits);
+  for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
+  master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
   auto services = app::compose(config, inherited);
@@ -100,10 +89,11 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test) {
+    for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
     fmt::print("configuration file {} test is successful\n", line.config);
     return 0;
   }
-  return run(reading.config, line, handover);
+  return run(reading.config, line, handover, {}, reading.notices);
 }
 
 int run_serve(const CommandLine& line, std::optional<master::Handover>& handover) {

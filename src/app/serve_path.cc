@@ -66,6 +66,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   }
   master::PoolConfig pool;
   pool.name = "www";
+  pool.process.catch_output = true;
   if (std::filesystem::is_directory(path, error)) {
     pool.service.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {
@@ -93,6 +94,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   config.pools.push_back(std::move(pool));
   config.http.emplace();
   config.http->listen = options.http;
+  // Without a configuration, nobody should have to write one to see what went wrong.
+  config.http->process.catch_output = true;
   return config;
 }
 

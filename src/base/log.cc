@@ -101,8 +101,13 @@ Result<void> open_log(const LogOptions& options) {
   } else if (is_socket(options.target)) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
+  if (!fd) {
+    // Another descriptor of the same: that of standard error is not the log's in children.
+    fd.reset(::fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+    if (!fd) return fail_errno("cannot log to standard error");
+  }
   log.options = options;
-  log.fd = fd ? fd.get() : STDERR_FILENO;
+  log.fd = fd.get();
   log.owned = std::move(fd);
   return {};
 }
@@ -147,6 +152,16 @@ void set_log_prefix(std::string prefix) {
 void log_line(LogLevel level, std::string_view message) {
   Log& log = the_log();
   put_lines(log, {now_micros(), level, ::getpid(), log.prefix, message});
+}
+
+void log_bare(LogLevel level, std::string_view message) {
+  Log& log = the_log();
+  if (level < log.options.level) return;
+  // A daemon's lines have their frame anyway, and those of a JSON log are objects.
+  if (is_socket(log.options.target) || log.options.form == LogForm::kJson) {
+    return log_line(level, message);
+  }
+  put(log.fd, fmt::format("{}\n", message));
 }
 
 }  // namespace quarry::base

@@ -63,13 +63,16 @@ Result<void> remove_stale(const SocketAddress& address) {
 }
 
 Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options) {
-  if ((options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
+  if (options.access.empty() &&
+      (options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
       ::chown(path.c_str(), options.owner, options.group) != 0) {
     return fail_errno(fmt::format("cannot change the owner of {}", path));
   }
   if (::chmod(path.c_str(), options.mode) != 0) {
     return fail_errno(fmt::format("cannot change the mode of {}", path));
   }
+  // Last: a change of the mode would change what the list's mask lets through.
+  if (!options.access.empty()) return grant_access(path, options.access);
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include "directives.h"
+#include "process_checks.h"
 #include "quarry/base/ini.h"
 
 namespace quarry::master {
@@ -37,23 +38,50 @@ class Checker {
   }
 
  private:
+  using Messages = std::multimap<int, std::string>;  // by line; 0: the file as a whole
+
   void report(int line, std::string message) { mistakes_.emplace(line, std::move(message)); }
 
   void in_line_order() {
-    for (const auto& [line, message] : mistakes_) {
-      const std::string place = line == 0 ? path_ : fmt::format("{}:{}", path_, line);
-      reading_.mistakes.push_back(fmt::format("{}: {}", place, message));
-    }
+    const auto put = [this](const Messages& from, std::vector<std::string>& to) {
+      for (const auto& [line, message] : from) {
+        const std::string place = line == 0 ? path_ : fmt::format("{}:{}", path_, line);
+        to.push_back(fmt::format("{}: {}", place, message));
+      }
+    };
+    put(mistakes_, reading_.mistakes);
+    put(notices_, reading_.notices);
+  }
+
+  /// Findings in a section whose directives stand on LINES.
+  Findings findings(const Lines& lines) {
+    const auto into = [&lines](Messages& messages) {
+      return [&](const std::string& directive, const std::string& message) {
+        const auto at = lines.find(directive);
+        messages.emplace(at == lines.end() ? 0 : at->second, message);
+      };
+    };
+    return {into(mistakes_), into(notices_)};
+  }
+
+  /// Tells of those of DIRECTIVES that stand in the section, and that only root could do.
+  void tell_what_needs_root(const Lines& lines, std::vector<std::string> directives) {
+    if (running_as_root_) return;
+    std::erase_if(directives, [&](const std::string& each) { return !lines.contains(each); });
+    tell_ignored(directives, findings(lines));
   }
 
   void read_section(const base::IniSection& section) {
     if (section.name == "global") {
-      apply(section, reading_.config.global);
+      const Lines lines = apply(section, reading_.config.global);
+      check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
     } else if (section.name == "http") {
       HttpConfig http;
       http.line = section.line;
       const Lines lines = apply(section, http);
       check_user(lines, http.line, http.user, http.group, http.run_as);
+      tell_what_needs_root(lines, {"user", "group"});
+      check_process(http.process, running_as_root_, findings(lines));
       if (!http.listen && !lines.contains("listen")) {
         report(http.line, "[http] needs listen = ADDRESS:PORT");
       }
@@ -97,8 +125,12 @@ class Checker {
       report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
     }
     check_pool_user(lines, pool);
+    check_access(lines, pool);
     check_socket_owner(lines, pool);
     check_processes(lines, pool);
+    check_slow_log(lines, pool);
+    tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
+    check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
     reading_.config.pools.push_back(std::move(pool));
   }
@@ -131,9 +163,36 @@ class Checker {
     if (running_as_root_) run_as = std::move(*credentials);
   }
 
+  void check_slow_log(const Lines& lines, const PoolConfig& pool) {
+    if (pool.slow_log.timeout.count() == 0 || lines.contains("slowlog")) return;
+    report(lines.at("request_slowlog_timeout"),
+           "request_slowlog_timeout needs slowlog = FILE beside it");
+  }
+
+  void check_access(const Lines& lines, PoolConfig& pool) {
+    const auto put = [&](auto& list, auto&& found, const char* directive) {
+      if (found) {
+        list = std::move(*found);
+      } else {
+        report(lines.at(directive), fmt::format("{}: {}", directive, found.error().message));
+      }
+    };
+    base::AccessList& access = pool.listen_options.access;
+    put(access.users, users_named(pool.listen_acl_users), "listen.acl_users");
+    put(access.groups, groups_named(pool.listen_acl_groups), "listen.acl_groups");
+    if (access.empty()) return;
+    for (const char* ignored : {"listen.owner", "listen.group"}) {
+      if (!lines.contains(ignored)) continue;
+      findings(lines).notice(ignored, fmt::format("{} is ignored beside listen.acl_users and "
+                                                  "listen.acl_groups",
+                                                  ignored));
+    }
+  }
+
   void check_socket_owner(const Lines& lines, PoolConfig& pool) {
     if (!running_as_root_) return;
     base::ListenOptions& options = pool.listen_options;
+    if (!options.access.empty()) return;
     if (pool.run_as) {
       options.owner = pool.run_as->uid;
       options.group = pool.run_as->gid;
@@ -200,18 +259,17 @@ class Checker {
     }
     std::error_code error;
     const ServiceConfig& service = pool.service;
-    if (has_file && !service.repository.empty() &&
-        !std::filesystem::is_regular_file(service.repository, error)) {
-      report(lines.at("repository"),
-             fmt::format("repository: {} is no file", service.repository.string()));
-    } else if (has_file && !looks_like_repository(service.repository)) {
-      report(lines.at("repository"),
-             fmt::format("repository: {} is no Fossil repository", service.repository.string()));
+    // The workers will see it from inside their root.
+    const std::string file = pool.process.chroot + service.repository.string();
+    const std::string folder = pool.process.chroot + service.repositories.string();
+    if (has_file && !service.repository.empty() && !std::filesystem::is_regular_file(file, error)) {
+      report(lines.at("repository"), fmt::format("repository: {} is no file", file));
+    } else if (has_file && !looks_like_repository(file)) {
+      report(lines.at("repository"), fmt::format("repository: {} is no Fossil repository", file));
     }
     if (has_folder && !service.repositories.empty() &&
-        !std::filesystem::is_directory(service.repositories, error)) {
-      report(lines.at("repositories"),
-             fmt::format("repositories: {} is no folder", service.repositories.string()));
+        !std::filesystem::is_directory(folder, error)) {
+      report(lines.at("repositories"), fmt::format("repositories: {} is no folder", folder));
     }
   }
 
@@ -241,12 +299,21 @@ class Checker {
       report(http->line, http->pool.empty() ? "[http] needs pool = NAME where there are several"
                                             : fmt::format("[http]: there is no pool \"{}\"",
                                                           base::printable(http->pool)));
+      return;
+    }
+    if (pools.empty()) return;
+    const auto& pool = reading_.config.pool_of_http();
+    if (!http->process.chroot.empty() && pool.listen && pool.listen->is_unix()) {
+      report(http->line, fmt::format("[http] has a chroot, from which {} cannot be reached: let "
+                                     "[{}] listen on ADDRESS:PORT",
+                                     pool.listen->path(), pool.name));
     }
   }
 
   std::string path_;
   bool running_as_root_;
-  std::multimap<int, std::string> mistakes_;  // by line; 0: the file as a whole
+  Messages mistakes_;
+  Messages notices_;
   ConfigReading reading_;
 };
 
@@ -279,10 +346,11 @@ ConfigReading read_config(const std::filesystem::path& path, bool running_as_roo
   if (!file || error) {
     return {{},
             {fmt::format("{}: cannot be read: {}", path.string(),
-                         error ? error.message() : std::string("permission denied"))}};
+                         error ? error.message() : std::string("permission denied"))},
+            {}};
   }
   if (size > kMaxFileSize) {
-    return {{}, {fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize)}};
+    return {{}, {fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize)}, {}};
   }
   std::ostringstream text;
   text << file.rdbuf();

@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
+
+#include "values.h"
 
 namespace quarry::master {
 namespace {
@@ -21,7 +24,7 @@ std::optional<unsigned> as_number(const std::string& text) {
 }
 
 Credentials of_entry(const passwd& entry) {
-  return {entry.pw_name, entry.pw_uid, entry.pw_gid};
+  return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir};
 }
 
 }  // namespace
@@ -40,7 +43,7 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
   } else if (const passwd* known = number ? ::getpwuid(*number) : nullptr) {
     credentials = of_entry(*known);
   } else if (number && !group.empty()) {
-    credentials = {"#" + name, *number, 0};
+    credentials = {"#" + name, *number, 0, {}};
   } else {
     return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user \"{}\"", name));
   }
@@ -60,14 +63,38 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   }
   const passwd* entry = ::getpwuid(status.st_uid);
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
-  return Credentials{name, status.st_uid, status.st_gid};
+  const std::string home = entry != nullptr ? entry->pw_dir : "";
+  return Credentials{name, status.st_uid, status.st_gid, home};
 }
 
-base::Result<void> become(const Credentials& credentials) {
+base::Result<std::vector<uid_t>> users_named(std::string_view names) {
+  std::vector<uid_t> users;
+  for (const std::string& name : split_list(names)) {
+    QUARRY_TRY_ASSIGN(const auto user, credentials_named(name, ""));
+    users.push_back(user.uid);
+  }
+  return users;
+}
+
+base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
+  std::vector<gid_t> groups;
+  for (const std::string& name : split_list(names)) {
+    QUARRY_TRY_ASSIGN(const gid_t group, group_named(name));
+    groups.push_back(group);
+  }
+  return groups;
+}
+
+base::Result<void> take_groups(const Credentials& credentials) {
   const bool has_name = !credentials.user.starts_with('#');
   const int grouped = has_name ? ::initgroups(credentials.user.c_str(), credentials.gid)
                                : ::setgroups(1, &credentials.gid);
-  if (grouped != 0 || ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
+  if (grouped == 0) return {};
+  return base::fail_errno(fmt::format("cannot take the groups of user {}", credentials.user));
+}
+
+base::Result<void> become(const Credentials& credentials) {
+  if (::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
     return base::fail_errno(fmt::format("cannot become user {}", credentials.user));
   }
   // A way back would make all of the above worthless.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "process_directives.h"
 #include "values.h"
 
 namespace quarry::master {
@@ -138,7 +139,13 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
      [](auto& s, Value v) { return put_timeout(s.process_control_timeout, v); }},
     {"daemonize", [](auto&, Value v) { return check_foreground(v); }},
     {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
-    {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
+    {"rlimit_core", [](auto& s, Value v) { return put(s.limits.core, parse_core_limit(v)); }},
+    {"process.priority", [](auto& s, Value v) { return put(s.priority, parse_priority(v)); }},
+    {"process.max", [](auto& s, Value v) { return put_limit(s.process_max, v); }},
+    {"emergency_restart_threshold",
+     [](auto& s, Value v) { return put_limit(s.emergency_restart_threshold, v); }},
+    {"emergency_restart_interval",
+     [](auto& s, Value v) { return put(s.emergency_restart_interval, parse_duration(v)); }},
 });
 
 constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
@@ -165,6 +172,8 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"listen.owner", [](auto& s, Value v) { return put_text(s.listen_owner, v); }},
     {"listen.group", [](auto& s, Value v) { return put_text(s.listen_group, v); }},
     {"listen.mode", [](auto& s, Value v) { return put(s.listen_options.mode, parse_mode(v)); }},
+    {"listen.acl_users", [](auto& s, Value v) { return put_text(s.listen_acl_users, v); }},
+    {"listen.acl_groups", [](auto& s, Value v) { return put_text(s.listen_acl_groups, v); }},
     {"listen.allowed_clients",
      [](auto& s, Value v) { return put(s.allowed_clients, parse_addresses(v)); }},
     {"pm", [](auto& s, Value v) { return put_manager(s.processes.manager, v); }},
@@ -183,8 +192,13 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
      [](auto& s, Value v) { return put(s.max_requests, parse_number(v, 0, kMaxCount)); }},
     {"request_terminate_timeout",
      [](auto& s, Value v) { return put(s.request_terminate_timeout, parse_duration(v)); }},
-    {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
-    {"rlimit_core", [](auto& s, Value v) { return put_limit(s.limits.core, v); }},
+    {"request_terminate_timeout_track_finished",
+     [](auto& s, Value v) { return put(s.terminate_track_finished, parse_bool(v)); }},
+    {"request_slowlog_timeout",
+     [](auto& s, Value v) { return put(s.slow_log.timeout, parse_duration(v)); }},
+    {"slowlog", [](auto& s, Value v) { return put(s.slow_log.path, parse_path(v)); }},
+    {"request_slowlog_trace_depth",
+     [](auto& s, Value v) { return put(s.slow_log.trace_depth, parse_number(v, 1, 1000)); }},
     {"access.log", [](auto& s, Value v) { return put(s.access.path, parse_path(v)); }},
     {"access.format",
      [](auto& s, Value v) { return put(s.access.format, base::AccessFormat::compile(v)); }},
@@ -237,6 +251,8 @@ std::vector<std::string_view> directive_names() {
   add(kGlobalDirectives);
   add(kHttpDirectives);
   add(kPoolDirectives);
+  const auto shared = process_directive_names();
+  names.insert(names.end(), shared.begin(), shared.end());
   return names;
 }
 
@@ -244,9 +260,11 @@ Result<void> set_directive(GlobalConfig& section, std::string_view key, Value va
   return set_in<GlobalConfig>(kGlobalDirectives, section, key, value);
 }
 Result<void> set_directive(HttpConfig& section, std::string_view key, Value value) {
+  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
   return set_in<HttpConfig>(kHttpDirectives, section, key, value);
 }
 Result<void> set_directive(PoolConfig& section, std::string_view key, Value value) {
+  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
   return set_in<PoolConfig>(kPoolDirectives, section, key, value);
 }
 

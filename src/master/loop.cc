@@ -31,7 +31,9 @@ std::string how_it_ended(int status) {
 }  // namespace
 
 Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload)
-    : global_(std::move(global)), reload_(std::move(reload)) {
+    : global_(std::move(global)),
+      emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval),
+      reload_(std::move(reload)) {
   for (Service& service : services) {
     groups_.push_back(std::make_unique<Group>(std::move(service)));
   }
@@ -109,18 +111,16 @@ base::Result<void> Master::Loop::set_up() {
     press_elders();
   });
 
-  bool has_request_bound = false;
   for (const auto& group : groups_) {
     Group& g = *group;
     QUARRY_TRY_ASSIGN(g.board,
                       scoreboard::Board::create(g.service.name, g.service.processes.max_children));
     g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { maintain(g); });
     if (g.policy->is_woken_by_connections()) QUARRY_TRY(prepare_ondemand(g));
-    if (g.service.request_terminate_timeout.count() > 0) has_request_bound = true;
   }
-  if (has_request_bound) {
-    events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { end_overdue_requests(); }));
-    schedule(events_.back(), milliseconds(1000));
+  if (const milliseconds interval = heartbeat(); interval.count() > 0) {
+    events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { check_requests(); }));
+    schedule(events_.back(), interval);
   }
   return {};
 }
@@ -176,6 +176,11 @@ bool Master::Loop::start_child(Group& group) {
   child->on_control = [this, &group, c = child.get()] { read_control(group, *c); };
   child->control_event = make_event(child->control.fd(), EV_READ | EV_PERSIST, child->on_control);
   ::event_add(child->control_event.get(), nullptr);
+  if (spawned->output) {
+    child->output = std::make_unique<ChildOutput>(
+        base_.get(), fmt::format("[{}] child {}", group.service.name, child->pid),
+        group.service.process.decorate_output, std::move(*spawned->output));
+  }
   base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
   group.children.push_back(std::move(child));
   return true;
@@ -212,6 +217,7 @@ void Master::Loop::bury_the_dead() {
       continue;
     }
     if (bury_elder(pid)) continue;
+    if (slow_log_.bury(pid, status)) continue;
     for (const auto& group : groups_) {
       const auto is_dead = [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; };
       const auto at = std::ranges::find_if(group->children, is_dead);
@@ -220,6 +226,7 @@ void Master::Loop::bury_the_dead() {
       break;
     }
   }
+  if (global_.process_max > 0) fill_what_is_short();
   go_on_stopping();
 }
 
@@ -231,6 +238,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
   death.was_orderly = exited_well && group.board.read(child.slot).state.requests > 0;
 
+  if (child.output) child.output->finish();
   const bool is_expected = exited_well || phase_ != Phase::kRunning;
   base::log(is_expected ? LogLevel::kDebug : LogLevel::kWarning, "[{}] child {} {} after {:.3f} s",
             group.service.name, child.pid, how_it_ended(status),
@@ -241,6 +249,8 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   group.slots.free(child.slot);
   group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
   if (phase_ != Phase::kRunning) return;
+  const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
+  if (has_crashed && emergency_.after_crash(steady_clock::now())) on_emergency();
   const milliseconds wait = was_told ? milliseconds(0) : group.respawn.after(death);
   if (is_backing_off(group)) return;
   if (wait.count() > 0) {
@@ -253,6 +263,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
     carry_out(group, group.policy->after_death({group.children.size(), idle.idle_for}), idle);
   }
   watch_listener(group);
+  fill_what_is_short();
 }
 
 void Master::Loop::reopen_logs() {
@@ -266,24 +277,6 @@ void Master::Loop::reopen_logs() {
   base::log(LogLevel::kNotice, "the logs were opened again");
   // Elders, too: they go on writing for as long as their requests take.
   signal_children(SIGUSR1, [](ServiceKind) { return true; });
-}
-
-void Master::Loop::end_overdue_requests() {
-  const std::int64_t now = scoreboard::monotonic_micros();
-  for (const auto& group : groups_) {
-    const std::int64_t bound = group->service.request_terminate_timeout.count() * 1000000;
-    if (bound == 0) continue;
-    for (const auto& child : group->children) {
-      const scoreboard::SlotState state = group->board.read(child->slot).state;
-      const bool is_working =
-          state.stage >= scoreboard::Stage::kAccepted && state.stage < scoreboard::Stage::kFinished;
-      if (!is_working || now - state.request_started < bound) continue;
-      base::log(LogLevel::kWarning, "[{}] child {} is killed: {} \"{}\" took longer than {} s",
-                group->service.name, child->pid, base::printable(state.method.view()),
-                base::printable(state.uri.view()), bound / 1000000);
-      ::kill(child->pid, SIGKILL);
-    }
-  }
 }
 
 }  // namespace quarry::master

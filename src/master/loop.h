@@ -1,8 +1,6 @@
 // The master's event loop: signals, deaths, replacements, the control channels, the stop.
 #pragma once
 
-#include <event2/event.h>
-
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -10,18 +8,15 @@
 #include <string>
 #include <vector>
 
+#include "child_output.h"
+#include "emergency_restart.h"
+#include "event_ptr.h"
 #include "pool_policy.h"
 #include "quarry/master/master.h"
 #include "respawn_policy.h"
+#include "slow_log.h"
 
 namespace quarry::master {
-
-struct EventDeleter {
-  void operator()(event* e) const { ::event_free(e); }
-  void operator()(event_base* base) const { ::event_base_free(base); }
-};
-using EventPtr = std::unique_ptr<event, EventDeleter>;
-using EventBasePtr = std::unique_ptr<event_base, EventDeleter>;
 
 class Master::Loop {
  public:
@@ -39,7 +34,9 @@ class Master::Loop {
     /// When it was told to end although its pool goes on: idle ones that are too many.
     std::optional<std::chrono::steady_clock::time_point> told_to_end;
     Action on_control;
-    EventPtr control_event;  // after what it uses, so that it goes first
+    EventPtr control_event;               // after what it uses, so that it goes first
+    std::unique_ptr<ChildOutput> output;  // null: not caught
+    std::int64_t slow_request = 0;        // start of the request that was told of last
   };
 
   /// A service, its board and its living children.
@@ -54,6 +51,7 @@ class Master::Loop {
     scoreboard::SlotAllocator slots;
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
+    bool is_held_short = false;  // by process.max, and the log was told
     std::vector<std::unique_ptr<Child>> children;
     EventPtr respawn_timer;         // pending: no child is started before it
     Advice advice = Advice::kNone;  // that was given last
@@ -118,7 +116,18 @@ class Master::Loop {
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
   void reopen_logs();
-  void end_overdue_requests();
+
+  std::chrono::milliseconds heartbeat() const;
+  void check_requests();
+  void tell_if_slow(const Service& service, Child& child, const scoreboard::SlotState& state,
+                    std::int64_t now);
+  void end_if_overdue(const Service& service, const Child& child,
+                      const scoreboard::SlotState& state, std::int64_t micros);
+  /// Whether process.max leaves room for another child.
+  bool may_fork(Group& group);
+  void fill_what_is_short();
+  /// So many children have crashed that all are replaced.
+  void on_emergency();
 
   // Becoming a new master (reload.cc).
   void ask_for_reload();
@@ -137,6 +146,8 @@ class Master::Loop {
   std::size_t living(bool (*wanted)(ServiceKind)) const;
 
   GlobalConfig global_;
+  EmergencyRestart emergency_;
+  SlowLog slow_log_;
   EventBasePtr base_;
   std::vector<std::unique_ptr<Action>> actions_;  // what the long-lived events run
   std::vector<EventPtr> events_;

@@ -113,6 +113,7 @@ void Master::Loop::carry_out(Group& group, const Decision& decision, const IdleC
     tell_to_end(*idle.children[i]);
   }
   for (std::size_t i = 0; i < decision.start; ++i) {
+    if (!may_fork(group)) return;
     if (start_child(group)) continue;
     if (living([](ServiceKind) { return true; }) == 0) {
       failure_ =

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <linux/close_range.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <csignal>
@@ -24,21 +23,42 @@ constexpr int kCannotStart = 70;  // EX_SOFTWARE: the child's own code never ran
   ::_exit(0);
 }
 
-/// Keeps every signal away between fork and the moment the child's own are at rest.
-class SignalsHeld {
- public:
-  SignalsHeld() {
-    sigset_t all;
-    ::sigfillset(&all);
-    ::sigprocmask(SIG_BLOCK, &all, &before_);
+base::Result<void> prepare(const Service& service, pid_t master) {
+  QUARRY_TRY(put_in_force(service.process, service.run_as));
+  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  // After the change of user, which would take it back.
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
+  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master is gone");
+  // Yama lets only those be looked into who ask for it, and nobody asks for more than the master.
+  if (service.slow_log.timeout.count() > 0) {
+    ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(master), 0, 0, 0);
   }
-  ~SignalsHeld() { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsHeld(const SignalsHeld&) = delete;
-  SignalsHeld& operator=(const SignalsHeld&) = delete;
+  ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
+  return {};
+}
 
- private:
-  sigset_t before_{};
-};
+[[noreturn]] void run_child(Service& service, ChildContext& context) {
+  int code = kCannotStart;
+  try {
+    context.slot.child_started();
+    code = service.run(context);
+  } catch (const std::exception& error) {
+    base::log(base::LogLevel::kAlert, "child ended: {}", error.what());
+  }
+  ::_exit(code);
+}
+
+}  // namespace
+
+SignalsHeld::SignalsHeld() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, &before_);
+}
+
+SignalsHeld::~SignalsHeld() {
+  ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
 
 void put_signals_to_rest() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
@@ -64,49 +84,22 @@ void close_all_but(std::vector<int> kept) {
   ::syscall(SYS_close_range, first, UINT_MAX, 0U);
 }
 
-base::Result<void> set_limit(decltype(RLIMIT_NOFILE) resource, std::optional<std::uint64_t> value) {
-  if (!value) return {};
-  const rlimit limit{*value, *value};
-  if (::setrlimit(resource, &limit) == 0) return {};
-  return base::fail_errno(fmt::format("cannot set a resource limit to {}", *value));
-}
-
-base::Result<void> prepare(const Service& service, pid_t master) {
-  QUARRY_TRY(set_limit(RLIMIT_NOFILE, service.limits.files));
-  QUARRY_TRY(set_limit(RLIMIT_CORE, service.limits.core));
-  if (service.run_as) QUARRY_TRY(become(*service.run_as));
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  // After the change of user, which would take it back.
-  ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
-  if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master is gone");
-  ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
-  return {};
-}
-
-[[noreturn]] void run_child(Service& service, ChildContext& context) {
-  int code = kCannotStart;
-  try {
-    context.slot.child_started();
-    code = service.run(context);
-  } catch (const std::exception& error) {
-    base::log(base::LogLevel::kAlert, "child ended: {}", error.what());
-  }
-  ::_exit(code);
-}
-
-}  // namespace
-
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<void()>& forget_others) {
   QUARRY_TRY_ASSIGN(auto channel, control::Channel::make_pair());
   auto& [ours, childs] = channel;
+  std::optional<OutputPipes> output;
+  if (service.process.catch_output) {
+    QUARRY_TRY_ASSIGN(output, OutputPipes::make());
+  }
   const pid_t master = ::getpid();
   const SignalsHeld held;
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno("cannot make a process");
-  if (pid > 0) return Spawned{pid, std::move(ours)};
+  if (pid > 0) return Spawned{pid, std::move(ours), std::move(output)};
 
   put_signals_to_rest();
+  redirect_standard_streams(output ? &*output : nullptr);
   base::set_log_prefix(service.name);
   forget_others();
   std::vector<int> kept = service.kept_descriptors;

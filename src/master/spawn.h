@@ -2,9 +2,13 @@
 #pragma once
 
 #include <sys/types.h>
+#include <csignal>
 
 #include <functional>
+#include <optional>
+#include <vector>
 
+#include "child_output.h"
 #include "quarry/base/result.h"
 #include "quarry/control/channel.h"
 #include "quarry/master/master.h"
@@ -13,8 +17,26 @@ namespace quarry::master {
 
 struct Spawned {
   pid_t pid = -1;
-  control::Channel control;  // the master's end
+  control::Channel control;           // the master's end
+  std::optional<OutputPipes> output;  // nothing: what the child prints is not caught
 };
+
+/// Keeps every signal away while it lives: between fork and the moment the child's own are at rest.
+class SignalsHeld {
+ public:
+  SignalsHeld();
+  ~SignalsHeld();
+  SignalsHeld(const SignalsHeld&) = delete;
+  SignalsHeld& operator=(const SignalsHeld&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// In a forked process: the signals of master.h, SIGUSR1 alone blocked.
+void put_signals_to_rest();
+/// Closes all descriptors but the standard ones and KEPT.
+void close_all_but(std::vector<int> kept);
 
 /// What a child shares with the master, apart from its service.
 struct ChildEnds {

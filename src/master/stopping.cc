@@ -94,4 +94,14 @@ void Master::Loop::go_on_stopping() {
   }
 }
 
+// Each child ends after the requests that it has, and bury() starts another in its place; the
+// listening sockets stay, so that no connection is refused.
+void Master::Loop::on_emergency() {
+  base::log(LogLevel::kWarning,
+            "{} children crashed within {} s (emergency_restart_threshold): all are replaced",
+            global_.emergency_restart_threshold, global_.emergency_restart_interval.count());
+  // As PHP-FPM: by a reload, where that is possible.
+  reload_.program.empty() ? signal_children(SIGQUIT, is_any) : ask_for_reload();
+}
+
 }  // namespace quarry::master

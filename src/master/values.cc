@@ -108,6 +108,18 @@ base::Result<mode_t> parse_mode(std::string_view text) {
   return static_cast<mode_t>(*mode);
 }
 
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> entries;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    if (const std::string_view entry = trim(text.substr(0, comma)); !entry.empty()) {
+      entries.emplace_back(entry);
+    }
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return entries;
+}
+
 base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view text) {
   std::vector<base::SocketAddress> addresses;
   while (!text.empty()) {

@@ -27,6 +27,8 @@ base::Result<mode_t> parse_mode(std::string_view text);
 base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view text);
 /// IP addresses and networks (ADDRESS/BITS), separated by commas, as they are written.
 base::Result<std::vector<std::string>> parse_networks(std::string_view text);
+/// What stands between commas, without spaces around it and without empty entries.
+std::vector<std::string> split_list(std::string_view text);
 /// An absolute path.
 base::Result<std::string> parse_path(std::string_view text);
 

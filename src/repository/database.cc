@@ -34,6 +34,7 @@ Query::Query(Query&& other) noexcept
 
 Query::~Query() {
   if (statement_ == nullptr) return;
+  if (database_->running_ == statement_) database_->running_ = nullptr;
   if (in_use_ == nullptr) {
     sqlite3_finalize(statement_);
     return;
@@ -80,6 +81,7 @@ Query& Query::bind_optional(int index, const std::optional<std::string>& text) {
 }
 
 bool Query::step() {
+  database_->running_ = statement_;
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
@@ -166,6 +168,7 @@ Query Database::query(std::string_view sql) {
 }
 
 void Database::execute(const std::string& sql) {
+  running_ = nullptr;
   const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) raise(code);
 }
@@ -176,6 +179,20 @@ bool Database::has_table(std::string_view name) {
 
 void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
   sqlite3_busy_timeout(handle_, static_cast<int>(timeout.count()));
+}
+
+void Database::watch_long_statements(std::function<void(std::string_view)> watcher) {
+  // Of SQLite's virtual machine: about a millisecond.
+  constexpr int kSteps = 100000;
+  watcher_ = std::move(watcher);
+  sqlite3_progress_handler(handle_, watcher_ ? kSteps : 0, look_at_statement, this);
+}
+
+int Database::look_at_statement(void* self) {
+  auto& database = *static_cast<Database*>(self);
+  const char* sql = database.running_ != nullptr ? sqlite3_sql(database.running_) : nullptr;
+  if (sql != nullptr) database.watcher_(sql);
+  return 0;
 }
 
 Transaction::Transaction(Database& database, Kind kind) : database_(database) {

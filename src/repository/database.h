@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -98,11 +99,14 @@ class Database {
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   bool has_table(std::string_view name);
   void set_busy_timeout(std::chrono::milliseconds timeout);
+  /// Calls WATCHER with the text of the statement that is running, every so many of its steps.
+  void watch_long_statements(std::function<void(std::string_view)> watcher);
   sqlite3* handle() const { return handle_; }
 
   [[noreturn]] void raise(int code) const;
 
  private:
+  friend class Query;
   struct Entry {
     std::string sql;
     sqlite3_stmt* statement;
@@ -110,7 +114,11 @@ class Database {
   };
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
+  static int look_at_statement(void* self);
+
   sqlite3* handle_ = nullptr;
+  sqlite3_stmt* running_ = nullptr;  // the last that was stepped, while it is there
+  std::function<void(std::string_view)> watcher_;
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 

@@ -69,7 +69,9 @@ Repository::State::State(std::filesystem::path file, const OpenOptions& open_opt
       contents(database, options.max_artifact_size, options.content_cache_size),
       names(database),
       manifests(contents),
-      derivation({database, contents, names, manifests, *options.clock}) {}
+      derivation({database, contents, names, manifests, *options.clock}) {
+  if (options.on_long_statement) database.watch_long_statements(options.on_long_statement);
+}
 
 Repository::State::~State() {
   if (inode == 0 || !was_replaced()) return;

@@ -17,7 +17,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 1;
+constexpr std::uint32_t kLayoutVersion = 2;
 constexpr std::size_t kMaxSlots = 65536;
 // An update takes well under a microsecond; who is still odd after so many looks is dead or
 // stopped.
@@ -119,6 +119,9 @@ void Slot::accepted() {
   state_.user.assign("");
   state_.operation.assign("");
   state_.repository.assign("");
+  state_.doing.assign("");
+  state_.sql.assign("");
+  state_.sql_seen = 0;
   publish();
 }
 
@@ -138,6 +141,19 @@ void Slot::info(const RequestInfo& request) {
 void Slot::executing(std::string_view repository) {
   enter(Stage::kExecuting);
   state_.repository.assign(repository);
+  publish();
+}
+
+void Slot::doing(std::string_view user, std::string_view operation, std::string_view what) {
+  state_.user.assign(user);
+  state_.operation.assign(operation);
+  state_.doing.assign(what);
+  publish();
+}
+
+void Slot::running_sql(std::string_view sql) {
+  state_.sql.assign(sql);
+  state_.sql_seen = monotonic_micros();
   publish();
 }
 

@@ -36,6 +36,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   while (true) {
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
+    if (progress_.card(reader_.type())) tell("reading cards");
     QUARRY_TRY(handle());
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
@@ -51,6 +52,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     return Outcome::kWantsClusters;
   }
   supply_.set_client(client_, private_session_);
+  tell("answering");
   if (is_clone_) {
     QUARRY_TRY(clone_version_ >= 2 ? supply_.clone(clone_version_, clone_first_)
                                    : supply_.clone_by_name());
@@ -215,16 +217,22 @@ Result<void> Exchange::finish_push() {
   return intake_.make_clusters();
 }
 
+std::string_view Exchange::operation() const {
+  if (is_clone_ || clone_refused_) return "clone";
+  if (asked_push_) return may_pull_ ? "sync" : "push";
+  return may_pull_ ? "pull" : "";
+}
+
+void Exchange::tell(std::string_view phase) const {
+  if (!request_.on_progress) return;
+  const std::string what = progress_.in(phase);
+  request_.on_progress({.user = visitor_.name(), .operation = operation(), .what = what});
+}
+
 SessionFigures Exchange::figures() const {
   SessionFigures figures;
   figures.user = visitor_.name();
-  if (is_clone_ || clone_refused_) {
-    figures.operation = "clone";
-  } else if (asked_push_) {
-    figures.operation = may_pull_ ? "sync" : "push";
-  } else if (may_pull_) {
-    figures.operation = "pull";
-  }
+  figures.operation = operation();
   figures.artifacts_in = intake_.stored();
   figures.artifacts_out = supply_.sent();
   figures.cards = reader_.count();

@@ -16,6 +16,7 @@
 #include "card_writer.h"
 #include "intake.h"
 #include "name_list.h"
+#include "progress.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
@@ -49,6 +50,9 @@ class Exchange {
   /// Whether a hook embargo is to be lifted that this pass, without a receipt, could not lift.
   bool leaves_embargo() const { return leaves_embargo_; }
 
+  /// Tells whoever is to know that PHASE begins.
+  void tell(std::string_view phase) const;
+
   repository::Sender sender() const { return intake_.sender(); }
   /// All but the error.
   SessionFigures figures() const;
@@ -66,6 +70,7 @@ class Exchange {
   base::Result<void> pragma();
   base::Result<void> finish_push();
   bool calls_for_clusters();
+  std::string_view operation() const;
 
   repository::Repository& repository_;
   const SessionOptions& options_;
@@ -76,6 +81,7 @@ class Exchange {
   Visitor visitor_;
   Intake intake_;
   Supply supply_;
+  Progress progress_;
 
   bool may_pull_ = false;
   bool may_push_ = false;

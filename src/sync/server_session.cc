@@ -64,8 +64,10 @@ class Conversation {
 
   /// Stores all of the request or, after an error, nothing.
   Result<Outcome> receive() {
+    exchange_->tell("waiting for the write lock");
     QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
     QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, false));
+    exchange_->tell("committing");
     QUARRY_TRY(receipt.commit());
     return outcome;
   }

@@ -170,6 +170,16 @@ void FastCgiExchange::take_params() {
   }
 }
 
+// Even without a signal handler, a read with a time limit is broken off when its process was
+// stopped, by a debugger say, or by the slow log's look at it (signal(7)). libfcgi then takes the
+// stream for broken, though it has changed nothing else in it.
+bool FastCgiExchange::goes_on_reading() {
+  if (FCGX_GetError(fcgx_.in) != EINTR || stop_now_requested()) return false;
+  FCGX_ClearError(fcgx_.in);
+  fcgx_.in->isClosed = 0;
+  return true;
+}
+
 base::Result<std::string> FastCgiExchange::read_body(std::size_t size) {
   std::optional<GracefulStopHeld> held;
   if (!is_whole_) held.emplace();
@@ -183,12 +193,14 @@ base::Result<std::string> FastCgiExchange::read_body(std::size_t size) {
       got = FCGX_GetStr(bytes + before, static_cast<int>(piece), fcgx_.in);
       return before + static_cast<std::size_t>(std::max(got, 0));
     });
-    if (got < static_cast<int>(piece)) {
+    if (got < static_cast<int>(piece) && !goes_on_reading()) {
       return fail(ErrorCode::kInvalid,
                   fmt::format("the body ended after {} of {} bytes", body.size(), size));
     }
   }
-  if (FCGX_GetChar(fcgx_.in) >= 0) {
+  int beyond = FCGX_GetChar(fcgx_.in);
+  while (beyond < 0 && goes_on_reading()) beyond = FCGX_GetChar(fcgx_.in);
+  if (beyond >= 0) {
     return fail(ErrorCode::kInvalid, fmt::format("the body is longer than {} bytes", size));
   }
   is_drained_ = FCGX_GetError(fcgx_.in) == 0;

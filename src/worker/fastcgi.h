@@ -55,6 +55,8 @@ class FastCgiExchange {
   /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
   void take_params();
+  /// After a read that brought too little: whether it was broken off and can go on.
+  bool goes_on_reading();
   void set_timeout(int option);
 
   base::Fd& owner_;

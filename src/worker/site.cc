@@ -49,7 +49,15 @@ Reply not_allowed(std::string_view method) {
 }  // namespace
 
 Site::Site(const WorkerOptions& options, const scoreboard::Board& board)
-    : options_(options), board_(board), cache_(options.cache, options.open) {}
+    : options_(options), board_(board), cache_(options.cache, open_options()) {}
+
+repository::OpenOptions Site::open_options() {
+  repository::OpenOptions options = options_.open;
+  options.on_long_statement = [this](std::string_view sql) {
+    if (slot_ != nullptr) slot_->running_sql(sql);
+  };
+  return options;
+}
 
 std::optional<Site::Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) {
@@ -73,6 +81,7 @@ base::Result<repository::Repository*> Site::open(const Target& target) {
 }
 
 Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
+  slot_ = &slot;
   const bool is_post = request.method == "POST";
   if (!is_post && request.method != "GET" && request.method != "HEAD") {
     return not_allowed(request.method);
@@ -88,7 +97,7 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
 }
 
 Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
-                        scoreboard::Slot&) {
+                        scoreboard::Slot& slot) {
   const auto size = body_size(request.content_length);
   if (!size) return text_reply(400, "Content-Length is missing or no number");
   if (*size > options_.max_body) {
@@ -96,6 +105,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   }
   auto repository = open(target);
   if (!repository) return refusal(repository.error());
+  slot.doing("", "", "reading the body");
   auto body = read_body(*size);
   if (!body) return text_reply(400, body.error().message);
 
@@ -106,6 +116,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
       .remote_address = request.remote_address,
       .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
       .cookie = request.cookie,
+      .on_progress =
+          [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
   });
   Reply reply;
   reply.repository = (*repository)->path().string();

@@ -37,6 +37,7 @@ class Site : public Handler {
   std::optional<Target> resolve(std::string_view path);
   base::Result<repository::Repository*> open(const Target& target);
 
+  repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
                     scoreboard::Slot& slot);
   Reply answer_get(const Request& request, const Target& target);
@@ -44,6 +45,7 @@ class Site : public Handler {
 
   const WorkerOptions& options_;
   const scoreboard::Board& board_;
+  scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;
 };
 

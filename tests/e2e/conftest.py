@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 import generator
 from support import places, repofile, servers
+from support.daemon import Daemon
 from support.fossil import Fossil
 from support.servers import Launcher
 from support.wire import Peer
@@ -117,6 +119,31 @@ def fresh(fossil: Fossil, tmp_path: Path) -> Path:
     fossil.new(path, "--project-name", "fresh")
     repofile.add_user(path, "writer", "pen", "giox")
     return path
+
+
+@pytest.fixture
+def start(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Daemon]]:
+    """Starts quarryd with a pool of the test's own words; see Daemon. Waits until it is ready, unless told not to."""
+    started = []
+
+    def make(pool: dict[str, object] | None = None, *, wait: bool = True, repository: Path = fresh,
+             env: dict[str, str] | None = None, **more: object) -> Daemon:
+        started.append(Daemon(tmp_path / f"daemon-{len(started)}", repository, pool,
+                              env={**fossil.environment, **(env or {})}, **more))
+        return started[-1].wait_until_ready() if wait else started[-1]
+
+    yield make
+    for each in started:
+        each.stop()
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody can enter, unlike pytest's."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o777)
+    yield path
+    shutil.rmtree(path)
 
 
 @pytest.fixture(autouse=True)

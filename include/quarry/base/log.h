@@ -52,6 +52,8 @@ void set_log_descriptor(int fd);
 void set_log_prefix(std::string prefix);
 
 void log_line(LogLevel level, std::string_view message);
+/// MESSAGE as a line of the log with nothing before it, unless LEVEL is below the log's.
+void log_bare(LogLevel level, std::string_view message);
 
 template <typename... Args>
 void log(LogLevel level, fmt::format_string<Args...> format, Args&&... args) {

@@ -20,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "quarry/base/acl.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 
@@ -70,6 +71,8 @@ struct ListenOptions {
   uid_t owner = static_cast<uid_t>(-1);
   gid_t group = static_cast<gid_t>(-1);
   mode_t mode = 0660;
+  /// Who may connect beside them. Where it is not empty, owner and group stay as they are.
+  AccessList access = {};
 };
 
 /// A bound, listening, close-on-exec socket; always non-blocking (the flag is shared by every

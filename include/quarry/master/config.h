@@ -6,7 +6,8 @@
 //
 // Directives have PHP-FPM's names wherever they mean the same. Everything is checked before
 // anything is started, and every mistake is reported with its file and line; an unknown directive
-// is one. Words that the workers or the gateway give a meaning to are only carried here.
+// is one. What cannot be done without root and can be left out safely is a notice. Words that the
+// workers or the gateway give a meaning to are only carried here.
 #pragma once
 
 #include <sys/types.h>
@@ -24,13 +25,15 @@
 #include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
 #include "quarry/master/process_manager.h"
+#include "quarry/master/process_settings.h"
 
 namespace quarry::master {
 
-/// Limits of setrlimit(2) for the children; nothing: as the master has them.
-struct ResourceLimits {
-  std::optional<std::uint64_t> files;  // rlimit_files
-  std::optional<std::uint64_t> core;   // rlimit_core
+/// request_slowlog_*: whose request takes longer than this is told of in the slow log.
+struct SlowLogConfig {
+  std::string path;                 // slowlog
+  std::chrono::seconds timeout{0};  // 0: never
+  std::uint64_t trace_depth = 20;   // frames of the backtrace
 };
 
 struct GlobalConfig {
@@ -38,6 +41,10 @@ struct GlobalConfig {
   std::string pid_file;  // "": none
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;
+  std::optional<int> priority;    // process.priority, also of children that have no other
+  std::uint64_t process_max = 0;  // children of all pools together; 0: no bound
+  std::uint64_t emergency_restart_threshold = 0;  // 0: never
+  std::chrono::seconds emergency_restart_interval{0};
 };
 
 struct HttpConfig {
@@ -54,6 +61,7 @@ struct HttpConfig {
   std::optional<Credentials> run_as;  // nothing: as the pool's user
   std::string user;                   // as written
   std::string group;
+  ProcessSettings process;
 };
 
 /// What the workers of a pool serve, and how; the master hands it on unread.
@@ -90,12 +98,16 @@ struct PoolConfig {
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written
   std::string listen_group;
+  std::string listen_acl_users;
+  std::string listen_acl_groups;
   std::vector<base::SocketAddress> allowed_clients;   // empty: loopback only
   ProcessLimits processes{.max_children = 4};         // pm, pm.…
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
-  ResourceLimits limits;
   AccessLogConfig access;
+  bool terminate_track_finished = false;  // request_terminate_timeout_track_finished
+  SlowLogConfig slow_log;
+  ProcessSettings process;
   ServiceConfig service;
 };
 
@@ -115,6 +127,8 @@ bool looks_like_repository(const std::filesystem::path& path);
 struct ConfigReading {
   Config config;  // only to be used when there is no mistake
   std::vector<std::string> mistakes;
+  /// What will not happen as written, for want of root mostly. No mistakes.
+  std::vector<std::string> notices;
 };
 
 /// Reads PATH. RUNNING_AS_ROOT: whether the master will be root, which then has to know whom its

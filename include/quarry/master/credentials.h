@@ -6,6 +6,8 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "quarry/base/result.h"
 
@@ -15,6 +17,7 @@ struct Credentials {
   std::string user;  // for initgroups(3) and messages; "#UID" where the number has no name
   uid_t uid = 0;
   gid_t gid = 0;
+  std::string home;  // "" where the user has no entry
 };
 
 /// The user called NAME (or a number) with the group called GROUP ("": the user's own).
@@ -25,7 +28,13 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path);
 /// The group called NAME (or a number). Error kNotFound.
 base::Result<gid_t> group_named(const std::string& name);
 
-/// Becomes CREDENTIALS for good, supplementary groups included. Errors: kDenied, kIo.
+/// The users or groups called NAMES, separated by commas. Error kNotFound.
+base::Result<std::vector<uid_t>> users_named(std::string_view names);
+base::Result<std::vector<gid_t>> groups_named(std::string_view names);
+
+/// Takes the supplementary groups of CREDENTIALS. Errors: kIo.
+base::Result<void> take_groups(const Credentials& credentials);
+/// Becomes the user and group of CREDENTIALS for good. Errors: kDenied, kIo.
 base::Result<void> become(const Credentials& credentials);
 
 }  // namespace quarry::master

@@ -33,6 +33,7 @@
 #include "quarry/master/credentials.h"
 #include "quarry/master/handover.h"
 #include "quarry/master/process_manager.h"
+#include "quarry/master/process_settings.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
@@ -87,8 +88,11 @@ struct Service {
   ProcessLimits processes;
   Listener listener;
   std::optional<Credentials> run_as;  // nothing: as the master
-  ResourceLimits limits;
+  ProcessSettings process;
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  /// Whether that counts, too, while the answer is being sent.
+  bool terminate_track_finished = false;
+  SlowLogConfig slow_log;
   /// Descriptors that the children keep beside the standard ones, their listener, board and
   /// channel.
   std::vector<int> kept_descriptors;

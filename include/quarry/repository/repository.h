@@ -34,6 +34,9 @@ struct OpenOptions {
   std::size_t content_cache_size = std::size_t{4} << 20;
   /// Where "now" comes from. Not owned; must outlive the repository.
   const base::Clock* clock = &base::system_clock();
+  /// Is told now and then which statement is running, while one runs for more than some
+  /// milliseconds. May be empty. Must not use the repository.
+  std::function<void(std::string_view sql)> on_long_statement = {};
 };
 
 /// A row of the user table, as far as a login needs it.

@@ -81,6 +81,9 @@ struct SlotState {
   FixedText<64> user;
   FixedText<128> repository;
   FixedText<256> uri;
+  FixedText<192> doing;       // in the session's own words, while it executes
+  FixedText<192> sql;         // the last statement of the request that ran for long
+  std::int64_t sql_seen = 0;  // when it was seen running last
 };
 static_assert(std::is_trivially_copyable_v<SlotState>);
 static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
@@ -115,6 +118,10 @@ class Slot {
   void info(const RequestInfo& request);
   /// REPOSITORY is the name under which it is served, "" if there is just one.
   void executing(std::string_view repository);
+  /// What the session is doing in the stage executing, as far as it knows by now.
+  void doing(std::string_view user, std::string_view operation, std::string_view what);
+  /// A statement that is running for long. To be repeated while it does.
+  void running_sql(std::string_view sql);
   /// What the session turned out to be.
   void end(std::string_view user, std::string_view operation);
   /// Counts the request and its time.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -31,6 +32,13 @@ struct SessionOptions {
   std::size_t max_gimme = 200;
 };
 
+/// What a session is doing at the moment. Views are valid during the call.
+struct Doing {
+  std::string_view user;
+  std::string_view operation;  // as in SessionFigures
+  std::string_view what;       // "reading cards: 120 file, 3 igot"
+};
+
 struct Request {
   /// As the client sent it. "application/x-fossil" or "application/x-fossil-debug", parameters
   /// after
@@ -43,6 +51,8 @@ struct Request {
   std::string_view remote_user = {};
   /// The value of the Cookie header, for x-f-l-c.
   std::string_view cookie = {};
+  /// Is told now and then, for the scoreboard. May be empty.
+  std::function<void(const Doing&)> on_progress = {};
 };
 
 /// What the scoreboard and the access log are told of a session.

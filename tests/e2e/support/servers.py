@@ -156,9 +156,9 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
     kind = "repositories" if target.is_dir() else "repository"
     lines = ["[global]", "error_log = stderr", ""]
     if http:
-        lines += ["[http]", f"listen = {http}"]
+        lines += ["[http]", f"listen = {http}", "catch_workers_output = yes"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    settings = {"pm": "static", "pm.max_children": str(workers), **settings}
+    settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", **settings}
     lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]
     if os.geteuid() == 0:
         lines.append("user = root")

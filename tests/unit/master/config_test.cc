@@ -69,7 +69,7 @@ std::string sample_in_force(const World& world) {
   for (std::string line; std::getline(lines, line);) {
     const bool is_directive = line.size() > 1 && line[0] == ';' && line[1] != ' ';
     if (is_directive) line.erase(0, 1);
-    if (line.starts_with("repository = ")) continue;
+    if (line.starts_with("repository = ") || line.starts_with("chroot = ")) continue;
     all += line + "\n";
   }
   all = replaced(all, "/srv/fossil", world.folder());
@@ -103,7 +103,7 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
   CHECK(pool.processes.max_children == 12);
   CHECK(pool.max_requests == 500);
   CHECK(pool.request_terminate_timeout == 30s);
-  CHECK(pool.limits.files == 4096U);
+  CHECK(pool.process.limits.files == 4096U);
   CHECK(pool.service.trust_remote_user);
   CHECK(pool.service.cache == 3);
   REQUIRE(pool.run_as);
@@ -292,4 +292,46 @@ TEST_CASE("a file that cannot be read is a mistake that names it") {
   CHECK(read_config(world.folder() + "/none.conf", false).mistakes.size() == 1);
   std::ofstream(world.folder() + "/q.conf") << world.pool();
   CHECK(read_config(world.folder() + "/q.conf", false).mistakes.empty());
+}
+
+TEST_CASE("a slow log needs a file, and an access list takes the place of the socket's owner") {
+  const World world;
+  CHECK(mistake(world.pool("request_slowlog_timeout = 5s\n")) ==
+        "q.conf:4: request_slowlog_timeout needs slowlog = FILE beside it");
+  CHECK(mistake(world.pool("request_slowlog_timeout = 5s\nslowlog = /tmp/slow\n")).empty());
+  CHECK(mistake(world.pool("request_slowlog_trace_depth = 0\n"))
+            .starts_with("q.conf:4: request_slowlog_trace_depth"));
+  CHECK(mistake(world.pool("listen.acl_users = root, nobody-here\n")) ==
+        "q.conf:4: listen.acl_users: there is no user \"nobody-here\"");
+  CHECK(mistake(world.pool("listen.acl_groups = nobody-here\n")) ==
+        "q.conf:4: listen.acl_groups: there is no group \"nobody-here\"");
+  const ConfigReading reading =
+      read(world.pool("user = root\nlisten.acl_users = root , 7\nlisten.owner = root\n"), true);
+  CHECK(reading.mistakes.empty());
+  const quarry::base::ListenOptions& options = reading.config.pools[0].listen_options;
+  CHECK(options.access.users == std::vector<uid_t>{0, 7});
+  CHECK(options.owner == static_cast<uid_t>(-1));
+  CHECK(reading.notices.size() == 1);
+}
+
+TEST_CASE("what only root can do is a notice otherwise, with file and line") {
+  const World world;
+  const std::string text = world.pool("user = root\nlisten.owner = root\nprocess.priority = -1\n");
+  CHECK(read(text, true).notices.empty());
+  const ConfigReading reading = read(text, false);
+  CHECK(reading.mistakes.empty());
+  REQUIRE(reading.notices.size() == 3);
+  CHECK(reading.notices[0] == "q.conf:4: user is ignored: quarryd does not run as root");
+  CHECK(reading.notices[1] == "q.conf:5: listen.owner is ignored: quarryd does not run as root");
+  CHECK(reading.notices[2].starts_with("q.conf:6: process.priority below 0 is ignored"));
+}
+
+TEST_CASE("with a chroot, repositories are looked for inside, and the front needs an address") {
+  const World world;
+  const std::string inside = "[www]\nuser = root\nlisten = /tmp/x.sock\nchroot = " + world.folder();
+  CHECK(mistake(inside + "\nrepository = /one.fossil\n", true).empty());
+  CHECK(mistake(inside + "\nrepository = /two.fossil\n", true) ==
+        "q.conf:5: repository: " + world.folder() + "/two.fossil is no file");
+  CHECK(mistake("[http]\nlisten = 127.0.0.1:1\nchroot = /\n" + world.pool("user = root\n"), true)
+            .starts_with("q.conf:1: [http] has a chroot, from which /tmp/x.sock"));
 }

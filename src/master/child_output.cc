@@ -1,0 +1,100 @@
+#include "child_output.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+// As PHP-FPM's log_limit.
+constexpr std::size_t kMaxLine = 768;  // with what stands before it, within log_limit's default
+// A child that prints without end must not keep the master from the others.
+constexpr std::size_t kShare = std::size_t{64} << 10;
+constexpr int kLastShares = 32;
+
+base::Result<OutputPipes::Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
+  OutputPipes::Pipe pipe{base::Fd(ends[0]), base::Fd(ends[1])};
+  // The master's end alone: the child's printing would otherwise lose what does not fit.
+  if (::fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return base::fail_errno("cannot set up a pipe");
+  return pipe;
+}
+
+}  // namespace
+
+base::Result<OutputPipes> OutputPipes::make() {
+  OutputPipes pipes;
+  QUARRY_TRY_ASSIGN(pipes.out, make_pipe());
+  QUARRY_TRY_ASSIGN(pipes.err, make_pipe());
+  return pipes;
+}
+
+void redirect_standard_streams(const OutputPipes* pipes) {
+  const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  ::dup2(nowhere.get(), STDIN_FILENO);
+  ::dup2(pipes != nullptr ? pipes->out.write.get() : nowhere.get(), STDOUT_FILENO);
+  ::dup2(pipes != nullptr ? pipes->err.write.get() : nowhere.get(), STDERR_FILENO);
+}
+
+ChildOutput::ChildOutput(event_base* base, std::string label, bool decorated, OutputPipes pipes)
+    : label_(std::move(label)),
+      decorated_(decorated),
+      streams_{Stream(base, *this, "stdout", std::move(pipes.out.read)),
+               Stream(base, *this, "stderr", std::move(pipes.err.read))} {}
+
+void ChildOutput::finish() {
+  for (Stream& stream : streams_) {
+    // Of what fits into a pipe; whoever still holds the other end may go on for ever.
+    for (int share = 0; share < kLastShares && stream.read(); ++share) {
+    }
+    stream.close();
+  }
+}
+
+ChildOutput::Stream::Stream(event_base* base, const ChildOutput& owner, std::string_view name,
+                            base::Fd fd)
+    : owner_(owner), name_(name), fd_(std::move(fd)), lines_(kMaxLine) {
+  const auto run = [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read(); };
+  event_.reset(::event_new(base, fd_.get(), EV_READ | EV_PERSIST, run, this));
+  ::event_add(event_.get(), nullptr);
+}
+
+bool ChildOutput::Stream::read() {
+  std::array<char, 8192> buffer;
+  for (std::size_t total = 0; total < kShare;) {
+    const ssize_t size = fd_ ? ::read(fd_.get(), buffer.data(), buffer.size()) : 0;
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno == EAGAIN) return false;
+    if (size <= 0) {
+      close();
+      return false;
+    }
+    lines_.add({buffer.data(), static_cast<std::size_t>(size)},
+               [this](std::string_view line) { tell(line, false); });
+    total += static_cast<std::size_t>(size);
+  }
+  return true;
+}
+
+void ChildOutput::Stream::close() {
+  if (!fd_) return;
+  if (const std::string rest = lines_.take_rest(); !rest.empty()) tell(rest, true);
+  event_.reset();
+  fd_.reset();
+}
+
+void ChildOutput::Stream::tell(std::string_view line, bool is_last) const {
+  const std::string safe = base::printable(line, 4 * kMaxLine);
+  if (!owner_.decorated_) return base::log_bare(base::LogLevel::kWarning, safe);
+  base::log(base::LogLevel::kWarning, "{} said into {}: \"{}\"{}", owner_.label_, name_, safe,
+            is_last ? ", pipe is closed" : "");
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,82 @@
+#include "environment.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <sstream>
+
+namespace quarry::master {
+namespace {
+
+bool has(const Environment& environment, const std::string& name) {
+  return std::ranges::any_of(environment, [&](const auto& entry) { return entry.first == name; });
+}
+
+std::vector<std::string> present_environment() {
+  std::vector<std::string> all;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    all.emplace_back(*entry);
+  }
+  return all;
+}
+
+/// Where exec(2) put this process's environment; empty where /proc does not tell.
+std::span<char> original_memory() {
+  std::ifstream file("/proc/self/stat");
+  const std::string stat{std::istreambuf_iterator<char>(file), {}};
+  // The program's name, in brackets, may hold anything; proc(5) numbers what follows it from 3.
+  const std::size_t bracket = stat.rfind(')');
+  if (bracket == std::string::npos) return {};
+  std::istringstream fields(stat.substr(bracket + 1));
+  constexpr int kEnvStart = 50;
+  std::string skipped;
+  for (int field = 3; field < kEnvStart; ++field) fields >> skipped;
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  if (!(fields >> begin >> end) || begin == 0 || end <= begin) return {};
+  return {reinterpret_cast<char*>(begin), end - begin};
+}
+
+void show(const Environment& environment, std::span<char> memory) {
+  std::ranges::fill(memory, '\0');
+  for (const auto& [name, value] : environment) {
+    const std::string entry = name + "=" + value;
+    if (entry.size() + 1 > memory.size()) continue;
+    std::memcpy(memory.data(), entry.data(), entry.size());
+    memory = memory.subspan(entry.size() + 1);
+  }
+}
+
+}  // namespace
+
+Environment environment_of(const ProcessSettings& settings,
+                           const std::optional<Credentials>& run_as,
+                           const std::vector<std::string>& inherited) {
+  Environment environment = settings.environment;
+  if (run_as && !has(environment, "USER")) environment.emplace_back("USER", run_as->user);
+  if (run_as && !run_as->home.empty() && !has(environment, "HOME")) {
+    environment.emplace_back("HOME", run_as->home);
+  }
+  if (settings.clear_env) return environment;
+  for (const std::string& entry : inherited) {
+    const std::size_t equals = entry.find('=');
+    if (equals == std::string::npos || equals == 0) continue;
+    const std::string name = entry.substr(0, equals);
+    if (!has(environment, name)) environment.emplace_back(name, entry.substr(equals + 1));
+  }
+  return environment;
+}
+
+void set_environment(const ProcessSettings& settings, const std::optional<Credentials>& run_as) {
+  const Environment environment = environment_of(settings, run_as, present_environment());
+  ::clearenv();
+  for (const auto& [name, value] : environment) ::setenv(name.c_str(), value.c_str(), 1);
+  show(environment, original_memory());
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,49 @@
+#include "process_checks.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace quarry::master {
+namespace {
+
+bool is_folder(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+}  // namespace
+
+void tell_ignored(const std::vector<std::string>& directives, const Findings& findings) {
+  for (const std::string& directive : directives) {
+    findings.notice(directive,
+                    fmt::format("{} is ignored: quarryd does not run as root", directive));
+  }
+}
+
+void check_priority(std::optional<int>& priority, bool running_as_root, const Findings& findings) {
+  if (running_as_root || !priority || *priority >= 0) return;
+  findings.notice("process.priority",
+                  "process.priority below 0 is ignored: quarryd does not run as root");
+  priority.reset();
+}
+
+void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings) {
+  check_priority(settings.priority, running_as_root, findings);
+  if (!settings.chroot.empty()) {
+    // Without it the children would see all that they were to be kept from.
+    if (!running_as_root) {
+      findings.mistake("chroot", "chroot needs root: start quarryd as root, or leave it out");
+    } else if (!is_folder(settings.chroot)) {
+      findings.mistake("chroot", fmt::format("chroot: {} is no folder", settings.chroot));
+      return;
+    }
+  }
+  if (!settings.chdir.empty() && !is_folder(settings.chroot + settings.chdir)) {
+    findings.mistake("chdir",
+                     fmt::format("chdir: {} is no folder", settings.chroot + settings.chdir));
+  }
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,77 @@
+#include "quarry/master/process_settings.h"
+
+#include <fmt/core.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "environment.h"
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+using Resource = decltype(RLIMIT_NOFILE);
+
+std::string written(rlim_t value) {
+  return value == RLIM_INFINITY ? "unlimited" : std::to_string(value);
+}
+
+void set_limit(Resource resource, std::optional<std::uint64_t> value, const char* directive) {
+  if (!value) return;
+  const rlimit wanted{*value, *value};
+  if (::setrlimit(resource, &wanted) == 0) return;
+  const std::string reason = base::fail_errno("").error().message;
+  rlimit limit{};
+  ::getrlimit(resource, &limit);
+  limit.rlim_cur = std::min<rlim_t>(*value, limit.rlim_max);
+  ::setrlimit(resource, &limit);
+  base::log(LogLevel::kWarning, "{} cannot be {}{}: it is {}, the limit that quarryd started with",
+            directive, written(*value), reason, written(limit.rlim_cur));
+}
+
+void set_priority(std::optional<int> priority) {
+  if (!priority || ::setpriority(PRIO_PROCESS, 0, *priority) == 0) return;
+  base::log(
+      LogLevel::kWarning, "{}",
+      base::fail_errno(fmt::format("process.priority cannot be {}", *priority)).error().message);
+}
+
+base::Result<void> change_root(const std::string& folder) {
+  if (folder.empty()) return {};
+  // Whoever stays outside can walk out by "..".
+  if (::chroot(folder.c_str()) == 0 && ::chdir("/") == 0) return {};
+  return base::fail_errno(fmt::format("cannot chroot to {}", folder));
+}
+
+}  // namespace
+
+void limit_process(const ResourceLimits& limits, std::optional<int> priority) {
+  set_limit(RLIMIT_NOFILE, limits.files, "rlimit_files");
+  set_limit(RLIMIT_CORE, limits.core, "rlimit_core");
+  set_priority(priority);
+}
+
+base::Result<void> put_in_force(const ProcessSettings& settings,
+                                const std::optional<Credentials>& run_as) {
+  limit_process(settings.limits, settings.priority);
+  set_environment(settings, run_as);
+  // The user database is outside the new root, and only root may go there.
+  if (run_as) QUARRY_TRY(take_groups(*run_as));
+  QUARRY_TRY(change_root(settings.chroot));
+  if (run_as) QUARRY_TRY(become(*run_as));
+  if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
+    return base::fail_errno(fmt::format("cannot change to the folder {}", settings.chdir));
+  }
+  // The kernel takes the flag away with every change of user.
+  if (settings.dumpable && ::prctl(PR_SET_DUMPABLE, 1, 0, 0, 0) != 0) {
+    base::log(LogLevel::kWarning, "{}",
+              base::fail_errno("process.dumpable cannot be set").error().message);
+  }
+  return {};
+}
+
+}  // namespace quarry::master

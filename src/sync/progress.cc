@@ -1,0 +1,74 @@
+#include "progress.h"
+
+#include <fmt/core.h>
+
+#include <bit>
+
+namespace quarry::sync {
+namespace {
+
+// Telling costs about a microsecond, a card of a few bytes much less.
+constexpr std::uint64_t kSeldom = 1024;
+constexpr std::uint64_t kSeldomForChanges = 32;
+
+constexpr std::string_view name_of(CardType type) {
+  switch (type) {
+    case CardType::kClone:
+      return "clone";
+    case CardType::kCfile:
+      return "cfile";
+    case CardType::kConfig:
+      return "config";
+    case CardType::kCookie:
+      return "cookie";
+    case CardType::kFile:
+      return "file";
+    case CardType::kGimme:
+      return "gimme";
+    case CardType::kIgot:
+      return "igot";
+    case CardType::kLogin:
+      return "login";
+    case CardType::kPragma:
+      return "pragma";
+    case CardType::kPrivate:
+      return "private";
+    case CardType::kPull:
+      return "pull";
+    case CardType::kPush:
+      return "push";
+    case CardType::kReqconfig:
+      return "reqconfig";
+    case CardType::kUvfile:
+      return "uvfile";
+    case CardType::kUvgimme:
+      return "uvgimme";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+bool Progress::card(CardType type) {
+  ++total_;
+  ++counts_[static_cast<std::size_t>(type)];
+  const bool is_change = type != last_;
+  last_ = type;
+  const bool is_due =
+      std::has_single_bit(total_) || total_ - told_ >= (is_change ? kSeldomForChanges : kSeldom);
+  if (is_due) told_ = total_;
+  return is_due;
+}
+
+std::string Progress::in(std::string_view phase) const {
+  std::string text(phase);
+  std::string_view separator = ": ";
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    if (counts_[kind] == 0) continue;
+    text += fmt::format("{}{} {}", separator, counts_[kind], name_of(static_cast<CardType>(kind)));
+    separator = ", ";
+  }
+  return text;
+}
+
+}  // namespace quarry::sync

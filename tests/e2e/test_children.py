@@ -1,0 +1,329 @@
+"""What the configuration makes of the children: seen in /proc, on their sockets and in the logs."""
+
+import grp
+import itertools
+import os
+import pwd
+import signal
+import stat
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from support import daemon, fastcgi, places, process, repofile
+from support.process import free_port, wait_until
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+NOBODY = pwd.getpwnam("nobody")
+
+
+def both(start, words: dict[str, object]) -> dict[str, int]:
+    """A worker and the gateway, both with WORDS."""
+    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
+    return {kind: server.child(kind) for kind in ("pool www", "gateway")}
+
+
+# --- limits, priority, user --------------------------------------------------------------------------
+
+
+def test_limits_hold_for_workers_and_gateway(start):
+    for pid in both(start, {"rlimit_files": 123, "rlimit_core": 4096}).values():
+        assert daemon.limit(pid, "Max open files") == ("123", "123")
+        assert daemon.limit(pid, "Max core file size") == ("4096", "4096")
+
+
+def test_limits_of_the_master_are_those_of_its_children(start):
+    server = start(settings={"rlimit_files": 234, "rlimit_core": 0})
+    for pid in (server.main.pid, server.child()):
+        assert daemon.limit(pid, "Max open files") == ("234", "234")
+        assert daemon.limit(pid, "Max core file size") == ("0", "0")
+
+
+def test_core_files_may_be_unlimited(start):
+    if daemon.limit(os.getpid(), "Max core file size")[1] != "unlimited":
+        pytest.skip("core files are limited here")
+    server = start({"rlimit_core": "unlimited"})
+    assert daemon.limit(server.child(), "Max core file size") == ("unlimited", "unlimited")
+
+
+def test_limit_that_the_system_refuses_is_the_highest_possible_and_a_warning(start):
+    above_what_anybody_may = 2**31 - 1
+    server = start({"rlimit_files": above_what_anybody_may})
+    hard = daemon.limit(os.getpid(), "Max open files")[1]
+    assert daemon.limit(server.child(), "Max open files") == (hard, hard)
+    assert f"rlimit_files cannot be {above_what_anybody_may}" in server.log()
+
+
+def test_priority_of_master_workers_and_gateway(start):
+    server = start({"process.priority": 7}, settings={"process.priority": 3},
+                   http={"listen": f"127.0.0.1:{free_port()}"})
+    assert daemon.nice(server.main.pid) == 3
+    assert daemon.nice(server.child("gateway")) == 3
+    assert daemon.nice(server.child()) == 7
+
+
+@as_root
+def test_priority_below_zero_is_set_before_the_user_is(start):
+    pid = start({"process.priority": -4, "user": "nobody"}).child()
+    assert daemon.nice(pid) == -4
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+
+
+@as_root
+def test_workers_are_their_user_and_group_with_nothing_left_of_root(start):
+    other = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
+    pid = start({"user": "nobody", "group": other.gr_name}).child()
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+    assert daemon.status(pid, "Gid").split() == [str(other.gr_gid)] * 4
+    assert "0" not in daemon.status(pid, "Groups").split()
+    assert int(daemon.status(pid, "CapEff"), 16) == 0
+
+
+@as_root
+@pytest.mark.parametrize("dumpable, owner", [("yes", NOBODY.pw_uid), ("no", 0)])
+def test_dumpable_workers_are_their_users_to_debug(start, dumpable, owner):
+    """/proc belongs to root where a process may not be dumped."""
+    pid = start({"user": "nobody", "process.dumpable": dumpable}).child()
+    assert Path(f"/proc/{pid}/environ").stat().st_uid == owner
+
+
+# --- folders and environment -------------------------------------------------------------------------
+
+
+def test_workers_and_gateway_run_in_the_folder_that_they_are_told(start, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for pid in both(start, {"chdir": folder}).values():
+        assert Path(f"/proc/{pid}/cwd").readlink() == folder
+
+
+@as_root
+def test_workers_in_a_chroot_serve_what_is_inside(start, tmp_path, fresh):
+    jail = tmp_path / "jail"
+    (jail / "srv").mkdir(parents=True)
+    inside = repofile.copy(fresh, jail / "srv" / "fresh.fossil")
+    for path in (jail, jail / "srv", inside):
+        path.chmod(0o755)
+        os.chown(path, NOBODY.pw_uid, NOBODY.pw_gid)
+    server = start({"chroot": jail, "chdir": "/srv", "repository": "/srv/fresh.fossil", "user": "nobody"})
+    pid = server.child()
+    assert Path(f"/proc/{pid}/root").readlink() == jail
+    assert Path(f"/proc/{pid}/cwd").readlink() == jail / "srv"
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+    assert b"A Fossil repository" in fastcgi.get(server.socket)
+
+
+@as_root
+def test_gateway_in_a_chroot_reaches_a_pool_that_listens_on_an_address(start, tmp_path):
+    import urllib.request
+    jail = tmp_path / "jail"
+    jail.mkdir()
+    port = free_port()
+    server = start({"listen": f"127.0.0.1:{free_port()}"}, http={"listen": f"127.0.0.1:{port}", "chroot": jail})
+    assert Path(f"/proc/{server.child('gateway')}/root").readlink() == jail
+    assert Path(f"/proc/{server.child()}/root").readlink() == Path("/")
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as reply:
+        assert b"A Fossil repository" in reply.read()
+
+
+def test_workers_have_nothing_of_the_masters_environment_but_what_they_are_given(start):
+    server = start({"env[GREETING]": "good morning", "env[ORIGIN]": "$QUARRY_ORIGIN", "env[NONE]": "$QUARRY_NONE"},
+                   env={"QUARRY_ORIGIN": "the master", "QUARRY_SECRET": "s3cret"})
+    assert daemon.environment(server.main.pid)["QUARRY_SECRET"] == "s3cret"
+    seen = daemon.environment(server.child())
+    assert seen.pop("USER", "root") == "root" and seen.pop("HOME", "/root") == "/root"
+    assert seen == {"GREETING": "good morning", "ORIGIN": "the master", "NONE": ""}
+
+
+def test_environment_of_the_master_is_kept_where_it_is_not_cleared(start):
+    words = {"clear_env": "no", "env[QUARRY_ORIGIN]": "mine"}
+    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words},
+                   env={"QUARRY_ORIGIN": "the master's", "QUARRY_OTHER": "kept"})
+    for kind in ("pool www", "gateway"):
+        seen = daemon.environment(server.child(kind))
+        assert seen["QUARRY_ORIGIN"] == "mine" and seen["QUARRY_OTHER"] == "kept"
+
+
+@as_root
+def test_workers_of_another_user_have_that_users_home(start):
+    seen = daemon.environment(start({"user": "nobody"}).child())
+    assert seen == {"USER": "nobody", "HOME": NOBODY.pw_dir}
+
+
+# --- the socket --------------------------------------------------------------------------------------
+
+
+@as_root
+def test_socket_has_its_owner_group_and_mode(start):
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
+    server = start({"listen.owner": "nobody", "listen.group": group.gr_name, "listen.mode": "0620"})
+    status = server.socket.stat()
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (NOBODY.pw_uid, group.gr_gid, 0o620)
+
+
+def test_backlog_bounds_the_connections_that_wait(start):
+    """While the only worker is stopped, the kernel keeps one connection more than the backlog."""
+    import socket
+    server = start({"listen.backlog": 3})
+    pid = server.child()
+    os.kill(pid, signal.SIGSTOP)
+    waiting = []
+    try:
+        wait_until(lambda: daemon.status(pid, "State").startswith("T"), "a stopped worker")
+        with pytest.raises(BlockingIOError):
+            for _ in range(100):
+                connection = socket.socket(socket.AF_UNIX)
+                waiting.append(connection)
+                connection.setblocking(False)
+                connection.connect(str(server.socket))
+        assert len(waiting) - 1 == 4
+    finally:
+        os.kill(pid, signal.SIGCONT)
+        for connection in waiting:
+            connection.close()
+
+
+@pytest.mark.parametrize("allowed, is_served", [("127.0.0.1", True), ("192.0.2.1", False), ("::1, 127.0.0.1", True)])
+def test_only_allowed_clients_are_served(start, allowed, is_served):
+    port = free_port()
+    server = start({"listen": f"127.0.0.1:{port}", "listen.allowed_clients": allowed})
+    reply = b""
+    try:
+        reply = fastcgi.get(port)
+    except ConnectionError:
+        assert not is_served
+    assert (b"A Fossil repository" in reply) == is_served
+    assert ("connection from 127.0.0.1 refused" in server.log()) != is_served
+
+
+def acl_of(path: Path) -> list[str]:
+    done = subprocess.run(["getfacl", "--omit-header", "--absolute-names", "--numeric", path], capture_output=True,
+                          text=True, check=True)
+    return done.stdout.split()
+
+
+def may_connect(path: Path, user: int) -> bool:
+    """Whether USER, in no group of importance, may."""
+    script = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+    done = subprocess.run(["/usr/bin/python3", "-c", script, path], user=user, group=65534, extra_groups=[],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 0 or "PermissionError" in done.stderr, done.stderr
+    return done.returncode == 0
+
+
+@as_root
+def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_folder):
+    if subprocess.run(["setfacl", "-m", "u:nobody:rx", open_folder], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no access control lists on this file system")
+    users = [entry for entry in pwd.getpwall() if entry.pw_uid not in (0, NOBODY.pw_uid)][:2]
+    group = next(entry for entry in grp.getgrall() if entry.gr_gid not in (0, NOBODY.pw_gid))
+    path = open_folder / "s"
+    server = start({"listen": path, "listen.acl_users": f"nobody, {users[0].pw_name}", "listen.acl_groups": group.gr_name,
+                    "listen.owner": users[1].pw_name, "listen.mode": "0600"})
+    entries = acl_of(path)
+    for entry in (f"user:{NOBODY.pw_uid}:rw-", f"user:{users[0].pw_uid}:rw-", f"group:{group.gr_gid}:rw-", "mask::rw-",
+                  "other::---", "group::---"):
+        assert entry in entries
+    assert path.stat().st_uid == 0
+    assert "listen.owner is ignored beside listen.acl_users and listen.acl_groups" in server.log()
+    assert may_connect(path, NOBODY.pw_uid)
+    assert not may_connect(path, users[1].pw_uid)
+
+
+# --- what workers print ------------------------------------------------------------------------------
+
+
+def say(pid: int, stream: int, text: bytes) -> None:
+    """Prints as the process would: a worker itself has nothing to say."""
+    with open(f"/proc/{pid}/fd/{stream}", "wb", buffering=0) as output:
+        output.write(text)
+
+
+def test_what_workers_and_gateway_print_stands_in_the_log(start):
+    words = {"catch_workers_output": "yes"}
+    server = start(words, http={"listen": f"127.0.0.1:{free_port()}", **words})
+    for kind in ("pool www", "gateway"):
+        pid = server.child(kind)
+        say(pid, 1, b"first\nsec")
+        say(pid, 1, b"ond \x1b[31m\n")
+        say(pid, 2, b"third\n")
+        server.wait_for_log(f"warning: [{kind}] child {pid} said into stdout: \"first\"\n")
+        server.wait_for_log(f"warning: [{kind}] child {pid} said into stdout: \"second \\x1b[31m\"\n")
+        server.wait_for_log(f"warning: [{kind}] child {pid} said into stderr: \"third\"\n")
+
+
+def test_last_words_of_a_worker_are_not_lost(start):
+    server = start({"catch_workers_output": "yes"})
+    pid = server.child()
+    os.kill(server.main.pid, signal.SIGSTOP)
+    say(pid, 2, b"x" * 3000 + b"\nfarewell")
+    os.kill(pid, signal.SIGKILL)
+    os.kill(server.main.pid, signal.SIGCONT)
+    server.wait_for_log(f"child {pid} said into stderr: \"farewell\", pipe is closed\n")
+    lines = [line for line in server.log().splitlines() if "said into stderr: \"x" in line]
+    assert [line.count("x") for line in lines] == [768, 768, 768, 696]
+
+
+def test_bare_output_stands_in_the_log_as_it_is(start):
+    server = start({"catch_workers_output": "yes", "decorate_workers_output": "no"})
+    say(server.child(), 1, b"bare words\n")
+    server.wait_for_log("\nbare words\n")
+
+
+def test_worker_that_prints_without_end_keeps_the_master_from_nothing(start):
+    """A pipe holds 64 KiB: that the writer gets on shows that the master reads."""
+    server = start({"catch_workers_output": "yes", "pm.max_children": 2}, settings={"log_level": "error"},
+                   wait=False)
+    wait_until(lambda: len(server.children()) == 2, "two workers")
+    loud, other = server.children()
+    for _ in range(100):
+        say(loud, 1, b"noise\n" * 10000)
+    os.kill(other, signal.SIGKILL)
+    wait_until(lambda: len(server.children()) == 2 and other not in server.children(), "its successor")
+
+
+def test_output_that_is_not_caught_goes_nowhere(start):
+    server = start()
+    for stream in (0, 1, 2):
+        assert Path(f"/proc/{server.child()}/fd/{stream}").readlink() == Path("/dev/null")
+
+
+def test_log_on_standard_error_is_not_what_workers_print(start):
+    """The worker's own messages are lines of the log even where its standard error goes nowhere."""
+    server = start(settings={"error_log": "stderr"})
+    fastcgi.connect(server.socket).close()
+    with fastcgi.connect(server.socket) as connection:
+        connection.sendall(b"garbage that is no record at all")
+    server.wait_for_log("notice: [pool www] connection closed: ")
+
+
+# --- without root ------------------------------------------------------------------------------------
+
+
+@as_root
+def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
+    """The test itself runs quarryd as nobody."""
+    program = tmp_path / "as-nobody"
+    program.mkdir()
+    for path in itertools.takewhile(lambda path: path != Path(tempfile.gettempdir()), [tmp_path, *tmp_path.parents]):
+        path.chmod(path.stat().st_mode | 0o011)
+    try:
+        subprocess.run([places.program("quarryd"), "--version"], user="nobody", check=True, capture_output=True)
+    except (PermissionError, subprocess.CalledProcessError):
+        pytest.skip("nobody may not run the program where it was built")
+    config = program / "q.conf"
+
+    def check(*lines):
+        config.write_text("\n".join(["[www]", f"listen = {program}/s", f"repository = {fresh}", *lines]) + "\n")
+        return subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
+                              timeout=30, check=False, user="nobody", group=NOBODY.pw_gid, extra_groups=[])
+
+    done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
+    assert done.returncode == 0, done.stderr
+    for number, word in enumerate(["user", "group", "listen.owner", "process.priority below 0"], start=4):
+        assert f"{config}:{number}: {word} is ignored: quarryd does not run as root" in done.stderr
+    done = check("chroot = /")
+    assert done.returncode == 1
+    assert f"{config}:4: chroot needs root" in done.stderr

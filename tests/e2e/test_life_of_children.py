@@ -1,0 +1,133 @@
+"""When children end, and what comes after them."""
+
+import os
+import random
+import signal
+
+from support import daemon, fastcgi, process, wire
+from support.daemon import Daemon
+from support.process import free_port, wait_until
+
+
+def test_worker_is_replaced_after_its_requests(start):
+    server = start({"pm.max_requests": 3})
+    first = server.child()
+    for _ in range(3):
+        assert fastcgi.get(server.socket)
+    wait_until(lambda: server.children() and server.children() != [first], "another worker")
+    assert not process.exists(first)
+    second = server.child()
+    assert fastcgi.get(server.socket)
+    assert server.children() == [second]
+
+
+def test_worker_that_takes_too_long_is_killed_and_replaced(start):
+    server = start({"request_terminate_timeout": "1s"})
+    first = server.child()
+    held = fastcgi.hold(server.socket)
+    server.wait_for_log(f"[pool www] child {first} is killed: POST \"/xfer\" took longer than 1 s")
+    wait_until(lambda: not process.exists(first), "its end")
+    held.close()
+    assert server.child() != first
+    assert fastcgi.get(server.socket)
+
+
+def test_graceful_stop_ends_within_its_bound(start):
+    server = start(settings={"process_control_timeout": "1s"})
+    held = fastcgi.hold(server.socket)
+    worker = server.child()
+    server.main.send(signal.SIGQUIT)
+    assert server.main.wait() == 0
+    held.close()
+    assert not process.exists(worker)
+
+
+def test_answer_that_is_slowly_taken_counts_only_where_it_is_told_to(start, fossil, tmp_path):
+    """The worker's reply is larger than what the socket holds, and the client does not read."""
+    path = tmp_path / "large.fossil"
+    fossil.new(path)
+    checkout = tmp_path / "large"
+    checkout.mkdir()
+    fossil("open", path, cwd=checkout)
+    (checkout / "large.bin").write_bytes(random.Random(1).randbytes(3 << 20))
+    fossil("add", "large.bin", cwd=checkout)
+    fossil("commit", "-m", "large", "--no-warnings", cwd=checkout)
+    fossil("user", "capabilities", "nobody", "gz", "-R", path)
+    body = wire.body(wire.CLIENT_VERSION, "clone 3 1")
+    ended = {}
+    for word in ("no", "yes"):
+        server = start({"request_terminate_timeout": "1s", "request_terminate_timeout_track_finished": word,
+                        "pm.max_children": 2}, repository=path)
+        held = fastcgi.hold(server.socket, size=len(body))
+        held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
+        # Another request, overdue after it, shows that the master has looked.
+        later = fastcgi.hold(server.socket)
+        wait_until(lambda s=server: s.log().count("is killed") >= (2 if word == "yes" else 1), "an end")
+        ended[word] = server.log().count("is killed")
+        later.close()
+        held.close()
+    assert ended == {"no": 1, "yes": 2}
+
+
+def test_all_pools_together_keep_within_the_bound(start, fresh, tmp_path):
+    server = start({"pm.max_children": 3}, settings={"process.max": 4}, http={"listen": f"127.0.0.1:{free_port()}",
+                                                                               "pool": "www"},
+                   more=daemon.section("other", {"listen": tmp_path / "other.sock", "repository": fresh,
+                                                 "pm.max_children": 3, **daemon.user()}))
+
+    def count():
+        return len(server.children("pool www")), len(server.children("pool other")), len(server.children("gateway"))
+
+    wait_until(lambda: count() == (3, 1, 1), "as many children as may be")
+    assert "[pool other] process.max (4) is reached: it has 1 children of 3" in server.log()
+    first = server.child()
+    os.kill(first, signal.SIGKILL)
+    wait_until(lambda: not process.exists(first) and sum(count()) == 5, "its successor")
+
+
+def crash(server: Daemon, pid: int, number: int) -> None:
+    os.kill(pid, number)
+    server.wait_for_log(f"child {pid} was ended by signal {number:d}")
+
+
+def test_many_crashes_replace_all_children(start):
+    # Sanitizers would make an exit of the signal.
+    options = ":".join([os.environ.get("ASAN_OPTIONS", ""), "handle_segv=0:handle_sigbus=0"])
+    server = start({"pm.max_children": 3}, settings={"emergency_restart_threshold": 2, "emergency_restart_interval": "1h"},
+                   http={"listen": f"127.0.0.1:{free_port()}"}, env={"ASAN_OPTIONS": options})
+    wait_until(lambda: len(server.children()) == 3, "three workers")
+    gateway = server.child("gateway")
+    one, two, three = server.children()
+    crash(server, one, signal.SIGSEGV)
+    wait_until(lambda: len(server.children()) == 3, "a successor")
+    assert "emergency" not in server.log() and process.exists(three)
+    crash(server, two, signal.SIGBUS)
+    server.wait_for_log("2 children crashed within 3600 s (emergency_restart_threshold): all are replaced")
+    wait_until(lambda: not process.exists(three) and not process.exists(gateway), "the end of all")
+    wait_until(lambda: len(server.children()) == 3 and server.children("gateway"), "successors")
+    assert fastcgi.get(server.socket)
+
+
+def test_children_that_were_killed_are_no_emergency(start):
+    server = start({"pm.max_children": 2}, settings={"emergency_restart_threshold": 1, "emergency_restart_interval": "1h"})
+    wait_until(lambda: len(server.children()) == 2, "two workers")
+    one, two = server.children()
+    crash(server, one, signal.SIGKILL)
+    wait_until(lambda: len(server.children()) == 2, "a successor")
+    assert two in server.children() and "emergency" not in server.log()
+
+
+def test_worker_that_was_stopped_goes_on_with_its_request(start):
+    """The system breaks off a read with a time limit when its process is stopped."""
+    server = start()
+    pid = server.child()
+    had_read = daemon.bytes_read(pid)
+    held = fastcgi.hold(server.socket, size=6)
+    wait_until(lambda: daemon.bytes_read(pid) > had_read, "a worker that has read the head")
+    wait_until(lambda: daemon.status(pid, "State").startswith("S"), "a worker that waits")
+    for _ in range(3):
+        os.kill(pid, signal.SIGSTOP)
+        wait_until(lambda: daemon.status(pid, "State").startswith("T"), "a stopped worker")
+        os.kill(pid, signal.SIGCONT)
+        wait_until(lambda: daemon.status(pid, "State").startswith("S"), "a worker that waits again")
+    assert b"Status: 200" in held.finish(b"# abc\n")

@@ -1,0 +1,51 @@
+#include "emergency_restart.h"
+
+#include <doctest/doctest.h>
+#include <csignal>
+
+using quarry::master::EmergencyRestart;
+using namespace std::chrono_literals;
+
+namespace {
+constexpr EmergencyRestart::Clock::time_point kStart{};
+}
+
+TEST_CASE("so many crashes within the interval are one too many, and fewer are not") {
+  EmergencyRestart emergency(3, 60s);
+  CHECK_FALSE(emergency.after_crash(kStart));
+  CHECK_FALSE(emergency.after_crash(kStart + 30s));
+  CHECK(emergency.after_crash(kStart + 60s));
+}
+
+TEST_CASE("crashes that are longer ago than the interval do not count") {
+  EmergencyRestart emergency(3, 60s);
+  CHECK_FALSE(emergency.after_crash(kStart));
+  CHECK_FALSE(emergency.after_crash(kStart + 30s));
+  CHECK_FALSE(emergency.after_crash(kStart + 61s));
+  CHECK(emergency.after_crash(kStart + 62s));
+}
+
+TEST_CASE("the count begins again after an emergency") {
+  EmergencyRestart emergency(2, 60s);
+  CHECK_FALSE(emergency.after_crash(kStart));
+  CHECK(emergency.after_crash(kStart + 1s));
+  CHECK_FALSE(emergency.after_crash(kStart + 2s));
+  CHECK(emergency.after_crash(kStart + 3s));
+}
+
+TEST_CASE("there is no emergency where either number is 0") {
+  EmergencyRestart no_threshold(0, 60s);
+  EmergencyRestart no_interval(1, 0s);
+  for (int i = 0; i < 100; ++i) {
+    CHECK_FALSE(no_threshold.after_crash(kStart));
+    CHECK_FALSE(no_interval.after_crash(kStart));
+  }
+}
+
+TEST_CASE("only what faults of memory end has crashed") {
+  CHECK(EmergencyRestart::is_crash(SIGSEGV));
+  CHECK(EmergencyRestart::is_crash(SIGBUS));
+  for (const int other : {SIGKILL, SIGTERM, SIGABRT, SIGQUIT}) {
+    CHECK_FALSE(EmergencyRestart::is_crash(other));
+  }
+}

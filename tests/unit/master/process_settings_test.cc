@@ -1,0 +1,114 @@
+#include "quarry/master/process_settings.h"
+
+#include <doctest/doctest.h>
+#include <sys/resource.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "environment.h"
+#include "process_checks.h"
+#include "process_directives.h"
+
+using namespace quarry::master;
+
+namespace {
+
+std::string refusal(const std::string& key, const std::string& value) {
+  ProcessSettings settings;
+  const auto set = set_process_directive(settings, key, value);
+  return set ? "" : set.error().message;
+}
+
+ProcessSettings settings_with(const std::string& key, const std::string& value) {
+  ProcessSettings settings;
+  REQUIRE(set_process_directive(settings, key, value));
+  return settings;
+}
+
+std::map<std::string, std::string> as_map(const Environment& environment) {
+  return {environment.begin(), environment.end()};
+}
+
+/// What the check of SETTINGS says: mistakes with "!", notices with "?".
+std::string findings_of(ProcessSettings& settings, bool root) {
+  std::string all;
+  check_process(settings, root,
+                {[&](const auto&, const std::string& text) { all += "!" + text; },
+                 [&](const auto&, const std::string& text) { all += "?" + text; }});
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a priority is a whole number from -19 to 20") {
+  CHECK(settings_with("process.priority", "-19").priority == -19);
+  CHECK(settings_with("process.priority", "20").priority == 20);
+  CHECK(refusal("process.priority", "-20") ==
+        "process.priority: \"-20\" is no whole number from -19 to 20");
+  for (const char* wrong : {"21", "", "-", "--1", "high", "1.5"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(refusal("process.priority", wrong).empty());
+  }
+}
+
+TEST_CASE("the limit of a core file is a number or unlimited, that of files a number") {
+  CHECK(settings_with("rlimit_core", "unlimited").limits.core == RLIM_INFINITY);
+  CHECK(settings_with("rlimit_core", "0").limits.core == 0U);
+  CHECK_FALSE(refusal("rlimit_core", "endless").empty());
+  CHECK_FALSE(refusal("rlimit_files", "unlimited").empty());
+}
+
+TEST_CASE("a variable is set as written, or taken from the master's environment") {
+  ::setenv("QUARRY_TEST_ORIGIN", "of the master", 1);
+  ::unsetenv("QUARRY_TEST_NONE");
+  using Entry = std::pair<std::string, std::string>;
+  CHECK(settings_with("env[A_1]", "x = y").environment.at(0) == Entry{"A_1", "x = y"});
+  CHECK(settings_with("env[A]", "$QUARRY_TEST_ORIGIN").environment.at(0) ==
+        Entry{"A", "of the master"});
+  CHECK(settings_with("env[A]", "$QUARRY_TEST_NONE").environment.at(0) == Entry{"A", ""});
+  for (const char* wrong : {"env[]", "env[1A]", "env[A B]", "env[A=B]"}) {
+    CAPTURE(wrong);
+    CHECK_FALSE(refusal(wrong, "x").empty());
+  }
+}
+
+TEST_CASE("nothing of the master's environment is left unless clear_env is off") {
+  ProcessSettings settings = settings_with("env[MINE]", "1");
+  CHECK(as_map(environment_of(settings, std::nullopt, {"SECRET=s", "MINE=2"})) ==
+        std::map<std::string, std::string>{{"MINE", "1"}});
+  settings.clear_env = false;
+  CHECK(as_map(environment_of(settings, std::nullopt, {"SECRET=s", "MINE=2"})) ==
+        std::map<std::string, std::string>{{"MINE", "1"}, {"SECRET", "s"}});
+}
+
+TEST_CASE("a child that becomes somebody has that user's USER and HOME, unless they are set") {
+  const ProcessSettings settings = settings_with("env[HOME]", "/elsewhere");
+  CHECK(as_map(environment_of(settings, Credentials{"fossil", 7, 7, "/srv"}, {"USER=root"})) ==
+        std::map<std::string, std::string>{{"HOME", "/elsewhere"}, {"USER", "fossil"}});
+}
+
+TEST_CASE("without root a raised priority is ignored, and a chroot is a mistake") {
+  ProcessSettings settings = settings_with("process.priority", "-5");
+  CHECK(findings_of(settings, true).empty());
+  CHECK(findings_of(settings, false) ==
+        "?process.priority below 0 is ignored: quarryd does not run as root");
+  CHECK_FALSE(settings.priority);
+  settings = settings_with("process.priority", "5");
+  CHECK(findings_of(settings, false).empty());
+  CHECK(settings.priority == 5);
+  settings = settings_with("chroot", "/");
+  CHECK(findings_of(settings, false) ==
+        "!chroot needs root: start quarryd as root, or leave it out");
+  CHECK(findings_of(settings, true).empty());
+}
+
+TEST_CASE("the working folder is looked for inside the new root") {
+  ProcessSettings settings = settings_with("chroot", "/usr");
+  settings.chdir = "/bin";
+  CHECK(findings_of(settings, true).empty());
+  settings.chdir = "/usr/bin-that-is-not-there";
+  CHECK(findings_of(settings, true) == "!chdir: /usr/usr/bin-that-is-not-there is no folder");
+  settings.chroot = "/nowhere";
+  CHECK(findings_of(settings, true) == "!chroot: /nowhere is no folder");
+}
