@@ -16,6 +16,10 @@ namespace {
 using master::ChildContext;
 using master::Service;
 
+worker::StatusOptions status_options(const master::PoolConfig& pool) {
+  return {pool.status_path, pool.ping_path, pool.ping_response};
+}
+
 worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   const master::ServiceConfig& service = pool.service;
   worker::WorkerOptions options;
@@ -36,6 +40,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.read_timeout = service.read_timeout;
   options.max_requests = pool.max_requests;
   options.allowed_clients = pool.allowed_clients;
+  options.status = status_options(pool);
   return options;
 }
 
@@ -63,6 +68,26 @@ base::Result<Service> pool_service(const master::PoolConfig& pool) {
   service.run = [options = std::move(options), access_log](ChildContext& child) {
     return worker::run(
         options, {child.listener, *child.board, child.slot, *child.control, child.child_accept});
+  };
+  return service;
+}
+
+/// The pages about POOL, whose service is OBSERVED, on an address of their own.
+base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed) {
+  Service service;
+  service.name = fmt::format("status {}", pool.name);
+  service.run_as = pool.run_as;
+  service.limits = pool.limits;
+  service.observes = observed.name;
+  QUARRY_TRY_ASSIGN(service.listener,
+                    master::Listener::open(*pool.status_listen, pool.listen_options));
+  worker::StatusServerOptions options{.status = status_options(pool),
+                                      .queue = base::ListenQueue::of(observed.listener.fd()),
+                                      .allowed_clients = pool.allowed_clients};
+  service.run = [options = std::move(options)](ChildContext& child) {
+    if (child.observed == nullptr) return 1;
+    return worker::run_status(options,
+                              {child.listener, *child.observed, child.slot, *child.control});
   };
   return service;
 }
@@ -110,7 +135,13 @@ base::Result<std::vector<Service>> compose(const master::Config& config) {
       QUARRY_TRY_ASSIGN(front, http_service(*config.http, pool, *address));
       base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
     }
+    std::optional<Service> status;
+    if (pool.status_listen) {
+      QUARRY_TRY_ASSIGN(status, status_service(pool, service));
+      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
+    }
     services.push_back(std::move(service));
+    if (status) services.push_back(std::move(*status));
   }
   // Last, so that the workers are there when the first request comes.
   if (front) services.push_back(std::move(*front));

@@ -104,10 +104,13 @@ base::Result<void> Master::Loop::set_up() {
     Group& g = *group;
     QUARRY_TRY_ASSIGN(g.board,
                       scoreboard::Board::create(g.service.name, g.service.processes.max_children));
+    g.watch.begin(g.board, g.service);
     g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { maintain(g); });
     if (g.policy->is_woken_by_connections()) QUARRY_TRY(prepare_ondemand(g));
     if (g.service.request_terminate_timeout.count() > 0) has_request_bound = true;
   }
+  events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { watch_pools(); }));
+  schedule(events_.back(), milliseconds(1000));
   if (has_request_bound) {
     events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { end_overdue_requests(); }));
     schedule(events_.back(), milliseconds(1000));
@@ -147,11 +150,7 @@ bool Master::Loop::start_child(Group& group) {
   const auto slot = group.slots.allocate();
   if (!slot) return false;
   const ChildEnds ends{group.board, *slot, group.accept_write.get()};
-  auto spawned = spawn(group.service, ends, [&] {
-    for (const auto& other : groups_) {
-      if (other.get() != &group) other->board.unmap();
-    }
-  });
+  auto spawned = spawn(group.service, ends, [&] { return forget_others(group); });
   if (!spawned) {
     base::log(LogLevel::kError, "[{}] {}", group.service.name, spawned.error().message);
     group.slots.free(*slot);
@@ -167,6 +166,7 @@ bool Master::Loop::start_child(Group& group) {
   ::event_add(child->control_event.get(), nullptr);
   base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
   group.children.push_back(std::move(child));
+  group.watch.child_started(group.children.size());
   return true;
 }
 
@@ -221,7 +221,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
             static_cast<double>(death.lived.count()) / 1000);
 
   const bool was_told = child.told_to_end.has_value();
-  group.board.clear(child.slot);
+  group.watch.child_ended(child.slot, group.children.size() - 1);
   group.slots.free(child.slot);
   group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
   if (phase_ != Phase::kRunning) return;
@@ -230,6 +230,8 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   if (wait.count() > 0) {
     base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
               group.service.name, wait.count());
+    group.watch.backed_off(
+        fmt::format("a child {} after {} ms", how_it_ended(status), death.lived.count()), wait);
     return schedule(group.respawn_timer, wait);
   }
   if (!was_told) {

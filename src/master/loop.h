@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "pool_policy.h"
+#include "pool_watch.h"
 #include "quarry/master/master.h"
 #include "respawn_policy.h"
 
@@ -54,6 +55,7 @@ class Master::Loop {
     scoreboard::SlotAllocator slots;
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
+    PoolWatch watch;
     std::vector<std::unique_ptr<Child>> children;
     EventPtr respawn_timer;         // pending: no child is started before it
     Advice advice = Advice::kNone;  // that was given last
@@ -103,6 +105,8 @@ class Master::Loop {
 
   bool start_child(Group& group);
   void read_control(Group& group, Child& child);
+  std::optional<scoreboard::Board> forget_others(const Group& group);
+  void watch_pools();
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
   void end_overdue_requests();

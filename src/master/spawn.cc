@@ -93,8 +93,9 @@ base::Result<void> prepare(const Service& service, pid_t master) {
 
 }  // namespace
 
-base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
-                            const std::function<void()>& forget_others) {
+base::Result<Spawned> spawn(
+    Service& service, const ChildEnds& ends,
+    const std::function<std::optional<scoreboard::Board>()>& forget_others) {
   QUARRY_TRY_ASSIGN(auto channel, control::Channel::make_pair());
   auto& [ours, childs] = channel;
   const pid_t master = ::getpid();
@@ -105,7 +106,7 @@ base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
 
   put_signals_to_rest();
   base::set_log_prefix(service.name);
-  forget_others();
+  const std::optional<scoreboard::Board> observed = forget_others();
   std::vector<int> kept = service.kept_descriptors;
   kept.insert(kept.end(), {service.listener.fd(), ends.board.fd(), childs.fd(), ends.child_accept});
   close_all_but(std::move(kept));
@@ -113,8 +114,13 @@ base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
     base::log(base::LogLevel::kAlert, "cannot start: {}", prepared.error().message);
     ::_exit(kCannotStart);
   }
-  ChildContext context{ends.slot, service.listener.fd(), &ends.board, ends.board.slot(ends.slot),
-                       &childs,   ends.child_accept};
+  ChildContext context{ends.slot,
+                       service.listener.fd(),
+                       &ends.board,
+                       ends.board.slot(ends.slot),
+                       &childs,
+                       ends.child_accept,
+                       observed ? &*observed : nullptr};
   run_child(service, context);
 }
 

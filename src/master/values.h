@@ -27,6 +27,9 @@ base::Result<mode_t> parse_mode(std::string_view text);
 base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view text);
 /// IP addresses and networks (ADDRESS/BITS), separated by commas, as they are written.
 base::Result<std::vector<std::string>> parse_networks(std::string_view text);
+/// The path of a page in a URL: as PHP-FPM allows it, a slash, then at least one letter, digit or
+/// one of / _ - . ~
+base::Result<std::string> parse_page_path(std::string_view text);
 /// An absolute path.
 base::Result<std::string> parse_path(std::string_view text);
 

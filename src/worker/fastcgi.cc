@@ -45,6 +45,7 @@ constexpr auto kVariables = std::to_array<Variable>({
     {"SCRIPT_NAME", &Request::script_name},
     {"PATH_INFO", &Request::path_info},
     {"REQUEST_URI", &Request::uri},
+    {"QUERY_STRING", &Request::query},
     {"CONTENT_TYPE", &Request::content_type},
     {"CONTENT_LENGTH", &Request::content_length},
     {"REMOTE_ADDR", &Request::remote_address},
@@ -58,6 +59,7 @@ std::string header_of(const Reply& reply) {
       fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
                   reason_of(reply.status), reply.content_type, reply.body.size());
   if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
+  header += reply.headers;
   header += "X-Content-Type-Options: nosniff\r\n\r\n";
   return header;
 }

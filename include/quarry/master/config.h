@@ -89,7 +89,11 @@ struct PoolConfig {
   std::uint64_t max_requests = 0;                     // 0: no bound
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   ResourceLimits limits;
-  std::string access_log;  // "": none
+  std::string access_log;   // "": none
+  std::string status_path;  // pm.status_path; "": no page
+  std::string ping_path;    // "": no page
+  std::string ping_response = "pong";
+  std::optional<base::SocketAddress> status_listen;  // pm.status_listen
   ServiceConfig service;
 };
 

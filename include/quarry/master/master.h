@@ -44,6 +44,8 @@ struct ChildContext {
   /// accept(), with a connection or without, so that the master watches the listening socket again.
   /// Never blocks. -1: nobody wants to know.
   int child_accept = -1;
+  /// The board of the service that this one observes, to be read only. Null where that is none.
+  const scoreboard::Board* observed = nullptr;
 };
 
 /// A listening socket and, for a Unix socket, its path, which is removed with it (unless somebody
@@ -75,6 +77,8 @@ struct Service {
   Listener listener;
   std::optional<Credentials> run_as;  // nothing: as the master
   ResourceLimits limits;
+  /// The name of another service, whose board the children read.
+  std::string observes;
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   /// Descriptors that the children keep beside the standard ones, their listener, board and
   /// channel.

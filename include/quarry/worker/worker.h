@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/base/listen_queue.h"
 #include "quarry/base/socket.h"
 #include "quarry/control/channel.h"
 #include "quarry/repository/repository.h"
@@ -19,6 +20,13 @@
 #include "quarry/sync/server_session.h"
 
 namespace quarry::worker {
+
+/// The pages about the pool itself; an empty path: there is no such page.
+struct StatusOptions {
+  std::string status_path;
+  std::string ping_path;
+  std::string ping_response = "pong";
+};
 
 struct WorkerOptions {
   std::string pool;
@@ -39,6 +47,7 @@ struct WorkerOptions {
   std::size_t max_requests = 0;
   /// Who may connect to a TCP socket; empty: the machine itself alone.
   std::vector<base::SocketAddress> allowed_clients;
+  StatusOptions status;
   /// One line a request is written here; -1: none.
   int access_log = -1;
 };
@@ -57,5 +66,23 @@ struct WorkerHandles {
 /// for the client), the master's end, or max_requests. Returns the exit code: 0, or 1 when it could
 /// not start (logged).
 int run(const WorkerOptions& options, const WorkerHandles& handles);
+
+/// The pages about a pool on an address of their own, from a process that does nothing else and so
+/// answers while all the pool's workers are busy.
+struct StatusServerOptions {
+  StatusOptions status;
+  base::ListenQueue queue;  // of the pool
+  std::vector<base::SocketAddress> allowed_clients;
+};
+
+struct StatusServerHandles {
+  int listener;
+  const scoreboard::Board& pool_board;
+  scoreboard::Slot& slot;  // of this process, on its own board
+  control::Channel& control;
+};
+
+/// As run(), for them. It opens no repository.
+int run_status(const StatusServerOptions& options, const StatusServerHandles& handles);
 
 }  // namespace quarry::worker
