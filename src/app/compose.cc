@@ -17,7 +17,7 @@ using master::ChildContext;
 using master::Service;
 
 worker::StatusOptions status_options(const master::PoolConfig& pool) {
-  return {pool.status_path, pool.ping_path, pool.ping_response};
+  return {pool.name, pool.status_path, pool.ping_path, pool.ping_response};
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool) {

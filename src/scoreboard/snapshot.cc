@@ -6,7 +6,7 @@ namespace quarry::scoreboard {
 namespace {
 
 // Children end seldom: that one is buried during each of so many looks does not happen by itself.
-constexpr int kMaxLooks = 4;
+constexpr int kMaxLooks = 8;
 
 void look(const Board& board, PoolSnapshot& snapshot) {
   snapshot.processes.clear();
@@ -38,7 +38,7 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
     look(board, snapshot);
     snapshot.state = before.state;
     // A child that was buried meanwhile would be counted twice, or not at all.
-    if (before.is_old || board.read_pool().sequence == before.sequence) break;
+    if (before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence) break;
   }
   add_up(snapshot);
   snapshot.queue = queue.length();

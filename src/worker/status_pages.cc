@@ -35,8 +35,10 @@ std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slo
 
 Reply StatusPages::status(const Request& request) const {
   const auto wanted = scoreboard::parse_status_query(request.query);
+  auto snapshot = scoreboard::take_snapshot(board_, queue_);
+  snapshot.pool = options_.pool;
   return page(scoreboard::content_type_of(wanted.format),
-              scoreboard::status_page(scoreboard::take_snapshot(board_, queue_), wanted));
+              scoreboard::status_page(snapshot, wanted));
 }
 
 Reply StatusServer::answer(const Request& request, const BodyReader& /*read_body*/,

@@ -23,6 +23,7 @@ namespace quarry::worker {
 
 /// The pages about the pool itself; an empty path: there is no such page.
 struct StatusOptions {
+  std::string pool;  // its name, for the page
   std::string status_path;
   std::string ping_path;
   std::string ping_response = "pong";

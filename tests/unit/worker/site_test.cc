@@ -115,6 +115,21 @@ TEST_CASE("a longer name wins, but the endpoints of a repository are its own") {
   CHECK(pool.get("/a/ping").status == 404);
 }
 
+TEST_CASE(
+    "the words status and ping after a name tell nothing, even where the pool has such pages") {
+  const World world;
+  world.repository("one.fossil");
+  WorkerOptions options = of_folder(world);
+  CHECK(Asker(options).get("/status").status == 404);
+  CHECK(Asker(options).get("/ping").status == 404);
+  options.status = {"www", "/status", "/ping", "pong"};
+  Asker pool(options);
+  CHECK(pool.get("/status").body.starts_with("pool: "));
+  CHECK(pool.get("/ping").body == "pong");
+  CHECK(pool.get("/one/status").status == 404);
+  CHECK(pool.get("/one/ping").status == 404);
+}
+
 TEST_CASE("a symbolic link out of the folder is no repository") {
   const World world;
   const World outside;
