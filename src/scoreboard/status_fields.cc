@@ -12,6 +12,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::int64_t kSecond = 1'000'000;
+constexpr std::size_t kMaxText = 1024;
 
 // PHP-FPM's words for its stages, and for those that it has not.
 std::string_view state_name(Stage stage) {
@@ -165,9 +166,16 @@ std::string clf_time(std::int64_t seconds) {
   return {text.data(), std::strftime(text.data(), text.size(), "%d/%b/%Y:%H:%M:%S %z", &local)};
 }
 
+std::string line_text(std::string_view text) {
+  // Nearly always there is nothing to do, and a full page has thousands of texts.
+  const bool is_plain =
+      std::ranges::all_of(text, [](char c) { return c >= 0x20 && c < 0x7F && c != '\\'; });
+  return is_plain ? std::string(text.substr(0, kMaxText)) : base::printable(text, kMaxText);
+}
+
 std::string plain_text(const Value& value) {
-  if (const auto* number = std::get_if<std::uint64_t>(&value)) return fmt::format("{}", *number);
-  if (const auto* text = std::get_if<std::string_view>(&value)) return base::printable(*text, 1024);
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
+  if (const auto* text = std::get_if<std::string_view>(&value)) return line_text(*text);
   if (const auto* percent = std::get_if<Percent>(&value)) {
     return fmt::format("{:.2f}", percent->value);
   }
@@ -183,7 +191,7 @@ std::string plain_text(const Value& value) {
 
 std::string escape_markup(std::string_view text) {
   std::string out;
-  for (const char c : base::printable(text, 1024)) {
+  for (const char c : line_text(text)) {
     switch (c) {
       case '&':
         out += "&amp;";

@@ -73,6 +73,8 @@ class ProcessFields {
 
 /// "21/Nov/2026:19:55:47 +0000", in local time.
 std::string clf_time(std::int64_t seconds);
+/// TEXT without control characters and what is no UTF-8, and not too long.
+std::string line_text(std::string_view text);
 /// VALUE as plain text, safe for a line of its own.
 std::string plain_text(const Value& value);
 

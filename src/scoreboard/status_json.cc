@@ -34,7 +34,7 @@ void write_value(const Value& value, std::string& out) {
   if (const auto* text = std::get_if<std::string_view>(&value)) {
     write_string(*text, out);
   } else if (const auto* instant = std::get_if<Instant>(&value)) {
-    out += fmt::format("{}", instant->seconds);
+    out += std::to_string(instant->seconds);
   } else if (const auto* histogram = std::get_if<Histogram>(&value)) {
     write_histogram(*histogram, out);
   } else {

@@ -57,8 +57,8 @@ std::string in_help(std::string_view text) {
 void write_php_metrics(const PoolSnapshot& s, Exposition& page) {
   const base::QueueLength queue = s.queue.value_or(base::QueueLength{});
   page.metric("phpfpm_up", kGauge,
-              fmt::format("Whether the pool {}, with process manager {}, answered.", in_help(s.pool),
-                          in_help(s.state.limits.process_manager.view())),
+              fmt::format("Whether the pool {}, with process manager {}, answered.",
+                          in_help(s.pool), in_help(s.state.limits.process_manager.view())),
               1);
   page.metric("phpfpm_start_since", kCounter, "Seconds since the pool was started.",
               static_cast<std::uint64_t>(

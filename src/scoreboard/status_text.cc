@@ -1,18 +1,18 @@
-#include <fmt/core.h>
-
-#include <iterator>
+#include <algorithm>
 
 #include "status_fields.h"
 
 namespace quarry::scoreboard {
 namespace {
 
+constexpr std::size_t kColumn = 22;  // where values begin, unless the name is longer
+
 void write_lines(const std::vector<Field>& fields, std::string& out) {
   for (const auto& [name, value] : fields) {
     // PHP-FPM spells this one word otherwise here than elsewhere.
-    out +=
-        fmt::format("{:<21} {}\n", fmt::format("{}:", name == "request uri" ? "request URI" : name),
-                    plain_text(value));
+    out.append(name == "request uri" ? "request URI" : name).append(":");
+    out.append(kColumn - std::min(name.size() + 1, kColumn - 1), ' ');
+    out.append(plain_text(value)).append("\n");
   }
 }
 

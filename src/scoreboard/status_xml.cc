@@ -9,7 +9,7 @@ namespace {
 
 std::string content_of(const Value& value) {
   if (const auto* instant = std::get_if<Instant>(&value)) {
-    return fmt::format("{}", instant->seconds);
+    return std::to_string(instant->seconds);
   }
   if (const auto* text = std::get_if<std::string_view>(&value)) return escape_markup(*text);
   const auto* histogram = std::get_if<Histogram>(&value);
@@ -26,7 +26,8 @@ void write_elements(const std::vector<Field>& fields, std::string_view between, 
   for (const auto& [name, value] : fields) {
     std::string tag(name);
     std::ranges::replace(tag, ' ', '-');
-    out += fmt::format("<{}>{}</{}>{}", tag, content_of(value), tag, between);
+    out.append("<").append(tag).append(">").append(content_of(value));
+    out.append("</").append(tag).append(">").append(between);
   }
 }
 
