@@ -21,7 +21,7 @@ class World {
   World() {
     std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
     folder_ = ::mkdtemp(name.data());
-    std::ofstream(file()) << "x";
+    std::ofstream(file()).write("SQLite format 3\0", 16);
   }
   ~World() { std::filesystem::remove_all(folder_); }
   std::string folder() const { return folder_.string(); }
