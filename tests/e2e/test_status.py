@@ -1,4 +1,4 @@
-"""The status page, ping, and the address of their own: by FastCGI, through nginx, and beside a real PHP-FPM."""
+"""The status page and ping: beside a real PHP-FPM, what their figures say, and who reads them."""
 
 import contextlib
 import http.client
@@ -10,73 +10,17 @@ import signal
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
-from pathlib import Path
 
 import pytest
 
 from support import fastcgi, phpfpm, places, process, repofile, servers, wire
+from support.pool import BACKLOG, FORMATS, PAGES, WORKERS, counted
 from support.process import Process, free_port, wait_until
 
-WORKERS = 3
-BACKLOG = 77
-PAGES = {"pm.status_path": "/status", "ping.path": "/ping", "ping.response": "are you there",
-         "listen.backlog": str(BACKLOG)}
-FORMATS = ("", "json", "xml", "html", "openmetrics")
-
-
-class Pool:
-    """quarryd over one repository, with a pool socket, a status socket and the HTTP front."""
-
-    def __init__(self, folder: Path, repository: Path, fossil, settings: dict[str, str], listen: str = ""):
-        self.socket = folder / "pool.sock"
-        self.status_socket = folder / "status.sock"
-        self.port = free_port()
-        self.target = repository
-        config = folder / "quarryd.conf"
-        config.write_text(servers.pool_config(repository, listen or str(self.socket), WORKERS, settings,
-                                              f"127.0.0.1:{self.port}"))
-        self.main = Process([places.program("quarryd"), "--config", config], folder / "log", env=fossil.environment)
-        wait_until(lambda: process.port_answers(self.port) or not self.main.is_running(), "quarryd")
-        assert self.main.is_running(), self.main.output()
-        wait_until(lambda: len(self.workers()) == WORKERS, "all workers")
-
-    def ask(self, path: str, query: str = "", method: str = "GET") -> fastcgi.Reply:
-        return fastcgi.ask(self.socket, path, query, method)
-
-    def figures(self, query: str = "json", address: Path | None = None) -> dict:
-        return json.loads(fastcgi.ask(address or self.socket, "/status", query).text)
-
-    def workers(self) -> list[int]:
-        return self.children("pool")
-
-    def status_process(self) -> int:
-        wait_until(lambda: len(self.children("status")) == 1, "the status process")
-        return self.children("status")[0]
-
-    def children(self, kind: str) -> list[int]:
-        return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith(kind)]
-
-    def stop(self) -> None:
-        assert self.main.is_running(), f"quarryd died:\n{self.main.output()[-3000:]}"
-        self.main.stop()
-
 
 @pytest.fixture
-def start(tmp_path, fresh, fossil):
-    """Call it with settings to have the repository `fresh` served."""
-    started = []
-
-    def begin(settings: dict[str, str] | None = None, listen: str = "") -> Pool:
-        started.append(Pool(tmp_path, fresh, fossil, PAGES if settings is None else settings, listen))
-        return started[-1]
-    yield begin
-    for pool in started:
-        pool.stop()
-
-
-@pytest.fixture
-def pool(start):
-    return start()
+def pool(start_pool):
+    return start_pool()
 
 
 @pytest.fixture
@@ -86,35 +30,6 @@ def php(tmp_path):
     server = phpfpm.PhpFpm(tmp_path, WORKERS, BACKLOG)
     yield server
     server.stop()
-
-
-@contextlib.contextmanager
-def stopped(pids):
-    """PIDS are held by SIGSTOP."""
-    for pid in pids:
-        os.kill(pid, signal.SIGSTOP)
-    try:
-        wait_until(lambda: all(state_of(pid) == "T" for pid in pids), "stopped workers")
-        yield
-    finally:
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
-
-
-def state_of(pid: int) -> str:
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def counted(pool: Pool, requests: int, address: Path | None = None) -> dict:
-    """The figures once at least that many requests are finished: a worker counts after its reply."""
-    seen = []
-
-    def is_there():
-        seen[:] = [pool.figures("json&full", address)]
-        return seen[0]["requests"] >= requests
-    wait_until(is_there, f"{requests} finished requests")
-    return seen[0]
 
 
 # --- the same as PHP-FPM --------------------------------------------------------------------------
@@ -198,8 +113,8 @@ def test_ping_is_the_response_and_nothing_else(pool, php):
 # --- what the figures say -------------------------------------------------------------------------
 
 
-def test_status_and_ping_are_not_there_unless_configured(start):
-    pool = start({})
+def test_status_and_ping_are_not_there_unless_configured(start_pool):
+    pool = start_pool({})
     for path in ("/status", "/ping", "/x/status", "/x/ping"):
         reply = pool.ask(path, "json&full")
         assert reply.status == 404 and b"process" not in reply.body
@@ -254,8 +169,8 @@ def test_stages_add_up_to_the_processes(pool):
     assert figures["processes executing"] >= 1
 
 
-def test_totals_outlive_the_workers_that_counted(start):
-    pool = start({**PAGES, "pm.max_requests": "5"})
+def test_totals_outlive_the_workers_that_counted(start_pool):
+    pool = start_pool({**PAGES, "pm.max_requests": "5"})
     first = set(pool.workers())
     last = 0
     for number in range(1, 60):
@@ -266,8 +181,8 @@ def test_totals_outlive_the_workers_that_counted(start):
     assert first and not first & set(pool.workers())
 
 
-def test_crash_loop_is_reported(start):
-    pool = start()
+def test_crash_loop_is_reported(start_pool):
+    pool = start_pool()
     for _ in range(40):
         for pid in pool.workers():
             with contextlib.suppress(ProcessLookupError):
@@ -279,95 +194,6 @@ def test_crash_loop_is_reported(start):
     figures = pool.figures()
     assert figures["restarts backed off"] >= 1
     assert "signal 6" in figures["backoff reason"]
-
-
-# --- a worker that writes where it must not -------------------------------------------------------
-
-
-def test_worker_whose_board_is_overwritten_costs_its_figures_alone(start, tmp_path):
-    pool = start({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    for _ in range(10):
-        pool.ask("/ping")
-    before = counted(pool, 10, pool.status_socket)
-    pid = pool.workers()[0]
-    start_at, end_at = board_of(pid)
-    with stopped(pool.workers()), open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
-        memory.seek(start_at)
-        memory.write(os.urandom(end_at - start_at))
-        for query in FORMATS:
-            assert fastcgi.ask(pool.status_socket, "/status", query).status == 200
-        wait_until(lambda: pool.figures("json", pool.status_socket)["unreadable slots"] == WORKERS, "garbage")
-        figures = pool.figures("json", pool.status_socket)
-        assert figures["pool"] == "www" and figures["max children"] == WORKERS == figures["children"]
-        assert figures["start time"] == before["start time"]
-    assert pool.main.is_running() and pool.workers()
-    # Each worker tells anew what it knows of itself when it gets a request: one each, at once.
-    with contextlib.ExitStack() as held:
-        connections = [held.enter_context(fastcgi.connect(pool.socket)) for _ in range(WORKERS)]
-        wait_until(lambda: pool.figures("json", pool.status_socket)["unreadable slots"] == 0, "three readable slots")
-        for connection in connections:
-            connection.sendall(fastcgi.request(fastcgi.params_for("/ping")))
-            assert fastcgi.read_reply(connection).status == 200
-    after = counted(pool, before["requests"] + WORKERS, pool.status_socket)
-    assert after["accepted conn"] == before["accepted conn"] + WORKERS
-
-
-def board_of(pid: int) -> tuple[int, int]:
-    for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
-        if "quarry-scoreboard" in line:
-            begin, end = line.split()[0].split("-")
-            return int(begin, 16), int(end, 16)
-    raise AssertionError("no scoreboard is mapped")
-
-
-def test_status_process_cannot_write_the_board(start, tmp_path):
-    pool = start({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    pid = pool.status_process()
-    boards = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line]
-    assert sorted(words[1] for words in boards) == ["r--s", "rw-s"]
-    writable = {words[4] for words in boards if words[1] == "rw-s"}
-    pool_board = {line.split()[4] for worker in pool.workers()
-                  for line in Path(f"/proc/{worker}/maps").read_text().splitlines() if "quarry-scoreboard" in line}
-    assert len(pool_board) == 1 and not writable & pool_board
-    assert str(pool.target) not in "".join(os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir())
-
-
-# --- every worker busy ----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("on_tcp", [False, True], ids=["unix", "tcp"])
-def test_own_address_answers_and_sees_the_queue_while_no_worker_does(start, tmp_path, on_tcp):
-    port = free_port()
-    pool = start({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")}, f"127.0.0.1:{port}" if on_tcp else "")
-    address = ("127.0.0.1", port) if on_tcp else pool.socket
-    quiet = pool.figures("json", pool.status_socket)
-    assert quiet["listen queue"] == 0 and quiet["listen queue len"] == BACKLOG
-    with stopped(pool.workers()), contextlib.ExitStack() as waiting:
-        for _ in range(5):
-            connection = waiting.enter_context(fastcgi.connect(address))
-            connection.sendall(fastcgi.request(fastcgi.params_for("/ping")))
-        wait_until(lambda: pool.figures("json", pool.status_socket)["listen queue"] == 5, "five in the queue")
-        assert fastcgi.ask(pool.status_socket, "/ping").body == b"are you there"
-        assert fastcgi.ask(pool.status_socket, "/other").status == 404
-        # The master looks once a second.
-        begin = pool.figures("json", pool.status_socket)["start since"]
-        wait_until(lambda: pool.figures("json", pool.status_socket)["start since"] >= begin + 3, "the master's look")
-    wait_until(lambda: pool.figures("json", pool.status_socket)["listen queue"] == 0, "an empty queue")
-    assert pool.figures("json", pool.status_socket)["max listen queue"] == 5
-
-
-def test_silent_client_does_not_keep_others_from_the_status_address(start, tmp_path):
-    pool = start({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    with fastcgi.connect(pool.status_socket):
-        assert fastcgi.ask(pool.status_socket, "/ping").body == b"are you there"
-
-
-def test_status_process_is_replaced_when_it_dies(start, tmp_path):
-    pool = start({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
-    pid = pool.status_process()
-    os.kill(pid, signal.SIGKILL)
-    assert fastcgi.ask(pool.status_socket, "/ping").body == b"are you there"
-    assert process.name(pid) == "" or not process.exists(pid)
 
 
 # --- scrapers and web servers ---------------------------------------------------------------------
@@ -386,10 +212,10 @@ def test_promtool_finds_nothing_wrong_but_php_fpms_own_names(pool):
     assert broken.returncode == 1, "promtool sees what is broken"
 
 
-def test_prometheus_scrapes_the_page(start, tmp_path):
+def test_prometheus_scrapes_the_page(start_pool, tmp_path):
     if shutil.which("prometheus") is None:
         pytest.skip("prometheus is not installed")
-    pool = start()
+    pool = start_pool()
     port = free_port()
     config = tmp_path / "prometheus.yml"
     config.write_text(f"""scrape_configs:
@@ -419,8 +245,8 @@ def test_prometheus_scrapes_the_page(start, tmp_path):
         prometheus.stop()
 
 
-def test_sample_location_of_nginx_shows_the_page_to_this_machine(start, tmp_path):
-    pool = start()
+def test_sample_location_of_nginx_shows_the_page_to_this_machine(start_pool, tmp_path):
+    pool = start_pool()
     port = free_port()
     sample = places.nginx_sample().read_text()
     lines = sample.splitlines()
@@ -449,8 +275,8 @@ def test_sample_location_of_nginx_shows_the_page_to_this_machine(start, tmp_path
         nginx.stop()
 
 
-def test_client_cannot_write_markup_or_lines_into_the_page(start, tmp_path):
-    pool = start({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
+def test_client_cannot_write_markup_or_lines_into_the_page(start_pool, tmp_path):
+    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
     evil = "/<script>alert(1)</script>\"'&\r\npid: 1\xff"
     with fastcgi.connect(pool.socket) as connection:
         params = fastcgi.params_for("/x")
