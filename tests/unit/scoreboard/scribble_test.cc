@@ -18,6 +18,11 @@ using namespace quarry::scoreboard;
 namespace {
 
 constexpr std::size_t kSlots = 20;
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::int64_t kPause = 300;  // microseconds
+#else
+constexpr std::int64_t kPause = 10;
+#endif
 
 PoolState some_state() {
   PoolState state;
@@ -173,7 +178,7 @@ TEST_CASE("a reader counts a child that is buried once, whenever it looks") {
       state.past.add(board->read(0).state.counters);
       board->retire(0, state);
       // A look takes less than this, so that some look is undisturbed.
-      for (const auto end = monotonic_micros() + 10; monotonic_micros() < end;) continue;
+      for (const auto end = monotonic_micros() + kPause; monotonic_micros() < end;) continue;
     }
   }
   std::uint64_t last = 0;

@@ -222,7 +222,8 @@ TEST_CASE("nothing that a client wrote gets out of its field, in any format") {
   CHECK(count_lines(world.page("full")) == count_lines(World().page("full")));
   const auto json = nlohmann::json::parse(world.page("json&full"));
   CHECK(json["processes"][1]["request method"].get<std::string>().starts_with("</pid>\"'&<\n\r"));
-  CHECK(world.page("openmetrics").size() == World().page("openmetrics").size());
+  CHECK_FALSE(has(world.page("openmetrics"), "pid>"));
+  CHECK(count_lines(world.page("openmetrics")) == count_lines(World().page("openmetrics")));
 }
 
 TEST_CASE("a page of 500 workers takes less than two milliseconds") {
@@ -243,5 +244,9 @@ TEST_CASE("a page of 500 workers takes less than two milliseconds") {
     CHECK(page.size() > 500);
   }
   MESSAGE("a page of 500 workers: ", best, " us");
+#ifdef __SANITIZE_ADDRESS__
+  CHECK(best < 20000);
+#else
   CHECK(best < 2000);
+#endif
 }
