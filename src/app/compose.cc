@@ -15,6 +15,10 @@ namespace {
 using master::ChildContext;
 using master::Service;
 
+worker::StatusOptions status_options(const master::PoolConfig& pool) {
+  return {pool.name, pool.status_path, pool.ping_path, pool.ping_response};
+}
+
 worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   const master::ServiceConfig& service = pool.service;
   worker::WorkerOptions options;
@@ -35,6 +39,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.read_timeout = service.read_timeout;
   options.max_requests = pool.max_requests;
   options.allowed_clients = pool.allowed_clients;
+  options.status = status_options(pool);
   return options;
 }
 
@@ -84,6 +89,27 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& in
   return service;
 }
 
+/// The pages about POOL, whose service is OBSERVED, on an address of their own.
+base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
+                                     Inherited& inherited) {
+  Service service;
+  service.name = fmt::format("status {}", pool.name);
+  service.run_as = pool.run_as;
+  service.process = pool.process;
+  service.observes = observed.name;
+  QUARRY_TRY_ASSIGN(service.listener,
+                    master::Listener::open(*pool.status_listen, pool.listen_options, &inherited));
+  worker::StatusServerOptions options{.status = status_options(pool),
+                                      .queue = base::ListenQueue::of(observed.listener.fd()),
+                                      .allowed_clients = pool.allowed_clients};
+  service.run = [options = std::move(options)](ChildContext& child) {
+    if (child.observed == nullptr) return 1;
+    return worker::run_status(options,
+                              {child.listener, *child.observed, child.slot, *child.control});
+  };
+  return service;
+}
+
 /// The HTTP front before POOL, which listens on POOL_ADDRESS.
 base::Result<Service> http_service(const master::HttpConfig& http, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address, Inherited& inherited) {
@@ -128,7 +154,13 @@ base::Result<std::vector<Service>> compose(const master::Config& config, Inherit
       QUARRY_TRY_ASSIGN(front, http_service(*config.http, pool, *address, inherited));
       base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
     }
+    std::optional<Service> status;
+    if (pool.status_listen) {
+      QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
+      base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
+    }
     services.push_back(std::move(service));
+    if (status) services.push_back(std::move(*status));
   }
   // Last, so that the workers are there when the first request comes.
   if (front) services.push_back(std::move(*front));

@@ -132,6 +132,7 @@ class Checker {
     tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
+    check_status(lines, pool);
     reading_.config.pools.push_back(std::move(pool));
   }
 
@@ -273,17 +274,29 @@ class Checker {
     }
   }
 
+  void check_status(const Lines& lines, const PoolConfig& pool) {
+    if (!pool.status_path.empty() && pool.status_path == pool.ping_path) {
+      report(lines.at("ping.path"), "ping.path and pm.status_path are the same");
+    }
+    if (pool.status_listen && pool.status_path.empty() && !lines.contains("pm.status_path")) {
+      report(lines.at("pm.status_listen"),
+             "pm.status_listen needs pm.status_path = PATH beside it");
+    }
+  }
+
   void check_listens() {
     std::map<std::string, std::string> owners;
     if (const auto& http = reading_.config.http; http && http->listen) {
       owners[http->listen->str()] = "http";
     }
     for (const PoolConfig& pool : reading_.config.pools) {
-      if (!pool.listen) continue;
-      const auto [at, is_new] = owners.emplace(pool.listen->str(), pool.name);
-      if (is_new) continue;
-      report(pool.line, fmt::format("[{}] and [{}] both listen on {}", at->second, pool.name,
-                                    pool.listen->str()));
+      for (const auto& listen : {pool.listen, pool.status_listen}) {
+        if (!listen) continue;
+        const auto [at, is_new] = owners.emplace(listen->str(), pool.name);
+        if (is_new) continue;
+        report(pool.line, fmt::format("[{}] and [{}] both listen on {}", at->second, pool.name,
+                                      listen->str()));
+      }
     }
   }
 

@@ -103,6 +103,15 @@ Result<void> add_suppressed_path(std::vector<std::string>& target, Value value) 
   return {};
 }
 
+Result<void> put_page(std::string& target, Value value) {
+  return put(target, parse_page_path(value));
+}
+
+Result<void> put_ping_response(std::string& target, Value value) {
+  if (value.empty()) return fail(ErrorCode::kInvalid, "it must not be empty");
+  return put_text(target, value);
+}
+
 Result<void> check_foreground(Value value) {
   QUARRY_TRY_ASSIGN(const bool daemonize, parse_bool(value));
   if (!daemonize) return {};
@@ -188,6 +197,10 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
      [](auto& s, Value v) { return put_children(s.processes.max_spawn_rate, v); }},
     {"pm.process_idle_timeout",
      [](auto& s, Value v) { return put_timeout(s.processes.process_idle_timeout, v); }},
+    {"pm.status_path", [](auto& s, Value v) { return put_page(s.status_path, v); }},
+    {"pm.status_listen", [](auto& s, Value v) { return put_listen(s.status_listen, v); }},
+    {"ping.path", [](auto& s, Value v) { return put_page(s.ping_path, v); }},
+    {"ping.response", [](auto& s, Value v) { return put_ping_response(s.ping_response, v); }},
     {"pm.max_requests",
      [](auto& s, Value v) { return put(s.max_requests, parse_number(v, 0, kMaxCount)); }},
     {"request_terminate_timeout",

@@ -115,9 +115,13 @@ base::Result<void> Master::Loop::set_up() {
     Group& g = *group;
     QUARRY_TRY_ASSIGN(g.board,
                       scoreboard::Board::create(g.service.name, g.service.processes.max_children));
+    g.watch.begin(g.board, g.service, reload_.generation);
+    show_elders(g);
     g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { maintain(g); });
     if (g.policy->is_woken_by_connections()) QUARRY_TRY(prepare_ondemand(g));
   }
+  events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { watch_pools(); }));
+  schedule(events_.back(), milliseconds(1000));
   if (const milliseconds interval = heartbeat(); interval.count() > 0) {
     events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { check_requests(); }));
     schedule(events_.back(), interval);
@@ -158,11 +162,7 @@ bool Master::Loop::start_child(Group& group) {
   const auto slot = group.slots.allocate();
   if (!slot) return false;
   const ChildEnds ends{group.board, *slot, group.accept_write.get()};
-  auto spawned = spawn(group.service, ends, [&] {
-    for (const auto& other : groups_) {
-      if (other.get() != &group) other->board.unmap();
-    }
-  });
+  auto spawned = spawn(group.service, ends, [&] { return forget_others(group); });
   if (!spawned) {
     base::log(LogLevel::kError, "[{}] {}", group.service.name, spawned.error().message);
     group.slots.free(*slot);
@@ -183,6 +183,7 @@ bool Master::Loop::start_child(Group& group) {
   }
   base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
   group.children.push_back(std::move(child));
+  group.watch.child_started(group.children.size());
   return true;
 }
 
@@ -245,7 +246,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
             static_cast<double>(death.lived.count()) / 1000);
 
   const bool was_told = child.told_to_end.has_value();
-  group.board.clear(child.slot);
+  group.watch.child_ended(child.slot, group.children.size() - 1);
   group.slots.free(child.slot);
   group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
   if (phase_ != Phase::kRunning) return;
@@ -256,6 +257,8 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   if (wait.count() > 0) {
     base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
               group.service.name, wait.count());
+    group.watch.backed_off(
+        fmt::format("a child {} after {} ms", how_it_ended(status), death.lived.count()), wait);
     return schedule(group.respawn_timer, wait);
   }
   if (!was_told) {

@@ -12,6 +12,7 @@
 #include "emergency_restart.h"
 #include "event_ptr.h"
 #include "pool_policy.h"
+#include "pool_watch.h"
 #include "quarry/master/master.h"
 #include "respawn_policy.h"
 #include "slow_log.h"
@@ -52,6 +53,7 @@ class Master::Loop {
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
     bool is_held_short = false;  // by process.max, and the log was told
+    PoolWatch watch;
     std::vector<std::unique_ptr<Child>> children;
     EventPtr respawn_timer;         // pending: no child is started before it
     Advice advice = Advice::kNone;  // that was given last
@@ -113,13 +115,15 @@ class Master::Loop {
 
   bool start_child(Group& group);
   void read_control(Group& group, Child& child);
+  std::optional<scoreboard::Board> forget_others(const Group& group);
+  void watch_pools();
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
   void reopen_logs();
 
   std::chrono::milliseconds heartbeat() const;
   void check_requests();
-  void tell_if_slow(const Service& service, Child& child, const scoreboard::SlotState& state,
+  void tell_if_slow(Group& group, Child& child, const scoreboard::SlotState& state,
                     std::int64_t now);
   void end_if_overdue(const Service& service, const Child& child,
                       const scoreboard::SlotState& state, std::int64_t micros);
@@ -137,6 +141,7 @@ class Master::Loop {
   void ask_elders();
   void press_elders();
   bool bury_elder(pid_t pid);
+  void show_elders(Group& group);
 
   void stop_gracefully();
   void enter(Phase phase);

@@ -129,6 +129,7 @@ void Master::Loop::give(Group& group, Advice advice) {
   group.advice = advice;
   if (advice == Advice::kNone || !is_new) return;
   if (advice == Advice::kMaxChildrenReached) {
+    group.watch.max_children_reached();
     base::log(
         LogLevel::kWarning,
         "[{}] has reached pm.max_children ({}) while more connections come: consider raising it",

@@ -184,12 +184,21 @@ void Master::Loop::press_elders() {
   }
 }
 
+void Master::Loop::show_elders(Group& group) {
+  const auto is_of_it = [&](const Elder& elder) { return elder.service == group.service.name; };
+  group.watch.elders(static_cast<std::size_t>(std::ranges::count_if(reload_.elders, is_of_it)));
+}
+
 bool Master::Loop::bury_elder(pid_t pid) {
   const auto at = std::ranges::find(reload_.elders, pid, &Elder::pid);
   if (at == reload_.elders.end()) return false;
   base::log(LogLevel::kDebug, "[{}] child {} of generation {} has ended", at->service, pid,
             at->generation);
+  const std::string service = at->service;
   reload_.elders.erase(at);
+  for (const auto& group : groups_) {
+    if (group->service.name == service) show_elders(*group);
+  }
   if (reload_.elders.empty()) {
     base::log(LogLevel::kNotice, "the children of earlier generations have ended");
   }

@@ -60,20 +60,22 @@ void Master::Loop::check_requests() {
     for (const auto& child : group->children) {
       const scoreboard::Board::Reading reading = group->board.read(child->slot);
       const std::int64_t micros = micros_between(reading.state.request_started, now);
-      if (!reading.is_torn) tell_if_slow(service, *child, reading.state, now);
+      if (!reading.is_torn) tell_if_slow(*group, *child, reading.state, now);
       end_if_overdue(service, *child, reading.state, micros);
     }
   }
   slow_log_.flush();
 }
 
-void Master::Loop::tell_if_slow(const Service& service, Child& child, const SlotState& state,
+void Master::Loop::tell_if_slow(Group& group, Child& child, const SlotState& state,
                                 std::int64_t now) {
+  const Service& service = group.service;
   const std::int64_t micros = micros_between(state.request_started, now);
   // As long as the worker works: what a client makes it wait for says nothing about it.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
   if (std::exchange(child.slow_request, state.request_started) == state.request_started) return;
+  group.watch.slow_request();
   const double time = static_cast<double>(micros) / 1000000;
   base::log(LogLevel::kWarning,
             "[{}] child {}, request {}: executing too slow ({:.3f} sec), logging", service.name,

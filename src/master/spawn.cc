@@ -84,8 +84,9 @@ void close_all_but(std::vector<int> kept) {
   ::syscall(SYS_close_range, first, UINT_MAX, 0U);
 }
 
-base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
-                            const std::function<void()>& forget_others) {
+base::Result<Spawned> spawn(
+    Service& service, const ChildEnds& ends,
+    const std::function<std::optional<scoreboard::Board>()>& forget_others) {
   QUARRY_TRY_ASSIGN(auto channel, control::Channel::make_pair());
   auto& [ours, childs] = channel;
   std::optional<OutputPipes> output;
@@ -101,7 +102,7 @@ base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
   put_signals_to_rest();
   redirect_standard_streams(output ? &*output : nullptr);
   base::set_log_prefix(service.name);
-  forget_others();
+  const std::optional<scoreboard::Board> observed = forget_others();
   std::vector<int> kept = service.kept_descriptors;
   kept.insert(kept.end(), {service.listener.fd(), ends.board.fd(), childs.fd(), ends.child_accept});
   close_all_but(std::move(kept));
@@ -109,8 +110,13 @@ base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
     base::log(base::LogLevel::kAlert, "cannot start: {}", prepared.error().message);
     ::_exit(kCannotStart);
   }
-  ChildContext context{ends.slot, service.listener.fd(), &ends.board, ends.board.slot(ends.slot),
-                       &childs,   ends.child_accept};
+  ChildContext context{ends.slot,
+                       service.listener.fd(),
+                       &ends.board,
+                       ends.board.slot(ends.slot),
+                       &childs,
+                       ends.child_accept,
+                       observed ? &*observed : nullptr};
   run_child(service, context);
 }
 

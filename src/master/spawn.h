@@ -46,8 +46,9 @@ struct ChildEnds {
 };
 
 /// Forks a child of SERVICE. FORGET_OTHERS runs in the child first: it takes other services' boards
-/// out of its memory. Errors: kIo.
+/// out of its memory, and returns the one that SERVICE observes, if any, to be read only. Errors:
+/// kIo.
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
-                            const std::function<void()>& forget_others);
+                            const std::function<std::optional<scoreboard::Board>()>& forget_others);
 
 }  // namespace quarry::master

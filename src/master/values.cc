@@ -147,6 +147,20 @@ base::Result<std::vector<std::string>> parse_networks(std::string_view text) {
   return networks;
 }
 
+base::Result<std::string> parse_page_path(std::string_view text) {
+  const auto is_allowed = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("/_-.~").find(c) != std::string_view::npos;
+  };
+  if (text.size() < 2 || !text.starts_with('/') || !std::ranges::all_of(text, is_allowed)) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no path of a page: write / and then letters, digits and "
+                            "/ _ - . ~",
+                            printable(text)));
+  }
+  return std::string(text);
+}
+
 base::Result<std::string> parse_path(std::string_view text) {
   if (!text.starts_with('/')) {
     return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no absolute path", printable(text)));

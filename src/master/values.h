@@ -29,6 +29,9 @@ base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view 
 base::Result<std::vector<std::string>> parse_networks(std::string_view text);
 /// What stands between commas, without spaces around it and without empty entries.
 std::vector<std::string> split_list(std::string_view text);
+/// The path of a page in a URL: as PHP-FPM allows it, a slash, then at least one letter, digit or
+/// one of / _ - . ~
+base::Result<std::string> parse_page_path(std::string_view text);
 /// An absolute path.
 base::Result<std::string> parse_path(std::string_view text);
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <ctime>
 #include <new>
 #include <utility>
+
+#include "shared_state.h"
 
 namespace quarry::scoreboard {
 namespace {
@@ -19,9 +19,6 @@ namespace {
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
 constexpr std::uint32_t kLayoutVersion = 2;
 constexpr std::size_t kMaxSlots = 65536;
-// An update takes well under a microsecond; who is still odd after so many looks is dead or
-// stopped.
-constexpr int kMaxReadTries = 1000;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;
@@ -31,149 +28,15 @@ struct alignas(64) BoardHeader {
   FixedText<64> pool;
 };
 
-constexpr std::size_t kSlotsOffset = sizeof(BoardHeader);
+constexpr std::size_t kSlotsOffset = sizeof(BoardHeader) + sizeof(PoolMemory);
+static_assert(sizeof(BoardHeader) % alignof(PoolMemory) == 0);
 static_assert(kSlotsOffset % alignof(SlotMemory) == 0);
-
-using Words = std::array<std::uint64_t, kSlotWords>;
 
 std::size_t board_size(std::size_t slots) {
   return kSlotsOffset + slots * sizeof(SlotMemory);
 }
 
-std::int64_t micros(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
-}
-
-// Hans Boehm, "Can seqlocks get along with programming language memory models?" (2012): the data
-// words are relaxed atomics, ordered against the sequence number by the two fences.
-void write_words(SlotMemory& memory, const Words& words) {
-  // A predecessor that died inside an update left an odd number.
-  const std::uint64_t odd = memory.sequence.load(std::memory_order_relaxed) | 1U;
-  memory.sequence.store(odd, std::memory_order_relaxed);
-  std::atomic_thread_fence(std::memory_order_release);
-  for (std::size_t i = 0; i < kSlotWords; ++i) {
-    memory.words[i].store(words[i], std::memory_order_relaxed);
-  }
-  memory.sequence.store(odd + 1, std::memory_order_release);
-}
-
 }  // namespace
-
-std::int64_t monotonic_micros() {
-  return micros(CLOCK_MONOTONIC);
-}
-
-std::string_view name_of(Stage stage) {
-  switch (stage) {
-    case Stage::kNone:
-      return "none";
-    case Stage::kAccepting:
-      return "accepting";
-    case Stage::kAccepted:
-      return "accepted";
-    case Stage::kReadingHeaders:
-      return "reading headers";
-    case Stage::kInfo:
-      return "info";
-    case Stage::kExecuting:
-      return "executing";
-    case Stage::kEnd:
-      return "end";
-    case Stage::kFinished:
-      return "finished";
-  }
-  return "unknown";
-}
-
-// --- Slot ----------------------------------------------------------------------------------------
-
-void Slot::publish() {
-  write_words(*memory_, std::bit_cast<Words>(state_));
-}
-
-void Slot::enter(Stage stage) {
-  state_.stage = stage;
-  state_.stage_since = monotonic_micros();
-}
-
-void Slot::child_started() {
-  state_ = SlotState{};
-  state_.pid = static_cast<std::uint32_t>(::getpid());
-  state_.child_started = micros(CLOCK_REALTIME);
-  publish();
-}
-
-void Slot::accepting() {
-  enter(Stage::kAccepting);
-  publish();
-}
-
-void Slot::accepted() {
-  enter(Stage::kAccepted);
-  state_.request_started = state_.stage_since;
-  state_.content_length = 0;
-  state_.method.assign("");
-  state_.uri.assign("");
-  state_.user.assign("");
-  state_.operation.assign("");
-  state_.repository.assign("");
-  state_.doing.assign("");
-  state_.sql.assign("");
-  state_.sql_seen = 0;
-  publish();
-}
-
-void Slot::reading_headers() {
-  enter(Stage::kReadingHeaders);
-  publish();
-}
-
-void Slot::info(const RequestInfo& request) {
-  enter(Stage::kInfo);
-  state_.method.assign(request.method);
-  state_.uri.assign(request.uri);
-  state_.content_length = request.content_length;
-  publish();
-}
-
-void Slot::executing(std::string_view repository) {
-  enter(Stage::kExecuting);
-  state_.repository.assign(repository);
-  publish();
-}
-
-void Slot::doing(std::string_view user, std::string_view operation, std::string_view what) {
-  state_.user.assign(user);
-  state_.operation.assign(operation);
-  state_.doing.assign(what);
-  publish();
-}
-
-void Slot::running_sql(std::string_view sql) {
-  state_.sql.assign(sql);
-  state_.sql_seen = monotonic_micros();
-  publish();
-}
-
-void Slot::end(std::string_view user, std::string_view operation) {
-  enter(Stage::kEnd);
-  state_.user.assign(user);
-  state_.operation.assign(operation);
-  publish();
-}
-
-void Slot::finished() {
-  enter(Stage::kFinished);
-  state_.request_duration = state_.stage_since - state_.request_started;
-  state_.accumulated +=
-      static_cast<std::uint64_t>(std::max<std::int64_t>(0, state_.request_duration));
-  ++state_.requests;
-  publish();
-}
-
-// --- Board ---------------------------------------------------------------------------------------
 
 base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   if (slots == 0 || slots > kMaxSlots) {
@@ -188,21 +51,25 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
       ::fcntl(board.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return base::fail_errno("cannot size the scoreboard's memory");
   }
-  void* mapped =
-      ::mmap(nullptr, board.size_, PROT_READ | PROT_WRITE, MAP_SHARED, board.fd_.get(), 0);
-  if (mapped == MAP_FAILED) return base::fail_errno("cannot map the scoreboard");
-  board.base_ = static_cast<std::byte*>(mapped);
+  QUARRY_TRY(board.map_memory(board.fd_.get(), PROT_READ | PROT_WRITE));
   board.slot_count_ = slots;
-
-  BoardHeader header{kMagic,
-                     kLayoutVersion,
-                     static_cast<std::uint32_t>(slots),
-                     static_cast<std::uint32_t>(sizeof(SlotMemory)),
-                     {}};
-  header.pool.assign(pool);
-  std::memcpy(board.base_, &header, sizeof header);
+  board.pool_.assign(pool);
   // The memory is zero, which is what an empty slot is made of: nothing more to construct.
+  board.write_header();
   return board;
+}
+
+base::Result<void> Board::map_memory(int fd, int protection) {
+  void* mapped = ::mmap(nullptr, size_, protection, MAP_SHARED, fd, 0);
+  if (mapped == MAP_FAILED) return base::fail_errno("cannot map the scoreboard");
+  base_ = static_cast<std::byte*>(mapped);
+  return {};
+}
+
+void Board::write_header() {
+  BoardHeader header{kMagic, kLayoutVersion, static_cast<std::uint32_t>(slot_count_),
+                     static_cast<std::uint32_t>(sizeof(SlotMemory)), pool_};
+  std::memcpy(base_, &header, sizeof header);
 }
 
 base::Result<Board> Board::map(int fd) {
@@ -213,10 +80,7 @@ base::Result<Board> Board::map(int fd) {
   }
   Board board;
   board.size_ = static_cast<std::size_t>(status.st_size);
-  void* mapped = ::mmap(nullptr, board.size_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (mapped == MAP_FAILED) return base::fail_errno("cannot map the scoreboard");
-  board.base_ = static_cast<std::byte*>(mapped);
-
+  QUARRY_TRY(board.map_memory(fd, PROT_READ | PROT_WRITE));
   BoardHeader header{};
   std::memcpy(&header, board.base_, sizeof header);
   if (header.magic != kMagic || header.version != kLayoutVersion) {
@@ -227,6 +91,17 @@ base::Result<Board> Board::map(int fd) {
     return base::fail(base::ErrorCode::kInvalid, "the scoreboard's header does not fit its size");
   }
   board.slot_count_ = header.slot_count;
+  board.pool_ = header.pool;
+  return board;
+}
+
+base::Result<Board> Board::read_only() const {
+  Board board;
+  board.size_ = size_;
+  QUARRY_TRY(board.map_memory(fd_.get(), PROT_READ));
+  board.slot_count_ = slot_count_;
+  board.pool_ = pool_;
+  board.last_ = last_;
   return board;
 }
 
@@ -234,13 +109,17 @@ Board::Board(Board&& other) noexcept
     : fd_(std::move(other.fd_)),
       base_(std::exchange(other.base_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      slot_count_(std::exchange(other.slot_count_, 0)) {}
+      slot_count_(std::exchange(other.slot_count_, 0)),
+      pool_(other.pool_),
+      last_(other.last_) {}
 
 Board& Board::operator=(Board&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(base_, other.base_);
   std::swap(size_, other.size_);
   std::swap(slot_count_, other.slot_count_);
+  std::swap(pool_, other.pool_);
+  std::swap(last_, other.last_);
   return *this;
 }
 
@@ -251,39 +130,45 @@ void Board::unmap() {
   fd_.reset();
 }
 
-std::string Board::pool() const {
-  if (base_ == nullptr) return {};
-  BoardHeader header{};
-  std::memcpy(&header, base_, sizeof header);
-  return std::string(header.pool.view());
-}
-
 SlotMemory* Board::memory(std::size_t index) const {
   return std::launder(
       reinterpret_cast<SlotMemory*>(base_ + kSlotsOffset + index * sizeof(SlotMemory)));
 }
 
+PoolMemory* Board::pool_memory() const {
+  return std::launder(reinterpret_cast<PoolMemory*>(base_ + sizeof(BoardHeader)));
+}
+
 Board::Reading Board::read(std::size_t index) const {
-  const SlotMemory& slot = *memory(index);
-  Words words{};
-  for (int i = 0; i < kMaxReadTries; ++i) {
-    const std::uint64_t before = slot.sequence.load(std::memory_order_acquire);
-    for (std::size_t w = 0; w < kSlotWords; ++w) {
-      words[w] = slot.words[w].load(std::memory_order_relaxed);
-    }
-    std::atomic_thread_fence(std::memory_order_acquire);
-    const std::uint64_t after = slot.sequence.load(std::memory_order_relaxed);
-    if (before == after && before % 2 == 0) return {std::bit_cast<SlotState>(words), false};
-  }
-  return {std::bit_cast<SlotState>(words), true};
+  const auto copy = copy_state(*memory(index));
+  if (!copy.state.is_sound()) return {SlotState{}, copy.is_torn, true};
+  return {copy.state, copy.is_torn, false};
+}
+
+Board::PoolReading Board::read_pool() const {
+  const auto copy = copy_state(*pool_memory());
+  if (copy.is_torn || !copy.state.is_sound()) return {last_, copy.sequence, true};
+  last_ = copy.state;
+  return {copy.state, copy.sequence, false};
+}
+
+void Board::publish(const PoolState& state) {
+  last_ = state;
+  write_header();
+  write_state(*pool_memory(), state);
+}
+
+void Board::retire(std::size_t index, const PoolState& state) {
+  last_ = state;
+  write_state_and(*pool_memory(), state, [&] { clear(index); });
 }
 
 Slot Board::slot(std::size_t index) {
-  return Slot(memory(index));
+  return Slot(memory(index), last_.generation);
 }
 
 void Board::clear(std::size_t index) {
-  write_words(*memory(index), Words{});
+  write_state(*memory(index), SlotState{});
 }
 
 // --- SlotAllocator -------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ constexpr auto kVariables = std::to_array<Variable>({
     {"SCRIPT_NAME", &Request::script_name},
     {"PATH_INFO", &Request::path_info},
     {"REQUEST_URI", &Request::uri},
+    {"QUERY_STRING", &Request::query},
     {"CONTENT_TYPE", &Request::content_type},
     {"CONTENT_LENGTH", &Request::content_length},
     {"REMOTE_ADDR", &Request::remote_address},

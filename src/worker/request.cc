@@ -46,6 +46,7 @@ std::string header_of(const Reply& reply) {
       fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
                   reason_of(reply.status), reply.content_type, reply.body.size());
   if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
+  header += reply.headers;
   header += "X-Content-Type-Options: nosniff\r\n\r\n";
   return header;
 }

@@ -18,7 +18,8 @@ struct Request {
   std::string_view method{};
   std::string_view script_name{};
   std::string_view path_info{};
-  std::string_view uri{};  // as the client wrote it, for logs
+  std::string_view uri{};    // as the client wrote it, for logs
+  std::string_view query{};  // without the question mark
   std::string_view content_type{};
   std::string_view content_length{};
   std::string_view remote_address{};
@@ -39,7 +40,8 @@ struct Reply {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  std::string allow;  // of a 405
+  std::string allow;    // of a 405
+  std::string headers;  // more of them, each with its line end
 
   // For the scoreboard and the logs.
   std::string user;
@@ -47,6 +49,10 @@ struct Reply {
   std::string repository;  // its file
   std::string error;       // what went wrong, although the status may be 200
   bool is_fault = false;   // the server's, whatever the status
+  std::uint64_t artifacts_in = 0;
+  std::uint64_t artifacts_out = 0;
+  /// Of a sync session: the size of its body, which with that of the reply counts as synced.
+  std::optional<std::uint64_t> synced_in;
 };
 
 /// "Not Found" for 404.

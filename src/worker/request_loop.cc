@@ -53,6 +53,18 @@ void log_bad_connection(const base::Error& error) {
   base::log(LogLevel::kNotice, "connection closed: {}", error.message);
 }
 
+scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
+  const std::size_t size = request.method == "HEAD" ? 0 : reply.body.size();
+  return {.user = reply.user,
+          .operation = reply.operation,
+          .reply_size = size,
+          .bytes_in = reply.synced_in.value_or(0),
+          .bytes_out = reply.synced_in ? size : 0,
+          .artifacts_in = reply.artifacts_in,
+          .artifacts_out = reply.artifacts_out,
+          .is_refusal = !reply.error.empty() || reply.status >= 400};
+}
+
 class Server {
  public:
   Server(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot, const LoopOptions& options)
@@ -87,7 +99,7 @@ class Server {
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
     const Reply reply = answer_safely(handler_, exchange, slot_);
-    slot_.end(reply.user, reply.operation);
+    slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;

@@ -48,8 +48,11 @@ Reply not_allowed(std::string_view method) {
 
 }  // namespace
 
-Site::Site(const WorkerOptions& options, const scoreboard::Board& board)
-    : options_(options), board_(board), cache_(options.cache, open_options()) {}
+Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
+           const base::ListenQueue& queue)
+    : options_(options),
+      status_(options.status, board, queue),
+      cache_(options.cache, open_options()) {}
 
 repository::OpenOptions Site::open_options() {
   repository::OpenOptions options = options_.open;
@@ -86,6 +89,7 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
   if (!is_post && request.method != "GET" && request.method != "HEAD") {
     return not_allowed(request.method);
   }
+  if (auto page = status_.answer(request, slot)) return std::move(*page);
   const auto target = resolve(request.path());
   if (!target) return text_reply(404, "no such repository");
   slot.executing(target->name ? target->name->str() : "");
@@ -128,6 +132,9 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   reply.operation = std::move(answer.figures.operation);
   reply.error = std::move(answer.figures.error);
   reply.is_fault = answer.figures.is_fault;
+  reply.artifacts_in = answer.figures.artifacts_in;
+  reply.artifacts_out = answer.figures.artifacts_out;
+  reply.synced_in = body->size();
   return reply;
 }
 
@@ -140,8 +147,6 @@ void Site::work_idly() {
 }
 
 Reply Site::answer_get(const Request& request, const Target& target) {
-  if (target.endpoint == "ping") return text_reply(200, "pong");
-  if (target.endpoint == "status") return status_page();
   const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
   if (!is_base) return text_reply(404, "no such page: this server speaks the sync protocol only");
   auto repository = open(target);
@@ -152,22 +157,6 @@ Reply Site::answer_get(const Request& request, const Target& target) {
                        request.is_https ? "https" : "http", base::printable(request.host), name));
   reply.repository = (*repository)->path().string();
   return reply;
-}
-
-Reply Site::status_page() const {
-  std::size_t idle = 0;
-  std::size_t active = 0;
-  std::uint64_t requests = 0;
-  for (std::size_t i = 0; i < board_.slot_count(); ++i) {
-    const scoreboard::SlotState state = board_.read(i).state;
-    if (state.stage == scoreboard::Stage::kNone) continue;
-    ++(state.stage == scoreboard::Stage::kAccepting ? idle : active);
-    requests += state.requests;
-  }
-  return text_reply(200,
-                    fmt::format("pool: {}\nprocess manager: static\nrequests: {}\n"
-                                "idle processes: {}\nactive processes: {}\ntotal processes: {}",
-                                options_.pool, requests, idle, active, idle + active));
 }
 
 }  // namespace quarry::worker

@@ -2,23 +2,25 @@
 //
 //   POST, content type of a sync   the sync protocol, whatever follows the name
 //   GET  [/NAME]                   one line with the URL to clone
-//   GET  [/NAME]/ping              "pong"
-//   GET  [/NAME]/status            what the pool's workers are doing, in numbers
+//   GET  pm.status_path, ping.path  see status_pages.h
 #pragma once
 
 #include <optional>
 
+#include "quarry/base/listen_queue.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/worker.h"
 #include "repository_cache.h"
 #include "request.h"
+#include "status_pages.h"
 
 namespace quarry::worker {
 
 class Site : public Handler {
  public:
-  /// Both must outlive it.
-  Site(const WorkerOptions& options, const scoreboard::Board& board);
+  /// OPTIONS and BOARD must outlive it. QUEUE is that of the pool's listening socket.
+  Site(const WorkerOptions& options, const scoreboard::Board& board,
+       const base::ListenQueue& queue);
 
   Reply answer(const Request& request, const BodyReader& read_body,
                scoreboard::Slot& slot) override;
@@ -41,10 +43,9 @@ class Site : public Handler {
   Reply answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
                     scoreboard::Slot& slot);
   Reply answer_get(const Request& request, const Target& target);
-  Reply status_page() const;
 
   const WorkerOptions& options_;
-  const scoreboard::Board& board_;
+  StatusPages status_;
   scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;
 };

@@ -7,6 +7,7 @@
 #include "quarry/base/log.h"
 #include "request_loop.h"
 #include "site.h"
+#include "status_pages.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
@@ -21,30 +22,44 @@ void keep_reply_memory() {
   ::mallopt(M_MMAP_THRESHOLD, kKept);
 }
 
+/// Makes this process ready to serve. Errors: kIo.
+base::Result<Acceptor> start(int listener, int control,
+                             const std::vector<base::SocketAddress>& allowed_clients) {
+  QUARRY_TRY(start_fastcgi());
+  QUARRY_TRY(watch_stop_signals());
+  QUARRY_TRY_ASSIGN(Acceptor acceptor,
+                    Acceptor::create(listener, stop_descriptor(), control, allowed_clients));
+  QUARRY_TRY(acceptor.wake_on(reopen_descriptor()));
+  return acceptor;
+}
+
+int cannot_start(const base::Error& error) {
+  base::log(base::LogLevel::kAlert, "cannot start: {}", error.message);
+  return 1;
+}
+
 }  // namespace
 
 int run(const WorkerOptions& options, const WorkerHandles& handles) {
   keep_reply_memory();
-  auto ready = start_fastcgi();
-  if (ready) ready = watch_stop_signals();
-  if (!ready) {
-    base::log(base::LogLevel::kAlert, "cannot start: {}", ready.error().message);
-    return 1;
-  }
-  auto acceptor = Acceptor::create(handles.listener, stop_descriptor(), handles.control.fd(),
-                                   options.allowed_clients);
-  if (!acceptor) {
-    base::log(base::LogLevel::kAlert, "cannot start: {}", acceptor.error().message);
-    return 1;
-  }
-  if (auto woken = acceptor->wake_on(reopen_descriptor()); !woken) {
-    base::log(base::LogLevel::kAlert, "cannot start: {}", woken.error().message);
-    return 1;
-  }
-  Site site(options, handles.board);
+  auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
+  if (!acceptor) return cannot_start(acceptor.error());
+  Site site(options, handles.board, base::ListenQueue::of(handles.listener));
   const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log.get(),
                          options.pool, handles.child_accept};
   serve_requests(*acceptor, site, handles.slot, loop);
+  return 0;
+}
+
+int run_status(const StatusServerOptions& options, const StatusServerHandles& handles) {
+  keep_reply_memory();
+  auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
+  if (!acceptor) return cannot_start(acceptor.error());
+  StatusServer server(options.status, handles.pool_board, options.queue);
+  // Everybody waits for its one process: a silent web server is not waited for.
+  LoopOptions loop;
+  loop.timeout = std::chrono::seconds(2);
+  serve_requests(*acceptor, server, handles.slot, loop);
   return 0;
 }
 

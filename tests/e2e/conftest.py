@@ -12,6 +12,7 @@ import generator
 from support import places, repofile, servers
 from support.daemon import Daemon
 from support.fossil import Fossil
+from support.pool import PAGES, Pool
 from support.servers import Launcher
 from support.wire import Peer
 
@@ -159,6 +160,19 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Itera
     outcome = yield
     if outcome.get_result().failed:
         item.failed = True
+
+
+@pytest.fixture
+def start_pool(tmp_path: Path, fresh: Path, fossil: Fossil) -> Iterator[Callable[..., Pool]]:
+    """Call it with settings to have the repository `fresh` served, with its status page."""
+    started = []
+
+    def begin(settings: dict[str, str] | None = None, listen: str = "") -> Pool:
+        started.append(Pool(tmp_path, fresh, fossil, PAGES if settings is None else settings, listen))
+        return started[-1]
+    yield begin
+    for pool in started:
+        pool.stop()
 
 
 @pytest.fixture

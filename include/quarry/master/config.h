@@ -108,6 +108,10 @@ struct PoolConfig {
   bool terminate_track_finished = false;  // request_terminate_timeout_track_finished
   SlowLogConfig slow_log;
   ProcessSettings process;
+  std::string status_path;  // pm.status_path; "": no page
+  std::string ping_path;    // "": no page
+  std::string ping_response = "pong";
+  std::optional<base::SocketAddress> status_listen;  // pm.status_listen
   ServiceConfig service;
 };
 

@@ -52,6 +52,8 @@ struct ChildContext {
   /// accept(), with a connection or without, so that the master watches the listening socket again.
   /// Never blocks. -1: nobody wants to know.
   int child_accept = -1;
+  /// The board of the service that this one observes, to be read only. Null where that is none.
+  const scoreboard::Board* observed = nullptr;
 };
 
 /// A listening socket and, for a Unix socket, its path, which is removed with it (unless somebody
@@ -89,6 +91,8 @@ struct Service {
   Listener listener;
   std::optional<Credentials> run_as;  // nothing: as the master
   ProcessSettings process;
+  /// The name of another service, whose board the children read.
+  std::string observes;
   std::chrono::seconds request_terminate_timeout{0};  // 0: none
   /// Whether that counts, too, while the answer is being sent.
   bool terminate_track_finished = false;

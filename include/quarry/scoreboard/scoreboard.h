@@ -5,15 +5,17 @@
 // that nobody who holds it can make another holder's access fault:
 //
 //   BoardHeader      magic, layout version, slot count and size, name of the pool
-//   SlotMemory[]     one a child: a sequence number, then a SlotState as 64-bit atomic words
+//   PoolMemory       a sequence number, then a PoolState; written by the master
+//   SlotMemory[]     one a child: a sequence number, then a SlotState
 //
-// Each slot is a sequence lock with exactly one writer, the child. The number is odd while the
-// child writes. A reader copies the words and looks at the number before and after: it never blocks
-// the writer, and where the writer was killed inside an update the reader gives up after some tries
-// and returns what it has, marked as torn.
+// States are arrays of 64-bit atomic words, each under a sequence lock with exactly one writer: the
+// child, or the master. The number is odd while the writer writes. A reader copies the words and
+// looks at the number before and after: it never blocks the writer, and where the writer was killed
+// inside an update the reader gives up after some tries and returns what it has, marked as torn.
 //
-// What the board says is the children's word. What the master must be able to rely on (which slots
-// are used, pids, the slot count) it keeps in its private memory: SlotAllocator, and Board itself.
+// What the board says is the children's word, the PoolState too: each of them can write to all of
+// it. What the master must be able to rely on (which slots are used, pids, the slot count, the
+// PoolState) it keeps in its private memory, and writes anew from there.
 #pragma once
 
 #include <array>
@@ -23,91 +25,50 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <type_traits>
 #include <vector>
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
 
-/// PHP-FPM's request stages. A child in kAccepting is idle.
-enum class Stage : std::uint32_t {
-  kNone,            // no child has written to the slot yet
-  kAccepting,       // about to wait, or waiting, for a connection
-  kAccepted,        // has a connection, has not read from it
-  kReadingHeaders,  // reads the request's parameters
-  kInfo,            // knows what the request is
-  kExecuting,       // reads the body and works on the answer
-  kEnd,             // the answer is made, and being sent
-  kFinished,        // the answer is sent
-};
-std::string_view name_of(Stage stage);
-
-/// Microseconds of the monotonic clock, the same in all processes of the machine.
-std::int64_t monotonic_micros();
-
-/// Text of at most N - 1 bytes in fixed memory; longer text is cut. Whatever another process wrote
-/// into it, view() stays inside.
-template <std::size_t N>
-class FixedText {
- public:
-  void assign(std::string_view text) {
-    bytes_ = {};
-    text.copy(bytes_.data(), N - 1);
-  }
-  std::string_view view() const {
-    const std::string_view all(bytes_.data(), N);
-    return all.substr(0, all.find('\0'));
-  }
-
- private:
-  std::array<char, N> bytes_{};
-};
-
-/// What a child says of itself. Times are monotonic_micros() unless they say otherwise.
-struct SlotState {
-  Stage stage = Stage::kNone;
-  std::uint32_t pid = 0;
-  std::int64_t child_started = 0;  // microseconds since 1970
-  std::int64_t stage_since = 0;
-  std::int64_t request_started = 0;   // of the present request, or the last
-  std::int64_t request_duration = 0;  // of the last finished request, microseconds
-  std::uint64_t requests = 0;         // finished by this child
-  std::uint64_t accumulated = 0;      // microseconds in all finished requests
-  std::uint64_t content_length = 0;   // of the present request, or the last; and so on:
-  FixedText<16> method;
-  FixedText<16> operation;
-  FixedText<64> user;
-  FixedText<128> repository;
-  FixedText<256> uri;
-  FixedText<192> doing;       // in the session's own words, while it executes
-  FixedText<192> sql;         // the last statement of the request that ran for long
-  std::int64_t sql_seen = 0;  // when it was seen running last
-};
-static_assert(std::is_trivially_copyable_v<SlotState>);
-static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
-
-constexpr std::size_t kSlotWords = sizeof(SlotState) / sizeof(std::uint64_t);
-
-struct alignas(64) SlotMemory {
+/// A State that one process writes and many read.
+template <typename State>
+struct alignas(64) SharedState {
+  static constexpr std::size_t kWords = sizeof(State) / sizeof(std::uint64_t);
   std::atomic<std::uint64_t> sequence;
-  std::array<std::atomic<std::uint64_t>, kSlotWords> words;
+  std::array<std::atomic<std::uint64_t>, kWords> words;
 };
+using SlotMemory = SharedState<SlotState>;
+using PoolMemory = SharedState<PoolState>;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// What is known of a request once its parameters are read.
 struct RequestInfo {
   std::string_view method;
-  std::string_view uri;
+  std::string_view uri;  // with or without a query
   std::uint64_t content_length = 0;
 };
 
-/// The writing end of one slot, held by the one child that it was given to. Costs no system call.
-/// The Board must outlive it.
+/// What became of a request.
+struct Outcome {
+  std::string_view user{};
+  std::string_view operation{};  // of a sync session: clone, pull, push or sync
+  std::uint64_t reply_size = 0;
+  std::uint64_t bytes_in = 0;  // body that was read, and reply, of a sync session
+  std::uint64_t bytes_out = 0;
+  std::uint64_t artifacts_in = 0;
+  std::uint64_t artifacts_out = 0;
+  bool is_refusal = false;
+};
+
+/// The writing end of one slot, held by the one child that it was given to. Costs no system call
+/// but getrusage(2) at the begin and the end of a request. The Board must outlive it.
 class Slot {
  public:
-  explicit Slot(SlotMemory* memory) : memory_(memory) {}
+  explicit Slot(SlotMemory* memory, std::uint64_t generation = 1)
+      : memory_(memory), generation_(generation) {}
 
   /// First thing in a new child: its pid and start time, all else empty.
   void child_started();
@@ -122,9 +83,8 @@ class Slot {
   void doing(std::string_view user, std::string_view operation, std::string_view what);
   /// A statement that is running for long. To be repeated while it does.
   void running_sql(std::string_view sql);
-  /// What the session turned out to be.
-  void end(std::string_view user, std::string_view operation);
-  /// Counts the request and its time.
+  void end(const Outcome& outcome);
+  /// Counts the request with its outcome, and its time.
   void finished();
 
   const SlotState& state() const { return state_; }
@@ -134,7 +94,10 @@ class Slot {
   void publish();
 
   SlotMemory* memory_;
+  std::uint64_t generation_;
   SlotState state_;
+  Counters counted_at_end_;  // what the outcome adds when the request is finished
+  std::uint64_t cpu_before_ = 0;
 };
 
 /// A mapped board.
@@ -147,21 +110,41 @@ class Board {
   /// The board behind FD, inherited from the master, with everything in its header checked. FD
   /// stays the caller's. Errors: kInvalid (not a board, or of another layout version), kIo.
   static base::Result<Board> map(int fd);
+  /// This board once more, mapped so that writing to it is a fault. It believes nothing of what is
+  /// written there, but knows what this one knows. For a board that was made by create(). Errors:
+  /// kIo.
+  base::Result<Board> read_only() const;
 
   Board(Board&& other) noexcept;
   Board& operator=(Board&& other) noexcept;
   ~Board() { unmap(); }
 
   std::size_t slot_count() const { return slot_count_; }
-  std::string pool() const;
+  std::string pool() const { return std::string(pool_.view()); }
   /// Of the shared memory; -1 for a board made by map().
   int fd() const { return fd_.get(); }
 
   struct Reading {
     SlotState state;
     bool is_torn = false;  // the writer stopped inside an update, or never stopped updating
+    /// What was there, no child wrote: STATE is empty.
+    bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
+
+  struct PoolReading {
+    PoolState state;
+    std::uint64_t sequence = 0;  // grows with each update
+    /// There was nothing sound to be read: STATE is the last that was.
+    bool is_old = false;
+  };
+  PoolReading read_pool() const;
+
+  /// Writes what the master says of the pool, and mends the header. Master only.
+  void publish(const PoolState& state);
+  /// The same, and empties slot INDEX, whose child is dead, so that a reader that sees the same
+  /// PoolReading::sequence before and after looking at the slots has seen both or neither.
+  void retire(std::size_t index, const PoolState& state);
 
   /// The writing end of slot INDEX; for the child that the slot was given to.
   Slot slot(std::size_t index);
@@ -172,11 +155,17 @@ class Board {
 
  private:
   SlotMemory* memory(std::size_t index) const;
+  PoolMemory* pool_memory() const;
+  base::Result<void> map_memory(int fd, int protection);
+  void write_header();
 
   base::Fd fd_;
   std::byte* base_ = nullptr;
   std::size_t size_ = 0;
   std::size_t slot_count_ = 0;
+  FixedText<64> pool_;
+  /// The last sound one that this process wrote or read; after a fork, that of the master.
+  mutable PoolState last_;
 };
 
 /// Which slots of a board are used. Lives in the master's private memory, where no child can write.

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/base/listen_queue.h"
 #include "quarry/base/socket.h"
 #include "quarry/control/channel.h"
 #include "quarry/repository/repository.h"
@@ -21,6 +22,14 @@
 #include "quarry/worker/access_log.h"
 
 namespace quarry::worker {
+
+/// The pages about the pool itself; an empty path: there is no such page.
+struct StatusOptions {
+  std::string pool;  // its name, for the page
+  std::string status_path;
+  std::string ping_path;
+  std::string ping_response = "pong";
+};
 
 struct WorkerOptions {
   std::string pool;
@@ -44,6 +53,7 @@ struct WorkerOptions {
   /// Null: none. Shared with the master, which opened it and opens it anew; a worker has a copy of
   /// its own.
   std::shared_ptr<AccessLog> access_log;
+  StatusOptions status;
 };
 
 /// What the master gave this child; nothing of it is owned.
@@ -61,5 +71,23 @@ struct WorkerHandles {
 /// requests, or ends the worker where it has no right to. Returns the exit code: 0, or 1 when it
 /// could not start (logged).
 int run(const WorkerOptions& options, const WorkerHandles& handles);
+
+/// The pages about a pool on an address of their own, from a process that does nothing else and so
+/// answers while all the pool's workers are busy.
+struct StatusServerOptions {
+  StatusOptions status;
+  base::ListenQueue queue;  // of the pool
+  std::vector<base::SocketAddress> allowed_clients;
+};
+
+struct StatusServerHandles {
+  int listener;
+  const scoreboard::Board& pool_board;
+  scoreboard::Slot& slot;  // of this process, on its own board
+  control::Channel& control;
+};
+
+/// As run(), for them. It opens no repository.
+int run_status(const StatusServerOptions& options, const StatusServerHandles& handles);
 
 }  // namespace quarry::worker

@@ -27,6 +27,21 @@ def head(method: str = "GET", path: str = "/", **parameters: str) -> bytes:
 
 
 @dataclass
+class Reply:
+    headers: dict[str, str]  # names in lower case
+    body: bytes
+
+    @property
+    def status(self) -> int:
+        """As CGI has it: 200 where nothing is said."""
+        return int(self.headers.get("status", "200").split()[0])
+
+    @property
+    def text(self) -> str:
+        return self.body.decode()
+
+
+@dataclass
 class Held:
     """A request whose body does not come: its worker waits for it."""
 
@@ -40,8 +55,28 @@ class Held:
         self.connection.close()
 
 
-def connect(address: Path | int, seconds: float = 20) -> socket.socket:
-    """To a Unix socket, or to a port of the machine itself."""
+def encode(params: dict[str, str]) -> bytes:
+    def length(data: bytes) -> bytes:
+        return bytes([len(data)]) if len(data) < 128 else struct.pack(">I", len(data) | 0x80000000)
+    pairs = [(name.encode(), value.encode("latin-1")) for name, value in params.items()]
+    return b"".join(length(name) + length(value) + name + value for name, value in pairs)
+
+
+def request(params: dict[str, str]) -> bytes:
+    return (record(BEGIN, b"\0\1\0\0\0\0\0\0") + record(PARAMS, encode(params)) + record(PARAMS)
+            + record(STDIN))
+
+
+def params_for(path: str, query: str = "", method: str = "GET") -> dict[str, str]:
+    """What nginx's own fastcgi_params would send, of that what matters."""
+    return {"REQUEST_METHOD": method, "SCRIPT_NAME": path, "SCRIPT_FILENAME": path, "QUERY_STRING": query,
+            "REQUEST_URI": path + (f"?{query}" if query else ""), "REMOTE_ADDR": "192.0.2.9", "CONTENT_LENGTH": "0"}
+
+
+def connect(address: Path | int | tuple[str, int], seconds: float = 20) -> socket.socket:
+    """To a Unix socket, to a port of the machine itself, or to an address and a port."""
+    if isinstance(address, tuple):
+        return socket.create_connection(address, timeout=seconds)
     if isinstance(address, int):
         return socket.create_connection(("127.0.0.1", address), timeout=seconds)
     connection = socket.socket(socket.AF_UNIX)
@@ -73,3 +108,16 @@ def read_reply(connection: socket.socket) -> bytes:
             if kind == STDOUT:
                 out += content
     return out
+
+
+def ask(address: Path | int | tuple[str, int], path: str, query: str = "", method: str = "GET") -> Reply:
+    """The reply of who listens on ADDRESS."""
+    with connect(address) as connection:
+        connection.sendall(request(params_for(path, query, method)))
+        return read_page(connection)
+
+
+def read_page(connection: socket.socket) -> Reply:
+    head, _, body = read_reply(connection).partition(b"\r\n\r\n")
+    lines = [line.partition(": ") for line in head.decode().split("\r\n")]
+    return Reply({name.lower(): value for name, _, value in lines}, body)

@@ -206,6 +206,35 @@ TEST_CASE("what is missing or contradictory is reported where the section begins
         "q.conf:4: [a] and [www] both listen on /tmp/x.sock");
 }
 
+TEST_CASE("the pages about a pool have paths as PHP-FPM allows them") {
+  const World world;
+  const auto wrong = [&](const std::string& lines) { return mistake(world.pool(lines + "\n")); };
+  for (const char* path : {"status", "/", "/a b", "/a?b", "/\xc3\xa4", "/<a>"}) {
+    CAPTURE(path);
+    CHECK(wrong(std::string("pm.status_path = ") + path).starts_with("q.conf:4: pm.status_path"));
+    CHECK(wrong(std::string("ping.path = ") + path).starts_with("q.conf:4: ping.path: "));
+  }
+  CHECK(wrong("pm.status_path = /a-Z_0.9/~x") == "");
+  CHECK(wrong("ping.response =") == "q.conf:4: ping.response: it must not be empty");
+  CHECK(wrong("pm.status_path = /a\nping.path = /a") ==
+        "q.conf:5: ping.path and pm.status_path are the same");
+  CHECK(wrong("pm.status_listen = /tmp/y.sock") ==
+        "q.conf:4: pm.status_listen needs pm.status_path = PATH beside it");
+  CHECK(wrong("pm.status_path = /a\npm.status_listen = /tmp/x.sock") ==
+        "q.conf:1: [www] and [www] both listen on /tmp/x.sock");
+  const ConfigReading reading =
+      read(world.pool("pm.status_path = /a\npm.status_listen = 9001\n"
+                      "ping.path = /b\nping.response = a b\n"));
+  REQUIRE(reading.mistakes.empty());
+  const PoolConfig& pool = reading.config.pools[0];
+  CHECK(pool.status_path == "/a");
+  CHECK(pool.status_listen->port() == 9001);
+  CHECK(pool.ping_path == "/b");
+  CHECK(pool.ping_response == "a b");
+  CHECK(read(world.pool()).config.pools[0].status_path.empty());
+  CHECK(read(world.pool()).config.pools[0].ping_path.empty());
+}
+
 TEST_CASE("the HTTP front needs an address and a pool that is there") {
   const World world;
   CHECK(mistake("[http]\n" + world.pool()) == "q.conf:1: [http] needs listen = ADDRESS:PORT");

@@ -157,6 +157,32 @@ TEST_CASE("a child holds its own listener, board and channel, and no other servi
   CHECK_FALSE(std::filesystem::exists(world.socket()));
 }
 
+TEST_CASE("a child that observes another service reads its board") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(2, [&](ChildContext& child) {
+      child.slot.accepting();
+      return sleep_for_ever(child);
+    }));
+    services.push_back(world.service(1, [&world](ChildContext& child) {
+      const auto is_there = [&](std::size_t i) {
+        return child.observed->read(i).state.stage == quarry::scoreboard::Stage::kAccepting;
+      };
+      while (!is_there(0) || !is_there(1)) ::usleep(1000);
+      while (child.observed->read_pool().state.children != 2) ::usleep(1000);
+      world.say('y');
+      return sleep_for_ever(child);
+    }));
+    services.back().name = "status test";
+    services.back().observes = "pool test";
+    return services;
+  });
+  CHECK(world.next().what == 'y');
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}
+
 TEST_CASE("a child that writes garbage to the master loses its channel and nothing else happens") {
   World world;
   world.start([&] {

@@ -58,7 +58,7 @@ TEST_CASE("a reader sees each stage with what the child said of its request") {
   CHECK(executing.uri.view() == "/project/xfer");
   CHECK(executing.repository.view() == "project");
   CHECK(executing.content_length == 1234);
-  slot.end("ann", "push");
+  slot.end({.user = "ann", .operation = "push"});
   slot.finished();
   const SlotState finished = board->read(1).state;
   CHECK(finished.user.view() == "ann");
@@ -127,8 +127,10 @@ TEST_CASE("a writer that died inside an update is reported as torn, and mended b
   REQUIRE(view);
   void* raw = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
   REQUIRE(raw != MAP_FAILED);
-  // The slots begin after the header, which is 128 bytes; the sequence number comes first.
-  auto* sequence = reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(raw) + 128);
+  // The slots begin after the header (128 bytes) and the pool's state; the sequence number comes
+  // first in each.
+  auto* sequence = reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(raw) + 128 +
+                                                                 sizeof(PoolMemory));
   sequence->store(7);
   CHECK(view->read(0).is_torn);
   board->clear(0);

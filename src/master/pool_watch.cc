@@ -1,0 +1,71 @@
+#include "pool_watch.h"
+
+#include <algorithm>
+
+namespace quarry::master {
+
+void PoolWatch::begin(scoreboard::Board& board, const Service& service,
+                      std::uint64_t generation) {
+  board_ = &board;
+  queue_ = base::ListenQueue::of(service.listener.fd());
+  state_.started = scoreboard::wall_micros();
+  state_.generation = generation;
+  const ProcessLimits& limits = service.processes;
+  state_.limits.process_manager.assign(name_of(limits.manager));
+  state_.limits.max_children = limits.max_children;
+  state_.limits.start_servers = limits.start_servers;
+  state_.limits.min_spare_servers = limits.min_spare_servers;
+  state_.limits.max_spare_servers = limits.max_spare_servers;
+  board_->publish(state_);
+}
+
+void PoolWatch::child_started(std::size_t children) {
+  state_.children = children;
+  state_.next_start = 0;
+  board_->publish(state_);
+}
+
+void PoolWatch::child_ended(std::size_t slot, std::size_t children) {
+  state_.children = children;
+  state_.past.add(board_->read(slot).state.counters);
+  board_->retire(slot, state_);
+}
+
+void PoolWatch::backed_off(std::string_view reason, std::chrono::milliseconds wait) {
+  ++state_.restarts_backed_off;
+  state_.backoff_reason.assign(reason);
+  state_.next_start = scoreboard::wall_micros() +
+                      std::chrono::duration_cast<std::chrono::microseconds>(wait).count();
+  board_->publish(state_);
+}
+
+void PoolWatch::max_children_reached() {
+  ++state_.max_children_reached;
+  board_->publish(state_);
+}
+
+void PoolWatch::slow_request() {
+  ++state_.slow_requests;
+  board_->publish(state_);
+}
+
+void PoolWatch::elders(std::size_t count) {
+  state_.elders = count;
+  board_->publish(state_);
+}
+
+void PoolWatch::look() {
+  std::uint64_t active = 0;
+  for (std::size_t i = 0; i < board_->slot_count(); ++i) {
+    const scoreboard::SlotState child = board_->read(i).state;
+    if (child.pid != 0 && child.stage != scoreboard::Stage::kAccepting) ++active;
+  }
+  // No more can be active than there are, whatever the slots say.
+  state_.max_active = std::max(state_.max_active, std::min(active, state_.children));
+  if (const auto queue = queue_.length()) {
+    state_.max_listen_queue = std::max(state_.max_listen_queue, queue->waiting);
+  }
+  board_->publish(state_);
+}
+
+}  // namespace quarry::master

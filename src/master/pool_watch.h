@@ -1,0 +1,46 @@
+// What the master knows of a pool's figures, and tells on the pool's board.
+//
+// The truth is here, in the master's private memory. The board's copy can be overwritten by every
+// child of the pool, so it is written anew at each change and once a second. Nothing is read from
+// the board but the figures of a child that is gone, which are kept as they were only where they
+// are plausible.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "quarry/base/listen_queue.h"
+#include "quarry/master/master.h"
+#include "quarry/scoreboard/scoreboard.h"
+
+namespace quarry::master {
+
+class PoolWatch {
+ public:
+  /// BOARD is that of SERVICE and must outlive the last call.
+  void begin(scoreboard::Board& board, const Service& service, std::uint64_t generation);
+
+  /// Each with how many CHILDREN there are now.
+  void child_started(std::size_t children);
+  /// Takes over what the child in SLOT counted, and empties the slot.
+  void child_ended(std::size_t slot, std::size_t children);
+  /// A crash loop: the next child is started after WAIT. REASON tells a person why.
+  void backed_off(std::string_view reason, std::chrono::milliseconds wait);
+  /// pm.max_children kept a child from being started.
+  void max_children_reached();
+  void slow_request();
+  /// How many children of earlier generations the pool has.
+  void elders(std::size_t count);
+
+  /// Once a second: looks at what has no event of its own.
+  void look();
+
+ private:
+  scoreboard::Board* board_ = nullptr;
+  base::ListenQueue queue_;
+  scoreboard::PoolState state_;
+};
+
+}  // namespace quarry::master

@@ -1,0 +1,62 @@
+// The sequence lock that every state in a board is under.
+//
+// Hans Boehm, "Can seqlocks get along with programming language memory models?" (2012): the data
+// words are relaxed atomics, ordered against the sequence number by the two fences.
+#pragma once
+
+#include <bit>
+
+#include "quarry/scoreboard/scoreboard.h"
+
+namespace quarry::scoreboard {
+
+// An update takes well under a microsecond; who is still odd after so many looks is dead or
+// stopped.
+inline constexpr int kMaxReadTries = 1000;
+
+/// Writes STATE into MEMORY, and has ALONG run inside the same update.
+template <typename State, typename Along>
+void write_state_and(SharedState<State>& memory, const State& state, Along along) {
+  const auto words = std::bit_cast<std::array<std::uint64_t, SharedState<State>::kWords>>(state);
+  // A predecessor that died inside an update left an odd number.
+  const std::uint64_t odd = memory.sequence.load(std::memory_order_relaxed) | 1U;
+  memory.sequence.store(odd, std::memory_order_relaxed);
+  std::atomic_thread_fence(std::memory_order_release);
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    memory.words[i].store(words[i], std::memory_order_relaxed);
+  }
+  along();
+  memory.sequence.store(odd + 1, std::memory_order_release);
+}
+
+template <typename State>
+void write_state(SharedState<State>& memory, const State& state) {
+  write_state_and(memory, state, [] {});
+}
+
+template <typename State>
+struct Copy {
+  State state;
+  std::uint64_t sequence = 0;
+  bool is_torn = false;
+};
+
+template <typename State>
+Copy<State> copy_state(const SharedState<State>& memory) {
+  std::array<std::uint64_t, SharedState<State>::kWords> words{};
+  std::uint64_t after = 0;
+  for (int tries_left = kMaxReadTries; tries_left > 0; --tries_left) {
+    const std::uint64_t before = memory.sequence.load(std::memory_order_acquire);
+    // A board full of odd numbers must not cost a thousand copies of each state.
+    if (before % 2 != 0 && tries_left > 1) continue;
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      words[w] = memory.words[w].load(std::memory_order_relaxed);
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    after = memory.sequence.load(std::memory_order_relaxed);
+    if (before == after && before % 2 == 0) return {std::bit_cast<State>(words), after, false};
+  }
+  return {std::bit_cast<State>(words), after, true};
+}
+
+}  // namespace quarry::scoreboard

@@ -1,0 +1,55 @@
+#include "quarry/scoreboard/snapshot.h"
+
+#include <algorithm>
+
+namespace quarry::scoreboard {
+namespace {
+
+// Children end seldom: that one is buried during each of so many looks does not happen by itself.
+constexpr int kMaxLooks = 8;
+
+void look(const Board& board, PoolSnapshot& snapshot) {
+  snapshot.processes.clear();
+  snapshot.processes.reserve(board.slot_count());
+  snapshot.unreadable = 0;
+  for (std::size_t i = 0; i < board.slot_count(); ++i) {
+    const Board::Reading reading = board.read(i);
+    if (reading.is_garbage) ++snapshot.unreadable;
+    if (reading.state.pid != 0) snapshot.processes.push_back(reading.state);
+  }
+}
+
+void add_up(PoolSnapshot& snapshot) {
+  snapshot.totals = snapshot.state.past;
+  for (const SlotState& process : snapshot.processes) {
+    ++snapshot.in_stage[static_cast<std::size_t>(process.stage)];
+    ++(process.stage == Stage::kAccepting ? snapshot.idle : snapshot.active);
+    snapshot.totals.add(process.counters);
+  }
+}
+
+}  // namespace
+
+PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
+  PoolSnapshot snapshot;
+  snapshot.pool = board.pool();
+  for (int looks = 0; looks < kMaxLooks; ++looks) {
+    const auto before = board.read_pool();
+    look(board, snapshot);
+    snapshot.state = before.state;
+    // A child that was buried meanwhile would be counted twice, or not at all.
+    if (before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence) break;
+  }
+  add_up(snapshot);
+  snapshot.queue = queue.length();
+  snapshot.wall_now = wall_micros();
+  snapshot.monotonic_now = monotonic_micros();
+  snapshot.state.max_active = std::max(snapshot.state.max_active, snapshot.active);
+  if (snapshot.queue) {
+    snapshot.state.max_listen_queue =
+        std::max(snapshot.state.max_listen_queue, snapshot.queue->waiting);
+  }
+  return snapshot;
+}
+
+}  // namespace quarry::scoreboard

@@ -1,0 +1,82 @@
+#include "quarry/scoreboard/state.h"
+
+#include <algorithm>
+#include <ctime>
+
+namespace quarry::scoreboard {
+namespace {
+
+constexpr std::uint32_t kMaxPid = 4U << 20;  // PID_MAX_LIMIT of Linux
+constexpr std::uint64_t kMostPlausible = std::uint64_t{1} << 53;
+constexpr std::uint64_t kMostChildren = 65536;
+// Of the wall clock, which may have been set back since.
+constexpr std::int64_t kClockSlack = std::int64_t{86400} * 1'000'000;
+
+std::int64_t micros(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1000000 + now.tv_nsec / 1000;
+}
+
+bool is_past(std::int64_t time, std::int64_t now) {
+  return time >= 0 && time <= now;
+}
+
+}  // namespace
+
+std::int64_t monotonic_micros() {
+  return micros(CLOCK_MONOTONIC);
+}
+
+std::int64_t wall_micros() {
+  return micros(CLOCK_REALTIME);
+}
+
+std::string_view name_of(Stage stage) {
+  switch (stage) {
+    case Stage::kNone:
+      return "none";
+    case Stage::kAccepting:
+      return "accepting";
+    case Stage::kAccepted:
+      return "accepted";
+    case Stage::kReadingHeaders:
+      return "reading headers";
+    case Stage::kInfo:
+      return "info";
+    case Stage::kExecuting:
+      return "executing";
+    case Stage::kEnd:
+      return "end";
+    case Stage::kFinished:
+      return "finished";
+  }
+  return "unknown";
+}
+
+bool SlotState::is_sound() const {
+  const std::int64_t now = monotonic_micros();
+  return stage <= Stage::kFinished && pid <= kMaxPid &&
+         is_past(child_started, wall_micros() + kClockSlack) && is_past(stage_since, now) &&
+         is_past(request_started, now) && is_past(request_duration, now) &&
+         request_cpu <= kMostPlausible && peak_memory <= kMostPlausible &&
+         reply_size <= kMostPlausible && requests <= kMostPlausible && counters.is_plausible();
+}
+
+bool PoolState::is_sound() const {
+  const auto pm = limits.process_manager.view();
+  const auto are_few = [](std::initializer_list<std::uint64_t> counts) {
+    return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMostChildren; });
+  };
+  const auto are_plausible = [](std::initializer_list<std::uint64_t> counts) {
+    return std::ranges::all_of(counts, [](std::uint64_t n) { return n <= kMostPlausible; });
+  };
+  return started > 0 && started <= wall_micros() + kClockSlack && next_start >= 0 && !pm.empty() &&
+         are_few({children, elders, max_active, limits.max_children, limits.start_servers,
+                  limits.min_spare_servers, limits.max_spare_servers}) &&
+         are_plausible({generation, max_children_reached, slow_requests, max_listen_queue,
+                        backoffice_runs, restarts_backed_off}) &&
+         past.is_plausible_sum();
+}
+
+}  // namespace quarry::scoreboard

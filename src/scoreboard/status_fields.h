@@ -1,0 +1,90 @@
+// The figures of a status page as names and values in their order, which all formats but
+// OpenMetrics write one after the other.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "quarry/scoreboard/snapshot.h"
+
+namespace quarry::scoreboard {
+
+/// Seconds since 1970.
+struct Instant {
+  std::int64_t seconds = 0;
+};
+
+/// How often something was in which range.
+struct Histogram {
+  std::span<const std::uint64_t> bounds;
+  std::span<const std::uint64_t> counts;  // one more than bounds
+  std::uint64_t sum = 0;
+  double unit = 1;  // what bounds and sum are to be multiplied with
+
+  /// Calls EACH with the bound as text ("+Inf" for the last) and how many were at most that.
+  template <typename Each>
+  void each_bucket(Each each) const {
+    std::uint64_t count = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      count += counts[i];
+      each(i < bounds.size() ? bound_text(bounds[i]) : std::string("+Inf"), count);
+    }
+  }
+  std::string sum_text() const { return bound_text(sum); }
+  std::uint64_t count() const;
+
+ private:
+  std::string bound_text(std::uint64_t bound) const;
+};
+Histogram durations_of(const Counters& counters);
+Histogram reply_sizes_of(const Counters& counters);
+
+struct Percent {
+  double value = 0;
+};
+
+/// A string_view is text from outside.
+using Value = std::variant<std::uint64_t, Instant, Percent, std::string_view, Histogram>;
+
+struct Field {
+  std::string_view name;
+  Value value;
+};
+
+/// Views into SNAPSHOT.
+std::vector<Field> pool_fields(const PoolSnapshot& snapshot);
+
+/// The same of one process after the other.
+class ProcessFields {
+ public:
+  explicit ProcessFields(const PoolSnapshot& snapshot) : snapshot_(snapshot) {}
+  /// Valid until the next call.
+  const std::vector<Field>& of(const SlotState& process);
+
+ private:
+  const PoolSnapshot& snapshot_;
+  std::string uri_;
+  std::vector<Field> fields_;
+};
+
+/// "21/Nov/2026:19:55:47 +0000", in local time.
+std::string clf_time(std::int64_t seconds);
+/// TEXT without control characters and what is no UTF-8, and not too long.
+std::string line_text(std::string_view text);
+/// VALUE as plain text, safe for a line of its own.
+std::string plain_text(const Value& value);
+
+std::string text_page(const PoolSnapshot& snapshot, bool is_full);
+std::string json_page(const PoolSnapshot& snapshot, bool is_full);
+std::string xml_page(const PoolSnapshot& snapshot, bool is_full);
+std::string html_page(const PoolSnapshot& snapshot, bool is_full);
+std::string openmetrics_page(const PoolSnapshot& snapshot);
+
+/// TEXT without control characters, with & < > " ' as entities: fit for XML and HTML.
+std::string escape_markup(std::string_view text);
+
+}  // namespace quarry::scoreboard

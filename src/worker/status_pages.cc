@@ -1,0 +1,50 @@
+#include "status_pages.h"
+
+#include "quarry/scoreboard/status.h"
+
+namespace quarry::worker {
+namespace {
+
+// PHP-FPM's: a page of the moment, that nobody is to keep.
+constexpr std::string_view kNotKept =
+    "Expires: Thu, 01 Jan 1970 00:00:00 GMT\r\n"
+    "Cache-Control: no-cache, no-store, must-revalidate, max-age=0\r\n";
+
+Reply page(std::string_view content_type, std::string body) {
+  Reply reply;
+  reply.content_type = content_type;
+  reply.headers = kNotKept;
+  reply.body = std::move(body);
+  return reply;
+}
+
+bool leads_to(const Request& request, std::string_view path) {
+  return !path.empty() && request.path() == path;
+}
+
+}  // namespace
+
+std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slot& slot) const {
+  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
+  const bool is_status = leads_to(request, options_.status_path);
+  if (!is_status && !leads_to(request, options_.ping_path)) return std::nullopt;
+  slot.executing("");
+  if (is_status) return status(request);
+  return page("text/plain;charset=UTF-8", options_.ping_response);
+}
+
+Reply StatusPages::status(const Request& request) const {
+  const auto wanted = scoreboard::parse_status_query(request.query);
+  auto snapshot = scoreboard::take_snapshot(board_, queue_);
+  snapshot.pool = options_.pool;
+  return page(scoreboard::content_type_of(wanted.format),
+              scoreboard::status_page(snapshot, wanted));
+}
+
+Reply StatusServer::answer(const Request& request, const BodyReader& /*read_body*/,
+                           scoreboard::Slot& slot) {
+  if (auto page = pages_.answer(request, slot)) return std::move(*page);
+  return text_reply(404, "only the status page is served here");
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,44 @@
+"""PHP-FPM, where it is installed: what a status page has to look like."""
+
+import os
+import shutil
+from pathlib import Path
+
+from . import fastcgi
+from .process import Process, socket_answers, wait_until
+
+PROGRAM = shutil.which("php-fpm8.2") or "/usr/sbin/php-fpm8.2"
+
+
+def is_installed() -> bool:
+    return Path(PROGRAM).exists()
+
+
+class PhpFpm:
+    """One pool `www` of as many children as the pool of ours that it is compared with."""
+
+    def __init__(self, folder: Path, children: int, backlog: int):
+        self.socket = folder / "php.sock"
+        user = "user = root\ngroup = root\n" if os.geteuid() == 0 else ""
+        config = folder / "php-fpm.conf"
+        config.write_text(f"""[global]
+error_log = {folder}/php-error.log
+daemonize = no
+[www]
+{user}listen = {self.socket}
+listen.backlog = {backlog}
+pm = static
+pm.max_children = {children}
+pm.status_path = /status
+ping.path = /ping
+ping.response = are you there
+""")
+        self.process = Process([PROGRAM, "--allow-to-run-as-root", "--fpm-config", config], folder / "php-fpm.log")
+        wait_until(lambda: socket_answers(self.socket) or not self.process.is_running(), "PHP-FPM")
+        assert self.process.is_running(), self.process.output()
+
+    def ask(self, path: str, query: str = "") -> fastcgi.Reply:
+        return fastcgi.ask(self.socket, path, query)
+
+    def stop(self) -> None:
+        self.process.stop()

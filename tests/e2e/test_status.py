@@ -1,0 +1,290 @@
+"""The status page and ping: beside a real PHP-FPM, what their figures say, and who reads them."""
+
+import contextlib
+import http.client
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from html.parser import HTMLParser
+
+import pytest
+
+from support import fastcgi, phpfpm, places, process, repofile, servers, wire
+from support.pool import BACKLOG, FORMATS, PAGES, WORKERS, counted
+from support.process import Process, free_port, wait_until
+
+
+@pytest.fixture
+def pool(start_pool):
+    return start_pool()
+
+
+@pytest.fixture
+def php(tmp_path):
+    if not phpfpm.is_installed():
+        pytest.skip("php-fpm8.2 is not installed")
+    server = phpfpm.PhpFpm(tmp_path, WORKERS, BACKLOG)
+    yield server
+    server.stop()
+
+
+# --- the same as PHP-FPM --------------------------------------------------------------------------
+
+
+class Cells(HTMLParser):
+    """The th cells of a page, in order."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.names: list[str] = []
+        self._is_head = False
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self._is_head = tag == "th"
+
+    def handle_data(self, data):
+        if self._is_head and data.strip():
+            self.names.append(data)
+            self._is_head = False
+
+
+def names_of(query: str, text: str) -> tuple[list[str], list[str]]:
+    """The names of the pool's figures and, of the first process, of its own, in the order of the page."""
+    if "json" in query:
+        page = json.loads(text)
+        processes = page.pop("processes", [{}])
+        return list(page), list(processes[0])
+    if "xml" in query:
+        root = ElementTree.fromstring(text)
+        first = root.find("processes/process")
+        return [child.tag for child in root if child.tag != "processes"], [child.tag for child in
+                                                                           (first if first is not None else [])]
+    if "html" in query:
+        names = Cells(text).names
+        split = names.index("pid") if "pid" in names else len(names)
+        return names[:split], names[split:]
+    if "openmetrics" in query:
+        return re.findall(r"^# TYPE (\S+ \S+)$", text, re.MULTILINE), []
+    blocks = [re.findall(r"^([a-zA-Z ]+): +", block, re.MULTILINE) for block in text.split("*" * 24)]
+    return blocks[0], blocks[1] if len(blocks) > 1 else []
+
+
+@pytest.mark.parametrize("query", [word + full for word in FORMATS for full in ("", "&full")])
+def test_page_has_php_fpms_names_in_its_order_and_then_our_own(pool, php, query):
+    ours, theirs = pool.ask("/status", query), php.ask("/status", query)
+    own_pool, own_process = names_of(query, ours.text)
+    php_pool, php_process = names_of(query, theirs.text)
+    assert len(php_pool) >= 12 and own_pool[:len(php_pool)] == php_pool
+    assert own_process[:len(php_process)] == php_process
+    assert bool(own_process) == bool(php_process)
+    assert len(own_pool) > len(php_pool)
+
+
+@pytest.mark.parametrize("query", FORMATS[:-1])
+def test_page_is_php_fpms_byte_for_byte_but_for_the_moment(pool, php, query):
+    """Not the last format: its help texts are our own."""
+    def as_lines(text):
+        # Times and counts differ from one moment to the next; so does the title.
+        text = re.sub(r"\d+/\w+/\d+:\d+:\d+:\d+ \+\d+", "DATE", text)
+        text = re.sub(r"PHP-FPM|Quarry", "SERVER", text)
+        return re.sub(r"(?<![\w.-])\d+(?!\.\d)", "N", text)
+    ours, theirs = as_lines(pool.ask("/status", query).text), as_lines(php.ask("/status", query).text)
+    end = theirs.index("slow") + len("slow requests")
+    assert ours[:end] == theirs[:end]
+
+
+@pytest.mark.parametrize("path, query", [("/ping", ""), *(("/status", word) for word in FORMATS)])
+def test_headers_are_those_of_php_fpm(pool, php, path, query):
+    ours, theirs = pool.ask(path, query), php.ask(path, query)
+    assert ours.status == 200
+    assert {name: ours.headers.get(name) for name in theirs.headers} == theirs.headers
+
+
+def test_ping_is_the_response_and_nothing_else(pool, php):
+    assert pool.ask("/ping").body == php.ask("/ping").body == b"are you there"
+    assert pool.ask("/ping", method="HEAD").body == b""
+
+
+# --- what the figures say -------------------------------------------------------------------------
+
+
+def test_status_and_ping_are_not_there_unless_configured(start_pool):
+    pool = start_pool({})
+    for path in ("/status", "/ping", "/x/status", "/x/ping"):
+        reply = pool.ask(path, "json&full")
+        assert reply.status == 404 and b"process" not in reply.body
+
+
+def test_words_after_a_name_do_not_lead_round_the_web_servers_guard(pool):
+    for path in ("/x/status", "/status/", "//status", "/x/ping"):
+        assert pool.ask(path).status == 404
+
+
+def test_syncs_are_counted_with_what_they_carried(pool, fresh, fossil, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(f"http://writer:pen@127.0.0.1:{pool.port}/", clone)
+    figures = counted(pool, 1)
+    assert figures["clones"] >= 1 and figures["artifacts out"] > 0
+    assert figures["bytes out"] > 100 and figures["bytes in"] > 10
+
+    secret = repofile.add_user(fresh, "hand", "written", "giox")
+    peer = wire.Peer(pool.port, "/", "hand", secret, repofile.project_code(fresh))
+    before = pool.figures()
+    content = b"what was never there\n"
+    assert not peer.push(wire.file_card(content)).errors()
+    assert not peer.pull().errors()
+    assert peer.push("file nonsense").errors()
+    # Three, and the look before them.
+    after = counted(pool, before["requests"] + 4)
+    grown = {name: after[name] - before[name] for name in ("pushes", "pulls", "clones", "refusals", "artifacts in")}
+    assert grown == {"pushes": 2, "pulls": 1, "clones": 0, "refusals": 1, "artifacts in": 1}
+    assert after["bytes in"] - before["bytes in"] > len(content)
+
+
+def test_request_is_shown_while_it_runs_and_its_cost_when_it_is_done(pool):
+    figures = counted(pool, 0)
+    mine = [each for each in figures["processes"] if each["state"] == "Running"]
+    assert len(mine) == 1 and mine[0]["request uri"] == "/status?json&full" and mine[0]["request method"] == "GET"
+    figures = counted(pool, 3)
+    done = [each for each in figures["processes"] if each["state"] == "Idle" and each["requests"] > 0]
+    for each in done:
+        assert each["last request memory"] > 1_000_000
+        assert each["reply size"] > 100
+    assert sum(each["requests"] for each in figures["processes"]) == figures["accepted conn"]
+    histogram = figures["request durations"]
+    assert histogram["count"] == histogram["buckets"]["+Inf"] == figures["requests"]
+    assert figures["reply sizes"]["buckets"]["+Inf"] == figures["requests"]
+
+
+def test_stages_add_up_to_the_processes(pool):
+    wait_until(lambda: pool.figures()["total processes"] == WORKERS, "all workers")
+    figures = pool.figures()
+    stages = sum(value for name, value in figures.items() if name.startswith("processes "))
+    assert stages == figures["total processes"] == WORKERS == figures["max children"] == figures["children"]
+    assert figures["processes executing"] >= 1
+
+
+def test_totals_outlive_the_workers_that_counted(start_pool):
+    pool = start_pool({**PAGES, "pm.max_requests": "5"})
+    first = set(pool.workers())
+    last = 0
+    for number in range(1, 60):
+        figures = pool.figures()
+        assert last < figures["accepted conn"] <= number, "a request was lost or counted twice"
+        last = figures["accepted conn"]
+    counted(pool, 55)
+    assert first and not first & set(pool.workers())
+
+
+def test_crash_loop_is_reported(start_pool):
+    pool = start_pool()
+    for _ in range(40):
+        for pid in pool.workers():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGABRT)
+        if "too soon" in pool.main.output():
+            break
+        wait_until(lambda: pool.workers() or "too soon" in pool.main.output(), "workers")
+    wait_until(lambda: pool.workers(), "workers after the wait")
+    figures = pool.figures()
+    assert figures["restarts backed off"] >= 1
+    assert "signal 6" in figures["backoff reason"]
+
+
+# --- scrapers and web servers ---------------------------------------------------------------------
+
+
+def test_promtool_finds_nothing_wrong_but_php_fpms_own_names(pool):
+    if shutil.which("promtool") is None:
+        pytest.skip("promtool (package prometheus) is not installed")
+    page = pool.ask("/status", "openmetrics")
+    done = subprocess.run(["promtool", "check", "metrics"], input=page.body, capture_output=True, timeout=30, check=False)
+    complaints = [line for line in (done.stdout + done.stderr).decode().splitlines() if line.strip()]
+    assert done.returncode in (0, 3), complaints  # 3: it was read, and has remarks on style
+    assert [line for line in complaints if not line.startswith("phpfpm_")] == []
+    broken = subprocess.run(["promtool", "check", "metrics"], input=page.body + b"quarry_x{ 1\n", capture_output=True,
+                            timeout=30, check=False)
+    assert broken.returncode == 1, "promtool sees what is broken"
+
+
+def test_prometheus_scrapes_the_page(start_pool, tmp_path):
+    if shutil.which("prometheus") is None:
+        pytest.skip("prometheus is not installed")
+    pool = start_pool()
+    port = free_port()
+    config = tmp_path / "prometheus.yml"
+    config.write_text(f"""scrape_configs:
+  - job_name: quarry
+    scrape_interval: 1s
+    metrics_path: /status
+    params: {{ openmetrics: [""] }}
+    static_configs: [{{ targets: ["127.0.0.1:{pool.port}"] }}]
+""")
+    prometheus = Process(["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path}/tsdb",
+                          f"--web.listen-address=127.0.0.1:{port}"], tmp_path / "prometheus.log")
+
+    def value_of(query):
+        try:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.request("GET", f"/api/v1/query?query={query}")
+            result = json.loads(connection.getresponse().read())["data"]["result"]
+            return result[0]["value"][1] if result else None
+        except (OSError, http.client.HTTPException, ValueError, KeyError):
+            return None
+    try:
+        wait_until(lambda: value_of("phpfpm_total_processes") == str(WORKERS), "a scrape", seconds=60)
+        assert int(value_of("phpfpm_accepted_connections")) >= 1
+        wait_until(lambda: int(value_of("quarry_request_duration_seconds_count") or 0) >= 1, "a histogram", seconds=30)
+        assert value_of("quarry_processes%7Bstage%3D%22executing%22%7D") == "1"
+    finally:
+        prometheus.stop()
+
+
+def test_sample_location_of_nginx_shows_the_page_to_this_machine(start_pool, tmp_path):
+    pool = start_pool()
+    port = free_port()
+    sample = places.nginx_sample().read_text()
+    lines = sample.splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.strip() == "# location = /status {")
+    end = next(i for i in range(begin, len(lines)) if lines[i].strip() == "# }")
+    location = [line.replace("# ", "", 1) for line in lines[begin:end + 1]]
+    assert any("deny all" in line for line in location)
+    config = servers.write_nginx_config(tmp_path, port, pool.socket, free_port())
+    written = (tmp_path / "quarry.conf").read_text()
+    commented = "\n".join(lines[begin:end + 1])
+    assert commented in written
+    (tmp_path / "quarry.conf").write_text(written.replace(commented, "\n".join(location)))
+    nginx = Process(["nginx", "-c", config, "-p", tmp_path, "-e", tmp_path / "nginx-error.log"], tmp_path / "nginx.log")
+    try:
+        wait_until(lambda: process.port_answers(port) or not nginx.is_running(), "nginx")
+        assert nginx.is_running(), nginx.output()
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/status?json&full")
+        response = connection.getresponse()
+        page = json.loads(response.read())
+        assert response.status == 200 and response.getheader("Content-Type") == "application/json"
+        assert response.getheader("Cache-Control") == "no-cache, no-store, must-revalidate, max-age=0"
+        assert [each["request uri"] for each in page["processes"] if each["state"] == "Running"] == ["/status?json&full"]
+        connection.close()
+    finally:
+        nginx.stop()
+
+
+def test_client_cannot_write_markup_or_lines_into_the_page(start_pool, tmp_path):
+    pool = start_pool({**PAGES, "pm.status_listen": str(tmp_path / "status.sock")})
+    evil = "/<script>alert(1)</script>\"'&\r\npid: 1\xff"
+    with fastcgi.connect(pool.socket) as connection:
+        params = fastcgi.params_for("/x")
+        connection.sendall(fastcgi.request({**params, "REQUEST_URI": evil, "REQUEST_METHOD": "<b>"}))
+        fastcgi.read_page(connection)
+    pages = {query: fastcgi.ask(pool.status_socket, "/status", query).text for query in ("full", "json&full", "xml&full",
+                                                                                        "html&full")}
+    assert "<script>" not in pages["html&full"] and "&lt;script&gt;" in pages["html&full"]
+    assert any("<script>" in (each.text or "") for each in ElementTree.fromstring(pages["xml&full"]).iter("request-uri"))
+    assert any(each["request uri"].startswith("/<script>") for each in json.loads(pages["json&full"])["processes"])
+    assert "\npid: 1" not in pages["full"]

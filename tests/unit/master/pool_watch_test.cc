@@ -1,0 +1,120 @@
+#include "pool_watch.h"
+
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+using namespace quarry::master;
+using namespace std::chrono_literals;
+using quarry::scoreboard::Board;
+using quarry::scoreboard::PoolState;
+
+namespace {
+
+class World {
+ public:
+  World() : board_(*Board::create("pool www", 3)) {
+    Service service;
+    service.processes.manager = ProcessManager::kDynamic;
+    service.processes.max_children = 3;
+    service.processes.min_spare_servers = 1;
+    watch.begin(board_, service, 1);
+  }
+  PoolState told() const {
+    const auto reading = board_.read_only()->read_pool();
+    CHECK_FALSE(reading.is_old);
+    return reading.state;
+  }
+  Board& board() { return board_; }
+  /// One request of a child in SLOT, which stays in its midst if it is not FINISHED.
+  void request(std::size_t slot, bool finished = true) {
+    auto child = board_.slot(slot);
+    child.child_started();
+    child.accepted();
+    if (!finished) return;
+    child.end({.operation = "clone", .reply_size = 100, .artifacts_out = 7});
+    child.finished();
+    child.accepting();
+  }
+
+ private:
+  Board board_;
+
+ public:
+  PoolWatch watch;
+};
+
+}  // namespace
+
+TEST_CASE("what is configured and what happens to children is told on the board") {
+  World world;
+  CHECK(world.told().limits.process_manager.view() == "dynamic");
+  CHECK(world.told().limits.min_spare_servers == 1);
+  CHECK(world.told().started > 0);
+  world.watch.child_started(1);
+  CHECK(world.told().children == 1);
+  world.watch.max_children_reached();
+  world.watch.slow_request();
+  world.watch.slow_request();
+  CHECK(world.told().max_children_reached == 1);
+  CHECK(world.told().slow_requests == 2);
+  world.watch.backed_off("a child exited with code 9", 5s);
+  CHECK(world.told().restarts_backed_off == 1);
+  CHECK(world.told().backoff_reason.view() == "a child exited with code 9");
+  CHECK(world.told().next_start > quarry::scoreboard::wall_micros());
+  world.watch.child_started(2);
+  CHECK(world.told().next_start == 0);
+}
+
+TEST_CASE("the figures of a child that is gone stay, and its slot is empty") {
+  World world;
+  world.watch.child_started(1);
+  for (int i = 1; i <= 3; ++i) {
+    world.request(1);
+    world.watch.child_ended(1, 0);
+    CHECK(world.told().past.clones == static_cast<std::uint64_t>(i));
+    CHECK(world.told().past.artifacts_out == static_cast<std::uint64_t>(7 * i));
+    CHECK(world.board().read(1).state.pid == 0);
+  }
+  world.request(2, false);
+  world.watch.child_ended(2, 0);
+  CHECK(world.told().past.accepted == 4);
+  CHECK(world.told().past.requests == 3);
+  CHECK(world.told().children == 0);
+}
+
+TEST_CASE("the most children that were active at a time are seen by looking") {
+  World world;
+  world.watch.child_started(3);
+  world.request(0, false);
+  world.request(1, false);
+  world.request(2);
+  world.watch.look();
+  CHECK(world.told().max_active == 2);
+  world.watch.child_ended(0, 2);
+  world.watch.look();
+  CHECK(world.told().max_active == 2);
+}
+
+TEST_CASE("a child that overwrote the board takes nothing from the master's own figures") {
+  World world;
+  world.watch.child_started(2);
+  world.request(0);
+  world.watch.child_ended(0, 1);
+  world.watch.slow_request();
+  const std::size_t size = 4096;
+  void* raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, world.board().fd(), 0);
+  REQUIRE(raw != MAP_FAILED);
+  std::memset(raw, 0xEE, size);
+  world.watch.look();
+  CHECK(world.told().slow_requests == 1);
+  CHECK(world.told().past.clones == 1);
+  CHECK(world.told().max_active == 0);
+  // Not believed when it dies, either.
+  std::memset(raw, 0xEE, size);
+  world.watch.child_ended(1, 0);
+  CHECK(world.told().past.requests == 1);
+  CHECK(world.board().pool() == "pool www");
+  ::munmap(raw, size);
+}

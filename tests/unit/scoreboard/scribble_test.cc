@@ -1,0 +1,195 @@
+// A worker that writes all over its pool's board, while others read it.
+#include <doctest/doctest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "quarry/scoreboard/snapshot.h"
+#include "quarry/scoreboard/status.h"
+
+using namespace quarry::scoreboard;
+
+namespace {
+
+constexpr std::size_t kSlots = 20;
+#ifdef __SANITIZE_ADDRESS__
+constexpr std::int64_t kPause = 300;  // microseconds
+#else
+constexpr std::int64_t kPause = 10;
+#endif
+
+PoolState some_state() {
+  PoolState state;
+  state.started = wall_micros();
+  state.limits.process_manager.assign("static");
+  state.limits.max_children = kSlots;
+  state.children = kSlots;
+  state.past.accepted = state.past.requests = 1000;
+  return state;
+}
+
+/// The bytes of BOARD's memory, for who has no manners.
+std::pair<std::uint64_t*, std::size_t> raw_memory(const Board& board) {
+  struct stat status {};
+  REQUIRE(::fstat(board.fd(), &status) == 0);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, board.fd(), 0);
+  REQUIRE(raw != MAP_FAILED);
+  return {static_cast<std::uint64_t*>(raw), size / sizeof(std::uint64_t)};
+}
+
+/// A child that fills the whole board with random bytes, over and over, until it is killed.
+pid_t start_scribbler(Board& board) {
+  const pid_t pid = ::fork();
+  if (pid != 0) return pid;
+  const auto [words, count] = raw_memory(board);
+  std::mt19937_64 random(7);
+  for (;;) {
+    for (std::size_t i = 0; i < count; ++i) {
+      std::atomic_ref(words[i]).store(random(), std::memory_order_relaxed);
+    }
+  }
+}
+
+void kill_and_reap(pid_t pid) {
+  ::kill(pid, SIGKILL);
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+}
+
+}  // namespace
+
+TEST_CASE("while a child fills the board with random bytes, every page is whole and says so") {
+  auto board = Board::create("www", kSlots);
+  REQUIRE(board);
+  board->publish(some_state());
+  const pid_t scribbler = start_scribbler(*board);
+  REQUIRE(scribbler > 0);
+  bool was_unreadable = false;
+  for (int i = 0; i < 300; ++i) {
+    const PoolSnapshot snapshot = take_snapshot(*board, {});
+    if (snapshot.unreadable > 0) was_unreadable = true;
+    for (const SlotState& process : snapshot.processes) {
+      CHECK(process.stage <= Stage::kFinished);
+      CHECK(process.counters.is_plausible());
+    }
+    CHECK(snapshot.state.limits.max_children == kSlots);
+    CHECK(snapshot.totals.accepted >= 1000);
+    CHECK(snapshot.pool == "www");
+    for (const char* query : {"full", "xml&full", "html&full", "openmetrics"}) {
+      CHECK(status_page(snapshot, parse_status_query(query)).size() > 100);
+    }
+    const std::string page = status_page(snapshot, parse_status_query("json&full"));
+    CHECK(nlohmann::json::parse(page)["pool"] == "www");
+  }
+  kill_and_reap(scribbler);
+  CHECK(was_unreadable);
+}
+
+TEST_CASE("what the master and the children write next is as if nobody had scribbled") {
+  auto board = Board::create("www", 2);
+  REQUIRE(board);
+  PoolState state = some_state();
+  board->publish(state);
+  Slot slot = board->slot(0);
+  slot.child_started();
+  auto view = board->read_only();
+  REQUIRE(view);
+  const auto [words, count] = raw_memory(*board);
+  std::memset(words, 0xA5, count * sizeof *words);
+  CHECK(board->read(0).is_garbage);
+  CHECK(board->read_pool().is_old);
+  CHECK_FALSE(Board::map(board->fd()));
+
+  state.slow_requests = 3;
+  board->publish(state);
+  slot.accepting();
+  board->clear(1);
+  CHECK_FALSE(view->read_pool().is_old);
+  CHECK(view->read_pool().state.slow_requests == 3);
+  CHECK(view->read(0).state.stage == Stage::kAccepting);
+  CHECK(view->read(0).state.pid == static_cast<std::uint32_t>(::getpid()));
+  CHECK(take_snapshot(*view, {}).unreadable == 0);
+  CHECK(Board::map(board->fd()));
+  ::munmap(words, count * sizeof *words);
+}
+
+TEST_CASE("a stage that is none and impossible figures are not believed, one by one") {
+  const auto breaks = [](auto change) {
+    SlotState state;
+    state.pid = 1;
+    state.stage = Stage::kAccepting;
+    CHECK(state.is_sound());
+    change(state);
+    return !state.is_sound();
+  };
+  CHECK(breaks([](SlotState& s) { s.stage = static_cast<Stage>(8); }));
+  CHECK(breaks([](SlotState& s) { s.pid = UINT32_MAX; }));
+  CHECK(breaks([](SlotState& s) { s.child_started = INT64_MAX; }));
+  CHECK(breaks([](SlotState& s) { s.stage_since = -1; }));
+  CHECK(breaks([](SlotState& s) { s.request_started = INT64_MAX; }));
+  CHECK(breaks([](SlotState& s) { s.request_duration = -1; }));
+  CHECK(breaks([](SlotState& s) { s.request_cpu = UINT64_MAX; }));
+  CHECK(breaks([](SlotState& s) { s.peak_memory = UINT64_MAX; }));
+  CHECK(breaks([](SlotState& s) { s.counters.clones = 10; }));
+  PoolState pool;
+  CHECK_FALSE(pool.is_sound());
+  CHECK(some_state().is_sound());
+}
+
+TEST_CASE("a board that is only to be read faults on a write") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  auto view = board->read_only();
+  REQUIRE(view);
+  const pid_t pid = ::fork();
+  REQUIRE(pid >= 0);
+  if (pid == 0) {
+    ::signal(SIGSEGV, [](int) { ::_exit(42); });
+    view->slot(0).accepting();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(pid, &status, 0) == pid);
+  CHECK(WEXITSTATUS(status) == 42);
+}
+
+TEST_CASE("a reader counts a child that is buried once, whenever it looks") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  PoolState state = some_state();
+  state.past = {};
+  board->publish(state);
+  const pid_t burier = ::fork();
+  REQUIRE(burier >= 0);
+  if (burier == 0) {
+    for (;;) {
+      Slot slot = board->slot(0);
+      slot.child_started();
+      slot.accepted();
+      slot.end({});
+      slot.finished();
+      state.past.add(board->read(0).state.counters);
+      board->retire(0, state);
+      // A look takes less than this, so that some look is undisturbed.
+      for (const auto end = monotonic_micros() + kPause; monotonic_micros() < end;) continue;
+    }
+  }
+  std::uint64_t last = 0;
+  int backwards = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint64_t now = take_snapshot(*board, {}).totals.requests;
+    if (now < last) ++backwards;
+    last = now;
+  }
+  kill_and_reap(burier);
+  CHECK(last > 0);
+  // Where the burier loses the processor inside an update, a reader does not wait for it.
+  CHECK(backwards < 5);
+}
