@@ -13,6 +13,7 @@
 // second: for what could not be done then, and for an idle child that never gets to accept().
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 #include <csignal>
 
@@ -68,6 +69,9 @@ void Master::Loop::on_accepted(Group& group) {
 
 void Master::Loop::on_connection(Group& group) {
   if (phase_ != Phase::kRunning || is_backing_off(group)) return;
+  // A child that waits was as quick as this process, and has it already.
+  pollfd waiting{group.service.listener.fd(), POLLIN, 0};
+  if (::poll(&waiting, 1, 0) == 0) return watch_listener(group);
   IdleChildren idle = idle_children(group);
   const auto now = steady_clock::now();
   if (!idle.children.empty()) {

@@ -4,8 +4,7 @@
 
 namespace quarry::master {
 
-void PoolWatch::begin(scoreboard::Board& board, const Service& service,
-                      std::uint64_t generation) {
+void PoolWatch::begin(scoreboard::Board& board, const Service& service, std::uint64_t generation) {
   board_ = &board;
   queue_ = base::ListenQueue::of(service.listener.fd());
   state_.started = scoreboard::wall_micros();

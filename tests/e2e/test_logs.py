@@ -207,7 +207,7 @@ def access(tmp_path) -> Path:
 
 
 def test_access_log_has_php_fpms_format_by_default(start, access):
-    server = start(pool={"access.log": str(access)}, TZ="Asia/Tokyo")
+    server = start(pool={"access.log": str(access), "ping.path": "/ping"}, TZ="Asia/Tokyo")
     server.ask(path="/ping?x=1", REMOTE_ADDR="192.0.2.7")
     server.ask("HEAD", "/no/such/page")
     server.stop()
@@ -269,7 +269,8 @@ def test_a_client_cannot_forge_an_access_line(start, access):
 
 def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
     server = start(pool={"access.log": str(access), "access.format": '"%m %r%Q%q %s"',
-                         "access.suppress_path[]": ["/ping", "/nothing/here"]})
+                         "access.suppress_path[]": ["/ping", "/nothing/here"], "ping.path": "/ping",
+                         "pm.status_path": "/status"})
     server.ask("GET", "/ping")
     server.ask("HEAD", "/ping")
     server.ask("GET", "/ping", b"body")
@@ -279,7 +280,7 @@ def test_suppressed_paths_are_those_of_plain_successful_probes(start, access):
     server.ask("DELETE", "/ping")
     server.ask("GET", "/status")
     server.stop()
-    assert lines(access) == ["GET /ping 200", "GET /ping?why 200", "GET /ping/ 200", "GET /nothing/here 404",
+    assert lines(access) == ["GET /ping 200", "GET /ping?why 200", "GET /ping/ 404", "GET /nothing/here 404",
                              "DELETE /ping 405", "GET /status 200"]
 
 
