@@ -3,7 +3,7 @@
 
 build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev doctest-dev
   libfcgi-dev libevent-dev libsqlite3-dev zlib1g-dev libdeflate-dev libssl-dev libdw-dev
-  libacl1-dev)
+  libacl1-dev libsystemd-dev)
 demo_packages=(fossil)
 test_packages=(fossil nginx-light sqlite3 python3-pytest python3-pytest-xdist clang-format shellcheck
   procps acl util-linux prometheus)

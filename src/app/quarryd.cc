@@ -14,6 +14,7 @@
 
 #include "compose.h"
 #include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
 #include "quarry/master/config.h"
 #include "quarry/master/handover.h"
 #include "quarry/master/master.h"
@@ -60,6 +61,19 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
   return reload;
 }
 
+/// The sockets that a service manager has opened are known by where they listen.
+void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
+  for (base::Fd& fd : base::activated_sockets()) {
+    const auto address = base::local_address(fd);
+    if (!address) {
+      base::log(base::LogLevel::kWarning, "a socket of the service manager: {}",
+                address.error().message);
+      continue;
+    }
+    inherited.push_back({address->str(), std::move(fd), false});
+  }
+}
+
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
@@ -68,11 +82,12 @@ int run(const master::Config& config, const CommandLine& line,
   master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
+  add_activated_sockets(inherited);
   auto services = app::compose(config, inherited);
   if (!services) return failed(services.error().message);
   // Of pools that are no more.
   for (const master::InheritedSocket& socket : inherited) {
-    if (socket.address.starts_with('/')) ::unlink(socket.address.c_str());
+    if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
   }
   inherited.clear();
   master::Reload reload = reload_of(line, handover);

@@ -61,7 +61,8 @@ base::Result<Handover> parse(const std::string& text) {
   handover.notes = document.value("notes", std::map<std::string, std::string>());
   for (const json& one : document.value("sockets", json::array())) {
     QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(one.value("fd", -1)));
-    handover.sockets.push_back({one.value("address", ""), std::move(fd)});
+    handover.sockets.push_back(
+        {one.value("address", ""), std::move(fd), one.value("is_ours", true)});
   }
   for (const json& one : document.value("elders", json::array())) {
     QUARRY_TRY_ASSIGN(base::Fd control, take_descriptor(one.value("control", -1)));
@@ -84,7 +85,8 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
                    {"elders", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
-    document["sockets"].push_back({{"address", socket.address}, {"fd", fd}});
+    document["sockets"].push_back(
+        {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}});
   }
   for (const Elder& elder : handover.elders) {
     QUARRY_TRY_ASSIGN(const int control, let_through(elder.control));

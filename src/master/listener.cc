@@ -11,14 +11,15 @@ namespace quarry::master {
 
 namespace {
 
-/// The socket that was bound to ADDRESS before; none if there is not.
-base::Fd take_inherited(const std::string& address, std::vector<InheritedSocket>* inherited) {
-  if (inherited == nullptr) return {};
+/// The socket that was bound to ADDRESS before; nothing if there is not.
+std::optional<InheritedSocket> take_inherited(const std::string& address,
+                                              std::vector<InheritedSocket>* inherited) {
+  if (inherited == nullptr) return std::nullopt;
   const auto at = std::ranges::find(*inherited, address, &InheritedSocket::address);
-  if (at == inherited->end()) return {};
-  base::Fd fd = std::move(at->fd);
+  if (at == inherited->end()) return std::nullopt;
+  InheritedSocket found = std::move(*at);
   inherited->erase(at);
-  return fd;
+  return found;
 }
 
 }  // namespace
@@ -28,8 +29,9 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
                                       std::vector<InheritedSocket>* inherited) {
   Listener listener;
   listener.asked_for_ = address.str();
-  listener.fd_ = take_inherited(listener.asked_for_, inherited);
-  if (listener.fd_) {
+  if (auto found = take_inherited(listener.asked_for_, inherited)) {
+    listener.fd_ = std::move(found->fd);
+    listener.is_ours_ = found->is_ours;
     QUARRY_TRY(base::go_on_listening(listener.fd_, address, options));
   } else {
     QUARRY_TRY_ASSIGN(listener.fd_, base::listen_on(address, options));
@@ -39,6 +41,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
     return listener;
   }
   listener.address_ = address;
+  if (!listener.is_ours_) return listener;
   struct stat status {};
   if (::lstat(address.path().c_str(), &status) != 0) {
     return base::fail_errno(fmt::format("cannot look at {}", address.path()));
@@ -52,6 +55,7 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
 Listener::Listener(Listener&& other) noexcept
     : fd_(std::move(other.fd_)),
       asked_for_(std::move(other.asked_for_)),
+      is_ours_(other.is_ours_),
       address_(other.address_),
       path_(std::exchange(other.path_, {})),
       device_(other.device_),
@@ -60,6 +64,7 @@ Listener::Listener(Listener&& other) noexcept
 Listener& Listener::operator=(Listener&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(asked_for_, other.asked_for_);
+  std::swap(is_ours_, other.is_ours_);
   std::swap(address_, other.address_);
   std::swap(path_, other.path_);
   std::swap(device_, other.device_);

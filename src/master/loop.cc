@@ -9,8 +9,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <fstream>
+#include <string>
 
 #include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
 #include "spawn.h"
 
 namespace quarry::master {
@@ -26,6 +29,21 @@ constexpr int kMessagesAtOnce = 64;
 std::string how_it_ended(int status) {
   if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
   return fmt::format("exited with code {}", WEXITSTATUS(status));
+}
+
+/// The process in the pid file PATH, if it is another one of this program; 0 if not.
+pid_t living_process_in(const std::string& path) {
+  std::ifstream file(path);
+  pid_t pid = 0;
+  if (!(file >> pid) || pid <= 0 || pid == ::getpid()) return 0;
+  const auto name_of = [](const std::string& process) {
+    std::string name;
+    std::ifstream comm("/proc/" + process + "/comm");
+    std::getline(comm, name);
+    return name;
+  };
+  const std::string name = name_of(std::to_string(pid));
+  return !name.empty() && name == name_of("self") ? pid : 0;
 }
 
 }  // namespace
@@ -131,6 +149,11 @@ base::Result<void> Master::Loop::set_up() {
 
 base::Result<void> Master::Loop::write_pid_file() {
   if (global_.pid_file.empty()) return {};
+  if (const pid_t other = living_process_in(global_.pid_file); other > 0) {
+    return base::fail(base::ErrorCode::kBusy,
+                      fmt::format("the pid file {} is that of process {}, a quarryd that runs",
+                                  global_.pid_file, other));
+  }
   const base::Fd file(
       ::open(global_.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
   const std::string text = fmt::format("{}\n", ::getpid());
@@ -151,6 +174,7 @@ base::Result<void> Master::Loop::run() {
   ask_elders();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
             living([](ServiceKind) { return true; }));
+  tell_service_manager();
   ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
   base::log(LogLevel::kNotice, "stopped");
@@ -267,6 +291,19 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   }
   watch_listener(group);
   fill_what_is_short();
+}
+
+/// That the server is ready, and then, as often as it wants to hear it, that it is alive.
+void Master::Loop::tell_service_manager() {
+  base::notify_service_manager(fmt::format(
+      "READY=1\nMAINPID={}\nSTATUS=generation {}, {} pools", ::getpid(), reload_.generation,
+      std::ranges::count_if(
+          groups_, [](const auto& group) { return group->service.kind == ServiceKind::kPool; })));
+  const auto interval = base::watchdog_interval();
+  if (!interval) return;
+  events_.push_back(
+      make_lasting_event(-1, EV_PERSIST, [] { base::notify_service_manager("WATCHDOG=1"); }));
+  schedule(events_.back(), std::chrono::duration_cast<milliseconds>(*interval / 3));
 }
 
 void Master::Loop::reopen_logs() {

@@ -119,6 +119,7 @@ class Master::Loop {
   void watch_pools();
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
+  void tell_service_manager();
   void reopen_logs();
 
   std::chrono::milliseconds heartbeat() const;

@@ -21,6 +21,7 @@
 
 #include "loop.h"
 #include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
 
 namespace quarry::master {
 namespace {
@@ -131,7 +132,8 @@ void Master::Loop::execute_again() {
   for (const auto& group : groups_) {
     const Listener& listener = group->service.listener;
     if (listener.fd() >= 0) {
-      handover.sockets.push_back({listener.asked_for(), duplicate(listener.fd())});
+      handover.sockets.push_back(
+          {listener.asked_for(), duplicate(listener.fd()), listener.is_ours()});
     }
     for (const auto& child : group->children) {
       handover.elders.push_back({.pid = child->pid,
@@ -152,12 +154,15 @@ void Master::Loop::execute_again() {
   if (!written) return base::log(LogLevel::kError, "not reloaded: {}", written.error().message);
   base::log(LogLevel::kNotice, "reloading: generation {} becomes {}", reload_.generation,
             handover.generation);
+  base::notify_service_manager(
+      fmt::format("RELOADING=1\nMONOTONIC_USEC={}", scoreboard::monotonic_micros()));
   ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
   std::vector<std::string> arguments = reload_.arguments;
   ::execv(reload_.program.c_str(), pointers_to(arguments).data());
   base::log(LogLevel::kError, "not reloaded: cannot execute {}: {}", reload_.program.string(),
             std::strerror(errno));
   ::unsetenv(kHandoverVariable);
+  base::notify_service_manager("READY=1");
 }
 
 void Master::Loop::ask_elders() {

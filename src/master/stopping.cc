@@ -4,6 +4,7 @@
 
 #include "loop.h"
 #include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
 
 namespace quarry::master {
 namespace {
@@ -54,6 +55,7 @@ void Master::Loop::stop_gracefully() {
 void Master::Loop::enter(Phase phase) {
   if (phase <= phase_) return;
   const bool is_first = phase_ == Phase::kRunning;
+  if (is_first) base::notify_service_manager("STOPPING=1");
   if (check_) ::kill(check_->pid, SIGKILL);
   phase_ = phase;
   switch (phase) {

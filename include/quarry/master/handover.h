@@ -23,6 +23,7 @@ namespace quarry::master {
 struct InheritedSocket {
   std::string address;  // as SocketAddress::str()
   base::Fd fd;
+  bool is_ours = true;  // otherwise its path is the service manager's, who opened it
 };
 
 /// A child of an earlier generation, which finishes what it has begun.

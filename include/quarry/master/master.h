@@ -70,6 +70,8 @@ class Listener {
   Listener& operator=(Listener&& other) noexcept;
   ~Listener();
   int fd() const { return fd_.get(); }
+  /// Whether its path is removed with it: not where a service manager opened it.
+  bool is_ours() const { return is_ours_; }
   /// As it was asked for; "" for none.
   const std::string& asked_for() const { return asked_for_; }
   /// Where it really is: with its port, where the configuration left that open.
@@ -78,6 +80,7 @@ class Listener {
  private:
   base::Fd fd_;
   std::string asked_for_;
+  bool is_ours_ = true;
   std::optional<base::SocketAddress> address_;
   std::string path_;
   dev_t device_ = 0;

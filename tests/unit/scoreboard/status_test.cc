@@ -226,16 +226,18 @@ TEST_CASE("nothing that a client wrote gets out of its field, in any format") {
   CHECK(count_lines(world.page("openmetrics")) == count_lines(World().page("openmetrics")));
 }
 
-TEST_CASE("a page of 500 workers takes less than two milliseconds") {
-  auto board = Board::create("www", 500);
+namespace {
+
+/// Microseconds that a page about WORKERS takes; the best of many, since the machine may be busy.
+std::int64_t time_of_page(std::size_t workers) {
+  auto board = Board::create("www", workers);
   REQUIRE(board);
-  for (std::size_t i = 0; i < 500; ++i) {
+  for (std::size_t i = 0; i < workers; ++i) {
     Slot slot = board->slot(i);
     slot.child_started();
     slot.accepted();
     slot.info({"POST", "/some/project/of/ours?with=a&query=too", 100});
   }
-  // The best of many: the machine may be busy with something else.
   std::int64_t best = INT64_MAX;
   for (int i = 0; i < 50; ++i) {
     const std::int64_t begin = monotonic_micros();
@@ -243,10 +245,14 @@ TEST_CASE("a page of 500 workers takes less than two milliseconds") {
     best = std::min(best, monotonic_micros() - begin);
     CHECK(page.size() > 500);
   }
-  MESSAGE("a page of 500 workers: ", best, " us");
-#ifdef __SANITIZE_ADDRESS__
-  CHECK(best < 20000);
-#else
-  CHECK(best < 2000);
-#endif
+  return best;
+}
+
+}  // namespace
+
+TEST_CASE("the time of a page grows no faster than the number of workers") {
+  const std::int64_t few = time_of_page(50);
+  const std::int64_t many = time_of_page(500);
+  MESSAGE("a page of 50 workers: ", few, " us, of 500: ", many, " us");
+  CHECK(many < 30 * std::max<std::int64_t>(few, 1));
 }

@@ -1,0 +1,149 @@
+"""Under a service manager: readiness, reload, watchdog and sockets that it has opened, with a notify socket and
+sockets of the tests' own; the pid file; the sample units."""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support import fastcgi, places
+from support.process import Process, wait_until
+from support.servers import pool_config
+
+#: Becomes quarryd with the descriptor that it is given as the first of the service manager's.
+ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
+           "os.execv(sys.argv[2], sys.argv[2:])"
+
+
+class Manager:
+    """The other end of NOTIFY_SOCKET."""
+
+    def __init__(self, folder: Path):
+        self.path = folder / "notify"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self.path))
+        self.socket.settimeout(20)
+
+    def next(self) -> dict[str, str]:
+        return dict(line.split("=", 1) for line in self.socket.recv(4096).decode().splitlines())
+
+    def expect(self, key: str) -> dict[str, str]:
+        """The next message that is no sign of life."""
+        while "WATCHDOG" in (message := self.next()):
+            pass
+        assert message.get(key) == "1", message
+        return message
+
+
+@pytest.fixture
+def manager(tmp_path):
+    made = Manager(tmp_path)
+    yield made
+    made.socket.close()
+
+
+@pytest.fixture
+def config(tmp_path, fresh) -> Path:
+    path = tmp_path / "quarryd.conf"
+    path.write_text(pool_config(fresh, str(tmp_path / "pool.sock"), 1, {})
+                    .replace("[global]", f"[global]\npid = {tmp_path}/pid"))
+    return path
+
+
+@pytest.fixture
+def run(tmp_path):
+    started = []
+
+    def make(*arguments: object, **environment: str) -> Process:
+        started.append(Process([*arguments], tmp_path / f"log-{len(started)}", env={**os.environ, **environment}))
+        return started[-1]
+    yield make
+    for each in started:
+        each.kill_group()
+
+
+def test_it_says_when_it_is_ready_reloads_and_stops(manager, config, run):
+    server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path))
+    ready = manager.expect("READY")
+    assert ready["MAINPID"] == str(server.pid) and "generation 1" in ready["STATUS"]
+    server.send(signal.SIGUSR2)
+    assert int(manager.expect("RELOADING")["MONOTONIC_USEC"]) > 0
+    assert "generation 2" in manager.expect("READY")["STATUS"]
+    server.send(signal.SIGTERM)
+    manager.expect("STOPPING")
+    assert server.wait() == 0
+
+
+def test_it_says_that_it_is_alive_as_often_as_it_is_wanted(manager, config, run):
+    run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path), WATCHDOG_USEC="300000")
+    manager.expect("READY")
+    for _ in range(3):
+        assert manager.next() == {"WATCHDOG": "1"}
+
+
+def test_nobody_is_told_where_nobody_asks(config, run, tmp_path):
+    server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(tmp_path / "gone"))
+    wait_until(lambda: "ready: " in server.output(), "quarryd")
+    assert server.stop() == 0
+
+
+def test_a_socket_that_was_opened_for_it_is_taken_and_left_where_it_is(config, run, tmp_path):
+    path = tmp_path / "pool.sock"
+    with socket.socket(socket.AF_UNIX) as opened:
+        opened.bind(str(path))
+        opened.listen()
+        # A connection that waits while it starts.
+        waiting = fastcgi.connect(path)
+        waiting.sendall(fastcgi.head("GET", "/") + fastcgi.record(fastcgi.STDIN))
+        os.set_inheritable(opened.fileno(), True)
+        server = Process.__new__(Process)
+        server.output_path = tmp_path / "log"
+        with server.output_path.open("ab") as sink:
+            server._popen = subprocess.Popen(
+                [sys.executable, "-c", ACTIVATE, str(opened.fileno()), str(places.program("quarryd")), "--config",
+                 str(config)], pass_fds=[opened.fileno()], stdout=sink, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        assert b"A Fossil repository" in fastcgi.read_reply(waiting)
+        inode = path.stat().st_ino
+        server.send(signal.SIGUSR2)
+        wait_until(lambda: server.output().count("ready: ") == 2, "the reload", 30)
+        assert b"A Fossil repository" in fastcgi.get(path)
+        assert server.stop() == 0
+        assert path.stat().st_ino == inode, "it is the service manager's"
+    finally:
+        server.kill_group()
+
+
+def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
+    first = run(places.program("quarryd"), "--config", config)
+    wait_until(lambda: "ready: " in first.output(), "quarryd")
+    assert (tmp_path / "pid").read_text() == f"{first.pid}\n"
+    other = tmp_path / "other.conf"
+    other.write_text(config.read_text().replace("pool.sock", "other.sock"))
+    second = run(places.program("quarryd"), "--config", other)
+    assert second.wait() == 1
+    assert f"{tmp_path}/pid is that of process {first.pid}, a quarryd that runs" in second.output()
+    assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    third = run(places.program("quarryd"), "--config", config)
+    wait_until(lambda: "ready: " in third.output(), "quarryd, where the file is of nobody")
+    assert third.stop() == 0 and not (tmp_path / "pid").exists()
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
+def test_sample_units_are_right(tmp_path):
+    source = places.nginx_sample().parent.parent / "systemd"
+    for name in ("quarryd.service", "quarryd.socket"):
+        text = (source / name).read_text().replace("/usr/local/sbin/quarryd", str(places.program("quarryd").resolve()))
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", tmp_path / "quarryd.service", tmp_path / "quarryd.socket"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    complaints = [line for line in (done.stdout + done.stderr).splitlines() if re.search(r"quarryd\.(service|socket)", line)]
+    assert done.returncode == 0 and not complaints, complaints or done.stderr
