@@ -15,7 +15,9 @@ namespace quarry::worker {
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-constexpr int kIdleMillis = 200;
+// Long enough that the idle work is not in the way of whoever works on the same files: emptying the
+// write-ahead log makes a `fossil commit` that has just begun start again.
+constexpr int kIdleMillis = 5000;
 
 /// Out of descriptors or memory: trying again at once would only spin.
 bool is_shortage(int error) {
