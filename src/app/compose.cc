@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "quarry/base/log.h"
@@ -142,6 +143,21 @@ std::string place_of(const Service& service) {
 }
 
 }  // namespace
+
+base::Result<void> check_binding(const master::Config& config,
+                                 const std::vector<std::string>& inheritable) {
+  const auto check = [&](const std::optional<base::SocketAddress>& address) -> base::Result<void> {
+    if (!address || std::ranges::find(inheritable, address->str()) != inheritable.end()) return {};
+    QUARRY_TRY(master::Listener::open(*address));
+    return {};
+  };
+  if (config.http) QUARRY_TRY(check(config.http->listen));
+  for (const master::PoolConfig& pool : config.pools) {
+    QUARRY_TRY(check(pool.listen));
+    QUARRY_TRY(check(pool.status_listen));
+  }
+  return {};
+}
 
 base::Result<std::vector<Service>> compose(const master::Config& config, Inherited& inherited) {
   std::vector<Service> services;

@@ -2,6 +2,7 @@
 // manager meets what its children do.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -14,5 +15,10 @@ namespace quarry::app {
 /// INHERITED are taken from there. Errors: what could not be bound or opened.
 base::Result<std::vector<master::Service>> compose(const master::Config& config,
                                                    std::vector<master::InheritedSocket>& inherited);
+
+/// Whether all that CONFIG listens on could be bound now, apart from INHERITABLE addresses. Leaves
+/// nothing behind. Errors: what could not.
+base::Result<void> check_binding(const master::Config& config,
+                                 const std::vector<std::string>& inheritable);
 
 }  // namespace quarry::app

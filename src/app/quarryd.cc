@@ -5,9 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -99,12 +101,26 @@ int run(const master::Config& config, const CommandLine& line,
   return done ? 0 : failed(done.error().message);
 }
 
+/// The check that a master makes before it reloads goes further than --test alone: afterwards it
+/// would be too late to find that an address is not free.
+base::Result<void> check_before_reload(const master::Config& config) {
+  const char* variable = std::getenv(master::kInheritableVariable);
+  if (variable == nullptr) return {};
+  std::vector<std::string> inheritable;
+  std::istringstream lines{std::string(variable)};
+  for (std::string line; std::getline(lines, line);) inheritable.push_back(line);
+  return app::check_binding(config, inheritable);
+}
+
 int run_config(const CommandLine& line, std::optional<master::Handover>& handover) {
   const master::ConfigReading reading = master::read_config(line.config, ::geteuid() == 0);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test) {
     for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
+    if (const auto free = check_before_reload(reading.config); !free) {
+      return failed(free.error().message);
+    }
     fmt::print("configuration file {} test is successful\n", line.config);
     return 0;
   }

@@ -104,7 +104,7 @@ class Reader {
     }
     IniSection& section = file_.sections.back();
     for (const IniEntry& entry : section.entries) {
-      if (entry.key != key || key.ends_with("[]")) continue;
+      if (entry.key != key || key.ends_with("[]") || key == "include") continue;
       return mistake(fmt::format("{} was set on line {} already", key, entry.line));
     }
     const std::string_view text = trim(line.substr(equals + 1));

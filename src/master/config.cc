@@ -5,29 +5,33 @@
 #include <algorithm>
 #include <fstream>
 #include <map>
-#include <sstream>
 #include <system_error>
 
+#include "config_files.h"
 #include "directives.h"
 #include "process_checks.h"
-#include "quarry/base/ini.h"
 
 namespace quarry::master {
 namespace {
-
-constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
 
 /// The line on which each directive of a section was set.
 using Lines = std::map<std::string, int, std::less<>>;
 
 class Checker {
  public:
-  Checker(std::string path, bool running_as_root)
-      : path_(std::move(path)), running_as_root_(running_as_root) {}
+  Checker(ConfigFiles files, bool running_as_root)
+      : files_(std::move(files)), running_as_root_(running_as_root) {}
 
-  ConfigReading check(const base::IniFile& file) {
-    for (const base::IniMistake& mistake : file.mistakes) report(mistake.line, mistake.message);
-    for (const base::IniSection& section : file.sections) read_section(section);
+  ConfigReading check() {
+    for (const base::IniMistake& mistake : files_.merged.mistakes) {
+      // Without a first file there is nothing else to say.
+      if (mistake.line < 0) return {{}, {mistake.message}, {}};
+      report(mistake.line, mistake.message);
+    }
+    for (const base::IniMistake& remark : files_.remarks) {
+      notices_.emplace(remark.line, remark.message);
+    }
+    for (const base::IniSection& section : files_.merged.sections) read_section(section);
     if (reading_.config.pools.empty()) {
       report(0, "there is no pool: add a section such as [www] with listen and repository");
     }
@@ -45,8 +49,7 @@ class Checker {
   void in_line_order() {
     const auto put = [this](const Messages& from, std::vector<std::string>& to) {
       for (const auto& [line, message] : from) {
-        const std::string place = line == 0 ? path_ : fmt::format("{}:{}", path_, line);
-        to.push_back(fmt::format("{}: {}", place, message));
+        to.push_back(fmt::format("{}: {}", files_.place_of(line), message));
       }
     };
     put(mistakes_, reading_.mistakes);
@@ -323,7 +326,7 @@ class Checker {
     }
   }
 
-  std::string path_;
+  ConfigFiles files_;
   bool running_as_root_;
   Messages mistakes_;
   Messages notices_;
@@ -349,25 +352,11 @@ const PoolConfig& Config::pool_of_http() const {
 }
 
 ConfigReading parse_config(std::string_view text, const std::string& path, bool running_as_root) {
-  return Checker(path, running_as_root).check(base::parse_ini(text));
+  return Checker(parse_config_files(text, path), running_as_root).check();
 }
 
 ConfigReading read_config(const std::filesystem::path& path, bool running_as_root) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (!file || error) {
-    return {{},
-            {fmt::format("{}: cannot be read: {}", path.string(),
-                         error ? error.message() : std::string("permission denied"))},
-            {}};
-  }
-  if (size > kMaxFileSize) {
-    return {{}, {fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize)}, {}};
-  }
-  std::ostringstream text;
-  text << file.rdbuf();
-  return parse_config(text.str(), path.string(), running_as_root);
+  return Checker(read_config_files(path), running_as_root).check();
 }
 
 }  // namespace quarry::master

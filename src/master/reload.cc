@@ -44,13 +44,15 @@ std::vector<char*> pointers_to(std::vector<std::string>& arguments) {
 
 /// In the child: PROGRAM with its words going to OUTPUT.
 [[noreturn]] void run_check(const std::filesystem::path& program,
-                            std::vector<std::string> arguments, int output) {
+                            std::vector<std::string> arguments, const std::string& inheritable,
+                            int output) {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(output, STDERR_FILENO);
   arguments.emplace_back("--test");
+  ::setenv(kInheritableVariable, inheritable.c_str(), 1);
   ::execv(program.c_str(), pointers_to(arguments).data());
   fmt::print(stderr, "cannot execute {}: {}\n", program.string(), std::strerror(errno));
   ::_exit(127);
@@ -79,8 +81,10 @@ void Master::Loop::ask_for_reload() {
   base::Fd reading(ends[0]);
   const base::Fd writing(ends[1]);
   ::fcntl(writing.get(), F_SETFL, 0);
+  std::string inheritable;
+  for (const auto& group : groups_) inheritable += group->service.listener.asked_for() + "\n";
   const pid_t pid = ::fork();
-  if (pid == 0) run_check(reload_.program, reload_.arguments, writing.get());
+  if (pid == 0) run_check(reload_.program, reload_.arguments, inheritable, writing.get());
   if (pid < 0) {
     return base::log(LogLevel::kError, "reload: {}",
                      base::fail_errno("cannot make a process").error().message);

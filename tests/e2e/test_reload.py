@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 
@@ -60,6 +61,22 @@ def test_configuration_with_a_mistake_does_not_reload(start):  # noqa: F811
     assert str(pool.config) in pool.log()
     assert pool.workers() == before
     assert b"A Fossil repository" in pool.ask()
+
+
+def test_address_that_is_not_free_does_not_reload(start, tmp_path):  # noqa: F811
+    pool = start(1, pm="static")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        text = pool.config.read_text()
+        pool.config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]")
+                               .replace(f"listen = {pool.socket}", f"listen = 127.0.0.1:{port}"))
+        pool.main.send(signal.SIGUSR2)
+        wait_until(lambda: "not reloaded" in pool.log(), "the refusal")
+        wait_until(lambda: f"another program listens on 127.0.0.1:{port}" in pool.log(), "its reason")
+        assert b"A Fossil repository" in pool.ask()
+        assert pool.socket.exists()
 
 
 def test_program_that_cannot_run_does_not_take_over(start, tmp_path, monkeypatch):  # noqa: F811

@@ -49,6 +49,10 @@ base::Result<base::Fd> write_handover(const Handover& handover);
 /// kInvalid.
 base::Result<std::optional<Handover>> take_handover();
 
+/// In the environment of the check before a reload: addresses of the sockets that would be handed
+/// over, one a line. The others have to be free.
+inline constexpr const char* kInheritableVariable = "QUARRY_INHERITABLE";
+
 /// The name of the environment variable.
 inline constexpr const char* kHandoverVariable = "QUARRY_HANDOVER";
 

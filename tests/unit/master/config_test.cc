@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -363,4 +364,56 @@ TEST_CASE("with a chroot, repositories are looked for inside, and the front need
         "q.conf:5: repository: " + world.folder() + "/two.fossil is no file");
   CHECK(mistake("[http]\nlisten = 127.0.0.1:1\nchroot = /\n" + world.pool("user = root\n"), true)
             .starts_with("q.conf:1: [http] has a chroot, from which /tmp/x.sock"));
+}
+
+TEST_CASE(
+    "files that are included are read where they stand, and named in what is wrong with them") {
+  const World world;
+  const auto write = [&](const std::string& name, const std::string& text) {
+    std::ofstream(world.folder() + "/" + name) << text;
+    return world.folder() + "/" + name;
+  };
+  const std::string main = write(
+      "main.conf", "[global]\ninclude = " + world.folder() + "/pool.d/*.conf\nlog_level = debug\n");
+  std::filesystem::create_directory(world.folder() + "/pool.d");
+  const ConfigReading none = read_config(main, true);
+  REQUIRE(none.notices.size() == 1);
+  CHECK(none.notices[0] ==
+        main + ":2: include: nothing matches " + world.folder() + "/pool.d/*.conf");
+  CHECK(none.mistakes.size() == 1);
+
+  const auto pool = [&](const std::string& name, const std::string& more = "") {
+    return "[" + name + "]\nuser = root\nlisten = /run/" + name +
+           ".sock\nrepository = " + world.file() + "\n" + more;
+  };
+  write("pool.d/b.conf", pool("two"));
+  write("pool.d/a.conf", pool("one"));
+  const ConfigReading good = read_config(main, true);
+  REQUIRE(good.mistakes.empty());
+  REQUIRE(good.config.pools.size() == 2);
+  CHECK(good.config.pools[0].name == "one");
+  CHECK(good.config.pools[1].name == "two");
+  CHECK(good.config.global.log.level == quarry::base::LogLevel::kDebug);
+
+  const std::string wrong = write("pool.d/b.conf", pool("two", "colour = red\n"));
+  const ConfigReading bad = read_config(main, true);
+  REQUIRE(bad.mistakes.size() == 1);
+  CHECK(bad.mistakes[0] == wrong + ":5: unknown directive colour");
+  write("pool.d/b.conf", pool("one"));
+  const ConfigReading twice = read_config(main, true);
+  REQUIRE(twice.mistakes.size() == 1);
+  CHECK(twice.mistakes[0] ==
+        wrong + ":1: [one] was begun at " + world.folder() + "/pool.d/a.conf:1 already");
+  CHECK(mistake("[global]\ninclude = some/where\n" + world.pool()) ==
+        "q.conf:2: include: \"some/where\" is no absolute path");
+}
+
+TEST_CASE("files that include each other come to an end") {
+  const World world;
+  const std::string path = world.folder() + "/a.conf";
+  std::ofstream(path) << "[global]\ninclude = " << path << "\n";
+  const ConfigReading reading = read_config(path, false);
+  CHECK(std::ranges::any_of(reading.mistakes, [](const std::string& mistake) {
+    return mistake.find("more than 1000 files") != std::string::npos;
+  }));
 }

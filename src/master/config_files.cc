@@ -1,0 +1,141 @@
+#include "config_files.h"
+
+#include <fmt/core.h>
+#include <glob.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <system_error>
+#include <utility>
+
+#include "quarry/base/log.h"
+#include "quarry/base/result.h"
+
+namespace quarry::master {
+namespace {
+
+constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
+constexpr std::size_t kMostFiles = 1000;
+
+base::Result<std::string> read_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (!file || error) {
+    return base::fail(base::ErrorCode::kIo,
+                      fmt::format("{}: cannot be read: {}", path.string(),
+                                  error ? error.message() : std::string("permission denied")));
+  }
+  if (size > kMaxFileSize) {
+    return base::fail(base::ErrorCode::kLimit,
+                      fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize));
+  }
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> paths_matching(const std::string& pattern) {
+  glob_t found{};
+  std::vector<std::string> paths;
+  if (::glob(pattern.c_str(), GLOB_BRACE, nullptr, &found) == 0) {
+    paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
+  }
+  ::globfree(&found);
+  return paths;
+}
+
+class Reader {
+ public:
+  void add(std::string_view text, const std::string& path) {
+    const int first = static_cast<int>(files_.paths.size()) * kLinesPerFile;
+    files_.paths.push_back(path);
+    base::IniFile parsed = base::parse_ini(text);
+    for (base::IniMistake& mistake : parsed.mistakes) {
+      files_.merged.mistakes.push_back({first + mistake.line, std::move(mistake.message)});
+    }
+    for (base::IniSection& section : parsed.sections) {
+      section.line += first;
+      std::vector<base::IniEntry> includes;
+      std::vector<base::IniEntry> entries;
+      for (base::IniEntry& entry : section.entries) {
+        entry.line += first;
+        (entry.key == "include" ? includes : entries).push_back(std::move(entry));
+      }
+      section.entries = std::move(entries);
+      add_section(std::move(section));
+      for (const base::IniEntry& include : includes) add_matching(include);
+    }
+  }
+
+  ConfigFiles take() { return std::move(files_); }
+
+ private:
+  void add_section(base::IniSection section) {
+    // Every file may say something of the master.
+    const auto same =
+        std::ranges::find(files_.merged.sections, section.name, &base::IniSection::name);
+    if (section.name != "global" && same != files_.merged.sections.end()) {
+      return complain(section.line, fmt::format("[{}] was begun at {} already", section.name,
+                                                files_.place_of(same->line)));
+    }
+    files_.merged.sections.push_back(std::move(section));
+  }
+
+  void add_matching(const base::IniEntry& include) {
+    if (!include.value.starts_with('/')) {
+      return complain(include.line, fmt::format("include: \"{}\" is no absolute path",
+                                                base::printable(include.value)));
+    }
+    const auto paths = paths_matching(include.value);
+    if (paths.empty()) {
+      files_.remarks.push_back(
+          {include.line, fmt::format("include: nothing matches {}", include.value)});
+    }
+    for (const std::string& path : paths) {
+      // Files that include each other end here, too.
+      if (files_.paths.size() >= kMostFiles) {
+        return complain(include.line, fmt::format("include: more than {} files", kMostFiles));
+      }
+      const auto text = read_text(path);
+      if (!text) {
+        complain(include.line, "include: " + text.error().message);
+        continue;
+      }
+      add(*text, path);
+    }
+  }
+
+  void complain(int line, std::string message) {
+    files_.merged.mistakes.push_back({line, std::move(message)});
+  }
+
+  ConfigFiles files_;
+};
+
+}  // namespace
+
+std::string ConfigFiles::place_of(int line) const {
+  if (line == 0) return paths.front();
+  return fmt::format("{}:{}", paths[static_cast<std::size_t>(line / kLinesPerFile)],
+                     line % kLinesPerFile);
+}
+
+ConfigFiles parse_config_files(std::string_view text, const std::string& path) {
+  Reader reader;
+  reader.add(text, path);
+  return reader.take();
+}
+
+ConfigFiles read_config_files(const std::filesystem::path& path) {
+  const auto text = read_text(path);
+  if (text) return parse_config_files(*text, path.string());
+  ConfigFiles none;
+  none.paths.push_back(path.string());
+  none.merged.mistakes.push_back({-1, text.error().message});
+  return none;
+}
+
+}  // namespace quarry::master
