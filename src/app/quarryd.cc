@@ -8,12 +8,14 @@
 #include <cstdlib>
 #include <exception>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "background.h"
 #include "compose.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
@@ -39,6 +41,7 @@ struct CommandLine {
   std::string http = "127.0.0.1:8080";
   std::size_t children = 0;
   bool test = false;
+  bool daemonize = false;
   std::vector<std::string> words;  // all of it
 };
 
@@ -79,6 +82,18 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
+  // Shared, since std::function wants to be copied.
+  std::shared_ptr<base::Fd> waiting;
+  if ((line.daemonize || config.global.daemonize) && !handover) {
+    if (config.global.log.target == base::LogTarget::kStderr) {
+      return failed(
+          "in the background there is no standard error: set error_log to a file, syslog "
+          "or journald");
+    }
+    auto background = app::go_to_background();
+    if (!background) return failed(background.error().message);
+    waiting = std::make_shared<base::Fd>(std::move(*background));
+  }
   if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
   master::limit_process(config.global.limits, config.global.priority);
@@ -94,6 +109,7 @@ int run(const master::Config& config, const CommandLine& line,
   inherited.clear();
   master::Reload reload = reload_of(line, handover);
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
+  if (waiting) reload.on_ready = [waiting] { app::be_in_background(std::move(*waiting)); };
   for (master::Service& service : *services) {
     service.kept_descriptors.push_back(base::log_descriptor());
   }
@@ -161,6 +177,7 @@ int run_command_line(int argc, char** argv) {
       ->check(CLI::Range(1, 10000))
       ->needs(serve);
   cli.add_flag("-t,--test", line.test, "Check the configuration and end");
+  cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready")->needs(config);
   serve->excludes(config);
   try {
     cli.parse(argc, argv);

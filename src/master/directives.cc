@@ -112,14 +112,6 @@ Result<void> put_ping_response(std::string& target, Value value) {
   return put_text(target, value);
 }
 
-Result<void> check_foreground(Value value) {
-  QUARRY_TRY_ASSIGN(const bool daemonize, parse_bool(value));
-  if (!daemonize) return {};
-  return fail(ErrorCode::kInvalid,
-              "quarryd stays in the foreground: leave it out, and start quarryd from a service "
-              "manager");
-}
-
 Result<void> put_manager(ProcessManager& target, Value value) {
   for (const auto manager :
        {ProcessManager::kStatic, ProcessManager::kDynamic, ProcessManager::kOndemand}) {
@@ -146,7 +138,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"pid", [](auto& s, Value v) { return put(s.pid_file, parse_path(v)); }},
     {"process_control_timeout",
      [](auto& s, Value v) { return put_timeout(s.process_control_timeout, v); }},
-    {"daemonize", [](auto&, Value v) { return check_foreground(v); }},
+    {"daemonize", [](auto& s, Value v) { return put(s.daemonize, parse_bool(v)); }},
     {"rlimit_files", [](auto& s, Value v) { return put_limit(s.limits.files, v); }},
     {"rlimit_core", [](auto& s, Value v) { return put(s.limits.core, parse_core_limit(v)); }},
     {"process.priority", [](auto& s, Value v) { return put(s.priority, parse_priority(v)); }},

@@ -175,6 +175,7 @@ base::Result<void> Master::Loop::run() {
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
             living([](ServiceKind) { return true; }));
   tell_service_manager();
+  if (reload_.on_ready) reload_.on_ready();
   ::event_base_dispatch(base_.get());
   if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
   base::log(LogLevel::kNotice, "stopped");

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from support import fastcgi, places
+from support import fastcgi, places, process
 from support.process import Process, wait_until
 from support.servers import pool_config
 
@@ -135,6 +135,38 @@ def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
     third = run(places.program("quarryd"), "--config", config)
     wait_until(lambda: "ready: " in third.output(), "quarryd, where the file is of nobody")
     assert third.stop() == 0 and not (tmp_path / "pid").exists()
+
+
+def test_it_goes_to_the_background_when_it_is_ready(config, tmp_path):
+    log = tmp_path / "error.log"
+    config.write_text(config.read_text().replace("error_log = stderr", f"error_log = {log}"))
+    done = subprocess.run([places.program("quarryd"), "--config", config, "--daemonize"], capture_output=True, text=True,
+                          timeout=30, check=False)
+    pid = int((tmp_path / "pid").read_text())
+    try:
+        assert done.returncode == 0 and "ready: " in log.read_text()
+        assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
+        assert os.getsid(pid) == pid
+        for standard in range(3):
+            assert os.readlink(f"/proc/{pid}/fd/{standard}") == "/dev/null"
+        os.kill(pid, signal.SIGUSR2)
+        wait_until(lambda: log.read_text().count("ready: ") == 2, "the reload", 30)
+        assert int((tmp_path / "pid").read_text()) == pid
+    finally:
+        os.kill(pid, signal.SIGTERM)
+    wait_until(lambda: not process.exists(pid), "its end")
+
+
+def test_what_keeps_it_from_the_background_is_said_before(config, tmp_path):
+    def daemonize():
+        return subprocess.run([places.program("quarryd"), "--config", config, "--daemonize"], capture_output=True,
+                              text=True, timeout=30, check=False)
+    done = daemonize()
+    assert done.returncode == 1 and "set error_log" in done.stderr
+    config.write_text(config.read_text().replace("error_log = stderr", f"error_log = {tmp_path}/log")
+                      .replace("pool.sock", "no/such/folder/pool.sock"))
+    done = daemonize()
+    assert done.returncode == 1 and "no/such/folder" in done.stderr
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

@@ -38,6 +38,7 @@ struct SlowLogConfig {
 
 struct GlobalConfig {
   base::LogOptions log;
+  bool daemonize = false;
   std::string pid_file;  // "": none
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;

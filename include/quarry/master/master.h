@@ -118,6 +118,8 @@ struct Reload {
   std::vector<std::string> arguments;  // with the name of the program first
   std::map<std::string, std::string> notes;
   bool on_hangup = true;  // otherwise SIGHUP stops
+  /// Called once all services have been started. May be empty.
+  std::function<void()> on_ready;
   /// Of the master before this one.
   std::uint64_t generation = 1;
   std::vector<Elder> elders;

@@ -1,0 +1,41 @@
+#include "background.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+
+namespace quarry::app {
+
+base::Result<base::Fd> go_to_background() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
+  base::Fd reading(ends[0]);
+  base::Fd writing(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail_errno("cannot make a process");
+  if (pid == 0) {
+    if (::setsid() < 0) return base::fail_errno("cannot leave the session");
+    return writing;
+  }
+  writing.reset();
+  char byte = 0;
+  ssize_t size = -1;
+  do {
+    size = ::read(reading.get(), &byte, 1);
+  } while (size < 0 && errno == EINTR);
+  // Nothing was written: it has ended, and said why.
+  ::_exit(size == 1 ? 0 : 1);
+}
+
+void be_in_background(base::Fd waiting) {
+  const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (const int standard : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    ::dup2(nowhere.get(), standard);
+  }
+  const char byte = 0;
+  [[maybe_unused]] const auto ignored = ::write(waiting.get(), &byte, 1);
+}
+
+}  // namespace quarry::app
