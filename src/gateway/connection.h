@@ -86,7 +86,8 @@ class Connection {
   void reply(const Reply& reply, bool last);
   /// The same in pieces: begin_reply() with a REPLY without a body, then its content_length bytes
   /// by add_to_reply(), which takes what is in BODY, then end_reply(). Until then ABORT is called
-  /// when the client goes, and close() breaks the reply off.
+  /// when the client goes, and close() breaks the reply off. The connection may be gone after
+  /// end_reply().
   void begin_reply(const Reply& reply, bool last);
   void add_to_reply(evbuffer* body);
   void end_reply();

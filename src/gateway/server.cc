@@ -270,11 +270,11 @@ void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
     if (*exchange.left != 0) return break_off(exchange, "it sent less than it declared");
     exchange.left.reset();
     exchange.call.reset();
-    exchange.connection->end_reply();
-  } else {
-    const auto call = std::move(exchange.call);
-    pass_on(exchange, *call, outcome);
+    // The connection may be gone after it, and the exchange with it.
+    return exchange.connection->end_reply();
   }
+  const auto call = std::move(exchange.call);
+  pass_on(exchange, *call, outcome);
   exchange.connection->flush();
 }
 

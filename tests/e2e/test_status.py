@@ -184,9 +184,11 @@ def test_totals_outlive_the_workers_that_counted(start_pool):
 def test_crash_loop_is_reported(start_pool):
     pool = start_pool()
     for _ in range(40):
-        for pid in pool.workers():
+        killed = set(pool.workers())
+        for pid in killed:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGABRT)
+        wait_until(lambda: not killed & set(pool.workers()), "their end")
         if "too soon" in pool.main.output():
             break
         wait_until(lambda: pool.workers() or "too soon" in pool.main.output(), "workers")

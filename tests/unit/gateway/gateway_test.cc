@@ -352,6 +352,19 @@ Pool::Serve beginning(std::size_t length, std::function<void(int connection)> th
   };
 }
 
+TEST_CASE("a large answer may be the last on its connection, however quickly it is taken") {
+  const World world(beginning(500'000, [](int connection) {
+    // When everything that came before has gone out already.
+    ::usleep(50'000);
+    Pool::write(connection, fastcgi_record(3, std::string(8, '\0')));
+  }));
+  for (int i = 0; i < 5; ++i) {
+    Client client(world.gateway);
+    client.send("GET / HTTP/1.0\r\n\r\n");
+    CHECK(body_of(client.rest()).size() == 500'000);
+  }
+}
+
 TEST_CASE("a large answer goes out while it comes") {
   std::promise<void> seen;
   const World world(beginning(500'010, [&](int connection) {
