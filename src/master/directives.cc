@@ -6,6 +6,7 @@
 #include <limits>
 #include <span>
 
+#include "directive_table.h"
 #include "process_directives.h"
 #include "values.h"
 
@@ -19,21 +20,6 @@ using Value = const std::string&;
 
 constexpr std::uint64_t kMaxChildren = 10000;
 constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
-
-template <typename Section>
-struct Directive {
-  std::string_view name;
-  Result<void> (*set)(Section&, Value);
-};
-
-/// Puts what a value parser found into TARGET.
-template <typename Target, typename Parsed>
-Result<void> put(Target& target, Result<Parsed> parsed) {
-  if (!parsed) return std::unexpected(std::move(parsed).error());
-  // The parsers keep numbers within what their targets hold.
-  target = static_cast<Target>(std::move(*parsed));
-  return {};
-}
 
 template <typename Target>
 Result<void> put_limit(Target& target, Value value) {

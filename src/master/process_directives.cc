@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include "directive_table.h"
 #include "quarry/base/log.h"
 #include "values.h"
 
@@ -22,19 +23,7 @@ using Value = const std::string&;
 constexpr std::string_view kEnvironment = "env[NAME]";
 constexpr std::uint64_t kMaxLimit = std::numeric_limits<std::int32_t>::max();
 
-template <typename Target, typename Parsed>
-Result<void> put(Target& target, Result<Parsed> parsed) {
-  if (!parsed) return std::unexpected(std::move(parsed).error());
-  target = std::move(*parsed);
-  return {};
-}
-
-struct Directive {
-  std::string_view name;
-  Result<void> (*set)(ProcessSettings&, Value);
-};
-
-constexpr auto kDirectives = std::to_array<Directive>({
+constexpr auto kDirectives = std::to_array<Directive<ProcessSettings>>({
     {"rlimit_files",
      [](auto& s, Value v) { return put(s.limits.files, parse_number(v, 0, kMaxLimit)); }},
     {"rlimit_core", [](auto& s, Value v) { return put(s.limits.core, parse_core_limit(v)); }},
@@ -98,12 +87,13 @@ Result<std::uint64_t> parse_core_limit(std::string_view text) {
 
 bool is_process_directive(std::string_view key) {
   return is_environment_directive(key) ||
-         std::ranges::any_of(kDirectives, [&](const Directive& d) { return d.name == key; });
+         std::ranges::any_of(kDirectives,
+                             [&](const Directive<ProcessSettings>& d) { return d.name == key; });
 }
 
 Result<void> set_process_directive(ProcessSettings& settings, std::string_view key, Value value) {
   if (is_environment_directive(key)) return set_variable(settings, key, value);
-  for (const Directive& directive : kDirectives) {
+  for (const Directive<ProcessSettings>& directive : kDirectives) {
     if (directive.name != key) continue;
     auto set = directive.set(settings, value);
     if (set) return {};
@@ -114,7 +104,7 @@ Result<void> set_process_directive(ProcessSettings& settings, std::string_view k
 
 std::vector<std::string_view> process_directive_names() {
   std::vector<std::string_view> names = {kEnvironment};
-  for (const Directive& directive : kDirectives) names.push_back(directive.name);
+  for (const Directive<ProcessSettings>& directive : kDirectives) names.push_back(directive.name);
   return names;
 }
 
