@@ -33,12 +33,12 @@ void add_up(PoolSnapshot& snapshot) {
 PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
   PoolSnapshot snapshot;
   snapshot.pool = board.pool();
-  for (int looks = 0; looks < kMaxLooks; ++looks) {
+  for (int looks = 0; looks < kMaxLooks && !snapshot.is_exact; ++looks) {
     const auto before = board.read_pool();
     look(board, snapshot);
     snapshot.state = before.state;
     // A child that was buried meanwhile would be counted twice, or not at all.
-    if (before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence) break;
+    snapshot.is_exact = before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
   }
   add_up(snapshot);
   snapshot.queue = queue.length();

@@ -146,7 +146,8 @@ void require_round_trip(const Structural& artifact) {
   REQUIRE(again->date == artifact.date);
   REQUIRE(std::ranges::equal(again->files, artifact.files, same_file));
   if (artifact.type == StructuralType::kControl) {
-    REQUIRE(again->user == artifact.user);
+    // A name that begins with an escaped NUL is empty, and an empty one cannot be written.
+    REQUIRE(again->user == (artifact.user.empty() ? "anonymous" : artifact.user));
     REQUIRE(std::ranges::is_permutation(again->tags, artifact.tags, same_tag));
   }
 }

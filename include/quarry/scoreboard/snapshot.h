@@ -25,6 +25,7 @@ struct PoolSnapshot {
   std::uint64_t active = 0;
   std::uint64_t unreadable = 0;  // slots that hold what no child wrote
   Counters totals;               // of the children, and of those that are gone
+  bool is_exact = false;         // else one that was just buried may count twice, or not at all
   std::optional<base::QueueLength> queue;
 };
 
