@@ -127,6 +127,7 @@ base::Result<Service> http_service(const master::HttpConfig& http, const master:
                                   .listeners = {service.listener.fd()},
                                   .trusted_proxies = std::move(trusted)};
   options.max_body = http.max_body;
+  options.max_bodies = http.max_bodies;
   options.max_reply = http.max_reply;
   options.max_connections = http.max_connections;
   options.keepalive_timeout = http.keepalive_timeout;

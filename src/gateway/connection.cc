@@ -141,10 +141,17 @@ void Connection::on_input(std::size_t added) {
     case State::kBody:
       received_ += added;
       largest_ = std::max(largest_, received_);
+      hold(added);
       break;
     default:
       break;
   }
+}
+
+void Connection::hold(std::size_t bytes) {
+  held_ += bytes;
+  if (owner_.on_held(bytes)) return;
+  refuse({.status = 503, .text = "too many large requests at the same time: try again later"});
 }
 
 void Connection::inspect() {
@@ -179,6 +186,7 @@ void Connection::inspect() {
   head_only_ = head.starts_with("HEAD ");
   if (auto refusal = refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
   state_ = State::kBody;
+  hold(received_);
 }
 
 void Connection::on_output() {
@@ -198,6 +206,9 @@ void Connection::refuse(Refusal refusal) {
   refusal_ = std::move(refusal);
   state_ = State::kRefusing;
   drain(bufferevent_get_input(bev_));
+  // What evhttp has of the body goes with the connection. Counted until then, it would have others
+  // refused for what this client sent.
+  owner_.on_released(std::exchange(held_, 0));
   // Not now: evhttp is in the middle of something. Nothing is written before the wake-up, since
   // that takes another turn of the loop.
   event_active(wake_.get(), EV_TIMEOUT, 0);
@@ -303,6 +314,7 @@ void Connection::flush() {
 void Connection::on_replied() {
   state_ = State::kWaiting;
   has_replied_ = true;
+  owner_.on_released(std::exchange(held_, 0));
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
   // Not closed here: evhttp is still busy with it.
@@ -317,6 +329,7 @@ void Connection::on_closed() {
     request_ = nullptr;
   }
   if (const auto abort = std::exchange(abort_, nullptr)) abort();
+  owner_.on_released(std::exchange(held_, 0));
   if (state_ == State::kHead || state_ == State::kBody) owner_.on_cut_off(*this, received_);
   owner_.on_gone(*this);
 }

@@ -61,6 +61,10 @@ class Connection {
     virtual ~Owner() = default;
     /// CONNECTION answers REFUSAL by itself.
     virtual void on_refused(Connection& connection, const Refusal& refusal) = 0;
+    /// BYTES more are held for a request. False: that is too much.
+    virtual bool on_held(std::size_t bytes) = 0;
+    /// They are held no longer.
+    virtual void on_released(std::size_t bytes) = 0;
     /// The client left in the middle of sending a request, RECEIVED bytes into it.
     virtual void on_cut_off(Connection& connection, std::size_t received) = 0;
     /// Whether connections end instead of waiting for a next request.
@@ -119,6 +123,8 @@ class Connection {
   void on_woken();
   void on_replied();
   void on_closed();
+  /// BYTES of a body have come.
+  void hold(std::size_t bytes);
   /// Looks at what is in evhttp's input while a head is expected.
   void inspect();
   void refuse(Refusal refusal);
@@ -142,6 +148,8 @@ class Connection {
   /// Bytes of the present request; later: bytes thrown away.
   std::size_t received_ = 0;
   std::size_t largest_ = 0;
+  /// Bytes that the owner counts as held for this connection.
+  std::size_t held_ = 0;
   bool has_replied_ = false;
   std::chrono::steady_clock::time_point begun_;
   Buffer head_;

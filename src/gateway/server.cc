@@ -180,6 +180,11 @@ void Server::on_refused(Connection& connection, const Refusal& refusal) {
             refusal.text);
 }
 
+bool Server::on_held(std::size_t bytes) {
+  held_ += bytes;
+  return held_ <= options_.max_bodies;
+}
+
 void Server::on_cut_off(Connection& connection, std::size_t received) {
   base::log(LogLevel::kWarning, "client {}: left in the middle of a request, after {} bytes",
             name_of(connection), received);

@@ -62,6 +62,8 @@ class Server final : private Connection::Owner {
   void listen_or_not();
 
   void on_refused(Connection& connection, const Refusal& refusal) override;
+  bool on_held(std::size_t bytes) override;
+  void on_released(std::size_t bytes) override { held_ -= bytes; }
   void on_cut_off(Connection& connection, std::size_t received) override;
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
@@ -70,6 +72,8 @@ class Server final : private Connection::Owner {
   const GatewayOptions& options_;
   Connection::Limits client_limits_;
   FastcgiCall::Limits pool_limits_;
+  /// Bytes of requests, of all connections.
+  std::size_t held_ = 0;
   bool stopping_ = false;
   bool listening_ = true;
   bool resting_ = false;

@@ -139,6 +139,7 @@ constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
     {"listen", [](auto& s, Value v) { return put_listen(s.listen, v); }},
     {"pool", [](auto& s, Value v) { return put_text(s.pool, v); }},
     {"max_body", [](auto& s, Value v) { return put(s.max_body, parse_size(v)); }},
+    {"max_bodies", [](auto& s, Value v) { return put(s.max_bodies, parse_size(v)); }},
     {"trusted_proxies", [](auto& s, Value v) { return put(s.trusted_proxies, parse_networks(v)); }},
     {"max_reply", [](auto& s, Value v) { return put(s.max_reply, parse_size(v)); }},
     {"keepalive_timeout", [](auto& s, Value v) { return put_timeout(s.keepalive_timeout, v); }},

@@ -29,6 +29,8 @@ struct GatewayOptions {
   std::size_t max_header = std::size_t{16} << 10;
   /// Bytes of a request's body, all held in memory; over it: 413, before any of it is read.
   std::size_t max_body = std::size_t{256} << 20;
+  /// Bytes of all bodies that are held at the same time; a request that goes beyond it: 503.
+  std::size_t max_bodies = std::size_t{2} << 30;
   /// Bytes of a pool's reply, all held in memory; over it: 502.
   std::size_t max_reply = std::size_t{1} << 30;
   /// Connections from clients at the same time; more wait in the backlog.

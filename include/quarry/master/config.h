@@ -53,6 +53,7 @@ struct HttpConfig {
   std::optional<base::SocketAddress> listen;  // always there in a Config that was read
   std::string pool;                           // "": the only one
   std::uint64_t max_body = std::uint64_t{512} << 20;
+  std::uint64_t max_bodies = std::uint64_t{2} << 30;  // of all requests together
   std::uint64_t max_reply = std::uint64_t{1} << 30;
   std::vector<std::string> trusted_proxies;    // addresses and networks
   std::chrono::seconds keepalive_timeout{15};  // a kept connection without a request

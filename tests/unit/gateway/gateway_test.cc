@@ -241,6 +241,31 @@ TEST_CASE("a body over the limit is refused before it comes, and the client can 
         "413 Content Too Large: a body of 30000000 bytes is over the limit of 1000000\n");
 }
 
+TEST_CASE("bodies that are too much together are refused, one by one as they go beyond it") {
+  const World world(serve_echo, [](GatewayOptions& options) { options.max_bodies = 1'500'000; });
+  const std::string request = post(some_bytes(1'000'000));
+  const auto all_but_the_end = std::string_view(request).substr(0, request.size() - 1);
+  Client first(world.gateway);
+  first.send(all_but_the_end);
+  // Whichever of the two the gateway reads last.
+  Client second(world.gateway);
+  second.send(all_but_the_end);
+  const std::string log_line = "client 127.0.0.1: 503 too many large requests at the same time";
+  for (int i = 0; i < 500 && !has(world.gateway.log(), log_line); ++i) ::usleep(10'000);
+  first.send("x");
+  second.send("x");
+  const std::string replies = first.reply().substr(0, 12) + second.reply().substr(0, 12);
+  CHECK((replies == "HTTP/1.1 200HTTP/1.1 503" || replies == "HTTP/1.1 503HTTP/1.1 200"));
+  first.close();
+  second.close();
+  // Both are forgotten: the same again and again, and on one connection.
+  Client patient(world.gateway);
+  for (int i = 0; i < 5; ++i) {
+    patient.send(request);
+    CHECK(patient.reply().starts_with("HTTP/1.1 200"));
+  }
+}
+
 TEST_CASE("a pool that is not there is a 502") {
   const TemporaryFolder folder;
   const Gateway gateway(folder / "nobody");
@@ -491,7 +516,6 @@ TEST_CASE("a client that leaves in the middle of a request is in the log") {
   for (const std::size_t size : {std::size_t{10}, std::size_t{70}}) {
     Client client(world.gateway);
     client.send(post(some_bytes(100)).substr(0, size));
-    ::usleep(50'000);
     client.close();
     const std::string line = "client 127.0.0.1: left in the middle of a request, after " +
                              std::to_string(size) + " bytes";
