@@ -15,6 +15,10 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
       return {base::ErrorCode::kCorrupt, message};
+    case SQLITE_READONLY:
+      return {base::ErrorCode::kReadOnly, message};
+    case SQLITE_FULL:
+      return {base::ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:
       return {base::ErrorCode::kLimit, message};
     default:

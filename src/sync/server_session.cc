@@ -20,6 +20,28 @@ using repository::Receipt;
 using repository::Repository;
 using Outcome = Exchange::Outcome;
 
+/// Whether it is this server or its file that is at fault, not the request.
+bool is_fault(ErrorCode code) {
+  return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace;
+}
+
+/// What is wrong with the file, and where it lies, is for the log.
+std::string told_to_client(const base::Error& error) {
+  switch (error.code) {
+    case ErrorCode::kBusy:
+      return "the repository is busy: try again in a moment";
+    case ErrorCode::kReadOnly:
+      return "the repository is read-only on this server";
+    case ErrorCode::kNoSpace:
+      return "the server's disk is full";
+    case ErrorCode::kIo:
+    case ErrorCode::kCorrupt:
+      return "the server cannot read or write the repository: its log says why";
+    default:
+      return error.message;
+  }
+}
+
 /// The passes over one request, each in its own transaction, until one has the whole reply.
 class Conversation {
  public:
@@ -95,9 +117,6 @@ class Conversation {
   }
 
   Reply refuse(base::Error error) {
-    if (error.code == ErrorCode::kBusy) {
-      error.message = "the repository is busy: try again in a moment";
-    }
     CardWriter writer;
     SessionFigures figures;
     if (exchange_) {
@@ -108,11 +127,8 @@ class Conversation {
         writer.push(repository_.server_code(), repository_.project_code());
       }
     }
-    // What is wrong with the file, and where it lies, is for the log.
-    figures.is_fault = error.code == ErrorCode::kIo || error.code == ErrorCode::kCorrupt;
-    writer.error(figures.is_fault
-                     ? "the server cannot read or write the repository: its log says why"
-                     : error.message);
+    figures.is_fault = is_fault(error.code);
+    writer.error(told_to_client(error));
     writer.timestamp(now(), 1);
     figures.error = std::move(error.message);
     return make_reply(format_, writer.take(), std::move(figures));

@@ -149,6 +149,28 @@ def test_thousands_of_requests_leave_nothing_behind(launch, fresh, peer_of):
         assert process.memory_kib(worker, "VmRSS") <= before[0] + 2048
 
 
+@pytest.mark.ours("it forks for each request")
+def test_large_pushes_at_the_same_time_leave_no_memory_behind(launch, fresh, peer_of):
+    """What many hold together is what they sent and little more, and is given back."""
+    if is_sanitized():
+        pytest.skip("says nothing here")
+    crowd, size = 6, 20 << 20
+    server = launch(fresh, workers=2)
+    peer = peer_of(server)
+    data = [os.urandom(size) for _ in range(crowd)]
+    with concurrent.futures.ThreadPoolExecutor(crowd) as clients:
+        for answer in clients.map(lambda each: peer.push(wire.file_card(each)), data):
+            assert not answer.errors()
+    assert repofile.artifacts(fresh) >= {wire.sha3(each) for each in data}
+    children = process.children(server.main.pid)
+    workers = server.workers()
+    for pid in children:
+        # A worker holds one body with what it makes of it, the gateway holds all.
+        most = 6 * size if pid in workers else crowd * size * 3 // 2
+        assert process.memory_kib(pid, "VmHWM") << 10 < most
+        process.wait_until(lambda pid=pid: process.memory_kib(pid, "VmRSS") < 40 << 10, "the memory to be given back")
+
+
 @pytest.mark.ours("it has no workers")
 def test_workers_that_die_are_replaced(launch, fresh, peer_of):
     server = launch(fresh, workers=3, settings={"pm.max_requests": "0"})

@@ -33,10 +33,8 @@ def test_private_branch_stays_from_a_user_without_x(launch, with_private, fossil
 def test_asking_for_private_branches_without_x_is_refused(launch, with_private, fossil, tmp_path):
     server = launch(with_private)
     status, output = fossil.attempt("clone", "--no-open", "--private", server.url_for("plain", "word"), tmp_path / "clone.fossil")
-    if status == 0:
-        assert not repofile.artifacts(tmp_path / "clone.fossil") & private_names(with_private)
-    else:
-        assert "private" in output
+    assert status != 0 and "not authorized to sync private content" in output
+    assert not (tmp_path / "clone.fossil").exists()
 
 
 def test_private_branch_travels_with_x(launch, with_private, fossil, tmp_path):
@@ -47,6 +45,19 @@ def test_private_branch_travels_with_x(launch, with_private, fossil, tmp_path):
     fossil("pull", "--private", "-R", clone)
     assert repofile.artifacts(with_private) - repofile.artifacts(clone) == set()
     assert private_names(clone) == private_names(with_private), "and stays private there"
+
+
+@pytest.mark.parametrize("version", ["", 2, 3])
+@pytest.mark.parametrize("capabilities", ["gio", "giox"])
+def test_no_clone_holds_what_is_private(launch, with_private, peer_of, version, capabilities):
+    """Not by an artifact, not by a name, not as the source of a delta, whoever asks; `pragma send-private` aside."""
+    hidden = private_names(with_private)
+    peer = peer_of(launch(with_private), "hand", capabilities)
+    answer = peer.clone(version, 1) if version else peer.ask(wire.body(wire.CLIENT_VERSION, "clone"))
+    assert not answer.errors()
+    assert set(answer.names("cfile") + answer.names("file") + answer.names("igot")) == repofile.public_artifacts(with_private)
+    assert not answer.of("private")
+    assert not any(name.encode() in answer.raw for name in hidden)
 
 
 def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp_path):
@@ -172,6 +183,24 @@ def test_shunned_artifact_never_leaves(launch, small, fossil, tmp_path, peer_of)
         answer = peer.clone(version, 1)
         assert name not in answer.names("file") + answer.names("cfile")
     assert name not in peer.ask(wire.body(wire.CLIENT_VERSION, "clone")).names("igot")
+
+
+def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
+    """What was stored as a delta on it still travels, whole."""
+    name, dependent = repofile.query(small, "SELECT source.uuid, target.uuid FROM delta JOIN blob source ON source.rid=srcid"
+                                            " JOIN blob target ON target.rid=delta.rid ORDER BY srcid LIMIT 1")[0]
+    repofile.shun(small, name)
+    server = launch(small)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url, clone)
+    assert repofile.artifacts(clone) >= repofile.public_artifacts(small) - {name}
+    assert name not in repofile.artifacts(clone)
+    peer = peer_of(server)
+    for cards in (peer.clone(2, 1).cards, peer.clone(3, 1).cards, peer.pull(f"gimme {dependent}").cards):
+        received = wire.ClonedArtifacts()
+        received.take(cards)
+        assert wire.is_named(dependent, received.expand()[dependent])
+        assert name not in received.names()
 
 
 def test_shunned_artifact_never_comes_back(launch, fresh, fossil, peer_of):

@@ -64,6 +64,13 @@ def test_serving_what_is_not_there(tmp_path):
     assert done.returncode == 1 and "absent.fossil" in done.stderr + done.stdout
 
 
+def test_serving_what_is_no_repository(tmp_path):
+    path = tmp_path / "notes.fossil"
+    path.write_text("not a database\n")
+    done = run("--serve", path, "--http", f"127.0.0.1:{free_port()}")
+    assert done.returncode == 1 and f"{path} is no Fossil repository" in done.stderr + done.stdout
+
+
 def test_port_that_is_taken(fresh):
     import socket
     with socket.socket() as taken:

@@ -18,6 +18,8 @@ enum class ErrorCode {
   kLimit,     // a configured limit would be passed
   kBusy,      // somebody else holds it; the same call may succeed later
   kCorrupt,   // stored data is not what it must be
+  kReadOnly,  // it can be read, but not written
+  kNoSpace,   // the disk, or what one may have of it, is full
   kIo,        // the operating system refused
 };
 

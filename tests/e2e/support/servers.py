@@ -160,7 +160,7 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
     settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", **settings}
     lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and "user" not in settings:
         lines.append("user = root")
     lines += [f"{name} = {value}" for name, value in settings.items() if not name.startswith("http.")]
     return "\n".join(lines) + "\n"

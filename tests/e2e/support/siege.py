@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import process, repofile, wire
@@ -16,6 +16,10 @@ class Siege:
     server: Server
     repository: Path
     peer: wire.Peer
+    children: set[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.children = set(process.children(self.server.main.pid))
 
     @contextlib.contextmanager
     def nothing_happens(self) -> Iterator[None]:
@@ -33,8 +37,9 @@ class Siege:
         return [line for line in self.server.log()[after:].splitlines() if CLIENT in line]
 
     def peak_memory_mib(self) -> float:
-        """The most that any process of ours has held so far."""
-        pids = process.children(self.server.main.pid)
+        """The most that any process of ours has held so far. None has been replaced: it would be forgotten."""
+        pids = set(process.children(self.server.main.pid))
+        assert self.children <= pids
         return max(process.memory_kib(pid, "VmHWM") for pid in pids) / 1024
 
 

@@ -1,0 +1,71 @@
+"""Repositories that cannot be written, and disks that are full: said plainly, and nothing is half done."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import proof
+from support import process, repofile, wire
+from support.fossil import Checkout
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away or to mount a small disk")
+
+
+@pytest.fixture
+def kept_for_reading(fresh, open_folder):
+    """A repository that belongs to somebody else than the pool's user, in a folder that does, too."""
+    path = shutil.copy(fresh, open_folder / "kept.fossil")
+    path.chmod(0o644)
+    open_folder.chmod(0o755)
+    return path
+
+
+@needs_root
+@pytest.mark.ours("it runs as who started it")
+def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_reading, fossil, tmp_path):
+    server = launch(kept_for_reading, settings={"user": "nobody", "http.user": "root"})
+    before = kept_for_reading.read_bytes()
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    assert repofile.artifacts(clone) == repofile.artifacts(kept_for_reading)
+    fossil("pull", "-R", clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("new.txt", "new\n")
+    checkout("add", "new.txt")
+    checkout.commit("wants to go")
+    status, output = fossil.attempt("push", "-R", clone)
+    assert "the repository is read-only on this server" in output
+    assert str(kept_for_reading) not in output, "a client is told no path"
+    assert kept_for_reading.read_bytes() == before
+    process.wait_until(lambda: "kept.fossil: read-only" in server.log(), "a line in the log")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A folder with room for four megabytes."""
+    path = tmp_path / "disk"
+    path.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "none", path], capture_output=True).returncode != 0:
+        pytest.skip("mounts are not allowed here")
+    yield path
+    subprocess.run(["umount", "--lazy", path], check=True)
+
+
+@needs_root
+@pytest.mark.ours("it says nothing to the client")
+def test_a_full_disk_refuses_the_push_and_nothing_else(launch, fresh, small_disk, fossil, peer_of):
+    path = repofile.copy(fresh, small_disk / "full.fossil")
+    server = launch(path)
+    peer = peer_of(server)
+    assert not peer.push(wire.file_card(b"there was room for this")).errors()
+    before = repofile.artifacts(path)
+    answer = peer.push(*[wire.file_card(os.urandom(1_000_000)) for _ in range(6)])
+    assert answer.errors() == ["the server's disk is full"]
+    assert repofile.artifacts(path) == before
+    assert not peer.pull().errors()
+    process.wait_until(lambda: f"{path}: database or disk is full" in server.log(), "a line in the log")
+    assert not peer.push(wire.file_card(b"small enough")).errors()
+    assert wire.sha3(b"small enough") in repofile.artifacts(path)
+    proof.check(path, fossil)
