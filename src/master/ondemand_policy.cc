@@ -7,6 +7,9 @@
 namespace quarry::master {
 namespace {
 
+// A full pool whose child is idle for less may just be between two connections, or starting.
+constexpr std::chrono::milliseconds kAtRest{2000};
+
 class OndemandPolicy final : public PoolPolicy {
  public:
   explicit OndemandPolicy(const ProcessLimits& limits) : limits_(limits) {}
@@ -17,26 +20,28 @@ class OndemandPolicy final : public PoolPolicy {
     const auto is_overdue = [&](std::chrono::milliseconds idle) {
       return idle >= limits_.process_idle_timeout;
     };
-    if (figures.children < limits_.max_children || figures.idle() > 0) has_reached_max_ = false;
+    if (figures.children < limits_.max_children ||
+        (figures.idle() > 0 && figures.idle_for.front() >= kAtRest)) {
+      advice_ = Advice::kNone;
+    }
     return {.stop = static_cast<std::size_t>(std::ranges::count_if(figures.idle_for, is_overdue)),
-            .advice = has_reached_max_ ? Advice::kMaxChildrenReached : Advice::kNone};
+            .advice = advice_};
   }
 
   // The connection that it may have left behind is seen on the socket.
-  Decision after_death(const PoolFigures&) override { return {}; }
+  Decision after_death(const PoolFigures&) override { return {.advice = advice_}; }
 
   bool is_woken_by_connections() const override { return true; }
 
   Decision on_connection(const PoolFigures& figures) override {
-    if (figures.idle() > 0) return {};  // it is on its way to accept()
-    if (figures.children < limits_.max_children) return {.start = 1};
-    has_reached_max_ = true;
-    return {.advice = Advice::kMaxChildrenReached};
+    if (figures.idle() > 0) return {.advice = advice_};  // it is on its way to accept()
+    advice_ = figures.children < limits_.max_children ? Advice::kNone : Advice::kMaxChildrenReached;
+    return {.start = advice_ == Advice::kNone ? std::size_t{1} : 0, .advice = advice_};
   }
 
  private:
   ProcessLimits limits_;
-  bool has_reached_max_ = false;
+  Advice advice_ = Advice::kNone;
 };
 
 }  // namespace

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <csignal>
 #include <future>
+#include <semaphore>
 #include <string>
 #include <thread>
 
@@ -378,15 +378,18 @@ Pool::Serve beginning(std::size_t length, std::function<void(int connection)> th
 }
 
 TEST_CASE("a large answer may be the last on its connection, however quickly it is taken") {
-  const World world(beginning(500'000, [](int connection) {
-    // When everything that came before has gone out already.
-    ::usleep(50'000);
+  std::binary_semaphore taken{0};
+  const World world(beginning(500'000, [&taken](int connection) {
+    taken.acquire();
     Pool::write(connection, fastcgi_record(3, std::string(8, '\0')));
   }));
   for (int i = 0; i < 5; ++i) {
     Client client(world.gateway);
     client.send("GET / HTTP/1.0\r\n\r\n");
-    CHECK(body_of(client.rest()).size() == 500'000);
+    std::string reply = client.take(500'000);
+    reply += client.take(reply.find("\r\n\r\n") + 4);
+    taken.release();
+    CHECK(body_of(reply + client.rest()).size() == 500'000);
   }
 }
 
@@ -471,18 +474,19 @@ TEST_CASE("X-Forwarded-For counts only from trusted peers, up to the first that 
 }
 
 TEST_CASE("a client that goes away takes its request to the pool with it") {
-  std::atomic<bool> gone = false;
-  const World world([&gone](int connection) {
+  std::binary_semaphore here{0};
+  std::binary_semaphore gone{0};
+  const World world([&](int connection) {
     Pool::read_request(connection);
+    here.release();
     char byte = 0;
-    gone = ::read(connection, &byte, 1) == 0;
+    if (::read(connection, &byte, 1) == 0) gone.release();
   });
   Client client(world.gateway);
   client.send(kGet);
-  ::usleep(50'000);
+  REQUIRE(here.try_acquire_for(10s));
   client.close();
-  for (int i = 0; i < 500 && !gone; ++i) ::usleep(10'000);
-  CHECK(gone);
+  CHECK(gone.try_acquire_for(10s));
 }
 
 TEST_CASE("slow clients are told so and dropped, in the head and in the body") {
@@ -595,32 +599,38 @@ TEST_CASE("more clients than allowed wait until one leaves") {
 }
 
 TEST_CASE("SIGTERM ends it at once") {
-  World world([](int connection) {
+  std::binary_semaphore here{0};
+  World world([&here](int connection) {
     Pool::read_request(connection);
+    here.release();
     char byte = 0;
     CHECK(::read(connection, &byte, 1) == 0);
   });
   Client idle(world.gateway);
   Client busy(world.gateway);
   busy.send(kGet);
-  ::usleep(50'000);
+  REQUIRE(here.try_acquire_for(10s));
   world.gateway.signal(SIGTERM);
   CHECK(world.gateway.wait() == 0);
   CHECK(busy.rest() == "");
 }
 
 TEST_CASE("SIGQUIT lets the request under way finish, and no other begin") {
-  World world([](int connection) {
-    const PoolRequest request = Pool::read_request(connection);
-    ::usleep(300'000);
+  std::binary_semaphore here{0};
+  std::binary_semaphore may_answer{0};
+  World world([&](int connection) {
+    Pool::read_request(connection);
+    here.release();
+    CHECK(may_answer.try_acquire_for(10s));
     Pool::write(connection, fastcgi_answer("X: y\r\n\r\ndone"));
   });
   Client idle(world.gateway);
   Client busy(world.gateway);
   busy.send(kGet);
-  ::usleep(50'000);
+  REQUIRE(here.try_acquire_for(10s));
   world.gateway.signal(SIGQUIT);
   CHECK(idle.rest() == "");
+  may_answer.release();
   const std::string reply = busy.rest();
   CHECK(body_of(reply) == "done");
   CHECK(has(reply, "Connection: close\r\n"));

@@ -1,4 +1,6 @@
 // The races of an ondemand pool, with children that the test holds at each step.
+#include <semaphore.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -73,6 +75,26 @@ long ticks_of(pid_t pid) {
   return user + system;
 }
 
+/// Something that one child waits for and another gives.
+class Signal {
+ public:
+  Signal() {
+    void* memory =
+        ::mmap(nullptr, sizeof(sem_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    REQUIRE(memory != MAP_FAILED);
+    semaphore_ = static_cast<sem_t*>(memory);
+    ::sem_init(semaphore_, 1, 0);
+  }
+  ~Signal() { ::munmap(semaphore_, sizeof(sem_t)); }
+  Signal(const Signal&) = delete;
+  Signal& operator=(const Signal&) = delete;
+  void give() const { ::sem_post(semaphore_); }
+  void await() const { ::sem_wait(semaphore_); }
+
+ private:
+  sem_t* semaphore_ = nullptr;
+};
+
 }  // namespace
 
 TEST_CASE("no connection, no child; one connection, one child") {
@@ -125,10 +147,13 @@ TEST_CASE("a child that is stuck before accept() does not keep the connection fr
 
 TEST_CASE("a first accept() that brings nothing puts the socket back as well") {
   World world;
+  const Signal sibling_is_here;
+  const Signal connection_is_taken;
   world.start([&] {
     return ondemand(world, 5, [&](ChildContext& child) {
-      if (child.index == 1) {  // late: the sibling has taken its connection
-        ::usleep(200000);
+      if (child.index == 1) {
+        sibling_is_here.give();
+        connection_is_taken.await();
         Fd connection;
         world.say(accept_one(child, &connection) ? 'g' : 'n');
         // Stays out of accept() for good, and says so.
@@ -139,12 +164,12 @@ TEST_CASE("a first accept() that brings nothing puts the socket back as well") {
       await_one(child, &first);
       world.say('g');
       if (child.index > 0) return sleep_for_ever(child);
-      // The master is told, and starts the sibling for the second connection, but takes it too.
-      pollfd wait{child.listener, POLLIN, 0};
-      ::poll(&wait, 1, kPatience);
-      ::usleep(50000);
+      // The master is told, and starts the sibling for the second connection; it is taken here,
+      // too.
+      sibling_is_here.await();
       Fd second(::accept4(child.listener, nullptr, nullptr, SOCK_CLOEXEC));
       world.say('g');
+      connection_is_taken.give();
       return sleep_for_ever(child);
     });
   });

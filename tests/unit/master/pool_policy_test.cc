@@ -100,6 +100,19 @@ TEST_CASE("an ondemand pool starts a child when a connection waits and nobody is
   CHECK(policy->every_second(Pool(0, 0)).start == 0);
 }
 
+TEST_CASE("an ondemand pool is full until it has a child less, or one that rests") {
+  const auto policy = make_policy({.manager = ProcessManager::kOndemand, .max_children = 2});
+  policy->on_connection(Pool(2, 0));
+  CHECK(policy->every_second(Pool(2, 0)).advice == Advice::kMaxChildrenReached);
+  CHECK_MESSAGE(policy->every_second(Pool(1, {1900ms})).advice == Advice::kMaxChildrenReached,
+                "it may only be starting");
+  CHECK(policy->on_connection(Pool(1, {0ms})).advice == Advice::kMaxChildrenReached);
+  CHECK(policy->after_death(Pool(1, 0)).advice == Advice::kMaxChildrenReached);
+  CHECK(policy->every_second(Pool(1, {2000ms})).advice == Advice::kNone);
+  policy->on_connection(Pool(2, 0));
+  CHECK(policy->every_second(Pool(1, 0)).advice == Advice::kNone);
+}
+
 TEST_CASE("an ondemand pool ends every child that was idle for process_idle_timeout") {
   const auto policy = make_policy(
       {.manager = ProcessManager::kOndemand, .max_children = 9, .process_idle_timeout = 10s});
