@@ -55,6 +55,32 @@ void append_printable(std::string& out, std::string_view text, std::size_t limit
   if (!text.empty()) out += "…";
 }
 
+std::string escape_markup(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
 std::string printable(std::string_view text, std::size_t limit) {
   std::string out;
   append_printable(out, text, limit);

@@ -10,6 +10,7 @@
 #include "comment_links.h"
 #include "derivation.h"
 #include "printed_day.h"
+#include "quarry/base/escape.h"
 #include "rebuild_order.h"
 
 namespace quarry::repository {
@@ -45,41 +46,16 @@ void write_backlinks(Database& database, Rid rid, std::string_view comment, doub
   }
 }
 
-std::string html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 /// Tags that a sentence of their own describes; nullopt for the rest.
 std::optional<std::string> special_sentence(const std::string& tag, std::string_view value) {
   if (tag == "*bgcolor") {
-    return fmt::format(" Change branch background color to \"{}\".", html(value));
+    return fmt::format(" Change branch background color to \"{}\".", base::escape_markup(value));
   }
-  if (tag == "+bgcolor") return fmt::format(" Change background color to \"{}\".", html(value));
+  if (tag == "+bgcolor")
+    return fmt::format(" Change background color to \"{}\".", base::escape_markup(value));
   if (tag == "+comment") return " Edit check-in comment.";
-  if (tag == "+user") return fmt::format(" Change user to \"{}\".", html(value));
-  if (tag == "+date") return fmt::format(" Timestamp {}.", html(value));
+  if (tag == "+user") return fmt::format(" Change user to \"{}\".", base::escape_markup(value));
+  if (tag == "+date") return fmt::format(" Timestamp {}.", base::escape_markup(value));
   return std::nullopt;
 }
 
@@ -91,7 +67,7 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
   if (card.name.starts_with("sym-")) {
     // Moving to a branch implies its symbolic name, and the end of the old one.
     if (in_branch_move && card.kind != '+') return {};
-    const std::string name = html(card.name.substr(4));
+    const std::string name = base::escape_markup(card.name.substr(4));
     text = card.kind == '-'   ? fmt::format(" Cancel tag \"{}\"", name)
            : card.kind == '*' ? fmt::format(" Add propagating tag \"{}\"", name)
                               : fmt::format(" Add tag \"{}\"", name);
@@ -102,12 +78,13 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
   } else if (tag == "-bgcolor") {
     text = " Cancel background color";
   } else {
-    const std::string name = html(card.name);
+    const std::string name = base::escape_markup(card.name);
     text = card.kind == '-'   ? fmt::format(" Cancel \"{}\"", name)
            : card.kind == '*' ? fmt::format(" Add propagating \"{}\"", name)
                               : fmt::format(" Add \"{}\"", name);
   }
-  if (!card.value.empty()) text += fmt::format(" with {} \"{}\"", with, html(card.value));
+  if (!card.value.empty())
+    text += fmt::format(" with {} \"{}\"", with, base::escape_markup(card.value));
   return text + ".";
 }
 
@@ -128,7 +105,7 @@ std::string describe(const Structural& control) {
       text += fmt::format(" Edit [{}|{}]:", target.substr(0, 16), target.substr(0, 10));
     }
     if (card.kind == '*' && card.name == "branch") {
-      const std::string branch = html(card.value);
+      const std::string branch = base::escape_markup(card.value);
       text += fmt::format(" Move to branch [/timeline?r={}&nd&dp={}&unhide | {}].", branch,
                           target.substr(0, 16), branch);
       in_branch_move = true;

@@ -6,6 +6,7 @@
 #include <ctime>
 #include <numeric>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 
 namespace quarry::scoreboard {
@@ -190,29 +191,8 @@ std::string plain_text(const Value& value) {
   return line;
 }
 
-std::string escape_markup(std::string_view text) {
-  std::string out;
-  for (const char c : line_text(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out += c;
-    }
-  }
+std::string markup_text(std::string_view text) {
+  std::string out = base::escape_markup(line_text(text));
   // Two that UTF-8 can hold and XML cannot.
   for (const std::string_view bad : {"\xEF\xBF\xBE", "\xEF\xBF\xBF"}) {
     for (auto at = out.find(bad); at != std::string::npos; at = out.find(bad)) {

@@ -85,6 +85,6 @@ std::string html_page(const PoolSnapshot& snapshot, bool is_full);
 std::string openmetrics_page(const PoolSnapshot& snapshot);
 
 /// TEXT without control characters, with & < > " ' as entities: fit for XML and HTML.
-std::string escape_markup(std::string_view text);
+std::string markup_text(std::string_view text);
 
 }  // namespace quarry::scoreboard

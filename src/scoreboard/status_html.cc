@@ -6,7 +6,7 @@ namespace quarry::scoreboard {
 namespace {
 
 std::string cell_of(const Value& value) {
-  if (const auto* text = std::get_if<std::string_view>(&value)) return escape_markup(*text);
+  if (const auto* text = std::get_if<std::string_view>(&value)) return markup_text(*text);
   return plain_text(value);
 }
 

@@ -11,7 +11,7 @@ std::string content_of(const Value& value) {
   if (const auto* instant = std::get_if<Instant>(&value)) {
     return std::to_string(instant->seconds);
   }
-  if (const auto* text = std::get_if<std::string_view>(&value)) return escape_markup(*text);
+  if (const auto* text = std::get_if<std::string_view>(&value)) return markup_text(*text);
   const auto* histogram = std::get_if<Histogram>(&value);
   if (histogram == nullptr) return plain_text(value);
   std::string out;

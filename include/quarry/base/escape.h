@@ -1,5 +1,5 @@
-// Text from outside, made safe to stand in a line of a log or in JSON: nobody forges a line, an
-// escape sequence of a terminal, or the end of a string.
+// Text from outside, made safe to stand in a line of a log, in JSON or in a page: nobody
+// forges a line, an escape sequence of a terminal, the end of a string, or an element.
 #pragma once
 
 #include <cstddef>
@@ -21,6 +21,9 @@ void append_printable(std::string& out, std::string_view text, std::size_t limit
 void append_json_character(std::string& out, std::string_view& text);
 /// TEXT as a JSON string, with its quotation marks.
 void append_json_string(std::string& out, std::string_view text);
+
+/// TEXT as it stands in HTML or XML, in an attribute's value too.
+std::string escape_markup(std::string_view text);
 
 /// The length of the valid UTF-8 sequence of several bytes at the start of TEXT; 0 if there is
 /// none, or if it stands for a control character.

@@ -46,6 +46,7 @@ TEST_CASE("printable text stays as it is and nothing can forge a log line") {
   CHECK(printable("/repo?x=1 ü") == "/repo?x=1 ü");
   CHECK(printable("a\nb\\c\x1b[0m\xff") == "a\\x0ab\\x5cc\\x1b[0m\\xff");
   CHECK(printable("\xc2\x85") == "\\xc2\\x85");
+  CHECK(escape_markup("<a title=\"b's\"> & ü") == "&lt;a title=&quot;b&#39;s&quot;&gt; &amp; ü");
   CHECK(printable("abcdef", 3) == "abc…");
 }
 
