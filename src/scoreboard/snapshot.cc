@@ -38,7 +38,8 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
     look(board, snapshot);
     snapshot.state = before.state;
     // A child that was buried meanwhile would be counted twice, or not at all.
-    snapshot.is_exact = before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
+    snapshot.is_exact =
+        !before.is_old && before.sequence % 2 == 0 && board.read_pool().sequence == before.sequence;
   }
   add_up(snapshot);
   snapshot.queue = queue.length();

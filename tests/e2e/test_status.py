@@ -27,7 +27,7 @@ def pool(start_pool):
 def php(tmp_path):
     if not phpfpm.is_installed():
         pytest.skip("php-fpm8.2 is not installed")
-    server = phpfpm.PhpFpm(tmp_path, WORKERS, BACKLOG)
+    server = phpfpm.PhpFpm(tmp_path, {"pm": "static", "pm.max_children": WORKERS, **PAGES})
     yield server
     server.stop()
 

@@ -1,10 +1,11 @@
-"""PHP-FPM, where it is installed: what a status page has to look like."""
+"""PHP-FPM, where it is installed: what a status page has to look like, and what to be as quick as."""
 
 import os
 import shutil
 from pathlib import Path
 
 from . import fastcgi
+from .daemon import section
 from .process import Process, socket_answers, wait_until
 
 PROGRAM = shutil.which("php-fpm8.2") or "/usr/sbin/php-fpm8.2"
@@ -15,24 +16,16 @@ def is_installed() -> bool:
 
 
 class PhpFpm:
-    """One pool `www` of as many children as the pool of ours that it is compared with."""
+    """One pool `www` with the SETTINGS of the pool of ours that it is compared with."""
 
-    def __init__(self, folder: Path, children: int, backlog: int):
+    def __init__(self, folder: Path, settings: dict[str, object]):
         self.socket = folder / "php.sock"
-        user = "user = root\ngroup = root\n" if os.geteuid() == 0 else ""
+        words = {"listen": self.socket, **({"user": "root", "group": "root"} if os.geteuid() == 0 else {}), **settings}
         config = folder / "php-fpm.conf"
         config.write_text(f"""[global]
 error_log = {folder}/php-error.log
 daemonize = no
-[www]
-{user}listen = {self.socket}
-listen.backlog = {backlog}
-pm = static
-pm.max_children = {children}
-pm.status_path = /status
-ping.path = /ping
-ping.response = are you there
-""")
+{section("www", words)}""")
         self.process = Process([PROGRAM, "--allow-to-run-as-root", "--fpm-config", config], folder / "php-fpm.log")
         wait_until(lambda: socket_answers(self.socket) or not self.process.is_running(), "PHP-FPM")
         assert self.process.is_running(), self.process.output()

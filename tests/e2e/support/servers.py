@@ -57,6 +57,11 @@ class Server:
         """Pids of the children that answer requests: all but the gateway."""
         return [pid for pid in process.children(self.main.pid) if "gateway" not in process.name(pid)]
 
+    def is_complete(self) -> bool:
+        """Whether quarryd's first children are there, and past the moment in which they still have its name."""
+        names = [process.name(pid) for pid in process.children(self.main.pid)]
+        return bool(names) and process.name(self.main.pid) not in names
+
     def is_running(self) -> bool:
         return self.main.is_running() and (self.front is None or self.front.is_running())
 
@@ -115,7 +120,7 @@ class Launcher:
         main = Process([places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings)],
                        folder / "log", env=self.fossil.environment)
         server = self._remember(Server("gateway", port, target, folder, main))
-        wait_for(server, lambda: process.port_answers(port))
+        wait_for(server, lambda: process.port_answers(port) and server.is_complete())
         return server
 
     def _nginx(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
@@ -126,7 +131,7 @@ class Launcher:
         config.write_text(pool_config(target, str(pool_socket), workers, settings))
         main = Process([places.program("quarryd"), "--config", config], folder / "log", env=self.fossil.environment)
         server = self._remember(Server("nginx", port, target, folder, main))
-        wait_for(server, lambda: process.socket_answers(pool_socket))
+        wait_for(server, lambda: process.socket_answers(pool_socket) and server.is_complete())
         if web_pages:
             disable_backoffice(target)
             server.beside.append(Process(["fossil", "server", "--nojail", "--localhost", "--scgi", "--port", pages_port,

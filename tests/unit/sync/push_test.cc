@@ -316,8 +316,8 @@ TEST_CASE(
   {
     auto receipt = (*other)->receive();
     REQUIRE(receipt.has_value());
-    CHECK(
-        world.error_as("i", kPush + file("one")).starts_with("the repository is busy: try again"));
+    CHECK(world.refusal_as("i", kPush + file("one"))
+              .starts_with("the repository is busy: try again"));
     // Whoever has nothing to store does not wait.
     CHECK(world.say_as("i", kPull + kPush + igot(world.initial())).empty());
     CHECK(world.say_as("i", kPull) == igot(world.initial()));

@@ -209,6 +209,12 @@ std::string World::say_as(std::string_view user, std::string_view body) {
 }
 
 std::string World::error_of(std::string_view body) {
+  const std::string message = refusal_of(body);
+  CHECK(figures_.error == message);
+  return message;
+}
+
+std::string World::refusal_of(std::string_view body) {
   const std::string before = dump();
   const std::string text = say(body);
   CHECK(dump() == before);
@@ -216,10 +222,13 @@ std::string World::error_of(std::string_view body) {
   REQUIRE(text.starts_with("error "));
   const std::string message =
       artifact::defossilize(std::string_view(text).substr(6, text.size() - 7));
-  CHECK(figures_.error == message);
   CHECK(figures_.artifacts_in == 0);
   CHECK(figures_.artifacts_out == 0);
   return message;
+}
+
+std::string World::refusal_as(std::string_view user, std::string_view body) {
+  return refusal_of(login(user, secret_of(user, "pw"), body));
 }
 
 std::string World::error_as(std::string_view user, std::string_view body) {

@@ -70,6 +70,8 @@ class World {
   /// changed nothing in the file.
   std::string error_of(std::string_view body);
   std::string error_as(std::string_view user, std::string_view body);
+  /// The same, where the log is told more than the client.
+  std::string refusal_as(std::string_view user, std::string_view body);
 
   /// The initial check-in, which is all that there is at first.
   const std::string& initial() const { return initial_; }
@@ -78,6 +80,7 @@ class World {
   repository::Repository& repository() { return *repository_; }
 
  private:
+  std::string refusal_of(std::string_view body);
   std::filesystem::path path_;
   StillClock clock_;
   std::unique_ptr<repository::Repository> repository_;
