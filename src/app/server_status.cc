@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "quarry/base/escape.h"
@@ -11,10 +12,20 @@ namespace {
 
 using nlohmann::json;
 
-template <typename Number = std::uint64_t>
-Number number(const json& object, const char* name) {
+std::uint64_t number(const json& object, const char* name) {
   const auto at = object.find(name);
-  return at != object.end() && at->is_number() ? at->get<Number>() : Number{0};
+  return at != object.end() && at->is_number_unsigned() ? at->get<std::uint64_t>() : 0;
+}
+
+/// Seconds since 1970, and few enough to be reckoned with.
+std::int64_t instant(const json& object, const char* name) {
+  constexpr std::uint64_t kLast = 1'000'000'000'000;
+  return static_cast<std::int64_t>(std::min(number(object, name), kLast));
+}
+
+double fraction(const json& object, const char* name) {
+  const auto at = object.find(name);
+  return at != object.end() && at->is_number() ? at->get<double>() : 0;
 }
 
 std::string text(const json& object, const char* name) {
@@ -42,7 +53,7 @@ ChildStatus read_child(const json& one) {
           .uri = text(one, "request uri"),
           .user = text(one, "user"),
           .repository = text(one, "script"),
-          .cpu = number<double>(one, "last request cpu"),
+          .cpu = fraction(one, "last request cpu"),
           .memory = number(one, "last request memory")};
 }
 
@@ -70,7 +81,7 @@ PoolStatus read_pool(const json& one) {
                   .slow = number(one, "slow requests"),
                   .elders = number(one, "children of earlier generations"),
                   .unreadable = number(one, "unreadable slots"),
-                  .next_start = number<std::int64_t>(one, "next start"),
+                  .next_start = instant(one, "next start"),
                   .backoff_reason = text(one, "backoff reason"),
                   .totals = read_totals(one),
                   .children = {}};
@@ -94,8 +105,8 @@ base::Result<ServerStatus> read_status(const std::string& document) {
                       .config = text(root, "config"),
                       .state = text(root, "state"),
                       .generation = number(root, "generation"),
-                      .started = number<std::int64_t>(root, "start time"),
-                      .generation_began = number<std::int64_t>(root, "generation start time"),
+                      .started = instant(root, "start time"),
+                      .generation_began = instant(root, "generation start time"),
                       .crashes = number(root, "crashes"),
                       .emergency_restart_threshold = number(root, "emergency restart threshold"),
                       .elders = objects(root, "elders").size(),

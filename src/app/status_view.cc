@@ -92,10 +92,10 @@ Lines server_lines(const ServerStatus& server, std::int64_t now) {
       short_time(micros_since(server.started, now)), server.generation,
       short_time(micros_since(server.generation_began, now)), base::printable(server.config))};
   if (server.elders > 0) {
-    lines.push_back(fmt::format("{} children of earlier generations finish", server.elders));
+    lines.push_back(fmt::format("children of earlier generations that finish: {}", server.elders));
   }
   if (server.crashes > 0) {
-    lines.push_back(fmt::format("{} crashes lately; {} would have all children replaced",
+    lines.push_back(fmt::format("crashes lately: {}; at {} all children are replaced",
                                 server.crashes, server.emergency_restart_threshold));
   }
   return lines;

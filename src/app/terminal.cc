@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <string_view>
 
 namespace quarry::app {
@@ -38,10 +39,16 @@ std::size_t rows() {
   return is_known ? size.ws_row : 24;
 }
 
+/// One that prints what it is sent, and obeys nothing.
+bool is_dumb() {
+  const char* term = std::getenv("TERM");
+  return term != nullptr && std::string_view(term) == "dumb";
+}
+
 }  // namespace
 
 Terminal::Terminal()
-    : is_terminal_(::isatty(STDOUT_FILENO) == 1),
+    : is_terminal_(::isatty(STDOUT_FILENO) == 1 && !is_dumb()),
       has_keys_(is_terminal_ && ::tcgetattr(STDIN_FILENO, &before_) == 0) {
   sigset_t watched;
   ::sigemptyset(&watched);

@@ -4,6 +4,7 @@
 // board by the same code; a worker is not needed for it, and a stopped one is in nobody's way.
 #include <unistd.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "loop.h"

@@ -162,6 +162,14 @@ def test_children_of_earlier_generations_are_told_of(watched):
     wait_until(lambda: document(server.control)["elders"] == [], "its end")
 
 
+def test_crashes_that_count_towards_an_emergency_are_told_of(watched):
+    server = watched(settings={"emergency_restart_threshold": 3, "emergency_restart_interval": "1h"})
+    assert document(server.control)["crashes"] == 0 and "crashes lately" not in status("--socket", server.control).stdout
+    os.kill(server.child(), signal.SIGSEGV)
+    wait_until(lambda: document(server.control)["crashes"] == 1, "the crash")
+    assert "crashes lately: 1; at 3 " in status("--socket", server.control).stdout
+
+
 # --- where it is ----------------------------------------------------------------------------------
 
 

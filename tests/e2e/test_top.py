@@ -25,7 +25,7 @@ ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
 class Screen:
     """quarry top in a pseudo terminal, and what it has drawn."""
 
-    def __init__(self, control, *words: object, rows: int = 24):
+    def __init__(self, control, *words: object, rows: int = 24, term: str = "xterm"):
         self.drawn = ""
         self.end, far = pty.openpty()
         self.far = far
@@ -33,7 +33,7 @@ class Screen:
         self.before = termios.tcgetattr(far)
         self.process = subprocess.Popen(
             [places.program("quarry"), "top", "--socket", control, "--interval", "0.2", *map(str, words)],
-            stdin=far, stdout=far, stderr=far, start_new_session=True,
+            stdin=far, stdout=far, stderr=far, start_new_session=True, env={**os.environ, "TERM": term},
             preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
 
     def read(self) -> str:
@@ -195,6 +195,12 @@ def test_keys_choose_what_comes_first(watched, screen, tmp_path):  # noqa: F811
         wait_until(lambda: first(top.next_frame()) == "zoo", "the busiest again", 30)
     top.press("q")
     assert top.wait() == 0
+
+
+def test_terminal_that_obeys_nothing_gets_plain_lines(watched, screen):  # noqa: F811
+    top = screen(watched().control, "--count", 2, term="dumb")
+    wait_until(lambda: top.read() and top.process.poll() is not None, "its end", 20)
+    assert top.process.returncode == 0 and "\x1b" not in top.read() and top.read().count("\nPOOL ") == 2
 
 
 def test_it_waits_for_a_master_that_is_away(watched, screen):  # noqa: F811

@@ -45,9 +45,12 @@ TEST_CASE("figures are read by the names of the status page") {
 
 TEST_CASE("what is missing or of another kind is nothing, and what is no status is an error") {
   const auto odd = read_status(
-      R"({"pid":"x","elders":7,"pools":[1,{"pool":[],"requests":"many","processes":[null]}]})");
+      R"({"pid":"x","elders":7,"generation":-3,"crashes":1e99,"start time":99999999999999999,"pools":[1,{"pool":[],"requests":"many","processes":[null]}]})");
   REQUIRE(odd);
   CHECK(odd->pid == 0);
+  CHECK(odd->generation == 0);
+  CHECK(odd->crashes == 0);
+  CHECK(odd->started == 1'000'000'000'000);
   REQUIRE(odd->pools.size() == 1);
   CHECK(odd->pools[0].name.empty());
   CHECK(odd->pools[0].children.empty());
