@@ -61,8 +61,8 @@ std::vector<Activity> activities(const std::optional<Look>& before, const Look& 
     if (last == pools.end()) continue;
     found.back().rates = rates_between(*last, pool, after.at - before->at);
   }
-  std::ranges::stable_sort(
-      found, [&](const Activity& a, const Activity& b) { return is_before(a, b, order); });
+  std::ranges::sort(found,
+                    [&](const Activity& a, const Activity& b) { return is_before(a, b, order); });
   return found;
 }
 
@@ -73,8 +73,8 @@ Lines work_lines(const ServerStatus& server) {
       if (!child.is_idle()) busy.emplace_back(&pool, &child);
     }
   }
-  std::ranges::stable_sort(busy, std::ranges::greater{},
-                           [](const auto& each) { return each.second->duration; });
+  std::ranges::sort(busy, std::ranges::greater{},
+                    [](const auto& each) { return each.second->duration; });
   Table table({">PID", "POOL", "STATE", ">TIME", "METHOD", "URI", "USER", "REPOSITORY"});
   for (const auto& [pool, child] : busy) {
     table.add({std::to_string(child->pid), pool->name, child->state, short_time(child->duration),

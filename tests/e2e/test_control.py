@@ -353,15 +353,6 @@ def test_two_hundred_silent_clients_keep_nobody_out_and_cost_nothing(watched):
     assert b"A Fossil repository" in fastcgi.get(server.socket)
 
 
-def test_client_that_does_not_take_its_answer_holds_nobody_up(watched):
-    server = watched({"pm.max_children": 400, "pm": "ondemand"})
-    with connect(server.control) as slow:
-        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
-        slow.sendall(b"status full\n")
-        assert document(server.control)["pid"] == server.main.pid
-        assert b"A Fossil repository" in fastcgi.get(server.socket)
-
-
 def test_master_that_hangs_is_given_up_with_a_message(watched):
     server = watched()
     os.kill(server.main.pid, signal.SIGSTOP)
