@@ -70,6 +70,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& in
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
   service.name = fmt::format("pool {}", pool.name);
+  service.pool = pool.name;
   service.kind = master::ServiceKind::kPool;
   service.processes = pool.processes;
   service.run_as = pool.run_as;
@@ -152,12 +153,31 @@ base::Result<void> check_binding(const master::Config& config,
     QUARRY_TRY(master::Listener::open(*address));
     return {};
   };
+  QUARRY_TRY(check(config.global.control));
   if (config.http) QUARRY_TRY(check(config.http->listen));
   for (const master::PoolConfig& pool : config.pools) {
     QUARRY_TRY(check(pool.listen));
     QUARRY_TRY(check(pool.status_listen));
   }
   return {};
+}
+
+base::Result<master::Control> open_control(const master::Config& config, std::string about,
+                                           Inherited& inherited) {
+  master::Control control;
+  control.config = std::move(about);
+  if (!config.global.control) return control;
+  // Whoever may use the file is asked for a second time when a connection is there.
+  constexpr mode_t kOwnerAlone = 0600;
+  auto listener = master::Listener::open(*config.global.control, {.mode = kOwnerAlone}, &inherited);
+  if (!listener) {
+    return base::fail(listener.error().code,
+                      fmt::format("control.socket: {}", listener.error().message));
+  }
+  control.listener = std::move(*listener);
+  base::log(base::LogLevel::kNotice, "quarry status --socket {} tells how it is",
+            config.global.control->path());
+  return control;
 }
 
 base::Result<std::vector<Service>> compose(const master::Config& config, Inherited& inherited) {

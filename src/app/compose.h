@@ -16,6 +16,11 @@ namespace quarry::app {
 base::Result<std::vector<master::Service>> compose(const master::Config& config,
                                                    std::vector<master::InheritedSocket>& inherited);
 
+/// The control socket of CONFIG, which comes from the file or folder ABOUT, in the same way; one
+/// that nobody listens on where CONFIG has none. Errors: it could not be bound.
+base::Result<master::Control> open_control(const master::Config& config, std::string about,
+                                           std::vector<master::InheritedSocket>& inherited);
+
 /// Whether all that CONFIG listens on could be bound now, apart from INHERITABLE addresses. Leaves
 /// nothing behind. Errors: what could not.
 base::Result<void> check_binding(const master::Config& config,

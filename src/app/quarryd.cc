@@ -22,6 +22,7 @@
 #include "quarry/master/config.h"
 #include "quarry/master/handover.h"
 #include "quarry/master/master.h"
+#include "quarry/master/pid_file.h"
 #include "serve_path.h"
 
 namespace {
@@ -100,8 +101,16 @@ int run(const master::Config& config, const CommandLine& line,
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
   add_activated_sockets(inherited);
+  if (!config.global.pid_file.empty()) {
+    // Before another's sockets are found to be in the way, which says less.
+    const auto free = master::check_pid_file(config.global.pid_file);
+    if (!free) return failed(free.error().message);
+  }
   auto services = app::compose(config, inherited);
   if (!services) return failed(services.error().message);
+  const auto about = std::filesystem::absolute(line.config + line.serve).string();
+  auto control = app::open_control(config, about, inherited);
+  if (!control) return failed(control.error().message);
   // Of pools that are no more.
   for (const master::InheritedSocket& socket : inherited) {
     if (socket.is_ours && socket.address.starts_with('/')) ::unlink(socket.address.c_str());
@@ -113,7 +122,9 @@ int run(const master::Config& config, const CommandLine& line,
   for (master::Service& service : *services) {
     service.kept_descriptors.push_back(base::log_descriptor());
   }
-  const auto done = master::Master(config.global, std::move(*services), std::move(reload)).run();
+  const auto done =
+      master::Master(config.global, std::move(*services), std::move(reload), std::move(*control))
+          .run();
   return done ? 0 : failed(done.error().message);
 }
 

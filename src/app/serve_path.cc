@@ -91,6 +91,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
     pool.run_as = owner;
   }
   master::Config config;
+  QUARRY_TRY_ASSIGN(config.global.control,
+                    base::SocketAddress::parse((folder.path() / "control").string()));
   config.pools.push_back(std::move(pool));
   config.http.emplace();
   config.http->listen = options.http;

@@ -10,6 +10,7 @@
 #include "config_files.h"
 #include "directives.h"
 #include "process_checks.h"
+#include "quarry/master/control_address.h"
 
 namespace quarry::master {
 namespace {
@@ -78,6 +79,7 @@ class Checker {
     if (section.name == "global") {
       const Lines lines = apply(section, reading_.config.global);
       check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
+      check_control(lines);
     } else if (section.name == "http") {
       HttpConfig http;
       http.line = section.line;
@@ -91,6 +93,19 @@ class Checker {
       reading_.config.http = std::move(http);
     } else {
       read_pool(section);
+    }
+  }
+
+  void check_control(const Lines& lines) {
+    GlobalConfig& global = reading_.config.global;
+    if (lines.contains("control.socket") || global.pid_file.empty()) return;
+    const auto address = control_socket_beside(global.pid_file);
+    if (address) {
+      global.control = *address;
+    } else {
+      report(lines.at("pid"), fmt::format("pid: the control socket would be beside it, but {}: set "
+                                          "control.socket",
+                                          address.error().message));
     }
   }
 
@@ -289,6 +304,7 @@ class Checker {
 
   void check_listens() {
     std::map<std::string, std::string> owners;
+    if (const auto& control = reading_.config.global.control) owners[control->str()] = "global";
     if (const auto& http = reading_.config.http; http && http->listen) {
       owners[http->listen->str()] = "http";
     }

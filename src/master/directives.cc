@@ -8,6 +8,7 @@
 
 #include "directive_table.h"
 #include "process_directives.h"
+#include "quarry/master/control_address.h"
 #include "values.h"
 
 namespace quarry::master {
@@ -122,6 +123,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"log_buffering", [](auto& s, Value v) { return put(s.log.is_buffered, parse_bool(v)); }},
     {"log_format", [](auto& s, Value v) { return put_log_form(s.log.form, v); }},
     {"pid", [](auto& s, Value v) { return put(s.pid_file, parse_path(v)); }},
+    {"control.socket", [](auto& s, Value v) { return put(s.control, parse_control_socket(v)); }},
     {"process_control_timeout",
      [](auto& s, Value v) { return put_timeout(s.process_control_timeout, v); }},
     {"daemonize", [](auto& s, Value v) { return put(s.daemonize, parse_bool(v)); }},

@@ -2,6 +2,8 @@
 
 #include <csignal>
 
+#include <algorithm>
+
 namespace quarry::master {
 
 bool EmergencyRestart::after_crash(Clock::time_point now) {
@@ -11,6 +13,11 @@ bool EmergencyRestart::after_crash(Clock::time_point now) {
   if (crashes_.size() < threshold_) return false;
   crashes_.clear();
   return true;
+}
+
+std::size_t EmergencyRestart::crashes(Clock::time_point now) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(crashes_, [&](Clock::time_point at) { return at >= now - interval_; }));
 }
 
 bool EmergencyRestart::is_crash(int signal) {

@@ -20,6 +20,9 @@ class EmergencyRestart {
   /// count then begins again.
   bool after_crash(Clock::time_point now);
 
+  /// How many crashes count at NOW.
+  std::size_t crashes(Clock::time_point now) const;
+
   /// Whether a child that this signal ended has crashed: it touched memory that is not there.
   static bool is_crash(int signal);
 

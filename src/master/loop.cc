@@ -1,6 +1,5 @@
 #include "loop.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -9,11 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <string>
 
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
+#include "quarry/master/pid_file.h"
 #include "spawn.h"
 
 namespace quarry::master {
@@ -31,27 +30,14 @@ std::string how_it_ended(int status) {
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
-/// The process in the pid file PATH, if it is another one of this program; 0 if not.
-pid_t living_process_in(const std::string& path) {
-  std::ifstream file(path);
-  pid_t pid = 0;
-  if (!(file >> pid) || pid <= 0 || pid == ::getpid()) return 0;
-  const auto name_of = [](const std::string& process) {
-    std::string name;
-    std::ifstream comm("/proc/" + process + "/comm");
-    std::getline(comm, name);
-    return name;
-  };
-  const std::string name = name_of(std::to_string(pid));
-  return !name.empty() && name == name_of("self") ? pid : 0;
-}
-
 }  // namespace
 
-Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload)
+Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload,
+                   Control control)
     : global_(std::move(global)),
       emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval),
-      reload_(std::move(reload)) {
+      reload_(std::move(reload)),
+      control_(std::move(control)) {
   for (Service& service : services) {
     groups_.push_back(std::make_unique<Group>(std::move(service)));
   }
@@ -123,6 +109,7 @@ base::Result<void> Master::Loop::set_up() {
   base_.reset(::event_base_new());
   if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
   QUARRY_TRY(watch_signals());
+  listen_for_questions();
   deadline_ = make_lasting_event(-1, 0, [this] { escalate(); });
   every_second_ = make_lasting_event(-1, EV_PERSIST, [this] {
     for (const auto& group : groups_) maintain(*group);
@@ -147,25 +134,9 @@ base::Result<void> Master::Loop::set_up() {
   return {};
 }
 
-base::Result<void> Master::Loop::write_pid_file() {
-  if (global_.pid_file.empty()) return {};
-  if (const pid_t other = living_process_in(global_.pid_file); other > 0) {
-    return base::fail(base::ErrorCode::kBusy,
-                      fmt::format("the pid file {} is that of process {}, a quarryd that runs",
-                                  global_.pid_file, other));
-  }
-  const base::Fd file(
-      ::open(global_.pid_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-  const std::string text = fmt::format("{}\n", ::getpid());
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return base::fail_errno(fmt::format("cannot write the pid file {}", global_.pid_file));
-  }
-  return {};
-}
-
 base::Result<void> Master::Loop::run() {
   QUARRY_TRY(set_up());
-  QUARRY_TRY(write_pid_file());
+  if (!global_.pid_file.empty()) QUARRY_TRY(write_pid_file(global_.pid_file));
   for (const auto& group : groups_) {
     carry_out(*group, {.start = group->policy->initial()}, {});
     watch_listener(*group);

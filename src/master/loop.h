@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "child_output.h"
+#include "control_server.h"
 #include "emergency_restart.h"
 #include "event_ptr.h"
 #include "pool_policy.h"
@@ -21,7 +22,7 @@ namespace quarry::master {
 
 class Master::Loop {
  public:
-  Loop(GlobalConfig global, std::vector<Service> services, Reload reload);
+  Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Control control);
   base::Result<void> run();
 
  private:
@@ -99,7 +100,6 @@ class Master::Loop {
   void schedule(const EventPtr& timer, std::chrono::milliseconds delay);
 
   base::Result<void> set_up();
-  base::Result<void> write_pid_file();
   // How many children a pool has (pool_children.cc).
   base::Result<void> prepare_ondemand(Group& group);
   void maintain(Group& group);
@@ -121,6 +121,10 @@ class Master::Loop {
   void bury(Group& group, std::size_t position, int status);
   void tell_service_manager();
   void reopen_logs();
+
+  // What is told to who asks over the control socket (telling.cc).
+  void listen_for_questions();
+  std::string answer(control::Question question) const;
 
   std::chrono::milliseconds heartbeat() const;
   void check_requests();
@@ -163,7 +167,10 @@ class Master::Loop {
   base::Fd signals_;
   std::vector<std::unique_ptr<Group>> groups_;
   Reload reload_;
-  std::optional<ConfigCheck> check_;  // that is under way
+  Control control_;
+  std::optional<ControlServer> control_server_;
+  std::int64_t generation_began_ = 0;  // seconds since 1970
+  std::optional<ConfigCheck> check_;   // that is under way
   Phase phase_ = Phase::kRunning;
 };
 

@@ -4,8 +4,9 @@
 
 namespace quarry::master {
 
-Master::Master(GlobalConfig global, std::vector<Service> services, Reload reload)
-    : loop_(std::make_unique<Loop>(std::move(global), std::move(services), std::move(reload))) {}
+Master::Master(GlobalConfig global, std::vector<Service> services, Reload reload, Control control)
+    : loop_(std::make_unique<Loop>(std::move(global), std::move(services), std::move(reload),
+                                   std::move(control))) {}
 
 Master::~Master() = default;
 

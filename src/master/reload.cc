@@ -62,6 +62,11 @@ base::Fd duplicate(int fd) {
   return base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
 }
 
+void hand_over(const Listener& listener, Handover& handover) {
+  if (listener.fd() < 0) return;
+  handover.sockets.push_back({listener.asked_for(), duplicate(listener.fd()), listener.is_ours()});
+}
+
 }  // namespace
 
 void Master::Loop::ask_for_reload() {
@@ -83,6 +88,7 @@ void Master::Loop::ask_for_reload() {
   ::fcntl(writing.get(), F_SETFL, 0);
   std::string inheritable;
   for (const auto& group : groups_) inheritable += group->service.listener.asked_for() + "\n";
+  inheritable += control_.listener.asked_for() + "\n";
   const pid_t pid = ::fork();
   if (pid == 0) run_check(reload_.program, reload_.arguments, inheritable, writing.get());
   if (pid < 0) {
@@ -133,12 +139,9 @@ void Master::Loop::execute_again() {
   Handover handover;
   handover.generation = reload_.generation + 1;
   handover.notes = reload_.notes;
+  hand_over(control_.listener, handover);
   for (const auto& group : groups_) {
-    const Listener& listener = group->service.listener;
-    if (listener.fd() >= 0) {
-      handover.sockets.push_back(
-          {listener.asked_for(), duplicate(listener.fd()), listener.is_ours()});
-    }
+    hand_over(group->service.listener, handover);
     for (const auto& child : group->children) {
       handover.elders.push_back({.pid = child->pid,
                                  .service = group->service.name,

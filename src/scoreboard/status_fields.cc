@@ -135,8 +135,9 @@ std::vector<Field> pool_fields(const PoolSnapshot& snapshot) {
 const std::vector<Field>& ProcessFields::of(const SlotState& process) {
   // Figures of a whole request are there once it is over.
   const bool is_idle = process.stage == Stage::kAccepting;
+  const bool has_request = !is_idle && process.stage != Stage::kNone;
   const std::int64_t duration =
-      is_idle ? process.request_duration : snapshot_.monotonic_now - process.request_started;
+      has_request ? snapshot_.monotonic_now - process.request_started : process.request_duration;
   uri_ = process.uri.view();
   if (!process.query.view().empty()) uri_.append("?").append(process.query.view());
   fields_.clear();

@@ -39,7 +39,8 @@ struct SlowLogConfig {
 struct GlobalConfig {
   base::LogOptions log;
   bool daemonize = false;
-  std::string pid_file;  // "": none
+  std::string pid_file;                        // "": none
+  std::optional<base::SocketAddress> control;  // control.socket
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;
   std::optional<int> priority;    // process.priority, also of children that have no other

@@ -89,6 +89,7 @@ class Listener {
 
 struct Service {
   std::string name;  // as in the log: "pool www"
+  std::string pool;  // the name of the pool that it is; "": none, and it has no status
   ServiceKind kind = ServiceKind::kPool;
   ProcessLimits processes;
   Listener listener;
@@ -125,9 +126,16 @@ struct Reload {
   std::vector<Elder> elders;
 };
 
+/// How the master is asked how it is (`quarry status`).
+struct Control {
+  Listener listener;   // of no socket: nobody can ask
+  std::string config;  // the file, or what is served without one
+};
+
 class Master {
  public:
-  Master(GlobalConfig global, std::vector<Service> services, Reload reload = {});
+  Master(GlobalConfig global, std::vector<Service> services, Reload reload = {},
+         Control control = {});
   ~Master();
   Master(const Master&) = delete;
   Master& operator=(const Master&) = delete;

@@ -418,3 +418,34 @@ TEST_CASE("files that include each other come to an end") {
     return mistake.find("more than 1000 files") != std::string::npos;
   }));
 }
+
+TEST_CASE(
+    "the control socket is beside the pid file, unless it is said to be elsewhere or nowhere") {
+  const World world;
+  const auto place = [&](const std::string& words) {
+    const auto reading = read("[global]\n" + words + world.pool());
+    CHECK(reading.mistakes.empty());
+    const auto& control = reading.config.global.control;
+    return control ? control->path() : "";
+  };
+  CHECK(place("") == "");
+  CHECK(place("pid = /run/q.pid\n") == "/run/q.control");
+  CHECK(place("pid = /run/a.b/q\n") == "/run/a.b/q.control");
+  CHECK(place("pid = /run/q.pid\ncontrol.socket = /x/y\n") == "/x/y");
+  CHECK(place("control.socket = /x/y\n") == "/x/y");
+  CHECK(place("pid = /run/q.pid\ncontrol.socket = off\n") == "");
+}
+
+TEST_CASE("a control socket that cannot be is a mistake of its line") {
+  const World world;
+  const std::string deep = "/" + std::string(120, 'd');
+  CHECK(mistake("[global]\ncontrol.socket = q.control\n" + world.pool())
+            .starts_with("q.conf:2: control.socket:"));
+  CHECK(mistake("[global]\n\ncontrol.socket = " + deep + "\n" + world.pool())
+            .starts_with("q.conf:3: control.socket: the path of the socket"));
+  const std::string beside = mistake("[global]\n\npid = " + deep + "\n" + world.pool());
+  CHECK(beside.starts_with("q.conf:3: pid: "));
+  CHECK(beside.ends_with("set control.socket"));
+  CHECK(mistake("[global]\ncontrol.socket = /tmp/x.sock\n" + world.pool())
+            .find("[global] and [www] both listen on /tmp/x.sock") != std::string::npos);
+}

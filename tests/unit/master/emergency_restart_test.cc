@@ -22,7 +22,11 @@ TEST_CASE("crashes that are longer ago than the interval do not count") {
   CHECK_FALSE(emergency.after_crash(kStart));
   CHECK_FALSE(emergency.after_crash(kStart + 30s));
   CHECK_FALSE(emergency.after_crash(kStart + 61s));
+  CHECK(emergency.crashes(kStart + 61s) == 2);
+  CHECK(emergency.crashes(kStart + 100s) == 1);
+  CHECK(emergency.crashes(kStart + 200s) == 0);
   CHECK(emergency.after_crash(kStart + 62s));
+  CHECK(emergency.crashes(kStart + 62s) == 0);
 }
 
 TEST_CASE("the count begins again after an emergency") {

@@ -256,3 +256,12 @@ TEST_CASE("the time of a page grows no faster than the number of workers") {
   MESSAGE("a page of 50 workers: ", few, " us, of 500: ", many, " us");
   CHECK(many < 30 * std::max<std::int64_t>(few, 1));
 }
+
+TEST_CASE("a child that has had no request has had none for no time") {
+  Board board = *Board::create("www", 1);
+  board.slot(0).child_started();
+  const auto page =
+      nlohmann::json::parse(status_page(take_snapshot(board, {}), parse_status_query("json&full")));
+  CHECK(page["processes"][0]["state"] == "Starting");
+  CHECK(page["processes"][0]["request duration"] == 0);
+}

@@ -1,0 +1,29 @@
+#include "server_place.h"
+
+#include "quarry/master/control_address.h"
+
+namespace quarry::app {
+namespace {
+
+base::Result<base::SocketAddress> address_of(const ServerPlace& place) {
+  if (place.socket.empty()) return master::control_socket_in(place.config);
+  // A name alone is a file here, not a port.
+  const bool has_folder = place.socket.find('/') != std::string::npos;
+  return base::SocketAddress::parse(has_folder ? place.socket : "./" + place.socket);
+}
+
+}  // namespace
+
+void ServerPlace::add_options(CLI::App& command) {
+  auto* by_socket = command.add_option("--socket", socket, "the control socket of the server");
+  command.add_option("-c,--config", config, "the server's configuration, which says where that is")
+      ->capture_default_str()
+      ->excludes(by_socket);
+}
+
+base::Result<std::string> ServerPlace::ask(control::Question question) const {
+  QUARRY_TRY_ASSIGN(const auto address, address_of(*this));
+  return control::ask(address, question);
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,25 @@
+// Which running server a command is about.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "quarry/base/result.h"
+#include "quarry/control/question.h"
+
+namespace quarry::app {
+
+/// Where nothing else is said.
+inline constexpr const char* kUsualConfig = "/etc/quarry/quarry.conf";
+
+struct ServerPlace {
+  std::string socket;
+  std::string config = kUsualConfig;
+
+  void add_options(CLI::App& command);
+  /// What the server answers to QUESTION. Errors: as control::ask(), and that the configuration
+  /// does not say where to ask.
+  base::Result<std::string> ask(control::Question question) const;
+};
+
+}  // namespace quarry::app

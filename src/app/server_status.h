@@ -1,0 +1,92 @@
+// What a master tells of itself over its control socket, read into numbers.
+//
+// The document is not believed: whatever is missing or of another kind is 0 or "", and texts may
+// hold anything.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "quarry/base/result.h"
+
+namespace quarry::app {
+
+struct ChildStatus {
+  std::uint64_t pid = 0;
+  std::string state{};
+  std::uint64_t requests = 0;
+  std::uint64_t duration = 0;  // of the present request, or the last: microseconds
+  std::string method{};
+  std::string uri{};
+  std::string user{};
+  std::string repository{};
+  double cpu = 0;            // percent, of the last request
+  std::uint64_t memory = 0;  // bytes, after the last request
+
+  bool is_idle() const { return state == "Idle"; }
+};
+
+/// Figures that only grow while a generation lasts.
+struct Totals {
+  std::uint64_t requests = 0;
+  std::uint64_t refusals = 0;
+  std::uint64_t clones = 0;
+  std::uint64_t pulls = 0;
+  std::uint64_t pushes = 0;
+  std::uint64_t syncs = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+};
+
+struct PoolStatus {
+  std::string name{};
+  std::string manager{};
+  std::uint64_t generation = 0;
+  std::uint64_t active = 0;
+  std::uint64_t idle = 0;
+  std::uint64_t max_children = 0;
+  std::uint64_t queue = 0;
+  std::uint64_t max_active = 0;
+  std::uint64_t max_children_reached = 0;
+  std::uint64_t slow = 0;
+  std::uint64_t elders = 0;
+  std::uint64_t unreadable = 0;
+  std::int64_t next_start = 0;  // seconds since 1970, of a crash loop; 0: there is none
+  std::string backoff_reason{};
+  Totals totals{};
+  std::vector<ChildStatus> children{};  // where they were asked for
+};
+
+struct ServerStatus {
+  std::string version{};
+  std::uint64_t pid = 0;
+  std::string config{};
+  std::string state{};
+  std::uint64_t generation = 0;
+  std::int64_t started = 0;           // seconds since 1970
+  std::int64_t generation_began = 0;  // the same
+  std::uint64_t crashes = 0;          // that emergency_restart_threshold counts now
+  std::uint64_t emergency_restart_threshold = 0;
+  std::uint64_t elders = 0;
+  std::vector<PoolStatus> pools{};
+};
+
+/// DOCUMENT as the master wrote it. Errors: kDenied (it says why it does not answer), kInvalid.
+base::Result<ServerStatus> read_status(const std::string& document);
+
+/// The same figures, a second.
+struct Rates {
+  double requests = 0;
+  double clones = 0;
+  double pulls = 0;
+  double pushes = 0;
+  double syncs = 0;
+  double bytes_in = 0;
+  double bytes_out = 0;
+};
+
+/// Between two looks at a pool, SECONDS apart. A generation between them began to count anew.
+Rates rates_between(const PoolStatus& before, const PoolStatus& after, double seconds);
+
+}  // namespace quarry::app

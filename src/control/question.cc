@@ -1,0 +1,112 @@
+#include "quarry/control/question.h"
+
+#include <fmt/core.h>
+#include <sys/time.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/fd.h"
+
+namespace quarry::control {
+namespace {
+
+using base::ErrorCode;
+using std::chrono::microseconds;
+using std::chrono::steady_clock;
+
+// A hundred times what a master with 1,000 children says.
+constexpr std::size_t kMostAnswer = std::size_t{64} << 20;
+
+std::unexpected<base::Error> failed(const std::string& path) {
+  const std::string place = base::printable(path);
+  switch (errno) {
+    case ENOENT:
+      return base::fail(ErrorCode::kNotFound,
+                        fmt::format("there is no {}: quarryd does not run, or its control.socket "
+                                    "is elsewhere",
+                                    place));
+    case ECONNREFUSED:
+      return base::fail(ErrorCode::kNotFound,
+                        fmt::format("nobody listens on {} any more: quarryd does not run", place));
+    case EACCES:
+    case EPERM:
+      return base::fail(ErrorCode::kDenied,
+                        fmt::format("permission denied: {} is for root and the user that quarryd "
+                                    "was started as",
+                                    place));
+    case EAGAIN:
+      return base::fail(ErrorCode::kBusy,
+                        fmt::format("the quarryd that listens on {} does not answer", place));
+    default:
+      return base::fail_errno(fmt::format("cannot ask {}", place));
+  }
+}
+
+/// For each call on FD from now on: until END.
+void let_wait_until(const base::Fd& fd, steady_clock::time_point end) {
+  const auto left = std::chrono::duration_cast<microseconds>(end - steady_clock::now()).count();
+  // 0 would be for ever.
+  const std::int64_t wait = std::max<std::int64_t>(left, 1);
+  const timeval time{wait / 1000000, wait % 1000000};
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof time);
+}
+
+base::Result<std::string> ask_once(const base::SocketAddress& address, Question question,
+                                   steady_clock::time_point end) {
+  const base::Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!fd) return base::fail_errno("cannot make a socket");
+  let_wait_until(fd, end);
+  if (::connect(fd.get(), address.get(), address.size()) != 0) return failed(address.path());
+  const std::string line = fmt::format("{}\n", text_of(question));
+  // One that refuses the asker closes before it has heard the question, and says so all the same.
+  if (::send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL) < 0 && errno != EPIPE) {
+    return failed(address.path());
+  }
+  std::string answer;
+  std::array<char, 65536> bytes;
+  for (;;) {
+    let_wait_until(fd, end);
+    const ssize_t size = ::recv(fd.get(), bytes.data(), bytes.size(), 0);
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0 && errno != ECONNRESET) return failed(address.path());
+    if (size <= 0) return answer;
+    answer.append(bytes.data(), static_cast<std::size_t>(size));
+    if (answer.size() > kMostAnswer) {
+      return base::fail(ErrorCode::kLimit, fmt::format("{} says too much for a quarryd",
+                                                       base::printable(address.path())));
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view text_of(Question question) {
+  return question == Question::kFullStatus ? "status full" : "status";
+}
+
+std::optional<Question> parse_question(std::string_view line) {
+  for (const Question question : {Question::kStatus, Question::kFullStatus}) {
+    if (line == text_of(question)) return question;
+  }
+  return std::nullopt;
+}
+
+base::Result<std::string> ask(const base::SocketAddress& address, Question question,
+                              std::chrono::milliseconds patience) {
+  const auto end = steady_clock::now() + patience;
+  // A master that reloads drops the clients that it has; the new one takes those that come.
+  for (int tries_left = 2; tries_left > 0; --tries_left) {
+    QUARRY_TRY_ASSIGN(std::string answer, ask_once(address, question, end));
+    if (answer.ends_with('\n')) return answer;
+  }
+  return base::fail(ErrorCode::kIo,
+                    fmt::format("the quarryd that listens on {} ended the connection before its "
+                                "answer",
+                                base::printable(address.path())));
+}
+
+}  // namespace quarry::control

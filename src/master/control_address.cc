@@ -1,0 +1,57 @@
+#include "quarry/master/control_address.h"
+
+#include <fmt/core.h>
+
+#include "config_files.h"
+#include "values.h"
+
+namespace quarry::master {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using base::SocketAddress;
+
+}  // namespace
+
+Result<std::optional<SocketAddress>> parse_control_socket(const std::string& value) {
+  if (value == "off") return std::nullopt;
+  QUARRY_TRY_ASSIGN(const std::string path, parse_path(value));
+  QUARRY_TRY_ASSIGN(auto address, SocketAddress::parse(path));
+  return address;
+}
+
+Result<std::optional<SocketAddress>> control_socket_beside(const std::string& pid_file) {
+  const std::filesystem::path path = std::filesystem::path(pid_file).replace_extension(".control");
+  QUARRY_TRY_ASSIGN(auto address, SocketAddress::parse(path.string()));
+  return address;
+}
+
+Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
+  const ConfigFiles files = read_config_files(path);
+  std::string pid_file;
+  std::string socket;
+  for (const base::IniMistake& mistake : files.merged.mistakes) {
+    if (mistake.line < 0) return base::fail(ErrorCode::kIo, mistake.message);
+  }
+  for (const base::IniSection& section : files.merged.sections) {
+    if (section.name != "global") continue;
+    for (const base::IniEntry& entry : section.entries) {
+      if (entry.key == "control.socket") socket = entry.value;
+      if (entry.key == "pid") pid_file = entry.value;
+    }
+  }
+  if (socket.empty() && pid_file.empty()) {
+    return base::fail(ErrorCode::kNotFound,
+                      fmt::format("{} sets neither control.socket nor pid, so that its quarryd has "
+                                  "no control socket",
+                                  path.string()));
+  }
+  QUARRY_TRY_ASSIGN(const auto address, socket.empty() ? control_socket_beside(pid_file)
+                                                       : parse_control_socket(socket));
+  if (address) return *address;
+  return base::fail(ErrorCode::kNotFound,
+                    fmt::format("{} sets control.socket = off", path.string()));
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,85 @@
+#include "quarry/control/question.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+using namespace quarry::control;
+using namespace std::chrono_literals;
+using quarry::base::ErrorCode;
+using quarry::base::SocketAddress;
+
+namespace {
+
+/// A folder for a socket.
+class World {
+ public:
+  World() {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~World() { std::filesystem::remove_all(folder_); }
+  SocketAddress address() const { return *SocketAddress::parse((folder_ / "socket").string()); }
+
+ private:
+  std::filesystem::path folder_;
+};
+
+}  // namespace
+
+TEST_CASE("a question is one of two lines, and nothing else is one") {
+  for (const Question question : {Question::kStatus, Question::kFullStatus}) {
+    CHECK(parse_question(text_of(question)) == question);
+    CHECK(text_of(question).size() < kMostQuestion);
+  }
+  for (const char* line : {"", " status", "status ", "STATUS", "status fuller", "stop"}) {
+    CHECK_FALSE(parse_question(line));
+  }
+}
+
+TEST_CASE("who asks where nobody listens hears so, and where nobody ever did") {
+  const World world;
+  const auto never = ask(world.address(), Question::kStatus);
+  REQUIRE_FALSE(never);
+  CHECK(never.error().code == ErrorCode::kNotFound);
+  { auto gone = quarry::base::listen_on(world.address()); }
+  const auto no_more = ask(world.address(), Question::kStatus);
+  REQUIRE_FALSE(no_more);
+  CHECK(no_more.error().code == ErrorCode::kNotFound);
+  CHECK(no_more.error().message.find("any more") != std::string::npos);
+}
+
+TEST_CASE("a server that takes no connection, or says nothing, is given up") {
+  const World world;
+  const auto silent = quarry::base::listen_on(world.address(), {.backlog = 0});
+  REQUIRE(silent);
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = ask(world.address(), Question::kStatus, 50ms);
+    REQUIRE_FALSE(answer);
+    CHECK(answer.error().code == ErrorCode::kBusy);
+  }
+}
+
+TEST_CASE("an answer that is cut off is asked for once more") {
+  const World world;
+  const auto listener = quarry::base::listen_on(world.address());
+  REQUIRE(listener);
+  ::fcntl(listener->get(), F_SETFL, 0);
+  const timeval patience{10, 0};
+  ::setsockopt(listener->get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+  std::thread server([&] {
+    for (const std::string_view answer : {std::string_view("half"), std::string_view("whole\n")}) {
+      const quarry::base::Fd client(::accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC));
+      ::send(client.get(), answer.data(), answer.size(), MSG_NOSIGNAL);
+    }
+  });
+  const auto answer = ask(world.address(), Question::kStatus);
+  server.join();
+  REQUIRE(answer);
+  CHECK(*answer == "whole\n");
+}

@@ -1,0 +1,165 @@
+#include "control_server.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "quarry/base/socket.h"
+
+using namespace quarry::master;
+using quarry::base::Fd;
+using quarry::control::Question;
+
+namespace {
+
+/// A server whose loop is run by hand.
+class World {
+ public:
+  explicit World(std::string answer = "answer\n") : base_(::event_base_new()) {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+    auto listener = quarry::base::listen_on(address());
+    REQUIRE(listener);
+    listener_ = std::move(*listener);
+    server_ = std::make_unique<ControlServer>(base_.get(), listener_.get(),
+                                              [this, text = std::move(answer)](Question question) {
+                                                asked_.push_back(question);
+                                                return text;
+                                              });
+  }
+  ~World() { std::filesystem::remove_all(folder_); }
+
+  Fd connect() const {
+    auto fd = quarry::base::connect_to(address());
+    REQUIRE(fd);
+    return std::move(*fd);
+  }
+  /// Everything that there is to do now.
+  void run() {
+    for (int i = 0; i < 5; ++i) ::event_base_loop(base_.get(), EVLOOP_NONBLOCK);
+  }
+  const std::vector<Question>& asked() const { return asked_; }
+
+ private:
+  quarry::base::SocketAddress address() const {
+    return *quarry::base::SocketAddress::parse((folder_ / "socket").string());
+  }
+
+  std::filesystem::path folder_;
+  EventBasePtr base_;
+  Fd listener_;
+  std::vector<Question> asked_;
+  std::unique_ptr<ControlServer> server_;
+};
+
+void say(const Fd& fd, std::string_view text) {
+  REQUIRE(::send(fd.get(), text.data(), text.size(), MSG_NOSIGNAL) ==
+          static_cast<ssize_t>(text.size()));
+}
+
+/// What has come so far.
+std::string heard(const Fd& fd) {
+  std::string text;
+  std::array<char, 4096> bytes;
+  for (;;) {
+    const ssize_t size = ::recv(fd.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (size <= 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+}
+
+bool is_open(const Fd& fd) {
+  char byte = 0;
+  const ssize_t size = ::recv(fd.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK);
+  return size > 0 || (size < 0 && errno == EAGAIN);
+}
+
+}  // namespace
+
+TEST_CASE("a question has its answer, and then the connection ends") {
+  World world;
+  const Fd client = world.connect();
+  say(client, "status full\n");
+  world.run();
+  CHECK(heard(client) == "answer\n");
+  CHECK_FALSE(is_open(client));
+  CHECK(world.asked() == std::vector{Question::kFullStatus});
+}
+
+TEST_CASE("a question may come in pieces, and half of one has no answer") {
+  World world;
+  const Fd slow = world.connect();
+  const Fd half = world.connect();
+  for (const std::string_view piece : {"st", "at", "us", "\n"}) {
+    world.run();
+    CHECK(world.asked().empty());
+    say(slow, piece);
+  }
+  say(half, "status");
+  world.run();
+  CHECK(heard(slow) == "answer\n");
+  CHECK(is_open(half));
+  ::shutdown(half.get(), SHUT_WR);
+  world.run();
+  CHECK(heard(half).empty());
+  CHECK_FALSE(is_open(half));
+  CHECK(world.asked().size() == 1);
+}
+
+TEST_CASE("what is no question is refused, however long it goes on") {
+  World world;
+  for (const std::string& text :
+       {std::string("stop\n"), std::string("\0\n", 2), std::string("\n"), std::string(10000, 'x'),
+        "status" + std::string(60, ' ') + "\n"}) {
+    const Fd client = world.connect();
+    say(client, text);
+    world.run();
+    CHECK(heard(client) == "{\"error\":\"no such question\"}\n");
+    CHECK_FALSE(is_open(client));
+  }
+  CHECK(world.asked().empty());
+}
+
+TEST_CASE("an answer that is larger than the socket's buffer arrives whole") {
+  const std::string large(3'000'000, 'a');
+  World world(large);
+  const Fd client = world.connect();
+  say(client, "status\n");
+  std::string answer;
+  while (answer.size() < large.size()) {
+    const std::size_t before = answer.size();
+    world.run();
+    answer += heard(client);
+    REQUIRE(answer.size() > before);
+  }
+  world.run();
+  CHECK(answer == large);
+  CHECK_FALSE(is_open(client));
+}
+
+TEST_CASE(
+    "clients that say nothing make room for others, the oldest first, and for no answer's sake") {
+  World world(std::string(3'000'000, 'a'));
+  const Fd reader = world.connect();
+  say(reader, "status\n");
+  world.run();
+  std::vector<Fd> silent;
+  for (std::size_t i = 0; i + 1 < ControlServer::kMostClients; ++i) {
+    silent.push_back(world.connect());
+  }
+  world.run();
+  for (const Fd& each : silent) CHECK(is_open(each));
+  const Fd another = world.connect();
+  say(another, "status\n");
+  world.run();
+  CHECK_FALSE(heard(another).empty());
+  CHECK(is_open(reader));
+  CHECK_FALSE(is_open(silent.front()));
+  for (std::size_t i = 1; i < silent.size(); ++i) CHECK(is_open(silent[i]));
+}
