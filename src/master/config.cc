@@ -82,6 +82,7 @@ class Checker {
       HttpConfig http;
       http.line = section.line;
       const Lines lines = apply(section, http);
+      http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
       tell_what_needs_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
@@ -107,6 +108,11 @@ class Checker {
     return lines;
   }
 
+  std::string place_of(const Lines& lines, const char* directive) const {
+    const auto at = lines.find(directive);
+    return at == lines.end() ? std::string() : files_.place_of(at->second);
+  }
+
   static std::string with_pool_name(std::string value, const std::string& name) {
     constexpr std::string_view kVariable = "$pool";
     for (std::size_t at = value.find(kVariable); at != std::string::npos;
@@ -123,7 +129,12 @@ class Checker {
     if (base::printable(pool.name, 1000) != pool.name || pool.name.size() > 32) {
       report(section.line, "the name of a pool has at most 32 printable characters");
     }
+    if (pool.name.find('$') != std::string::npos) {
+      report(section.line, "the name of a pool has no $: $pool stands for the name");
+    }
     const Lines lines = apply(section, pool);
+    pool.listen_place = place_of(lines, "listen");
+    pool.status_listen_place = place_of(lines, "pm.status_listen");
     if (!pool.listen && !lines.contains("listen")) {
       report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
     }

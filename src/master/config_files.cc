@@ -20,14 +20,20 @@ constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
 constexpr std::size_t kMostFiles = 1000;
 
 base::Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (!file || error) {
+  const auto unreadable = [&](const std::string& why) {
     return base::fail(base::ErrorCode::kIo,
-                      fmt::format("{}: cannot be read: {}", path.string(),
-                                  error ? error.message() : std::string("permission denied")));
-  }
+                      fmt::format("{}: cannot be read: {}", path.string(), why));
+  };
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error) return unreadable(error.message());
+  if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
+  // To open a pipe would be to wait for whoever writes into it.
+  if (!std::filesystem::is_regular_file(status)) return unreadable("it is no file");
+  std::ifstream file(path, std::ios::binary);
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return unreadable(error.message());
+  if (!file) return unreadable("permission denied");
   if (size > kMaxFileSize) {
     return base::fail(base::ErrorCode::kLimit,
                       fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize));
@@ -52,6 +58,7 @@ class Reader {
   void add(std::string_view text, const std::string& path) {
     const int first = static_cast<int>(files_.paths.size()) * kLinesPerFile;
     files_.paths.push_back(path);
+    being_read_.push_back(path);
     base::IniFile parsed = base::parse_ini(text);
     for (base::IniMistake& mistake : parsed.mistakes) {
       files_.merged.mistakes.push_back({first + mistake.line, std::move(mistake.message)});
@@ -66,8 +73,9 @@ class Reader {
       }
       section.entries = std::move(entries);
       add_section(std::move(section));
-      for (const base::IniEntry& include : includes) add_matching(include);
+      for (const base::IniEntry& include : includes) add_matching(include, path);
     }
+    being_read_.pop_back();
   }
 
   ConfigFiles take() { return std::move(files_); }
@@ -84,18 +92,19 @@ class Reader {
     files_.merged.sections.push_back(std::move(section));
   }
 
-  void add_matching(const base::IniEntry& include) {
-    if (!include.value.starts_with('/')) {
-      return complain(include.line, fmt::format("include: \"{}\" is no absolute path",
-                                                base::printable(include.value)));
-    }
-    const auto paths = paths_matching(include.value);
+  void add_matching(const base::IniEntry& include, const std::string& includer) {
+    if (include.value.empty()) return complain(include.line, "include: it names no file");
+    const auto folder = std::filesystem::path(includer).parent_path();
+    const auto paths = paths_matching((folder / include.value).string());
     if (paths.empty()) {
       files_.remarks.push_back(
           {include.line, fmt::format("include: nothing matches {}", include.value)});
     }
     for (const std::string& path : paths) {
-      // Files that include each other end here, too.
+      if (is_being_read(path)) {
+        complain(include.line, fmt::format("include: {} includes itself", path));
+        continue;
+      }
       if (files_.paths.size() >= kMostFiles) {
         return complain(include.line, fmt::format("include: more than {} files", kMostFiles));
       }
@@ -108,11 +117,19 @@ class Reader {
     }
   }
 
+  bool is_being_read(const std::string& path) const {
+    return std::ranges::any_of(being_read_, [&](const std::string& other) {
+      std::error_code error;
+      return std::filesystem::equivalent(path, other, error);
+    });
+  }
+
   void complain(int line, std::string message) {
     files_.merged.mistakes.push_back({line, std::move(message)});
   }
 
   ConfigFiles files_;
+  std::vector<std::string> being_read_;  // the first, and each that the one before includes
 };
 
 }  // namespace

@@ -43,7 +43,11 @@ struct LogOptions {
 
 /// Sets target and path from the value of error_log. Errors: kInvalid.
 Result<void> set_log_target(LogOptions& options, std::string_view value);
+/// The value of error_log that set target and path so.
+std::string log_target_of(const LogOptions& options);
 /// The facility that syslog(3) calls LOG_NAME, in any case of letters.
 std::optional<int> syslog_facility_named(std::string_view name);
+/// The name of FACILITY, which has one.
+std::string_view syslog_facility_name(int facility);
 
 }  // namespace quarry::base

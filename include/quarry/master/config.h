@@ -51,6 +51,7 @@ struct GlobalConfig {
 struct HttpConfig {
   int line = 0;
   std::optional<base::SocketAddress> listen;  // always there in a Config that was read
+  std::string listen_place;                   // FILE:LINE of it; "" where there is no file
   std::string pool;                           // "": the only one
   std::uint64_t max_body = std::uint64_t{512} << 20;
   std::uint64_t max_bodies = std::uint64_t{2} << 30;  // of all requests together
@@ -97,6 +98,7 @@ struct PoolConfig {
   std::string group;
   std::optional<Credentials> run_as;          // nothing: as the master's user
   std::optional<base::SocketAddress> listen;  // always there in a Config that was read
+  std::string listen_place;                   // FILE:LINE of it; "" where there is no file
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written
   std::string listen_group;
@@ -114,6 +116,7 @@ struct PoolConfig {
   std::string ping_path;    // "": no page
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
+  std::string status_listen_place;
   ServiceConfig service;
 };
 
@@ -125,6 +128,10 @@ struct Config {
   /// The pool behind the HTTP front; there is one in a Config that was read.
   const PoolConfig& pool_of_http() const;
 };
+
+/// CONFIG as one file that reads as the same again: every directive of every section, also those
+/// that were never written. What has no value stands in a comment.
+std::string dump(const Config& config);
 
 /// Whether the file PATH begins as SQLite's files do; true where it may not be read.
 bool looks_like_repository(const std::filesystem::path& path);
