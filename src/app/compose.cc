@@ -37,6 +37,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.session.single_login = service.sync_single_login;
   options.trust_remote_user = service.trust_remote_user;
   options.max_body = service.max_body;
+  options.head_timeout = service.params_timeout;
   options.read_timeout = service.read_timeout;
   options.max_requests = pool.max_requests;
   options.allowed_clients = pool.allowed_clients;

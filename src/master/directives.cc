@@ -189,6 +189,7 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"repository.content_cache", Size(), QUARRY_FIELD(service.content_cache_size)},
     {"trust_remote_user", Switch(), QUARRY_FIELD(service.trust_remote_user)},
     {"max_body", Size(), QUARRY_FIELD(service.max_body)},
+    {"params_timeout", Timeout(), QUARRY_FIELD(service.params_timeout)},
     {"read_timeout", Timeout(), QUARRY_FIELD(service.read_timeout)},
     {"sync.max_body", Size(), QUARRY_FIELD(service.sync_max_body)},
     {"sync.max_cards", Number<1>(), QUARRY_FIELD(service.sync_max_cards)},

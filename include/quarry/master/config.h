@@ -77,6 +77,7 @@ struct ServiceConfig {
   std::uint64_t content_cache_size = std::uint64_t{4} << 20;
   bool trust_remote_user = false;
   std::uint64_t max_body = std::uint64_t{512} << 20;  // of a request, as it travels
+  std::chrono::seconds params_timeout{5};
   std::chrono::seconds read_timeout{60};
   std::uint64_t sync_max_body = std::uint64_t{512} << 20;  // uncompressed
   std::uint64_t sync_max_cards = 1000000;
