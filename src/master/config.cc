@@ -14,6 +14,19 @@
 namespace quarry::master {
 namespace {
 
+/// MESSAGE as it may stand in a log and on a terminal, whatever a file holds: values are quoted in
+/// it as they are.
+std::string told(const std::string& message) {
+  constexpr std::size_t kLongest = 1000;
+  std::string text;
+  for (const char c : message) {
+    if (text.size() > kLongest) return text + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    text += byte < ' ' || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return text;
+}
+
 /// The line on which each directive of a section was set.
 using Lines = std::map<std::string, int, std::less<>>;
 
@@ -49,7 +62,7 @@ class Checker {
   void in_line_order() {
     const auto put = [this](const Messages& from, std::vector<std::string>& to) {
       for (const auto& [line, message] : from) {
-        to.push_back(fmt::format("{}: {}", files_.place_of(line), message));
+        to.push_back(fmt::format("{}: {}", files_.place_of(line), told(message)));
       }
     };
     put(mistakes_, reading_.mistakes);

@@ -95,10 +95,10 @@ class Reader {
   void add_matching(const base::IniEntry& include, const std::string& includer) {
     if (include.value.empty()) return complain(include.line, "include: it names no file");
     const auto folder = std::filesystem::path(includer).parent_path();
-    const auto paths = paths_matching((folder / include.value).string());
+    const std::string pattern = (folder / include.value).string();
+    const auto paths = paths_matching(pattern);
     if (paths.empty()) {
-      files_.remarks.push_back(
-          {include.line, fmt::format("include: nothing matches {}", include.value)});
+      files_.remarks.push_back({include.line, fmt::format("include: nothing matches {}", pattern)});
     }
     for (const std::string& path : paths) {
       if (is_being_read(path)) {

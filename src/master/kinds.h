@@ -107,7 +107,10 @@ struct PagePath : Text {
 struct ListenAddress {
   static base::Result<void> put(std::optional<base::SocketAddress>& target,
                                 const std::string& value) {
-    return master::put(target, base::SocketAddress::parse(value));
+    QUARRY_TRY_ASSIGN(target, base::SocketAddress::parse(value));
+    // A relative one would depend on where quarryd was started.
+    if (target->is_unix()) QUARRY_TRY(parse_path(value));
+    return {};
   }
   static Shown show(const std::optional<base::SocketAddress>& address) {
     return address ? Shown{address->str()} : Shown();
