@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -88,6 +89,14 @@ int failed_to_compose(const master::Config& config, const std::vector<std::strin
   return kFailed;
 }
 
+/// Until the master takes them: whoever sees a socket that listens may send them already.
+void hold_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int number : {SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&held, number);
+  ::sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
@@ -105,6 +114,7 @@ int run(const master::Config& config, const CommandLine& line,
   }
   if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
+  hold_signals();
   master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);

@@ -64,6 +64,11 @@ std::string log_target_of(const LogOptions& options) {
   return fmt::format("{}:{}", service->word, options.path);
 }
 
+bool is_own_descriptor(std::string_view path) {
+  return path == "/dev/stderr" || path == "/dev/stdout" || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/self/fd/");
+}
+
 Result<void> set_log_target(LogOptions& options, std::string_view value) {
   options.path.clear();
   options.target = LogTarget::kStderr;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "config_variables.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
 
@@ -69,6 +70,13 @@ class Reader {
       std::vector<base::IniEntry> entries;
       for (base::IniEntry& entry : section.entries) {
         entry.line += first;
+        auto value = with_environment(entry.value);
+        if (!value) {
+          complain(entry.line, fmt::format("{}: {}", entry.key, value.error().message));
+          // Otherwise the directive would also be said to be missing.
+          value = entry.value;
+        }
+        entry.value = std::move(*value);
         (entry.key == "include" ? includes : entries).push_back(std::move(entry));
       }
       section.entries = std::move(entries);

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "management.h"
 #include "quarry/base/socket.h"
 #include "record_writer.h"
 #include "request_head.h"
@@ -80,7 +81,7 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
   if (steady_clock::now() >= deadline) {
     return fail(ErrorCode::kBusy,
                 fmt::format("{} within {} s",
-                            has_some ? "its request was not all there" : "it sent nothing",
+                            has_some ? "its request was not all there" : "it sent no request",
                             timeouts_.head.count()));
   }
   // What was only looked at keeps the socket readable, so poll(2) cannot tell when more has come:
@@ -128,6 +129,12 @@ base::Result<void> FastCgiExchange::await_head() {
       case HeadVerdict::kComplete:
         is_whole_ = check.is_whole;
         return {};
+      case HeadVerdict::kGetValues:
+        if (steady_clock::now() >= deadline) {
+          return await_more(false, deadline);
+        }
+        QUARRY_TRY(answer_get_values(check.size, check.content));
+        continue;
       case HeadVerdict::kMalformed:
         return fail(ErrorCode::kInvalid, "no FastCGI request");
       case HeadVerdict::kTooLarge:
@@ -142,6 +149,18 @@ base::Result<void> FastCgiExchange::await_head() {
     }
     QUARRY_TRY(await_more(true, deadline));
   }
+}
+
+base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
+  const std::string answer = get_values_result(names);
+  std::string taken(size, '\0');
+  // It is in the socket already, and so small an answer fits into it.
+  if (::recv(fd_, taken.data(), size, MSG_DONTWAIT) == static_cast<ssize_t>(size) &&
+      ::send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+          static_cast<ssize_t>(answer.size())) {
+    return {};
+  }
+  return fail(ErrorCode::kInvalid, "it did not take the answer to its question");
 }
 
 void FastCgiExchange::set_timeout(int option) {

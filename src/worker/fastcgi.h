@@ -59,6 +59,8 @@ class FastCgiExchange {
   base::Result<void> await_head();
   /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
+  /// Takes a record of SIZE bytes off the socket, which asks for NAMES, and answers it.
+  base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
   /// After a read that brought too little: whether it was broken off and can go on.
   bool goes_on_reading();

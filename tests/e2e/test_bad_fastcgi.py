@@ -119,7 +119,7 @@ def test_port_tells_the_address_of_who_sends_garbage(start):
     server.wait_for_log("connection of 127.0.0.1 closed: no FastCGI request")
 
 
-@pytest.mark.parametrize("sent, complaint", [(b"", "closed: it sent nothing within 1 s"),
+@pytest.mark.parametrize("sent, complaint", [(b"", "closed: it sent no request within 1 s"),
                                              (GOOD[:30], "closed: its request was not all there within 1 s")],
                          ids=["nothing", "half of it"])
 def test_client_that_says_nothing_or_half_of_it_keeps_its_worker_for_params_timeout(start, sent, complaint):
