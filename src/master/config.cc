@@ -14,19 +14,6 @@
 namespace quarry::master {
 namespace {
 
-/// MESSAGE as it may stand in a log and on a terminal, whatever a file holds: values are quoted in
-/// it as they are.
-std::string told(const std::string& message) {
-  constexpr std::size_t kLongest = 1000;
-  std::string text;
-  for (const char c : message) {
-    if (text.size() > kLongest) return text + "...";
-    const auto byte = static_cast<unsigned char>(c);
-    text += byte < ' ' || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
-  }
-  return text;
-}
-
 /// The line on which each directive of a section was set.
 using Lines = std::map<std::string, int, std::less<>>;
 
@@ -50,6 +37,7 @@ class Checker {
     }
     check_listens();
     check_http();
+    check_process_max();
     in_line_order();
     return std::move(reading_);
   }
@@ -62,7 +50,7 @@ class Checker {
   void in_line_order() {
     const auto put = [this](const Messages& from, std::vector<std::string>& to) {
       for (const auto& [line, message] : from) {
-        to.push_back(fmt::format("{}: {}", files_.place_of(line), told(message)));
+        to.push_back(files_.told(line, message));
       }
     };
     put(mistakes_, reading_.mistakes);
@@ -91,6 +79,7 @@ class Checker {
     if (section.name == "global") {
       const Lines lines = apply(section, reading_.config.global);
       check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
+      if (const auto at = lines.find("process.max"); at != lines.end()) max_line_ = at->second;
     } else if (section.name == "http") {
       HttpConfig http;
       http.line = section.line;
@@ -311,6 +300,21 @@ class Checker {
     }
   }
 
+  void check_process_max() {
+    std::size_t first = 0;
+    for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
+    const std::uint64_t most = reading_.config.global.process_max;
+    if (most == 0 || most >= first) return;
+    notices_.emplace(max_line_, fmt::format("process.max: {} is less than the {} children that the "
+                                            "pools start with",
+                                            most, first));
+  }
+
+  static std::size_t first_children(const ProcessLimits& limits) {
+    if (limits.manager == ProcessManager::kOndemand) return 0;
+    return limits.manager == ProcessManager::kStatic ? limits.max_children : limits.start_servers;
+  }
+
   void check_listens() {
     std::map<std::string, std::string> owners;
     if (const auto& http = reading_.config.http; http && http->listen) {
@@ -352,6 +356,7 @@ class Checker {
 
   ConfigFiles files_;
   bool running_as_root_;
+  int max_line_ = 0;  // of process.max
   Messages mistakes_;
   Messages notices_;
   ConfigReading reading_;

@@ -148,6 +148,17 @@ std::string ConfigFiles::place_of(int line) const {
                      line % kLinesPerFile);
 }
 
+std::string ConfigFiles::told(int line, std::string_view message) const {
+  constexpr std::size_t kLongest = 1000;
+  std::string text = place_of(line) + ": ";
+  for (const char c : message) {
+    if (text.size() > kLongest) return text + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    text += byte < ' ' || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return text;
+}
+
 ConfigFiles parse_config_files(std::string_view text, const std::string& path) {
   Reader reader;
   reader.add(text, path);

@@ -155,6 +155,25 @@ def test_mistake_between_lines_and_sections_is_named_where_it_stands(world, more
     assert any(each.startswith(f"{path}:{first + line}: ") and word in each for each in said.splitlines()), said
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="without root the words are ignored")
+def test_listen_owner_and_group_that_are_not_there_are_named(world):
+    path = world("listen.owner = no-such-user\nlisten.group = no-such-group\n")
+    number = path.read_text().count("\n")
+    assert complaint(path).splitlines() == [
+        f'{path}:{number - 1}: listen.owner: there is no user "no-such-user"',
+        f'{path}:{number}: listen.group: there is no group "no-such-group"']
+
+
+def test_process_max_below_the_first_children_is_a_notice(world):
+    path = world("pm.max_children = 4\n[global]\nprocess.max = 3\n")
+    done = run(path, "--test")
+    number = path.read_text().count("\n")
+    assert done.returncode == 0
+    assert f"{path}:{number}: process.max: 3 is less than the 4 children that the pools start with" in done.stderr
+    path.write_text(path.read_text().replace("process.max = 3", "process.max = 4"))
+    assert not run(path, "--test").stderr
+
+
 def test_empty_file_has_no_pool(tmp_path):
     path = tmp_path / "empty.conf"
     path.write_text("")

@@ -88,6 +88,13 @@ def test_dump_has_the_defaults_of_what_was_not_written(plain):
     assert said["www"]["chroot"] == [""]
 
 
+def test_dump_comes_whatever_the_log_level_is(plain, tmp_path):
+    log = tmp_path / "error.log"
+    plain.write_text(plain.read_text() + f"[global]\nlog_level = alert\nerror_log = {log}\n")
+    assert sections(dump(plain))["global"]["log_level"] == ["alert"]
+    assert not log.exists(), "a test opens nothing"
+
+
 def test_dump_shows_nothing_of_the_environment(plain):
     plain.write_text(plain.read_text() + "env[PASSWORD] = $QUARRY_TEST_SECRET\n")
     os.environ["QUARRY_TEST_SECRET"] = "hush"
