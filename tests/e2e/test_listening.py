@@ -1,12 +1,14 @@
 """Where a pool listens, in every form that an address has, and who reaches it there."""
 
+import os
 import re
 import socket
+from pathlib import Path
 
 import pytest
 
 from support import fastcgi
-from support.process import free_port
+from support.process import free_port, wait_until
 
 
 def has_ipv6() -> bool:
@@ -55,6 +57,24 @@ def test_allowed_clients_are_told_apart_on_an_address_of_both_families(start, al
     port = free_port()
     start({"listen": port, "ping.path": "/ping", "listen.allowed_clients": allowed})
     assert reached(port) == expected
+
+
+def test_no_socket_of_a_worker_outlives_another_program_in_its_place(start):
+    server = start({"listen": f"127.0.0.1:{free_port()}"})
+    worker = server.child()
+    port = int(re.search(r"listens on 127\.0\.0\.1:(\d+)", server.log())[1])
+    held = fastcgi.hold(port)
+    flags = {}
+
+    def look() -> bool:
+        for entry in Path(f"/proc/{worker}/fd").iterdir():
+            if entry.readlink().name.startswith("socket:"):
+                info = Path(f"/proc/{worker}/fdinfo/{entry.name}").read_text()
+                flags[entry.name] = int(re.search(r"flags:\s+(\d+)", info)[1], 8)
+        return len(flags) >= 3
+    wait_until(look, "the listening socket, the connection and the master's channel")
+    held.close()
+    assert all(each & os.O_CLOEXEC for each in flags.values()), flags
 
 
 def test_pool_on_any_free_port_says_which(start):

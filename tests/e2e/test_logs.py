@@ -425,8 +425,12 @@ def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start, tmp_path):
     error = tmp_path / "error.log"
     port = free_port()
     server = start({"error_log": str(error)}, http=f"127.0.0.1:{port}")
-    wait_until(lambda: process.port_answers(port), "the gateway")
-    gateway, = set(process.children(server.main.pid)) - set(server.workers())
+    wait_until(lambda: process.port_answers(port), "the gateway's socket")
+
+    def gateways() -> list[int]:
+        return [pid for pid in process.children(server.main.pid) if process.name(pid) == "gateway"]
+    wait_until(lambda: len(gateways()) == 1, "the gateway")
+    gateway, = gateways()
     moved = move_away(error)
     reopen(gateway)
     wait_until(lambda: holds_open(gateway, error) and not holds_open(gateway, moved), "the new log")
