@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -119,8 +120,8 @@ int run(const master::Config& config, const CommandLine& line,
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
   add_activated_sockets(inherited);
-  std::vector<std::string> inheritable;
-  for (const master::InheritedSocket& socket : inherited) inheritable.push_back(socket.address);
+  std::vector<std::string> inheritable(inherited.size());
+  std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
   auto services = app::compose(config, inherited);
   if (!services) return failed_to_compose(config, inheritable, services.error());
   // Of pools that are no more.

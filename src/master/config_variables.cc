@@ -23,7 +23,7 @@ Result<std::string> value_of(const std::string& name, const std::string* default
                                                  "environment; ${{{}:-TEXT}} has a default",
                                                  base::printable(name), base::printable(name)));
   }
-  const std::string value = found;
+  std::string value = found;
   if (value.find("${") != value.npos || value.find("$pool") != value.npos ||
       value.find('\n') != value.npos) {
     return fail(ErrorCode::kInvalid,

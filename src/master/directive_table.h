@@ -9,10 +9,7 @@
 #include "quarry/base/result.h"
 
 // How a directive finds its value in a section that may be const.
-#define QUARRY_FIELD(member)   \
-  [](auto& section) -> auto& { \
-    return section.member;     \
-  }
+#define QUARRY_FIELD(member) ([](auto& section) -> auto& { return section.member; })
 
 namespace quarry::master {
 

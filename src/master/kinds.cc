@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+
 namespace quarry::master {
 
 Shown IpAddresses::show(const std::vector<base::SocketAddress>& addresses) {
-  std::vector<std::string> texts;
-  for (const base::SocketAddress& address : addresses) texts.push_back(address.ip());
+  std::vector<std::string> texts(addresses.size());
+  std::ranges::transform(addresses, texts.begin(), &base::SocketAddress::ip);
   return Networks::show(texts);
 }
 

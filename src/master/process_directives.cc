@@ -73,6 +73,7 @@ Result<void> set_process_directive(ProcessSettings& settings, std::string_view k
 
 std::vector<ShownDirective> shown_process_directives(const ProcessSettings& settings) {
   std::vector<ShownDirective> shown;
+  shown.reserve(kDirectives.size() + settings.environment.size());
   for (const Directive<ProcessSettings>& each : kDirectives) {
     shown.push_back({std::string(each.name), each.show(settings)});
   }
