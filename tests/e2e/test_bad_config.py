@@ -287,9 +287,14 @@ def test_socket_in_a_folder_that_is_not_there(world, tmp_path):
 
 
 def test_reload_with_mistakes_of_every_kind_leaves_all_pools_as_they_are(start, fresh, tmp_path):
-    more = section("other", {"listen": tmp_path / "other.sock", "repository": fresh, "ping.path": "/ping", **user()})
+    more = section("other", {"listen": tmp_path / "other.sock", "repository": fresh, "ping.path": "/ping",
+                             "pm.max_children": 2, **user()})
     server = start({"ping.path": "/ping"}, more=more)
-    workers = server.children() + server.children("pool other")
+
+    def children() -> set[int]:
+        return {*server.children(), *server.children("pool other")}
+    wait_until(lambda: len(children()) == 3, "all workers")
+    workers = children()
     good = server.config.read_text()
     for number, bad in enumerate([*IN_A_POOL, "[www]", "include = /nowhere/\0"], 1):
         server.config.write_text(good + bad + "\n")
@@ -297,4 +302,4 @@ def test_reload_with_mistakes_of_every_kind_leaves_all_pools_as_they_are(start, 
         wait_until(lambda: server.log().count("not reloaded") == number, f"the refusal of {bad}")  # noqa: B023
     for address in (server.socket, tmp_path / "other.sock"):
         assert fastcgi.get(address, "/ping").endswith(b"pong")
-    assert server.children() + server.children("pool other") == workers
+    assert children() == workers
