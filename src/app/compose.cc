@@ -37,6 +37,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.session.single_login = service.sync_single_login;
   options.trust_remote_user = service.trust_remote_user;
   options.max_body = service.max_body;
+  options.head_timeout = service.params_timeout;
   options.read_timeout = service.read_timeout;
   options.max_requests = pool.max_requests;
   options.allowed_clients = pool.allowed_clients;
@@ -146,20 +147,24 @@ std::string place_of(const Service& service) {
 
 }  // namespace
 
-base::Result<void> check_binding(const master::Config& config,
-                                 const std::vector<std::string>& inheritable) {
-  const auto check = [&](const std::optional<base::SocketAddress>& address) -> base::Result<void> {
-    if (!address || std::ranges::find(inheritable, address->str()) != inheritable.end()) return {};
-    QUARRY_TRY(master::Listener::open(*address));
-    return {};
+std::vector<std::string> not_free(const master::Config& config,
+                                  const std::vector<std::string>& inheritable) {
+  std::vector<std::string> taken;
+  const auto check = [&](const std::optional<base::SocketAddress>& address,
+                         const std::string& place) {
+    if (!address || std::ranges::find(inheritable, address->str()) != inheritable.end()) return;
+    const auto listener = master::Listener::open(*address);
+    if (listener) return;
+    const std::string& why = listener.error().message;
+    taken.push_back(place.empty() ? why : fmt::format("{}: {}", place, why));
   };
-  QUARRY_TRY(check(config.global.control));
-  if (config.http) QUARRY_TRY(check(config.http->listen));
+  check(config.global.control, config.global.control_place);
+  if (config.http) check(config.http->listen, config.http->listen_place);
   for (const master::PoolConfig& pool : config.pools) {
-    QUARRY_TRY(check(pool.listen));
-    QUARRY_TRY(check(pool.status_listen));
+    check(pool.listen, pool.listen_place);
+    check(pool.status_listen, pool.status_listen_place);
   }
-  return {};
+  return taken;
 }
 
 base::Result<master::Control> open_control(const master::Config& config, std::string about,

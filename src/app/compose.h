@@ -21,9 +21,9 @@ base::Result<std::vector<master::Service>> compose(const master::Config& config,
 base::Result<master::Control> open_control(const master::Config& config, std::string about,
                                            std::vector<master::InheritedSocket>& inherited);
 
-/// Whether all that CONFIG listens on could be bound now, apart from INHERITABLE addresses. Leaves
-/// nothing behind. Errors: what could not.
-base::Result<void> check_binding(const master::Config& config,
-                                 const std::vector<std::string>& inheritable);
+/// What CONFIG listens on, apart from INHERITABLE addresses, and could not be bound now: where it
+/// stands and why, each in a line. Leaves nothing behind.
+std::vector<std::string> not_free(const master::Config& config,
+                                  const std::vector<std::string>& inheritable);
 
 }  // namespace quarry::app

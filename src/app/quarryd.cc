@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -41,7 +43,7 @@ struct CommandLine {
   std::string serve;
   std::string http = "127.0.0.1:8080";
   std::size_t children = 0;
-  bool test = false;
+  int test = 0;  // how often it was said: twice also shows what is tested
   bool daemonize = false;
   std::vector<std::string> words;  // all of it
 };
@@ -80,6 +82,23 @@ void add_activated_sockets(std::vector<master::InheritedSocket>& inherited) {
   }
 }
 
+/// All addresses that are taken are told, not only the first.
+int failed_to_compose(const master::Config& config, const std::vector<std::string>& inheritable,
+                      const base::Error& error) {
+  const auto taken = app::not_free(config, inheritable);
+  if (taken.empty()) return failed(error.message);
+  for (const std::string& each : taken) failed(each);
+  return kFailed;
+}
+
+/// Until the master takes them: whoever sees a socket that listens may send them already.
+void hold_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int number : {SIGUSR1, SIGUSR2, SIGHUP}) ::sigaddset(&held, number);
+  ::sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
 int run(const master::Config& config, const CommandLine& line,
         std::optional<master::Handover>& handover, const std::filesystem::path& folder = {},
         const std::vector<std::string>& notices = {}) {
@@ -97,6 +116,7 @@ int run(const master::Config& config, const CommandLine& line,
   }
   if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
+  hold_signals();
   master::limit_process(config.global.limits, config.global.priority);
   std::vector<master::InheritedSocket> inherited;
   if (handover) inherited = std::move(handover->sockets);
@@ -106,8 +126,10 @@ int run(const master::Config& config, const CommandLine& line,
     const auto free = master::check_pid_file(config.global.pid_file);
     if (!free) return failed(free.error().message);
   }
+  std::vector<std::string> inheritable(inherited.size());
+  std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
   auto services = app::compose(config, inherited);
-  if (!services) return failed(services.error().message);
+  if (!services) return failed_to_compose(config, inheritable, services.error());
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);
   if (!control) return failed(control.error().message);
@@ -130,25 +152,28 @@ int run(const master::Config& config, const CommandLine& line,
 
 /// The check that a master makes before it reloads goes further than --test alone: afterwards it
 /// would be too late to find that an address is not free.
-base::Result<void> check_before_reload(const master::Config& config) {
+bool check_before_reload(const master::Config& config) {
   const char* variable = std::getenv(master::kInheritableVariable);
-  if (variable == nullptr) return {};
+  if (variable == nullptr) return true;
   std::vector<std::string> inheritable;
   std::istringstream lines{std::string(variable)};
   for (std::string line; std::getline(lines, line);) inheritable.push_back(line);
-  return app::check_binding(config, inheritable);
+  const auto taken = app::not_free(config, inheritable);
+  for (const std::string& each : taken) fmt::print(stderr, "{}\n", each);
+  return taken.empty();
 }
 
 int run_config(const CommandLine& line, std::optional<master::Handover>& handover) {
   const master::ConfigReading reading = master::read_config(line.config, ::geteuid() == 0);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
-  if (line.test) {
+  if (line.test > 0) {
     for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
-    if (const auto free = check_before_reload(reading.config); !free) {
-      return failed(free.error().message);
-    }
-    fmt::print("configuration file {} test is successful\n", line.config);
+    if (!check_before_reload(reading.config)) return kFailed;
+    // Of a dump standard output holds nothing else.
+    if (line.test > 1) fmt::print("{}", master::dump(reading.config));
+    fmt::print(line.test > 1 ? stderr : stdout, "configuration file {} test is successful\n",
+               line.config);
     return 0;
   }
   return run(reading.config, line, handover, {}, reading.notices);
@@ -167,7 +192,7 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
   const auto config =
       app::config_to_serve({line.serve, *http, line.children, ::geteuid() == 0}, *folder);
   if (!config) return failed(config.error().message);
-  if (line.test) {
+  if (line.test > 0) {
     fmt::print("{} can be served\n", line.serve);
     return 0;
   }
@@ -187,13 +212,16 @@ int run_command_line(int argc, char** argv) {
   cli.add_option("--children", line.children, "How many workers --serve starts")
       ->check(CLI::Range(1, 10000))
       ->needs(serve);
-  cli.add_flag("-t,--test", line.test, "Check the configuration and end");
+  cli.add_flag("-t,--test", line.test, "Check the configuration and end; -tt also prints it whole");
   cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready")->needs(config);
   serve->excludes(config);
   try {
     cli.parse(argc, argv);
     if (line.config.empty() == line.serve.empty()) {
       throw CLI::ValidationError("one of --config FILE and --serve PATH is needed");
+    }
+    if (line.test > 1 && line.config.empty()) {
+      throw CLI::ValidationError("-tt shows a configuration: it needs --config FILE");
     }
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? 0 : kWrongUsage;

@@ -121,6 +121,7 @@ void AccessFormat::add(AccessPiece piece) {
 
 Result<AccessFormat> AccessFormat::compile(std::string_view text) {
   AccessFormat format;
+  format.text_ = text;
   if (text == "json") {
     format.is_json_ = format.wants_usage_ = true;
     return format;

@@ -129,4 +129,16 @@ IniFile parse_ini(std::string_view text) {
   return Reader().read(text);
 }
 
+std::string ini_line(std::string_view key, std::string_view value) {
+  const bool is_plain = !value.empty() && trim(value) == value && value.front() != '"' &&
+                        without_comment(value) == value;
+  if (is_plain) return fmt::format("{} = {}\n", key, value);
+  std::string quoted;
+  for (const char c : value) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return fmt::format("{} = \"{}\"\n", key, quoted);
+}
+
 }  // namespace quarry::base

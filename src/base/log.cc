@@ -115,6 +115,7 @@ Result<void> open_log(const LogOptions& options) {
 Result<void> reopen_log(Reopening reopening) {
   const Log& log = the_log();
   if (log.options.target != LogTarget::kFile || !log.owned) return {};
+  if (is_own_descriptor(log.options.path)) return {};
   QUARRY_TRY_ASSIGN(const Fd fresh, open_file(log.options.path, reopening));
   // The same number, which children and libraries may know.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};

@@ -51,6 +51,24 @@ std::optional<int> syslog_facility_named(std::string_view name) {
   return std::nullopt;
 }
 
+std::string_view syslog_facility_name(int facility) {
+  const auto found = std::ranges::find(kFacilities, facility, &Facility::number);
+  return found == kFacilities.end() ? "daemon" : found->name;
+}
+
+std::string log_target_of(const LogOptions& options) {
+  if (options.target == LogTarget::kStderr) return "stderr";
+  const auto service = std::ranges::find(kServices, options.target, &Service::target);
+  if (service == kServices.end()) return options.path;
+  if (options.path == service->usual_socket) return std::string(service->word);
+  return fmt::format("{}:{}", service->word, options.path);
+}
+
+bool is_own_descriptor(std::string_view path) {
+  return path == "/dev/stderr" || path == "/dev/stdout" || path.starts_with("/dev/fd/") ||
+         path.starts_with("/proc/self/fd/");
+}
+
 Result<void> set_log_target(LogOptions& options, std::string_view value) {
   options.path.clear();
   options.target = LogTarget::kStderr;

@@ -15,6 +15,8 @@
 #include <cstddef>
 #include <cstring>
 
+#include "quarry/base/escape.h"
+
 namespace quarry::base {
 namespace {
 
@@ -141,7 +143,7 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
     auto& local = reinterpret_cast<sockaddr_un&>(address.storage_);
     if (text.size() >= sizeof local.sun_path) {
       return fail(ErrorCode::kInvalid,
-                  fmt::format("the path of the socket \"{}\" is longer than {}", text,
+                  fmt::format("the path of the socket \"{}\" is longer than {}", printable(text),
                               sizeof local.sun_path - 1));
     }
     if (text.find('\0') != std::string_view::npos) {

@@ -38,6 +38,7 @@ class Checker {
     }
     check_listens();
     check_http();
+    check_process_max();
     in_line_order();
     return std::move(reading_);
   }
@@ -50,7 +51,7 @@ class Checker {
   void in_line_order() {
     const auto put = [this](const Messages& from, std::vector<std::string>& to) {
       for (const auto& [line, message] : from) {
-        to.push_back(fmt::format("{}: {}", files_.place_of(line), message));
+        to.push_back(files_.told(line, message));
       }
     };
     put(mistakes_, reading_.mistakes);
@@ -80,10 +81,12 @@ class Checker {
       const Lines lines = apply(section, reading_.config.global);
       check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
       check_control(lines);
+      if (const auto at = lines.find("process.max"); at != lines.end()) max_line_ = at->second;
     } else if (section.name == "http") {
       HttpConfig http;
       http.line = section.line;
       const Lines lines = apply(section, http);
+      http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
       tell_what_needs_root(lines, {"user", "group"});
       check_process(http.process, running_as_root_, findings(lines));
@@ -98,6 +101,8 @@ class Checker {
 
   void check_control(const Lines& lines) {
     GlobalConfig& global = reading_.config.global;
+    global.control_place =
+        place_of(lines, lines.contains("control.socket") ? "control.socket" : "pid");
     if (lines.contains("control.socket") || global.pid_file.empty()) return;
     const auto address = control_socket_beside(global.pid_file);
     if (address) {
@@ -122,6 +127,11 @@ class Checker {
     return lines;
   }
 
+  std::string place_of(const Lines& lines, const char* directive) const {
+    const auto at = lines.find(directive);
+    return at == lines.end() ? std::string() : files_.place_of(at->second);
+  }
+
   static std::string with_pool_name(std::string value, const std::string& name) {
     constexpr std::string_view kVariable = "$pool";
     for (std::size_t at = value.find(kVariable); at != std::string::npos;
@@ -138,7 +148,12 @@ class Checker {
     if (base::printable(pool.name, 1000) != pool.name || pool.name.size() > 32) {
       report(section.line, "the name of a pool has at most 32 printable characters");
     }
+    if (pool.name.find('$') != std::string::npos) {
+      report(section.line, "the name of a pool has no $: $pool stands for the name");
+    }
     const Lines lines = apply(section, pool);
+    pool.listen_place = place_of(lines, "listen");
+    pool.status_listen_place = place_of(lines, "pm.status_listen");
     if (!pool.listen && !lines.contains("listen")) {
       report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
     }
@@ -240,32 +255,8 @@ class Checker {
       is_complete = false;
       report(pool.line, fmt::format("[{}] needs {} = NUMBER with pm = dynamic", pool.name, needed));
     }
-    if (is_complete) check_spare_servers(lines, limits);
-  }
-
-  void check_spare_servers(const Lines& lines, ProcessLimits& limits) {
-    const std::size_t min = limits.min_spare_servers;
-    const std::size_t max = limits.max_spare_servers;
-    // A value that is no number was reported where it stands.
-    if (min == 0 || max == 0) return;
-    if (max > limits.max_children) {
-      report(lines.at("pm.max_spare_servers"),
-             fmt::format("pm.max_spare_servers: {} is more than pm.max_children, {}", max,
-                         limits.max_children));
-    }
-    if (min > max) {
-      return report(
-          lines.at("pm.min_spare_servers"),
-          fmt::format("pm.min_spare_servers: {} is more than pm.max_spare_servers, {}", min, max));
-    }
-    const auto start = lines.find("pm.start_servers");
-    if (start == lines.end()) {
-      limits.start_servers = min + (max - min) / 2;
-    } else if (limits.start_servers < min || limits.start_servers > max) {
-      report(start->second, fmt::format("pm.start_servers: {} is not between "
-                                        "pm.min_spare_servers, {}, and pm.max_spare_servers, {}",
-                                        limits.start_servers, min, max));
-    }
+    if (!is_complete) return;
+    check_spare_servers(limits, lines.contains("pm.start_servers"), findings(lines));
   }
 
   void check_service(const Lines& lines, const PoolConfig& pool) {
@@ -300,6 +291,21 @@ class Checker {
       report(lines.at("pm.status_listen"),
              "pm.status_listen needs pm.status_path = PATH beside it");
     }
+  }
+
+  void check_process_max() {
+    std::size_t first = 0;
+    for (const PoolConfig& pool : reading_.config.pools) first += first_children(pool.processes);
+    const std::uint64_t most = reading_.config.global.process_max;
+    if (most == 0 || most >= first) return;
+    notices_.emplace(max_line_, fmt::format("process.max: {} is less than the {} children that the "
+                                            "pools start with",
+                                            most, first));
+  }
+
+  static std::size_t first_children(const ProcessLimits& limits) {
+    if (limits.manager == ProcessManager::kOndemand) return 0;
+    return limits.manager == ProcessManager::kStatic ? limits.max_children : limits.start_servers;
   }
 
   void check_listens() {
@@ -344,6 +350,7 @@ class Checker {
 
   ConfigFiles files_;
   bool running_as_root_;
+  int max_line_ = 0;  // of process.max
   Messages mistakes_;
   Messages notices_;
   ConfigReading reading_;

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <utility>
 
+#include "config_variables.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
 
@@ -20,14 +21,20 @@ constexpr std::uintmax_t kMaxFileSize = std::uintmax_t{1} << 20;
 constexpr std::size_t kMostFiles = 1000;
 
 base::Result<std::string> read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(path, error);
-  if (!file || error) {
+  const auto unreadable = [&](const std::string& why) {
     return base::fail(base::ErrorCode::kIo,
-                      fmt::format("{}: cannot be read: {}", path.string(),
-                                  error ? error.message() : std::string("permission denied")));
-  }
+                      fmt::format("{}: cannot be read: {}", path.string(), why));
+  };
+  std::error_code error;
+  const auto status = std::filesystem::status(path, error);
+  if (error) return unreadable(error.message());
+  if (std::filesystem::is_directory(status)) return unreadable("it is a folder");
+  // To open a pipe would be to wait for whoever writes into it.
+  if (!std::filesystem::is_regular_file(status)) return unreadable("it is no file");
+  std::ifstream file(path, std::ios::binary);
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  if (error) return unreadable(error.message());
+  if (!file) return unreadable("permission denied");
   if (size > kMaxFileSize) {
     return base::fail(base::ErrorCode::kLimit,
                       fmt::format("{}: larger than {} bytes", path.string(), kMaxFileSize));
@@ -52,6 +59,7 @@ class Reader {
   void add(std::string_view text, const std::string& path) {
     const int first = static_cast<int>(files_.paths.size()) * kLinesPerFile;
     files_.paths.push_back(path);
+    being_read_.push_back(path);
     base::IniFile parsed = base::parse_ini(text);
     for (base::IniMistake& mistake : parsed.mistakes) {
       files_.merged.mistakes.push_back({first + mistake.line, std::move(mistake.message)});
@@ -62,12 +70,20 @@ class Reader {
       std::vector<base::IniEntry> entries;
       for (base::IniEntry& entry : section.entries) {
         entry.line += first;
+        auto value = with_environment(entry.value);
+        if (!value) {
+          complain(entry.line, fmt::format("{}: {}", entry.key, value.error().message));
+          // Otherwise the directive would also be said to be missing.
+          value = entry.value;
+        }
+        entry.value = std::move(*value);
         (entry.key == "include" ? includes : entries).push_back(std::move(entry));
       }
       section.entries = std::move(entries);
       add_section(std::move(section));
-      for (const base::IniEntry& include : includes) add_matching(include);
+      for (const base::IniEntry& include : includes) add_matching(include, path);
     }
+    being_read_.pop_back();
   }
 
   ConfigFiles take() { return std::move(files_); }
@@ -84,18 +100,19 @@ class Reader {
     files_.merged.sections.push_back(std::move(section));
   }
 
-  void add_matching(const base::IniEntry& include) {
-    if (!include.value.starts_with('/')) {
-      return complain(include.line, fmt::format("include: \"{}\" is no absolute path",
-                                                base::printable(include.value)));
-    }
-    const auto paths = paths_matching(include.value);
+  void add_matching(const base::IniEntry& include, const std::string& includer) {
+    if (include.value.empty()) return complain(include.line, "include: it names no file");
+    const auto folder = std::filesystem::path(includer).parent_path();
+    const std::string pattern = (folder / include.value).string();
+    const auto paths = paths_matching(pattern);
     if (paths.empty()) {
-      files_.remarks.push_back(
-          {include.line, fmt::format("include: nothing matches {}", include.value)});
+      files_.remarks.push_back({include.line, fmt::format("include: nothing matches {}", pattern)});
     }
     for (const std::string& path : paths) {
-      // Files that include each other end here, too.
+      if (is_being_read(path)) {
+        complain(include.line, fmt::format("include: {} includes itself", path));
+        continue;
+      }
       if (files_.paths.size() >= kMostFiles) {
         return complain(include.line, fmt::format("include: more than {} files", kMostFiles));
       }
@@ -108,11 +125,19 @@ class Reader {
     }
   }
 
+  bool is_being_read(const std::string& path) const {
+    return std::ranges::any_of(being_read_, [&](const std::string& other) {
+      std::error_code error;
+      return std::filesystem::equivalent(path, other, error);
+    });
+  }
+
   void complain(int line, std::string message) {
     files_.merged.mistakes.push_back({line, std::move(message)});
   }
 
   ConfigFiles files_;
+  std::vector<std::string> being_read_;  // the first, and each that the one before includes
 };
 
 }  // namespace
@@ -121,6 +146,17 @@ std::string ConfigFiles::place_of(int line) const {
   if (line == 0) return paths.front();
   return fmt::format("{}:{}", paths[static_cast<std::size_t>(line / kLinesPerFile)],
                      line % kLinesPerFile);
+}
+
+std::string ConfigFiles::told(int line, std::string_view message) const {
+  constexpr std::size_t kLongest = 1000;
+  std::string text = place_of(line) + ": ";
+  for (const char c : message) {
+    if (text.size() > kLongest) return text + "...";
+    const auto byte = static_cast<unsigned char>(c);
+    text += byte < ' ' || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return text;
 }
 
 ConfigFiles parse_config_files(std::string_view text, const std::string& path) {

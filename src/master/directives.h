@@ -1,10 +1,11 @@
-// The words that each section of the configuration knows, and what each sets.
+// The words that each section of the configuration knows, what each sets, and what it is set to.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "process_directives.h"
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
 
@@ -19,8 +20,9 @@ base::Result<void> set_directive(HttpConfig& section, std::string_view key,
 base::Result<void> set_directive(PoolConfig& section, std::string_view key,
                                  const std::string& value);
 
-/// The names of all directives, each as often as sections know it: for the proof that they are all
-/// documented.
-std::vector<std::string_view> directive_names();
+/// Each directive of a section with what it is set to, by the configuration or by default.
+std::vector<ShownDirective> shown_directives(const GlobalConfig& section);
+std::vector<ShownDirective> shown_directives(const HttpConfig& section);
+std::vector<ShownDirective> shown_directives(const PoolConfig& section);
 
 }  // namespace quarry::master

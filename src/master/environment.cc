@@ -25,6 +25,14 @@ std::vector<std::string> present_environment() {
   return all;
 }
 
+/// The value of NAME in ENTRIES; "" where there is none.
+std::string value_of(const std::string& name, const std::vector<std::string>& entries) {
+  for (const std::string& entry : entries) {
+    if (entry.starts_with(name + "=")) return entry.substr(name.size() + 1);
+  }
+  return {};
+}
+
 /// Where exec(2) put this process's environment; empty where /proc does not tell.
 std::span<char> original_memory() {
   std::ifstream file("/proc/self/stat");
@@ -58,6 +66,9 @@ Environment environment_of(const ProcessSettings& settings,
                            const std::optional<Credentials>& run_as,
                            const std::vector<std::string>& inherited) {
   Environment environment = settings.environment;
+  for (auto& [name, value] : environment) {
+    if (value.starts_with('$')) value = value_of(value.substr(1), inherited);
+  }
   if (run_as && !has(environment, "USER")) environment.emplace_back("USER", run_as->user);
   if (run_as && !run_as->home.empty() && !has(environment, "HOME")) {
     environment.emplace_back("HOME", run_as->home);

@@ -46,4 +46,29 @@ void check_process(ProcessSettings& settings, bool running_as_root, const Findin
   }
 }
 
+void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings) {
+  const std::size_t min = limits.min_spare_servers;
+  const std::size_t max = limits.max_spare_servers;
+  // A value that is no number was reported where it stands.
+  if (min == 0 || max == 0) return;
+  if (max > limits.max_children) {
+    findings.mistake("pm.max_spare_servers",
+                     fmt::format("pm.max_spare_servers: {} is more than pm.max_children, {}", max,
+                                 limits.max_children));
+  }
+  if (min > max) {
+    return findings.mistake(
+        "pm.min_spare_servers",
+        fmt::format("pm.min_spare_servers: {} is more than pm.max_spare_servers, {}", min, max));
+  }
+  if (!has_start) {
+    limits.start_servers = min + (max - min) / 2;
+  } else if (limits.start_servers < min || limits.start_servers > max) {
+    findings.mistake("pm.start_servers",
+                     fmt::format("pm.start_servers: {} is not between pm.min_spare_servers, {}, "
+                                 "and pm.max_spare_servers, {}",
+                                 limits.start_servers, min, max));
+  }
+}
+
 }  // namespace quarry::master

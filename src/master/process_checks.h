@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/master/process_manager.h"
 #include "quarry/master/process_settings.h"
 
 namespace quarry::master {
@@ -21,6 +22,9 @@ struct Findings {
 void check_process(ProcessSettings& settings, bool running_as_root, const Findings& findings);
 /// The same for the priority alone.
 void check_priority(std::optional<int>& priority, bool running_as_root, const Findings& findings);
+/// Checks the numbers of pm = dynamic. Where pm.start_servers is not set (HAS_START), it is put
+/// between the other two.
+void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& findings);
 /// Tells of each of DIRECTIVES that only root could do.
 void tell_ignored(const std::vector<std::string>& directives, const Findings& findings);
 

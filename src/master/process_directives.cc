@@ -1,16 +1,12 @@
 #include "process_directives.h"
 
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdlib>
-#include <limits>
 
-#include "directive_table.h"
+#include "kinds.h"
 #include "quarry/base/log.h"
-#include "values.h"
 
 namespace quarry::master {
 namespace {
@@ -21,20 +17,17 @@ using base::Result;
 using Value = const std::string&;
 
 constexpr std::string_view kEnvironment = "env[NAME]";
-constexpr std::uint64_t kMaxLimit = std::numeric_limits<std::int32_t>::max();
 
 constexpr auto kDirectives = std::to_array<Directive<ProcessSettings>>({
-    {"rlimit_files",
-     [](auto& s, Value v) { return put(s.limits.files, parse_number(v, 0, kMaxLimit)); }},
-    {"rlimit_core", [](auto& s, Value v) { return put(s.limits.core, parse_core_limit(v)); }},
-    {"process.priority", [](auto& s, Value v) { return put(s.priority, parse_priority(v)); }},
-    {"process.dumpable", [](auto& s, Value v) { return put(s.dumpable, parse_bool(v)); }},
-    {"chroot", [](auto& s, Value v) { return put(s.chroot, parse_path(v)); }},
-    {"chdir", [](auto& s, Value v) { return put(s.chdir, parse_path(v)); }},
-    {"clear_env", [](auto& s, Value v) { return put(s.clear_env, parse_bool(v)); }},
-    {"catch_workers_output", [](auto& s, Value v) { return put(s.catch_output, parse_bool(v)); }},
-    {"decorate_workers_output",
-     [](auto& s, Value v) { return put(s.decorate_output, parse_bool(v)); }},
+    {"rlimit_files", Number<>(), QUARRY_FIELD(limits.files)},
+    {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
+    {"process.priority", Priority(), QUARRY_FIELD(priority)},
+    {"process.dumpable", Switch(), QUARRY_FIELD(dumpable)},
+    {"chroot", Path(), QUARRY_FIELD(chroot)},
+    {"chdir", Path(), QUARRY_FIELD(chdir)},
+    {"clear_env", Switch(), QUARRY_FIELD(clear_env)},
+    {"catch_workers_output", Switch(), QUARRY_FIELD(catch_output)},
+    {"decorate_workers_output", Switch(), QUARRY_FIELD(decorate_output)},
 });
 
 bool is_environment_directive(std::string_view key) {
@@ -55,35 +48,11 @@ Result<void> set_variable(ProcessSettings& settings, std::string_view key, Value
         ErrorCode::kInvalid,
         fmt::format("{}: a name is letters, digits and _, no digit first", base::printable(key)));
   }
-  if (!value.starts_with('$')) {
-    settings.environment.emplace_back(name, value);
-    return {};
-  }
-  const char* of_master = std::getenv(value.c_str() + 1);
-  settings.environment.emplace_back(name, of_master != nullptr ? of_master : "");
+  settings.environment.emplace_back(name, value);
   return {};
 }
 
 }  // namespace
-
-Result<int> parse_priority(std::string_view text) {
-  const bool is_negative = text.starts_with('-');
-  const auto number = parse_number(text.substr(is_negative ? 1 : 0), 0, is_negative ? 19 : 20);
-  if (!number) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no whole number from -19 to 20", base::printable(text)));
-  }
-  const int priority = static_cast<int>(*number);
-  return is_negative ? -priority : priority;
-}
-
-Result<std::uint64_t> parse_core_limit(std::string_view text) {
-  if (text == "unlimited") return std::uint64_t{RLIM_INFINITY};
-  const auto number = parse_number(text, 0, kMaxLimit);
-  if (number) return *number;
-  return fail(ErrorCode::kInvalid,
-              fmt::format("{}, and not \"unlimited\"", number.error().message));
-}
 
 bool is_process_directive(std::string_view key) {
   return is_environment_directive(key) ||
@@ -102,10 +71,17 @@ Result<void> set_process_directive(ProcessSettings& settings, std::string_view k
   return fail(ErrorCode::kInvalid, fmt::format("unknown directive {}", base::printable(key)));
 }
 
-std::vector<std::string_view> process_directive_names() {
-  std::vector<std::string_view> names = {kEnvironment};
-  for (const Directive<ProcessSettings>& directive : kDirectives) names.push_back(directive.name);
-  return names;
+std::vector<ShownDirective> shown_process_directives(const ProcessSettings& settings) {
+  std::vector<ShownDirective> shown;
+  shown.reserve(kDirectives.size() + settings.environment.size());
+  for (const Directive<ProcessSettings>& each : kDirectives) {
+    shown.push_back({std::string(each.name), each.show(settings)});
+  }
+  for (const auto& [name, value] : settings.environment) {
+    shown.push_back({fmt::format("env[{}]", name), {value}});
+  }
+  if (settings.environment.empty()) shown.push_back({std::string(kEnvironment), {}});
+  return shown;
 }
 
 }  // namespace quarry::master

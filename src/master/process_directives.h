@@ -10,14 +10,16 @@
 
 namespace quarry::master {
 
+/// A directive and its values: none where it is not set, several of a list.
+struct ShownDirective {
+  std::string name;
+  std::vector<std::string> values;
+};
+
 bool is_process_directive(std::string_view key);
 /// Sets KEY, which is one, to VALUE. Error: the value is wrong.
 base::Result<void> set_process_directive(ProcessSettings& settings, std::string_view key,
                                          const std::string& value);
-std::vector<std::string_view> process_directive_names();
-
-/// process.priority and rlimit_core, which [global] has too.
-base::Result<int> parse_priority(std::string_view text);
-base::Result<std::uint64_t> parse_core_limit(std::string_view text);
+std::vector<ShownDirective> shown_process_directives(const ProcessSettings& settings);
 
 }  // namespace quarry::master

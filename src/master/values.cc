@@ -1,6 +1,7 @@
 #include "values.h"
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <charconv>
@@ -147,6 +148,25 @@ base::Result<std::vector<std::string>> parse_networks(std::string_view text) {
   return networks;
 }
 
+base::Result<int> parse_priority(std::string_view text) {
+  const bool is_negative = text.starts_with('-');
+  const auto number = parse_number(text.substr(is_negative ? 1 : 0), 0, is_negative ? 19 : 20);
+  if (!number) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no whole number from -19 to 20", printable(text)));
+  }
+  const int priority = static_cast<int>(*number);
+  return is_negative ? -priority : priority;
+}
+
+base::Result<std::uint64_t> parse_core_limit(std::string_view text) {
+  if (text == "unlimited") return std::uint64_t{RLIM_INFINITY};
+  const auto number = parse_number(text, 0, std::numeric_limits<std::int32_t>::max());
+  if (number) return *number;
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{}, and not \"unlimited\"", number.error().message));
+}
+
 base::Result<std::string> parse_page_path(std::string_view text) {
   const auto is_allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -166,6 +186,24 @@ base::Result<std::string> parse_path(std::string_view text) {
     return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no absolute path", printable(text)));
   }
   return std::string(text);
+}
+
+std::string shown_size(std::uint64_t size) {
+  constexpr std::string_view kUnits = "GMK";
+  std::uint64_t unit = std::uint64_t{1} << 30;
+  for (const char name : kUnits) {
+    if (size > 0 && size % unit == 0) return fmt::format("{}{}", size / unit, name);
+    unit >>= 10;
+  }
+  return std::to_string(size);
+}
+
+std::string shown_duration(std::chrono::seconds time) {
+  return time.count() == 0 ? "0" : fmt::format("{}s", time.count());
+}
+
+std::string shown_mode(mode_t mode) {
+  return fmt::format("{:04o}", mode);
 }
 
 }  // namespace quarry::master

@@ -1,4 +1,5 @@
-// Values of configuration directives. Every error says what would have been right.
+// Values of configuration directives, read and written. Every error says what would have been
+// right.
 #pragma once
 
 #include <chrono>
@@ -32,7 +33,16 @@ std::vector<std::string> split_list(std::string_view text);
 /// The path of a page in a URL: as PHP-FPM allows it, a slash, then at least one letter, digit or
 /// one of / _ - . ~
 base::Result<std::string> parse_page_path(std::string_view text);
+/// Scheduling priority, as setpriority(2) takes it.
+base::Result<int> parse_priority(std::string_view text);
+/// The limit of a core file: a number, or "unlimited".
+base::Result<std::uint64_t> parse_core_limit(std::string_view text);
 /// An absolute path.
 base::Result<std::string> parse_path(std::string_view text);
+
+/// As parse_size(), parse_duration() and parse_mode() read them.
+std::string shown_size(std::uint64_t size);
+std::string shown_duration(std::chrono::seconds time);
+std::string shown_mode(mode_t mode);
 
 }  // namespace quarry::master

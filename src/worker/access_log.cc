@@ -26,6 +26,7 @@ base::Result<AccessLog> AccessLog::open(AccessLogOptions options) {
 }
 
 base::Result<void> AccessLog::reopen(base::Reopening reopening) {
+  if (base::is_own_descriptor(options_.path)) return {};
   QUARRY_TRY_ASSIGN(const base::Fd fresh, open_file(options_.path, reopening));
   if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) >= 0) return {};
   return base::fail_errno(fmt::format("cannot reopen the access log {}", options_.path));

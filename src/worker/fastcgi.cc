@@ -10,6 +10,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "management.h"
+#include "quarry/base/socket.h"
 #include "record_writer.h"
 #include "request_head.h"
 #include "stop_signal.h"
@@ -30,6 +32,8 @@ constexpr std::size_t kAlwaysFits = std::size_t{64} << 10;
 constexpr std::size_t kBodyPiece = std::size_t{1} << 20;
 constexpr milliseconds kDrainTime{2000};
 constexpr milliseconds kFirstByteTime{1000};
+// Between two looks at a head that comes in pieces.
+constexpr milliseconds kLongestPause{80};
 
 struct Variable {
   std::string_view name;
@@ -66,8 +70,8 @@ base::Result<void> start_fastcgi() {
   return fail(ErrorCode::kIo, "libfcgi cannot start");
 }
 
-FastCgiExchange::FastCgiExchange(base::Fd& fd, std::chrono::seconds timeout)
-    : owner_(fd), fd_(fd.get()), timeout_(timeout) {}
+FastCgiExchange::FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts)
+    : owner_(fd), fd_(fd.get()), timeouts_(timeouts) {}
 
 FastCgiExchange::~FastCgiExchange() {
   if (is_begun_) FCGX_Free(&fcgx_, 0);
@@ -75,12 +79,19 @@ FastCgiExchange::~FastCgiExchange() {
 
 base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
   if (steady_clock::now() >= deadline) {
-    return fail(has_some ? ErrorCode::kBusy : ErrorCode::kNotFound, "the web server fell silent");
+    return fail(ErrorCode::kBusy,
+                fmt::format("{} within {} s",
+                            has_some ? "its request was not all there" : "it sent no request",
+                            timeouts_.head.count()));
   }
   // What was only looked at keeps the socket readable, so poll(2) cannot tell when more has come:
   // look again after a moment. That is rare, since web servers send the head in one piece.
   const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
-  auto wait = has_some ? milliseconds(5) : std::max(milliseconds(1), left);
+  auto wait = std::max(milliseconds(1), left);
+  if (has_some) {
+    wait = std::min(wait, pause_);
+    pause_ = std::min(pause_ * 2, kLongestPause);
+  }
   std::array<pollfd, 2> descriptors{
       {{fd_, static_cast<short>(has_some ? POLLRDHUP : POLLIN | POLLRDHUP), 0},
        {stop_descriptor(), POLLIN, 0}}};
@@ -101,7 +112,7 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
 
 base::Result<void> FastCgiExchange::await_head() {
   std::string buffer(kFirstLook, '\0');
-  const auto deadline = steady_clock::now() + timeout_;
+  const auto deadline = steady_clock::now() + timeouts_.head;
   for (;;) {
     const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), MSG_PEEK | MSG_DONTWAIT);
     if (size == 0) return fail(ErrorCode::kNotFound, "closed");
@@ -118,6 +129,12 @@ base::Result<void> FastCgiExchange::await_head() {
       case HeadVerdict::kComplete:
         is_whole_ = check.is_whole;
         return {};
+      case HeadVerdict::kGetValues:
+        if (steady_clock::now() >= deadline) {
+          return await_more(false, deadline);
+        }
+        QUARRY_TRY(answer_get_values(check.size, check.content));
+        continue;
       case HeadVerdict::kMalformed:
         return fail(ErrorCode::kInvalid, "no FastCGI request");
       case HeadVerdict::kTooLarge:
@@ -134,8 +151,20 @@ base::Result<void> FastCgiExchange::await_head() {
   }
 }
 
+base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::string_view names) {
+  const std::string answer = get_values_result(names);
+  std::string taken(size, '\0');
+  // It is in the socket already, and so small an answer fits into it.
+  if (::recv(fd_, taken.data(), size, MSG_DONTWAIT) == static_cast<ssize_t>(size) &&
+      ::send(fd_, answer.data(), answer.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
+          static_cast<ssize_t>(answer.size())) {
+    return {};
+  }
+  return fail(ErrorCode::kInvalid, "it did not take the answer to its question");
+}
+
 void FastCgiExchange::set_timeout(int option) {
-  const timeval limit{timeout_.count(), 0};
+  const timeval limit{timeouts_.read.count(), 0};
   ::setsockopt(fd_, SOL_SOCKET, option, &limit, sizeof limit);
 }
 
@@ -234,6 +263,19 @@ bool FastCgiExchange::send(const Reply& reply) {
   }
   is_kept_ = is_kept_ && is_sent;
   return is_sent;
+}
+
+std::string peer_of(int fd) {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  auto* address = reinterpret_cast<sockaddr*>(&storage);
+  if (::getpeername(fd, address, &size) != 0) return "somebody who is gone";
+  const auto known = base::SocketAddress::of(address, size);
+  if (known && !known->is_unix()) return known->ip();
+  ucred process{};
+  size = sizeof process;
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &process, &size) != 0) return "this machine";
+  return fmt::format("process {} of user {}", process.pid, process.uid);
 }
 
 void drain(int fd) {

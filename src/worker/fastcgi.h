@@ -22,12 +22,17 @@ namespace quarry::worker {
 /// Errors: kIo.
 base::Result<void> start_fastcgi();
 
+struct ExchangeTimeouts {
+  std::chrono::seconds head{5};   // until all parameters are there
+  std::chrono::seconds read{60};  // each wait for more of the body, or for the reply to be taken
+};
+
 class FastCgiExchange {
  public:
   /// On the connected socket FD, which stays the caller's and must outlive this (libfcgi may close
-  /// it where it finds no request after all; FD is then empty). TIMEOUT bounds each wait for the
+  /// it where it finds no request after all; FD is then empty). TIMEOUTS bound the waits for the
   /// peer.
-  FastCgiExchange(base::Fd& fd, std::chrono::seconds timeout);
+  FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts);
   ~FastCgiExchange();
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
@@ -54,6 +59,8 @@ class FastCgiExchange {
   base::Result<void> await_head();
   /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
+  /// Takes a record of SIZE bytes off the socket, which asks for NAMES, and answers it.
+  base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
   /// After a read that brought too little: whether it was broken off and can go on.
   bool goes_on_reading();
@@ -61,7 +68,8 @@ class FastCgiExchange {
 
   base::Fd& owner_;
   int fd_;
-  std::chrono::seconds timeout_;
+  ExchangeTimeouts timeouts_;
+  std::chrono::milliseconds pause_{5};
   FCGX_Request fcgx_{};
   bool is_begun_ = false;
   bool is_whole_ = false;
@@ -69,6 +77,9 @@ class FastCgiExchange {
   bool is_drained_ = false;
   Request request_;
 };
+
+/// Who is at the other end of FD, for the log: an address, or a process of this machine.
+std::string peer_of(int fd);
 
 /// Takes what a peer still sends on FD, for a short while, so that it can read the reply.
 void drain(int fd);

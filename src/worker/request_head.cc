@@ -11,7 +11,7 @@ constexpr std::size_t kRecordHeader = 8;
 constexpr std::uint8_t kVersion = 1;
 constexpr std::uint16_t kResponder = 1;
 
-enum RecordType : std::uint8_t { kBegin = 1, kParams = 4, kStdin = 5 };
+enum RecordType : std::uint8_t { kBegin = 1, kParams = 4, kStdin = 5, kGetValues = 9 };
 
 struct Record {
   std::uint8_t type = 0;
@@ -45,12 +45,16 @@ class RecordReader {
     if (rest_.size() < size) return std::nullopt;
     const Record record{byte_at(rest_, 1), word_at(rest_, 2), rest_.substr(kRecordHeader, length)};
     rest_.remove_prefix(size);
+    taken_ += size;
     return record;
   }
+  /// Bytes of the records so far.
+  std::size_t taken() const { return taken_; }
   bool is_malformed() const { return is_malformed_; }
 
  private:
   std::string_view rest_;
+  std::size_t taken_ = 0;
   bool is_malformed_ = false;
 };
 
@@ -67,6 +71,19 @@ std::optional<std::size_t> take_length(std::string_view& params) {
   params.remove_prefix(4);
   return length & 0x7FFFFFFFU;
 }
+
+}  // namespace
+
+std::optional<std::string_view> take_parameter_name(std::string_view& params) {
+  const auto name = take_length(params);
+  const auto value = take_length(params);
+  if (!name || !value || *name == 0 || *name + *value > params.size()) return std::nullopt;
+  const std::string_view found = params.substr(0, *name);
+  params.remove_prefix(*name + *value);
+  return found;
+}
+
+namespace {
 
 HeadVerdict check_params(std::string_view params) {
   for (std::size_t count = 1; !params.empty(); ++count) {
@@ -109,6 +126,9 @@ HeadCheck check_head(std::string_view bytes) {
   };
   const auto begin = records.next();
   if (!begin) return unfinished();
+  if (begin->type == kGetValues && begin->id == 0) {
+    return {.verdict = HeadVerdict::kGetValues, .size = records.taken(), .content = begin->content};
+  }
   if (!begins_request(*begin)) return {HeadVerdict::kMalformed};
 
   // Nearly always all parameters are in one record, and are looked at where they lie.

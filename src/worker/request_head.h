@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string_view>
 
 namespace quarry::worker {
@@ -18,6 +19,7 @@ namespace quarry::worker {
 enum class HeadVerdict {
   kIncomplete,  // right so far
   kComplete,    // all parameters are there
+  kGetValues,   // not a request yet: a question, see management.h
   kMalformed,   // not a request that a web server would send
   kTooLarge,    // more parameters, or more bytes of them, than allowed
 };
@@ -26,6 +28,9 @@ struct HeadCheck {
   HeadVerdict verdict = HeadVerdict::kIncomplete;
   /// The body is there too: whoever reads the request will not have to wait.
   bool is_whole = false;
+  /// Of kGetValues: how long the whole record is, and its content.
+  std::size_t size = 0;
+  std::string_view content{};
 };
 
 /// At most so many parameters, and so many bytes of them.
@@ -34,6 +39,10 @@ constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
 /// Bytes in which every head within the limits fits, however it is cut into records of at least 16
 /// bytes.
 constexpr std::size_t kMaxHeadSize = kMaxParamsSize * 2;
+
+/// Takes one parameter off the front of PARAMS, and returns its name; nothing at the end, or where
+/// its lengths lie.
+std::optional<std::string_view> take_parameter_name(std::string_view& params);
 
 /// Looks at BYTES, the beginning of what a connection sent.
 HeadCheck check_head(std::string_view bytes);

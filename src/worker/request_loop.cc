@@ -48,9 +48,11 @@ bool reopen_logs(AccessLog* access_log) {
 }
 
 /// A connection on which no request came.
-void log_bad_connection(const base::Error& error) {
+void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   if (error.code == base::ErrorCode::kNotFound) return;
-  base::log(LogLevel::kNotice, "connection closed: {}", error.message);
+  // libfcgi may have closed it already.
+  const std::string peer = fd ? peer_of(fd.get()) : "a client";
+  base::log(LogLevel::kNotice, "connection of {} closed: {}", peer, error.message);
 }
 
 scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
@@ -82,8 +84,10 @@ class Server {
     bool may_keep = false;
     bool has_unread = false;
     {
-      FastCgiExchange exchange(connection.fd, options_.timeout);
-      if (auto head = exchange.read_head(); !head) return log_bad_connection(head.error());
+      FastCgiExchange exchange(connection.fd, options_.timeouts);
+      if (auto head = exchange.read_head(); !head) {
+        return log_bad_connection(connection.fd, head.error());
+      }
       answer(exchange);
       may_keep = exchange.may_keep();
       has_unread = exchange.has_unread();

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "acceptor.h"
+#include "fastcgi.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/access_log.h"
 #include "request.h"
@@ -15,7 +16,7 @@
 namespace quarry::worker {
 
 struct LoopOptions {
-  std::chrono::seconds timeout{60};
+  ExchangeTimeouts timeouts;
   std::size_t max_requests = 0;  // 0: no bound
   AccessLog* access_log = nullptr;
   std::string_view pool;  // for the access log

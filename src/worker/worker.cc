@@ -45,8 +45,11 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
   Site site(options, handles.board, base::ListenQueue::of(handles.listener));
-  const LoopOptions loop{options.read_timeout, options.max_requests, options.access_log.get(),
-                         options.pool, handles.child_accept};
+  const LoopOptions loop{{options.head_timeout, options.read_timeout},
+                         options.max_requests,
+                         options.access_log.get(),
+                         options.pool,
+                         handles.child_accept};
   serve_requests(*acceptor, site, handles.slot, loop);
   return 0;
 }
@@ -58,7 +61,7 @@ int run_status(const StatusServerOptions& options, const StatusServerHandles& ha
   StatusServer server(options.status, handles.pool_board, options.queue);
   // Everybody waits for its one process: a silent web server is not waited for.
   LoopOptions loop;
-  loop.timeout = std::chrono::seconds(2);
+  loop.timeouts = {std::chrono::seconds(2), std::chrono::seconds(2)};
   serve_requests(*acceptor, server, handles.slot, loop);
   return 0;
 }

@@ -163,6 +163,16 @@ def test_socket_has_its_owner_group_and_mode(start):
     assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (NOBODY.pw_uid, group.gr_gid, 0o620)
 
 
+@as_root
+def test_users_and_groups_may_be_numbers(start):
+    server = start({"user": NOBODY.pw_uid, "listen.owner": NOBODY.pw_uid, "listen.group": 12345})
+    status = server.socket.stat()
+    assert (status.st_uid, status.st_gid) == (NOBODY.pw_uid, 12345)
+    pid = server.child()
+    assert daemon.status(pid, "Uid").split() == [str(NOBODY.pw_uid)] * 4
+    assert daemon.status(pid, "Gid").split() == [str(NOBODY.pw_gid)] * 4, "that user's group"
+
+
 def test_backlog_bounds_the_connections_that_wait(start):
     """While the only worker is stopped, the kernel keeps one connection more than the backlog."""
     import socket
@@ -296,7 +306,7 @@ def test_log_on_standard_error_is_not_what_workers_print(start):
     fastcgi.connect(server.socket).close()
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(b"garbage that is no record at all")
-    server.wait_for_log("notice: [pool www] connection closed: ")
+    server.wait_for_log("notice: [pool www] connection of process ")
 
 
 # --- without root ------------------------------------------------------------------------------------

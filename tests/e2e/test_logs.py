@@ -327,6 +327,31 @@ def test_the_access_log_can_go_where_standard_error_goes(start):
     assert "asked /ping" in server.main.output().splitlines() and "ready" in server.main.output()
 
 
+@pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
+@pytest.mark.parametrize("name", ["/proc/self/fd/2", "/dev/stderr"])
+def test_an_access_log_on_standard_error_stays_there_after_a_signal(start, tmp_path, number, name):
+    """It is opened by a name that means something else in a worker, whose own standard error goes nowhere."""
+    log = tmp_path / "error.log"
+    server = start({"error_log": str(log)}, {"access.log": name, "access.format": '"asked %r"'})
+    server.ask(REQUEST_URI="/first")
+    server.main.send(number)
+    wait_until(lambda: "the logs were opened again" in log.read_text() or log.read_text().count("ready: ") == 2,
+               "what the signal does")
+    for path in ("/second", "/third"):
+        server.ask(REQUEST_URI=path)
+    wait_until(lambda: server.main.output() == "asked /first\nasked /second\nasked /third\n", "all lines there")
+    assert "asked" not in log.read_text()
+
+
+def test_an_error_log_on_standard_error_stays_there_after_a_signal(start):
+    server = start({"error_log": "/proc/self/fd/2"})
+    server.main.send(signal.SIGUSR1)
+    wait_until(lambda: "the logs were opened again" in server.main.output(), "what the signal does")
+    for _ in range(2):
+        server.ask(method="PUT")
+    wait_until(lambda: server.main.output().count("method PUT is not served") == 2, "the worker's lines")
+
+
 def test_both_logs_are_appended_to(start, access, tmp_path):
     for path in (access, tmp_path / "error.log"):
         path.write_text("what was there\n")
@@ -400,8 +425,12 @@ def test_the_gateway_opens_the_error_log_anew_at_sigusr1(start, tmp_path):
     error = tmp_path / "error.log"
     port = free_port()
     server = start({"error_log": str(error)}, http=f"127.0.0.1:{port}")
-    wait_until(lambda: process.port_answers(port), "the gateway")
-    gateway, = set(process.children(server.main.pid)) - set(server.workers())
+    wait_until(lambda: process.port_answers(port), "the gateway's socket")
+
+    def gateways() -> list[int]:
+        return [pid for pid in process.children(server.main.pid) if process.name(pid) == "gateway"]
+    wait_until(lambda: len(gateways()) == 1, "the gateway")
+    gateway, = gateways()
     moved = move_away(error)
     reopen(gateway)
     wait_until(lambda: holds_open(gateway, error) and not holds_open(gateway, moved), "the new log")

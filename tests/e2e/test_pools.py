@@ -3,9 +3,12 @@
 import concurrent.futures
 import ctypes
 import fcntl
+import json
 import os
+import re
 import signal
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -141,6 +144,51 @@ def test_dynamic_pool_says_that_it_wants_more_than_max_children(start):
     assert len(pool.workers()) == 3
     for each in held:
         each.close()
+
+
+def test_dynamic_pool_starts_in_the_middle_where_it_is_not_told_how_many(start):
+    pool = start(8, pm="dynamic", pm__min_spare_servers="2", pm__max_spare_servers="6")
+    wait_until(lambda: "ready: " in pool.log(), "quarryd")
+    assert re.search(r"ready: process \d+ with 4 children", pool.log())
+
+
+def test_dynamic_pool_starts_no_more_than_max_spawn_rate_in_a_second(start):
+    pool = start(30, pm="dynamic", pm__start_servers="20", pm__min_spare_servers="20", pm__max_spare_servers="25",
+                 pm__max_spawn_rate="2")
+    wait_until(lambda: len(pool.workers()) == 20, "the first twenty")
+    held = [fastcgi.hold(pool.socket) for _ in range(8)]
+    began = time.monotonic()
+    wait_until(lambda: len(pool.workers()) == 28, "eight more, so that twenty are idle", 30)
+    # Two at once, wherever in its second the master is, and then two each second.
+    assert time.monotonic() - began > 1.9
+    for each in held:
+        each.close()
+
+
+def test_pool_may_have_ten_thousand_children_and_its_page_is_whole(start):
+    pool = start(10000, pm="ondemand", pm__status_path="/status")
+    figures = json.loads(fastcgi.ask(pool.socket, "/status", "json&full").text)
+    assert figures["max children"] == 10000 and len(figures["processes"]) == 1
+
+
+def test_pools_of_every_kind_live_side_by_side(start, tmp_path):
+    pool = start(3, pm="static")
+    text = pool.config.read_text()
+    www = text[text.index("[www]"):]
+    for name, words in (("some", "pm = dynamic\npm.min_spare_servers = 2\npm.max_spare_servers = 2"),
+                        ("none", "pm = ondemand")):
+        text += www.replace("[www]", f"[{name}]").replace("pm = static", words).replace("pool.sock", f"{name}.sock")
+    pool.config.write_text(text)
+    pool.main.send(signal.SIGHUP)
+    wait_until(lambda: pool.log().count("ready: ") == 2, "the reload")
+
+    def children(kind: str) -> int:
+        return sum(process.name(pid) == f"pool {kind}" for pid in process.children(pool.main.pid))
+    wait_until(lambda: (children("www"), children("some")) == (3, 2), "the children of both")
+    assert children("none") == 0
+    for name in ("pool", "some", "none"):
+        assert b"A Fossil repository" in fastcgi.get(tmp_path / f"{name}.sock")
+    assert children("none") == 1
 
 
 def test_workers_never_hang_in_accept_on_a_socket_that_somebody_made_blocking(start):

@@ -1,6 +1,7 @@
 """The server's own command line: configuration mistakes, signals, ports."""
 
 import os
+import re
 import signal
 import subprocess
 
@@ -57,6 +58,11 @@ def test_missing_configuration_file(tmp_path):
 def test_wrong_usage(arguments):
     done = run(*arguments)
     assert done.returncode == 2 and done.stderr.strip()
+
+
+def test_version_is_told():
+    done = run("--version")
+    assert done.returncode == 0 and re.fullmatch(r"quarryd \d+\.\d+\S*\n", done.stdout)
 
 
 def test_serving_what_is_not_there(tmp_path):

@@ -123,6 +123,36 @@ def test_a_pool_more_and_a_pool_less(start, tmp_path):  # noqa: F811
     assert not other.exists()
 
 
+def test_a_hundred_pools_and_one_less(start, tmp_path):  # noqa: F811
+    """More sockets are handed over than fit into a small table."""
+    pool = start(1, pm="ondemand")
+    text = pool.config.read_text()
+    www = text[text.index("[www]"):]
+
+    def write(count: int) -> None:
+        pool.config.write_text(text + "".join(
+            www.replace("[www]", f"[p{number}]").replace("pool.sock", f"{number}.sock") for number in range(count)))
+    for generation, count in ((2, 129), (3, 128), (4, 128)):
+        write(count)
+        pool.main.send(signal.SIGUSR2)
+        reloaded(pool, generation)
+        assert b"A Fossil repository" in fastcgi.get(tmp_path / f"{count - 1}.sock")
+    assert b"A Fossil repository" in pool.ask() and b"A Fossil repository" in fastcgi.get(tmp_path / "0.sock")
+    assert not (tmp_path / "128.sock").exists()
+
+
+def test_worker_that_heeds_no_signal_is_killed_in_the_end(start):  # noqa: F811
+    pool = start(1, pm="static")
+    pool.config.write_text(pool.config.read_text().replace("[global]", "[global]\nprocess_control_timeout = 1s"))
+    wait_until(lambda: len(pool.workers()) == 1, "a worker")
+    old, = pool.workers()
+    os.kill(old, signal.SIGSTOP)  # it then takes neither SIGQUIT nor SIGTERM
+    pool.main.send(signal.SIGUSR2)
+    reloaded(pool, 2)
+    wait_until(lambda: not process.exists(old), "the end of the old worker", 20)
+    assert b"A Fossil repository" in pool.ask()
+
+
 def test_worker_that_does_not_finish_is_ended_after_process_control_timeout(start):  # noqa: F811
     pool = start(1, pm="static")
     pool.config.write_text(pool.config.read_text().replace("[global]", "[global]\nprocess_control_timeout = 1s"))

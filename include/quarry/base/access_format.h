@@ -72,6 +72,8 @@ class AccessFormat {
   /// Errors: kInvalid, for a placeholder that there is not, or one that is written wrongly.
   static Result<AccessFormat> compile(std::string_view text);
 
+  /// What it was compiled from.
+  const std::string& text() const { return text_; }
   /// Appends the line to OUT, with its end.
   void render(const AccessRecord& record, std::string& out) const;
   /// Whether render() looks at the CPU times and the memory, which cost a system call to know.
@@ -82,6 +84,7 @@ class AccessFormat {
  private:
   void add(AccessPiece piece);
 
+  std::string text_;
   std::vector<AccessPiece> pieces_;
   bool is_json_ = false;
   bool wants_usage_ = false;

@@ -41,4 +41,7 @@ struct IniFile {
 
 IniFile parse_ini(std::string_view text);
 
+/// The line, with its end, that parse_ini() reads as this entry. VALUE has no line end and no NUL.
+std::string ini_line(std::string_view key, std::string_view value);
+
 }  // namespace quarry::base

@@ -43,7 +43,14 @@ struct LogOptions {
 
 /// Sets target and path from the value of error_log. Errors: kInvalid.
 Result<void> set_log_target(LogOptions& options, std::string_view value);
+/// The value of error_log that set target and path so.
+std::string log_target_of(const LogOptions& options);
+/// Whether PATH names a descriptor of whoever opens it, as /dev/stderr and /proc/self/fd/2 do: to
+/// open it anew in another process would be to open something else.
+bool is_own_descriptor(std::string_view path);
 /// The facility that syslog(3) calls LOG_NAME, in any case of letters.
 std::optional<int> syslog_facility_named(std::string_view name);
+/// The name of FACILITY, which has one.
+std::string_view syslog_facility_name(int facility);
 
 }  // namespace quarry::base

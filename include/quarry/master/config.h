@@ -41,6 +41,7 @@ struct GlobalConfig {
   bool daemonize = false;
   std::string pid_file;                        // "": none
   std::optional<base::SocketAddress> control;  // control.socket
+  std::string control_place;                   // FILE:LINE of it, or of the pid file
   std::chrono::seconds process_control_timeout{10};
   ResourceLimits limits;
   std::optional<int> priority;    // process.priority, also of children that have no other
@@ -52,6 +53,7 @@ struct GlobalConfig {
 struct HttpConfig {
   int line = 0;
   std::optional<base::SocketAddress> listen;  // always there in a Config that was read
+  std::string listen_place;                   // FILE:LINE of it; "" where there is no file
   std::string pool;                           // "": the only one
   std::uint64_t max_body = std::uint64_t{512} << 20;
   std::uint64_t max_bodies = std::uint64_t{2} << 30;  // of all requests together
@@ -77,6 +79,7 @@ struct ServiceConfig {
   std::uint64_t content_cache_size = std::uint64_t{4} << 20;
   bool trust_remote_user = false;
   std::uint64_t max_body = std::uint64_t{512} << 20;  // of a request, as it travels
+  std::chrono::seconds params_timeout{5};
   std::chrono::seconds read_timeout{60};
   std::uint64_t sync_max_body = std::uint64_t{512} << 20;  // uncompressed
   std::uint64_t sync_max_cards = 1000000;
@@ -98,6 +101,7 @@ struct PoolConfig {
   std::string group;
   std::optional<Credentials> run_as;          // nothing: as the master's user
   std::optional<base::SocketAddress> listen;  // always there in a Config that was read
+  std::string listen_place;                   // FILE:LINE of it; "" where there is no file
   base::ListenOptions listen_options;
   std::string listen_owner;  // as written
   std::string listen_group;
@@ -115,6 +119,7 @@ struct PoolConfig {
   std::string ping_path;    // "": no page
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
+  std::string status_listen_place;
   ServiceConfig service;
 };
 
@@ -126,6 +131,10 @@ struct Config {
   /// The pool behind the HTTP front; there is one in a Config that was read.
   const PoolConfig& pool_of_http() const;
 };
+
+/// CONFIG as one file that reads as the same again: every directive of every section, also those
+/// that were never written. What has no value stands in a comment.
+std::string dump(const Config& config);
 
 /// Whether the file PATH begins as SQLite's files do; true where it may not be read.
 bool looks_like_repository(const std::filesystem::path& path);

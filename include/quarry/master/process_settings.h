@@ -26,7 +26,7 @@ struct ProcessSettings {
   std::string chroot;           // "": none
   std::string chdir;            // inside the chroot; "": where the master is, or the new root
   bool clear_env = true;
-  /// env[NAME]: names and values, those that were written $NAME replaced already.
+  /// env[NAME]: names and values as written; one that begins with $ names a variable of the master.
   std::vector<std::pair<std::string, std::string>> environment;
   bool catch_output = false;    // catch_workers_output
   bool decorate_output = true;  // decorate_workers_output

@@ -5,8 +5,9 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
-BEGIN, PARAMS, STDIN, STDOUT = 1, 4, 5, 6
+BEGIN, END, PARAMS, STDIN, STDOUT, GET_VALUES, GET_VALUES_RESULT = 1, 3, 4, 5, 6, 9, 10
 RESPONDER = 1
+KEEP_CONNECTION = 1
 
 
 def record(kind: int, content: bytes = b"") -> bytes:
@@ -98,16 +99,21 @@ def get(address: Path | int, path: str = "/") -> bytes:
         return read_reply(connection)
 
 
-def read_reply(connection: socket.socket) -> bytes:
-    out = b""
+def read_records(connection: socket.socket, until: int = 0) -> list[tuple[int, bytes]]:
+    """Kind and content of each record, to the end of the connection or of a record of the kind UNTIL."""
+    records = []
     with connection.makefile("rb") as stream:
         while len(start := stream.read(8)) == 8:
             _, kind, _, size, padding, _ = struct.unpack(">BBHHBB", start)
-            content = stream.read(size)
+            records.append((kind, stream.read(size)))
             stream.read(padding)
-            if kind == STDOUT:
-                out += content
-    return out
+            if kind == until:
+                break
+    return records
+
+
+def read_reply(connection: socket.socket) -> bytes:
+    return b"".join(content for kind, content in read_records(connection) if kind == STDOUT)
 
 
 def ask(address: Path | int | tuple[str, int], path: str, query: str = "", method: str = "GET") -> Reply:

@@ -6,10 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
-
-#include "directives.h"
 
 using namespace quarry::master;
 using namespace std::chrono_literals;
@@ -46,36 +43,6 @@ std::string mistake(const std::string& text, bool root = false) {
   for (const std::string& line : read(text, root).mistakes) all += line + "|";
   if (!all.empty()) all.pop_back();
   return all;
-}
-
-std::string text_of(const std::string& name) {
-  std::ostringstream text;
-  text << std::ifstream(QUARRY_SOURCE "/" + name).rdbuf();
-  return text.str();
-}
-
-/// TEXT with every FROM made TO.
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos;
-       at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-  return text;
-}
-
-/// The sample configuration for this machine, with its commented directives in force.
-std::string sample_in_force(const World& world) {
-  std::istringstream lines(text_of("conf/quarry.conf"));
-  std::string all;
-  for (std::string line; std::getline(lines, line);) {
-    const bool is_directive = line.size() > 1 && line[0] == ';' && line[1] != ' ';
-    if (is_directive) line.erase(0, 1);
-    if (line.starts_with("repository = ") || line.starts_with("chroot = ")) continue;
-    all += line + "\n";
-  }
-  all = replaced(all, "/srv/fossil", world.folder());
-  all = replaced(all, "= www-data", "= root");
-  return replaced(all, "= quarry\n", "= root\n");
 }
 
 }  // namespace
@@ -269,55 +236,6 @@ TEST_CASE("all mistakes of a file are reported at once, in line order") {
         "q.conf:7: user: there is no user \"nobody-here\"");
 }
 
-TEST_CASE("the sample configuration is right, and shows the defaults") {
-  const World world;
-  const ConfigReading sample = read(sample_in_force(world), true);
-  CHECK(sample.mistakes == std::vector<std::string>());
-  REQUIRE(sample.config.http);
-  REQUIRE(sample.config.pools.size() == 1);
-  const ServiceConfig& shown = sample.config.pools[0].service;
-  const ServiceConfig defaults;
-  CHECK(shown.cache == defaults.cache);
-  CHECK(shown.busy_timeout == defaults.busy_timeout);
-  CHECK(shown.max_artifact_size == defaults.max_artifact_size);
-  CHECK(shown.content_cache_size == defaults.content_cache_size);
-  CHECK(shown.trust_remote_user == defaults.trust_remote_user);
-  CHECK(shown.max_body == defaults.max_body);
-  CHECK(shown.read_timeout == defaults.read_timeout);
-  CHECK(shown.sync_max_body == defaults.sync_max_body);
-  CHECK(shown.sync_max_cards == defaults.sync_max_cards);
-  CHECK(shown.sync_max_gimme == defaults.sync_max_gimme);
-  const HttpConfig http;
-  CHECK(sample.config.http->max_body == http.max_body);
-  CHECK(sample.config.http->max_reply == http.max_reply);
-  CHECK(sample.config.http->max_connections == http.max_connections);
-  CHECK(sample.config.http->keepalive_timeout == http.keepalive_timeout);
-  CHECK(sample.config.http->client_timeout == http.client_timeout);
-  CHECK(sample.config.http->pool_timeout == http.pool_timeout);
-  const quarry::base::LogOptions log;
-  CHECK(sample.config.global.log.target == log.target);
-  CHECK(sample.config.global.log.facility == log.facility);
-  CHECK(sample.config.global.log.ident == log.ident);
-  CHECK(sample.config.global.log.level == log.level);
-  CHECK(sample.config.global.log.limit == log.limit);
-  CHECK(sample.config.global.log.is_buffered == log.is_buffered);
-  CHECK(sample.config.global.log.form == log.form);
-  CHECK(sample.config.global.process_control_timeout == GlobalConfig().process_control_timeout);
-}
-
-TEST_CASE("every directive stands in the sample configuration and in the manual") {
-  const std::string sample = text_of("conf/quarry.conf");
-  const std::string manual = text_of("man/quarry.conf.5");
-  for (const std::string_view name : directive_names()) {
-    CAPTURE(name);
-    CHECK(("\n" + sample).find(std::string(name) + " = ") != std::string::npos);
-    const std::string word(name);
-    const bool is_described = manual.find(".It Ic " + word) != std::string::npos ||
-                              manual.find(" , " + word) != std::string::npos;
-    CHECK(is_described);
-  }
-}
-
 TEST_CASE("a file that cannot be read is a mistake that names it") {
   const World world;
   CHECK(read_config(world.folder() + "/none.conf", false).mistakes.size() == 1);
@@ -405,18 +323,60 @@ TEST_CASE(
   REQUIRE(twice.mistakes.size() == 1);
   CHECK(twice.mistakes[0] ==
         wrong + ":1: [one] was begun at " + world.folder() + "/pool.d/a.conf:1 already");
-  CHECK(mistake("[global]\ninclude = some/where\n" + world.pool()) ==
-        "q.conf:2: include: \"some/where\" is no absolute path");
+  write("beside.conf", "[global]\ninclude = pool.d/a.conf\n");
+  CHECK_MESSAGE(read_config(world.folder() + "/beside.conf", true).mistakes.empty(),
+                "relative to the file, not to the working folder");
+  CHECK(mistake("[global]\ninclude =\n" + world.pool()) == "q.conf:2: include: it names no file");
 }
 
-TEST_CASE("files that include each other come to an end") {
+TEST_CASE("a file that includes itself, directly or through others, is told once") {
   const World world;
-  const std::string path = world.folder() + "/a.conf";
-  std::ofstream(path) << "[global]\ninclude = " << path << "\n";
-  const ConfigReading reading = read_config(path, false);
-  CHECK(std::ranges::any_of(reading.mistakes, [](const std::string& mistake) {
-    return mistake.find("more than 1000 files") != std::string::npos;
-  }));
+  const std::string one = world.folder() + "/one.conf";
+  const std::string two = world.folder() + "/two.conf";
+  std::ofstream(one) << "[global]\ninclude = two.conf\n" << world.pool();
+  std::ofstream(two) << "[global]\ninclude = ./t?o.conf\ninclude = one.conf\n";
+  const ConfigReading reading = read_config(one, false);
+  REQUIRE(reading.mistakes.size() == 2);
+  CHECK(reading.mistakes[0].starts_with(two + ":2: include: "));
+  CHECK(reading.mistakes[0].ends_with("two.conf includes itself"));
+  CHECK(reading.mistakes[1] == two + ":3: include: " + one + " includes itself");
+}
+
+TEST_CASE("a pool's name leaves $pool its meaning") {
+  CHECK(mistake("[a$pool]\nlisten = 9000\nrepository = /\n")
+            .starts_with("q.conf:1: the name of a pool has no $"));
+}
+
+TEST_CASE("a dump reads as the same configuration, and says what was never written") {
+  const World world;
+  const std::string text =
+      "[global]\nerror_log = syslog:/run/my.sock\nlog_level = alert\nprocess.priority = 3\n"
+      "rlimit_core = unlimited\nprocess_control_timeout = 2m\n[http]\nlisten = [::1]:80\n"
+      "trusted_proxies = 10.0.0.0/8 , ::1\npool = www\nmax_body = 3072K\n" +
+      world.pool(
+          "access.log = /var/log/$pool.log\naccess.format = \"%R; \\\"%r\\\" \\\\ \"\n"
+          "access.suppress_path[] = /a\naccess.suppress_path[] = /b\nlisten.mode = 7\n"
+          "listen.allowed_clients = ::1, 10.0.0.1\npm = dynamic\npm.min_spare_servers = 1\n"
+          "pm.max_spare_servers = 3\nenv[A] = $PATH\nenv[B] = \" \"\nenv[C] =\n");
+  const ConfigReading reading = read(text);
+  REQUIRE(reading.mistakes.empty());
+  const std::string dumped = dump(reading.config);
+  const auto has_line = [&](const std::string& line) {
+    return dumped.find("\n" + line + "\n") != std::string::npos;
+  };
+  for (const char* line :
+       {"error_log = syslog:/run/my.sock", "log_limit = 1024", ";pid =", "rlimit_core = unlimited",
+        "process_control_timeout = 120s", "trusted_proxies = 10.0.0.0/8, ::1", "max_body = 3M",
+        "access.log = /var/log/www.log", "access.format = \"%R; \\\"%r\\\" \\\\ \"",
+        "access.suppress_path[] = /b", "listen.mode = 0007",
+        "listen.allowed_clients = ::1, 10.0.0.1", "pm.start_servers = 2",
+        ";chroot =", "env[A] = $PATH", "env[B] = \" \"", "env[C] = \"\""}) {
+    CAPTURE(line);
+    CHECK(has_line(line));
+  }
+  const ConfigReading again = read(dumped);
+  CHECK(again.mistakes == std::vector<std::string>());
+  CHECK(dump(again.config) == dumped);
 }
 
 TEST_CASE(

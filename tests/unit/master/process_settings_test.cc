@@ -60,13 +60,14 @@ TEST_CASE("the limit of a core file is a number or unlimited, that of files a nu
 }
 
 TEST_CASE("a variable is set as written, or taken from the master's environment") {
-  ::setenv("QUARRY_TEST_ORIGIN", "of the master", 1);
-  ::unsetenv("QUARRY_TEST_NONE");
-  using Entry = std::pair<std::string, std::string>;
-  CHECK(settings_with("env[A_1]", "x = y").environment.at(0) == Entry{"A_1", "x = y"});
-  CHECK(settings_with("env[A]", "$QUARRY_TEST_ORIGIN").environment.at(0) ==
-        Entry{"A", "of the master"});
-  CHECK(settings_with("env[A]", "$QUARRY_TEST_NONE").environment.at(0) == Entry{"A", ""});
+  const auto in_child = [](const std::string& value) {
+    return as_map(environment_of(settings_with("env[A_1]", value), std::nullopt,
+                                 {"ORIGIN=of the master", "ORIGIN_2=other"}))
+        .at("A_1");
+  };
+  CHECK(in_child("x = y") == "x = y");
+  CHECK(in_child("$ORIGIN") == "of the master");
+  CHECK(in_child("$NONE") == "");
   for (const char* wrong : {"env[]", "env[1A]", "env[A B]", "env[A=B]"}) {
     CAPTURE(wrong);
     CHECK_FALSE(refusal(wrong, "x").empty());

@@ -225,7 +225,7 @@ TEST_CASE("a handler that throws makes a 500 and the worker goes on") {
 
 TEST_CASE("a silent web server is given up after the time-out") {
   LoopOptions options;
-  options.timeout = 1s;
+  options.timeouts = {1s, 1s};
   const Server server(options);
   const std::string bytes = request(post("/x", "body"), "body");
   Client in_head(server.address());

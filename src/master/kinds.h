@@ -1,0 +1,153 @@
+// Kinds of values: how each is read from the configuration, and how it is written there.
+//
+// A kind is a type with put(TARGET, value) and show(TARGET); what show() tells, put() takes. A
+// value that is not set is shown as nothing.
+#pragma once
+
+#include <concepts>
+#include <limits>
+#include <optional>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "directive_table.h"
+#include "quarry/base/socket.h"
+#include "values.h"
+
+namespace quarry::master {
+
+constexpr std::uint64_t kMaxCount = std::numeric_limits<std::int32_t>::max();
+
+/// Puts what a value parser found into TARGET.
+template <typename Target, typename Parsed>
+base::Result<void> put(Target& target, base::Result<Parsed> parsed) {
+  if (!parsed) return std::unexpected(std::move(parsed).error());
+  // The parsers keep numbers within what their targets hold.
+  target = static_cast<Target>(std::move(*parsed));
+  return {};
+}
+
+/// A whole number; one that is smaller than LEAST was never set.
+template <std::uint64_t least = 0, std::uint64_t most = kMaxCount>
+struct Number {
+  static base::Result<void> put(auto& target, const std::string& value) {
+    return master::put(target, parse_number(value, least, most));
+  }
+  static Shown show(std::integral auto number) {
+    if (static_cast<std::uint64_t>(number) < least) return {};
+    return {std::to_string(number)};
+  }
+  static Shown show(const std::optional<std::uint64_t>& number) {
+    return number ? show(*number) : Shown();
+  }
+};
+
+struct Size {
+  static base::Result<void> put(std::uint64_t& target, const std::string& value) {
+    return master::put(target, parse_size(value));
+  }
+  static Shown show(std::uint64_t size) { return {shown_size(size)}; }
+};
+
+struct Duration {
+  static base::Result<void> put(std::chrono::seconds& target, const std::string& value) {
+    return master::put(target, parse_duration(value));
+  }
+  static Shown show(std::chrono::seconds time) { return {shown_duration(time)}; }
+};
+
+/// A duration that is not 0.
+struct Timeout : Duration {
+  static base::Result<void> put(std::chrono::seconds& target, const std::string& value) {
+    QUARRY_TRY_ASSIGN(target, parse_duration(value));
+    if (target.count() > 0) return {};
+    return base::fail(base::ErrorCode::kInvalid, "it must be at least 1s");
+  }
+};
+
+struct Switch {
+  static base::Result<void> put(bool& target, const std::string& value) {
+    return master::put(target, parse_bool(value));
+  }
+  static Shown show(bool is_on) { return {is_on ? "yes" : "no"}; }
+};
+
+struct Mode {
+  static base::Result<void> put(mode_t& target, const std::string& value) {
+    return master::put(target, parse_mode(value));
+  }
+  static Shown show(mode_t mode) { return {shown_mode(mode)}; }
+};
+
+/// Any text; none is the same as not set.
+struct Text {
+  static base::Result<void> put(std::string& target, const std::string& value) {
+    target = value;
+    return {};
+  }
+  static Shown show(const std::string& text) { return text.empty() ? Shown() : Shown{text}; }
+};
+
+/// An absolute path.
+struct Path : Text {
+  static base::Result<void> put(auto& target, const std::string& value) {
+    return master::put(target, parse_path(value));
+  }
+};
+
+/// The path of a page in a URL.
+struct PagePath : Text {
+  static base::Result<void> put(std::string& target, const std::string& value) {
+    return master::put(target, parse_page_path(value));
+  }
+};
+
+struct ListenAddress {
+  static base::Result<void> put(std::optional<base::SocketAddress>& target,
+                                const std::string& value) {
+    QUARRY_TRY_ASSIGN(target, base::SocketAddress::parse(value));
+    // A relative one would depend on where quarryd was started.
+    if (target->is_unix()) QUARRY_TRY(parse_path(value));
+    return {};
+  }
+  static Shown show(const std::optional<base::SocketAddress>& address) {
+    return address ? Shown{address->str()} : Shown();
+  }
+};
+
+struct IpAddresses {
+  static base::Result<void> put(std::vector<base::SocketAddress>& target,
+                                const std::string& value) {
+    return master::put(target, parse_addresses(value));
+  }
+  static Shown show(const std::vector<base::SocketAddress>& addresses);
+};
+
+struct Networks {
+  static base::Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    return master::put(target, parse_networks(value));
+  }
+  static Shown show(const std::vector<std::string>& networks);
+};
+
+/// Scheduling priority.
+struct Priority {
+  static base::Result<void> put(std::optional<int>& target, const std::string& value) {
+    return master::put(target, parse_priority(value));
+  }
+  static Shown show(std::optional<int> priority) {
+    return priority ? Shown{std::to_string(*priority)} : Shown();
+  }
+};
+
+/// The limit of a core file.
+struct CoreLimit {
+  static base::Result<void> put(std::optional<std::uint64_t>& target, const std::string& value) {
+    return master::put(target, parse_core_limit(value));
+  }
+  static Shown show(std::optional<std::uint64_t> limit);
+};
+
+}  // namespace quarry::master

@@ -1,0 +1,213 @@
+"""What is no request on a pool's socket: closed with a line in the log, nobody harmed, and bounded in time and memory."""
+
+import contextlib
+import os
+import random
+import resource
+import select
+import socket
+import struct
+import time
+
+import pytest
+
+from support import fastcgi, process
+from support.daemon import section, user
+from support.fastcgi import BEGIN, PARAMS, RESPONDER, STDIN, pair, record
+from support.places import is_sanitized
+from support.process import wait_until
+
+AUTHORIZER, ABORT = 2, 2
+PING = {"ping.path": "/ping"}
+
+
+def begin(role: int = RESPONDER, version: int = 1, number: int = 1) -> bytes:
+    return struct.pack(">BBHHBB", version, BEGIN, number, 8, 0, 0) + struct.pack(">HB5x", role, 0)
+
+
+def long_length(size: int) -> bytes:
+    return struct.pack(">I", size | 0x80000000)
+
+
+GOOD = fastcgi.head("GET", "/ping") + record(STDIN)
+
+GARBAGE = {
+    "random bytes": random.Random(3).randbytes(4000).replace(b"\1", b"\2"),
+    "a TLS hello": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500),
+    "HTTP": b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n",
+    "zeros": bytes(100000),
+    "a record of version 2": begin(version=2) + GOOD,
+    "a request of number 0": begin(number=0) + record(PARAMS) + record(STDIN),
+    "another role": begin(AUTHORIZER) + record(PARAMS) + record(STDIN),
+    "parameters without a beginning": record(PARAMS, pair("A", "b")) + record(PARAMS),
+    "a body before its parameters": begin() + record(STDIN, b"x"),
+    "two beginnings": begin() + begin(),
+    "an abort before there is a request": begin() + record(ABORT),
+    "parameters of another request": begin() + struct.pack(">BBHHBB", 1, PARAMS, 2, 0, 0, 0),
+    "a name of 2 GB": begin() + record(PARAMS, long_length(0x7FFFFFFF) + b"\1AB") + record(PARAMS),
+    "a value of 2 GB": begin() + record(PARAMS, b"\1" + long_length(0x7FFFFFFF) + b"AB") + record(PARAMS),
+    "lengths that add up to nothing": begin() + record(PARAMS, long_length(0x7FFFFFFF) * 2) + record(PARAMS),
+    "half a length": begin() + record(PARAMS, b"\x80\0") + record(PARAMS),
+    "a name that is empty": begin() + record(PARAMS, b"\0\1x") + record(PARAMS),
+    "a NUL in a name": begin() + record(PARAMS, pair("A\0B", "c")) + record(PARAMS),
+    "very many parameters": begin() + record(PARAMS, pair("A", "b") * 301) + record(PARAMS),
+    "very long parameters": begin() + record(PARAMS, b"\1" + long_length(60000) + b"A" + bytes([66]) * 60000) * 2
+                            + record(PARAMS),
+    "parameters without end": begin() + record(PARAMS, pair("A", "b" * 100)) * 4000,
+}
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Whether the other side ends the connection without a word."""
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+        return connection.recv(100) == b""
+    return True
+
+
+def send(connection: socket.socket, data: bytes) -> None:
+    with contextlib.suppress(ConnectionResetError, BrokenPipeError):  # it need not read all of it
+        connection.sendall(data)
+
+
+def pings(address) -> bool:
+    return fastcgi.get(address, "/ping").endswith(b"\r\n\r\npong")
+
+
+@pytest.fixture
+def server(start):
+    return start(PING)
+
+
+def test_garbage_is_closed_with_a_line_in_the_log_and_the_worker_goes_on(server):
+    worker = server.child()
+    for number, (what, data) in enumerate(GARBAGE.items(), 1):
+        with fastcgi.connect(server.socket) as connection:
+            send(connection, data)
+            assert is_closed(connection), what
+        complaint = f"connection of process {os.getpid()} of user {os.geteuid()} closed: "
+        wait_until(lambda: server.log().count(complaint) == number, f"a line about {what}")  # noqa: B023
+    assert pings(server.socket)
+    assert server.children() == [worker]
+    if not is_sanitized():
+        assert process.memory_kib(worker, "VmHWM") < 60 << 10
+
+
+def test_request_that_breaks_off_anywhere_harms_nobody(server):
+    worker = server.child()
+    for end in range(1, len(fastcgi.head("GET", "/ping"))):
+        with fastcgi.connect(server.socket) as connection:
+            connection.sendall(GOOD[:end])
+            connection.shutdown(socket.SHUT_WR)
+            assert is_closed(connection), end
+    assert pings(server.socket) and server.children() == [worker]
+    assert "closed: the connection ended inside a request" in server.log()
+
+
+def test_request_that_comes_in_crumbs_is_answered(server):
+    with fastcgi.connect(server.socket) as connection:
+        for start in range(0, len(GOOD), 4):
+            connection.sendall(GOOD[start:start + 4])
+        assert fastcgi.read_reply(connection).endswith(b"pong")
+
+
+def test_port_tells_the_address_of_who_sends_garbage(start):
+    port = process.free_port()
+    server = start({"listen": f"127.0.0.1:{port}"})
+    with fastcgi.connect(port) as connection:
+        send(connection, b"garbage")
+        assert is_closed(connection)
+    server.wait_for_log("connection of 127.0.0.1 closed: no FastCGI request")
+
+
+@pytest.mark.parametrize("sent, complaint", [(b"", "closed: it sent no request within 1 s"),
+                                             (GOOD[:30], "closed: its request was not all there within 1 s")],
+                         ids=["nothing", "half of it"])
+def test_client_that_says_nothing_or_half_of_it_keeps_its_worker_for_params_timeout(start, sent, complaint):
+    server = start({**PING, "params_timeout": "1s"})
+    with fastcgi.connect(server.socket) as silent:
+        silent.sendall(sent)
+        before = time.monotonic()
+        assert pings(server.socket), "the only worker answers, after it has given up the other"
+        assert time.monotonic() - before < 15
+        assert is_closed(silent)
+    assert complaint in server.log()
+
+
+def test_body_that_does_not_come_keeps_its_worker_for_read_timeout(start):
+    server = start({**PING, "read_timeout": "1s"})
+    held = fastcgi.hold(server.socket)
+    assert pings(server.socket)
+    assert b"Status: 400" in fastcgi.read_reply(held.connection)
+    held.close()
+
+
+@pytest.mark.parametrize("body", [b"\2" * 100, record(STDIN, b"x")[:5], record(PARAMS, b"xx"), record(BEGIN, bytes(8)),
+                                  record(ABORT)], ids=["garbage", "half a record", "parameters", "a beginning", "an abort"])
+def test_body_that_is_none_is_refused_or_closed(server, body):
+    worker = server.child()
+    with fastcgi.connect(server.socket) as connection:
+        head = fastcgi.head("POST", "/xfer", CONTENT_TYPE="application/x-fossil-debug", CONTENT_LENGTH="100")
+        send(connection, head + body)
+        with contextlib.suppress(OSError):
+            connection.shutdown(socket.SHUT_WR)
+        with contextlib.suppress(ConnectionResetError):
+            assert b"Status: 200" not in fastcgi.read_reply(connection)
+    assert pings(server.socket) and server.children() == [worker]
+
+
+# --- a thousand of them ------------------------------------------------------------------------------
+
+CROWD = 1000
+
+
+@pytest.fixture
+def many_descriptors():
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CROWD + 500
+    if hard != resource.RLIM_INFINITY and hard < wanted:
+        pytest.skip("this process may not have so many connections")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("words", [b"", GOOD[:30], b"\1\1\0\1\xff\xff\0\0"],
+                         ids=["nothing", "half a head", "a long record announced"])
+def test_a_thousand_silent_clients_of_one_pool_leave_another_alone(start, fresh, tmp_path, many_descriptors, words):
+    other = tmp_path / "other.sock"
+    more = section("other", {"listen": other, "repository": fresh, "pm.max_children": 2, **PING, **user()})
+    server = start({**PING, "pm.max_children": 4, "listen.backlog": 4096, "params_timeout": "20s"}, more=more)
+    wait_until(lambda: len(server.children()) == 4, "workers")
+    workers = server.children()
+    usual = slowest_of(other)
+    with contextlib.ExitStack() as crowd:
+        clients = [crowd.enter_context(fastcgi.connect(server.socket)) for _ in range(min(CROWD, places_to_wait()))]
+        for client in clients:
+            client.sendall(words)
+        late = crowd.enter_context(fastcgi.connect(server.socket))
+        late.sendall(GOOD)
+        assert slowest_of(other) < usual + 1
+        if not words:
+            assert not select.select([late], [], [], 0)[0], "all workers of this pool are held"
+        if not is_sanitized():
+            assert all(process.memory_kib(pid, "VmHWM") < 60 << 10 for pid in workers)
+            assert process.memory_kib(server.main.pid, "VmRSS") < 30 << 10
+    # They are gone, and each is let go at once.
+    assert pings(server.socket)
+    assert server.children() == workers
+
+
+def slowest_of(address) -> float:
+    """Seconds for the slowest of some requests."""
+    times = []
+    for _ in range(50):
+        before = time.monotonic()
+        assert pings(address)
+        times.append(time.monotonic() - before)
+    return max(times)
+
+
+def places_to_wait() -> int:
+    """How many connections the kernel lets wait."""
+    with open("/proc/sys/net/core/somaxconn", encoding="ascii") as limit:
+        return int(limit.read())

@@ -1,0 +1,180 @@
+"""quarryd -tt, and the sample files and the manual beside what it lists."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import places
+from support.daemon import section, user
+from support.places import TOP
+
+SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
+MANUAL = TOP / "man" / "quarry.conf.5"
+
+# Shown as examples: nothing is the default, or another value is for a small pool.
+EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children"}
+
+
+def run(*arguments):
+    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=30,
+                          check=False)
+
+
+def dump(path: Path) -> str:
+    done = run("--config", path, "-tt")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def sections(text: str) -> dict[str, dict[str, list[str]]]:
+    """What a configuration says, or mentions in a comment `;name = value`: by section and name."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for line in text.splitlines():
+        if start := re.fullmatch(r";?\[(\S+)\]", line):
+            section = found.setdefault(start[1], {})
+        elif entry := re.fullmatch(r";?([a-z][\w.]*(?:\[\w*\])?) =(?: (.*))?", line):
+            section.setdefault(entry[1], []).append(entry[2] or "")
+    return found
+
+
+@pytest.fixture
+def plain(tmp_path, fresh) -> Path:
+    """A configuration of no more words than it must have."""
+    path = tmp_path / "plain.conf"
+    words = [f"{key} = {value}" for key, value in {"listen": "9000", "repository": fresh, **user()}.items()]
+    path.write_text("\n".join(["[http]", "listen = 127.0.0.1:8080", "[www]", *words, ""]))
+    return path
+
+
+@pytest.fixture
+def samples(tmp_path) -> Path:
+    """The sample files, for the users and folders of this machine."""
+    (tmp_path / "conf" / "pool.d").mkdir(parents=True)
+    (tmp_path / "served").mkdir()
+    for sample in SAMPLES:
+        text = sample.read_text().replace("/srv/fossil", str(tmp_path / "served"))
+        text = re.sub(r"= (www-data|quarry)$", "= root", text, flags=re.MULTILINE)
+        (tmp_path / "conf" / sample.relative_to(TOP / "conf")).write_text(text)
+    return tmp_path / "conf" / "quarry.conf"
+
+
+def uncomment(path: Path) -> None:
+    """What excludes another directive, or needs a folder of its own, stays out."""
+    text = re.sub(r"^;(?=[\[a-z])(?!repository =|chroot =)", "", path.read_text(), flags=re.MULTILINE)
+    path.write_text(text)
+
+
+def test_dump_is_a_configuration_that_gives_the_same_dump(samples, tmp_path):
+    uncomment(samples)
+    uncomment(samples.parent / "pool.d" / "www.conf")
+    first = dump(samples)
+    (tmp_path / "again.conf").write_text(first)
+    assert dump(tmp_path / "again.conf") == first
+    said = sections(first)
+    assert "include" not in said["global"]
+    assert said["www"]["listen"] == ["/run/quarry/www.sock"]
+    assert said["www"]["slowlog"] == ["/var/log/quarry/www.slow.log"]
+    assert said["www"]["access.suppress_path[]"] == ["/ping", "/status"]
+
+
+def test_dump_has_the_defaults_of_what_was_not_written(plain):
+    said = sections(dump(plain))
+    assert said["global"]["log_level"] == ["notice"]
+    assert said["http"]["client_timeout"] == ["30s"]
+    assert said["www"]["pm"] == ["static"] and said["www"]["pm.max_children"] == ["4"]
+    assert said["www"]["chroot"] == [""]
+
+
+def test_dump_comes_whatever_the_log_level_is(plain, tmp_path):
+    log = tmp_path / "error.log"
+    plain.write_text(plain.read_text() + f"[global]\nlog_level = alert\nerror_log = {log}\n")
+    assert sections(dump(plain))["global"]["log_level"] == ["alert"]
+    assert not log.exists(), "a test opens nothing"
+
+
+def test_dump_shows_nothing_of_the_environment(plain):
+    plain.write_text(plain.read_text() + "env[PASSWORD] = $QUARRY_TEST_SECRET\n")
+    os.environ["QUARRY_TEST_SECRET"] = "hush"
+    try:
+        text = dump(plain)
+    finally:
+        del os.environ["QUARRY_TEST_SECRET"]
+    assert "hush" not in text
+    assert sections(text)["www"]["env[PASSWORD]"] == ["$QUARRY_TEST_SECRET"]
+
+
+def test_variables_of_the_environment_stand_in_any_value(plain, monkeypatch):
+    monkeypatch.setenv("QUARRY_TEST_CHILDREN", "7")
+    monkeypatch.setenv("QUARRY_TEST_YES", "on")
+    monkeypatch.setenv("QUARRY_TEST_EMPTY", "")
+    plain.write_text(plain.read_text() + """pm.max_children = ${QUARRY_TEST_CHILDREN}
+process.dumpable = ${QUARRY_TEST_YES}
+clear_env = ${QUARRY_TEST_EMPTY:-no}
+ping.path = /${QUARRY_TEST_NONE:-a}/${QUARRY_TEST_CHILDREN}
+""")
+    www = sections(dump(plain))["www"]
+    assert www["pm.max_children"] == ["7"] and www["process.dumpable"] == ["yes"] and www["clear_env"] == ["no"]
+    assert www["ping.path"] == ["/a/7"]
+
+
+@pytest.mark.parametrize("value, why", [("${QUARRY_TEST_NONE}", "no such variable"), ("${QUARRY_TEST", "has no }"),
+                                        ("${}", "no such variable"), ("${QUARRY_TEST_AGAIN}", "itself")])
+def test_variable_that_is_not_there_is_a_mistake(plain, monkeypatch, value, why):
+    monkeypatch.setenv("QUARRY_TEST_AGAIN", "${HOME}")
+    plain.write_text(plain.read_text() + f"ping.response = {value}\n")
+    done = run("--config", plain, "--test")
+    number = plain.read_text().count("\n")
+    assert done.returncode == 1 and done.stderr.startswith(f"{plain}:{number}: ping.response: ") and why in done.stderr
+
+
+def test_included_files_are_read_in_the_order_of_their_names(plain, fresh, tmp_path):
+    (tmp_path / "pool.d").mkdir()
+    names = ["b", "c", "a", "b1"]
+    for name in names:
+        words = {"listen": tmp_path / f"{name}.sock", "repository": fresh, **user()}
+        (tmp_path / "pool.d" / f"{name}.conf").write_text(section(name, words))
+    plain.write_text("[global]\ninclude = pool.d/*.conf\n")
+    assert list(sections(dump(plain))) == ["global", "a", "b", "b1", "c"]
+
+
+def test_wrong_configuration_is_not_dumped(plain):
+    plain.write_text(plain.read_text() + "colour = red\n")
+    done = run("--config", plain, "-tt")
+    assert done.returncode == 1 and not done.stdout
+    assert f"{plain}:" in done.stderr
+
+
+def test_dump_needs_a_configuration_file(fresh):
+    assert run("--serve", fresh, "-tt").returncode == 2
+
+
+def test_sample_files_are_right(samples):
+    done = run("--config", samples, "--test")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("section", ["global", "http", "www"])
+def test_every_directive_stands_in_the_samples_and_in_the_manual(plain, section):
+    pool_text = SAMPLES[1].read_text()
+    mentioned = sections("".join(sample.read_text() for sample in SAMPLES))
+    manual = MANUAL.read_text()
+    for name in sections(dump(plain))[section]:
+        # What a process is given is explained once, in the pool, and the front refers to it.
+        said_of_front = section == "http" and re.search(rf"^;{re.escape(name)} = ", pool_text, re.MULTILINE)
+        assert name in mentioned[section] or said_of_front, f"{name} in no sample file"
+        assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"
+
+
+def test_samples_in_comments_show_the_defaults(samples, plain):
+    """But for examples, which stand where nothing is the default."""
+    uncomment(samples)
+    uncomment(samples.parent / "pool.d" / "www.conf")
+    shown, defaults = sections(dump(samples)), sections(dump(plain))
+    for section, directives in defaults.items():
+        for name, values in directives.items():
+            if values == [""] or name in EXAMPLES:
+                continue
+            assert shown[section][name] == values, f"[{section}] {name}"

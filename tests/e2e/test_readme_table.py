@@ -1,0 +1,39 @@
+"""The table of PHP-FPM's tests in README.md: each behaviour once, and the tests that it names exist."""
+
+import re
+from pathlib import Path
+
+from support.places import TOP
+
+HERE = Path(__file__).parent
+
+
+def rows() -> list[tuple[list[str], str, str]]:
+    """Of the table: PHP-FPM's names, what they are about, what is said of them here."""
+    _, _, text = (HERE / "README.md").read_text().partition("| PHP-FPM's test |")
+    cells = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in text.splitlines() if line.startswith("| `")]
+    assert all(len(row) == 3 for row in cells)
+    return [(re.findall(r"`([^`]+)`", names), about, here) for names, about, here in cells]
+
+
+def test_every_name_stands_once():
+    names = [name for row, _, _ in rows() for name in row]
+    assert len(names) >= 177 and len(names) == len(set(names))
+
+
+def test_every_behaviour_has_a_test_or_a_reason():
+    for names, about, here in rows():
+        assert about and ("::" in here or re.match(r"does not apply\b.*: \w", here)), names
+
+
+def test_tests_that_are_named_exist():
+    for names, _, here in rows():
+        for file, test in re.findall(r"`((?:test_|unit/)[\w/]+\.\w+)::([^`]+)`", here):
+            path = TOP / "tests" / file if file.startswith("unit/") else HERE / file
+            source = path.read_text()
+            if file.endswith(".py"):
+                assert re.search(rf"^def {test}\(", source, re.MULTILINE), f"{names}: {file}::{test}"
+            else:
+                sentences = re.findall(r'TEST_CASE\(\s*"([^"]*)', source)
+                assert any(test in sentence for sentence in sentences), f"{names}: {file}::{test}"
+        assert here.count("::") == len(re.findall(r"`[^`]+::[^`]+`", here)), f"{names}: {here}"
