@@ -15,7 +15,7 @@ SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
 
 # Shown as examples: nothing is the default, or another value is for a small pool.
-EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children"}
+EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
 
 
 def run(*arguments):

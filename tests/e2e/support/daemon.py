@@ -10,7 +10,8 @@ from .process import Process, wait_until
 
 
 def section(name: str, words: dict[str, object]) -> str:
-    return "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in words.items())]) + "\n"
+    """With what stands in WORDS and is not None."""
+    return "\n".join([f"[{name}]", *(f"{key} = {value}" for key, value in words.items() if value is not None)]) + "\n"
 
 
 def user() -> dict[str, object]:
