@@ -10,6 +10,7 @@
 #include "log_frame.h"
 #include "quarry/base/access_format.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/time.h"
 
 namespace quarry::base {
 namespace {

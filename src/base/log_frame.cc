@@ -10,6 +10,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/time.h"
 
 namespace quarry::base {
 namespace {
@@ -62,15 +63,6 @@ void append_text_character(std::string& out, std::string_view& text) {
 }
 
 }  // namespace
-
-std::string iso_micros(std::int64_t micros) {
-  const std::time_t seconds = micros / kMicros;
-  tm utc{};
-  ::gmtime_r(&seconds, &utc);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:06}Z", utc.tm_year + 1900,
-                     utc.tm_mon + 1, utc.tm_mday, utc.tm_hour, utc.tm_min, utc.tm_sec,
-                     micros % kMicros);
-}
 
 LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(record.message) {
   std::size_t uncounted = 0;

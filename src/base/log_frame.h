@@ -50,7 +50,4 @@ class LogFrame {
   bool is_begun_ = false;
 };
 
-/// "2026-03-04T05:06:07.123456Z"
-std::string iso_micros(std::int64_t micros);
-
 }  // namespace quarry::base

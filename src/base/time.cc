@@ -78,6 +78,11 @@ std::string iso_millis(UnixMillis time) {
   return fmt::format("{}.{:03}", iso_seconds(time), to_civil(time).millis);
 }
 
+std::string iso_micros(std::int64_t micros) {
+  constexpr std::int64_t kMicros = 1'000'000;
+  return fmt::format("{}.{:06}Z", iso_seconds({micros / 1000}), micros % kMicros);
+}
+
 std::optional<UnixMillis> parse_iso(std::string_view text) {
   using namespace std::chrono;
   if (text.size() < 19 || text[4] != '-' || text[7] != '-' ||

@@ -12,6 +12,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
 #include "quarry/base/time.h"
+#include "quarry/scoreboard/state.h"
 #include "spawn.h"
 
 namespace quarry::master {
@@ -33,7 +34,7 @@ void write_entry(const SlowRequest& request, pid_t master) {
     base::log(LogLevel::kDebug, "[{}] child {} stood still for {} us to be looked into",
               request.service, request.pid, backtrace->stood_still.count());
   }
-  const std::string entry = fmt::format("[{}Z] {}", base::iso_millis(base::system_clock().now()),
+  const std::string entry = fmt::format("[{}] {}", base::iso_micros(scoreboard::wall_micros()),
                                         slow_log_entry(request, backtrace));
   // Opened by name each time: whoever rotates the file need not tell us.
   const base::Fd file(

@@ -29,7 +29,7 @@ def test_slow_request_is_told_of_once_with_what_it_does_and_where(start, tmp_pat
     server.wait_for_log(f"[pool www] child {pid}, request POST \"/some/xfer\": executing too slow (1.")
     wait_until(lambda: entries_of(slow_log), "an entry", 30)
     entry, = entries_of(slow_log)
-    assert re.match(rf"\[\d{{4}}-\d\d-\d\dT[\d:.]+Z\] \[pool www\] pid {pid}\n", entry)
+    assert re.match(rf"\[\d{{4}}-\d\d-\d\dT[\d:]{{8}}\.\d{{6}}Z\] \[pool www\] pid {pid}\n", entry)
     for line in ("request = POST \"/some/xfer\" (6 bytes)", "repository = ", "stage = executing",
                  "doing = reading the body"):
         assert line in entry.splitlines()

@@ -34,6 +34,8 @@ UnixMillis from_julian_day(double day);
 std::string iso_seconds(UnixMillis time);
 /// The same with ".SSS": the form of a D card.
 std::string iso_millis(UnixMillis time);
+/// "YYYY-MM-DDTHH:MM:SS.ffffffZ" of microseconds since 1970: the form of the logs.
+std::string iso_micros(std::int64_t micros);
 /// Reads "YYYY-MM-DDTHH:MM:SS[.fraction]" (also with a space for the T), checked as a date of the
 /// years 0000 to 9999; nothing else is accepted. Digits beyond milliseconds are rounded as SQLite
 /// does.

@@ -10,6 +10,7 @@ TEST_CASE("an ISO time and its Julian day are the ones that SQLite computes") {
   REQUIRE(time);
   CHECK(julian_day(*time) == doctest::Approx(2454303.09026763).epsilon(1e-15));
   CHECK(iso_millis(*time) == "2007-07-21T14:09:59.123");
+  CHECK(iso_micros(time->value * 1000 + 4) == "2007-07-21T14:09:59.123004Z");
   CHECK(iso_seconds(*time) == "2007-07-21T14:09:59");
   CHECK(from_julian_day(julian_day(*time)) == *time);
 }
