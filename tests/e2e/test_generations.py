@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import threading
 import xml.etree.ElementTree as ElementTree
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support import daemon, fastcgi, process
+from support import daemon, fastcgi, places, process
 from support.process import wait_until
 from test_children import say
 from test_control import document, row, status, watched  # noqa: F401  (a fixture)
@@ -313,3 +314,30 @@ def test_old_worker_that_prints_more_than_a_pipe_holds_goes_on(watched):  # noqa
         say(old, 1, (b"x" * 700 + b"\n") * 100)
     assert b"200 OK" in held.finish(REQUEST)
     wait_until(lambda: not process.exists(old), "its end")
+
+
+# --- a reload that does not come about ------------------------------------------------------------
+
+
+def test_program_that_is_gone_when_it_is_executed_changes_nothing(watched, tmp_path, monkeypatch):  # noqa: F811
+    """It answers the check, and is no more: what was to be handed over is the old program's again."""
+    real, program = places.program("quarryd"), tmp_path / "quarryd"
+    shutil.copy(real, program)
+    monkeypatch.setattr(places, "program", lambda name: program if name == "quarryd" else real.parent / name)
+    server = watched({"catch_workers_output": "yes", "pm.max_children": 2})
+    old, held = hold(server)
+    program.unlink()
+    program.write_text('#!/bin/sh\nrm "$0"\n')
+    program.chmod(0o755)
+    server.main.send(signal.SIGUSR2)
+    server.wait_for_log("not reloaded: cannot execute")
+    flags = [re.search(r"^flags:\s+(\d+)", each.read_text(), re.M)[1]
+             for each in Path(f"/proc/{server.main.pid}/fdinfo").iterdir() if int(each.name) > 2]
+    assert flags and all(int(each, 8) & os.O_CLOEXEC for each in flags), "a child would inherit it"
+    say(old, 1, b"still here\n")
+    server.wait_for_log(f"child {old} said into stdout: \"still here\"\n")
+    shutil.copy(real, tmp_path / "again")
+    os.replace(tmp_path / "again", program)
+    reload(server, elders=1)
+    assert rows(server)[old]["generation"] == 1
+    assert b"200 OK" in held.finish(REQUEST)

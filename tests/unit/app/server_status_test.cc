@@ -77,7 +77,8 @@ TEST_CASE("rates are what came between two looks, by their time") {
   CHECK(rates.bytes_out == 2000);
 }
 
-TEST_CASE("a pool that was started anew counts anew, figures that shrank are none, and so is no time") {
+TEST_CASE(
+    "a pool that was started anew counts anew, figures that shrank are none, and so is no time") {
   const PoolStatus before = pool_with(1, {.requests = 100});
   CHECK(rates_between(before, pool_with(2, {.requests = 6}), 2).requests == 3);
   CHECK(rates_between(before, pool_with(2, {.requests = 600}), 2).requests == 300);
