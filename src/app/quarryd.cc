@@ -64,6 +64,7 @@ master::Reload reload_of(const CommandLine& line, std::optional<master::Handover
   if (handover) {
     reload.generation = handover->generation;
     reload.elders = std::move(handover->elders);
+    reload.boards = std::move(handover->boards);
     reload.notes = handover->notes;
   }
   return reload;

@@ -46,6 +46,7 @@ std::vector<json> objects(const json& object, const char* name) {
 
 ChildStatus read_child(const json& one) {
   return {.pid = number(one, "pid"),
+          .generation = number(one, "generation"),
           .state = text(one, "state"),
           .requests = number(one, "requests"),
           .duration = number(one, "request duration"),
@@ -71,9 +72,11 @@ Totals read_totals(const json& one) {
 PoolStatus read_pool(const json& one) {
   PoolStatus pool{.name = text(one, "pool"),
                   .manager = text(one, "process manager"),
+                  .started = instant(one, "start time"),
                   .generation = number(one, "generation"),
                   .active = number(one, "active processes"),
                   .idle = number(one, "idle processes"),
+                  .of_generation = number(one, "children"),
                   .max_children = number(one, "max children"),
                   .queue = number(one, "listen queue"),
                   .max_active = number(one, "max active processes"),
@@ -117,7 +120,7 @@ base::Result<ServerStatus> read_status(const std::string& document) {
 
 Rates rates_between(const PoolStatus& before, const PoolStatus& after, double seconds) {
   if (seconds <= 0) return {};
-  const bool is_anew = before.generation != after.generation;
+  const bool is_anew = before.started != after.started;
   const auto rate = [&](std::uint64_t Totals::*figure) {
     const std::uint64_t last = is_anew ? 0 : before.totals.*figure;
     const std::uint64_t now = after.totals.*figure;

@@ -14,6 +14,7 @@ namespace quarry::app {
 
 struct ChildStatus {
   std::uint64_t pid = 0;
+  std::uint64_t generation = 0;
   std::string state{};
   std::uint64_t requests = 0;
   std::uint64_t duration = 0;  // of the present request, or the last: microseconds
@@ -27,7 +28,7 @@ struct ChildStatus {
   bool is_idle() const { return state == "Idle"; }
 };
 
-/// Figures that only grow while a generation lasts.
+/// Figures that only grow, from the pool's start time on.
 struct Totals {
   std::uint64_t requests = 0;
   std::uint64_t refusals = 0;
@@ -42,9 +43,11 @@ struct Totals {
 struct PoolStatus {
   std::string name{};
   std::string manager{};
+  std::int64_t started = 0;  // seconds since 1970: since when it counts
   std::uint64_t generation = 0;
   std::uint64_t active = 0;
   std::uint64_t idle = 0;
+  std::uint64_t of_generation = 0;  // children of this generation, idle or not
   std::uint64_t max_children = 0;
   std::uint64_t queue = 0;
   std::uint64_t max_active = 0;
@@ -86,7 +89,8 @@ struct Rates {
   double bytes_out = 0;
 };
 
-/// Between two looks at a pool, SECONDS apart. A generation between them began to count anew.
+/// Between two looks at a pool, SECONDS apart. One that was started between them counts anew; one
+/// that was reloaded goes on.
 Rates rates_between(const PoolStatus& before, const PoolStatus& after, double seconds);
 
 }  // namespace quarry::app

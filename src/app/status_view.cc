@@ -28,7 +28,7 @@ std::string note_of(const PoolStatus& pool, std::int64_t now) {
 }
 
 std::string children_of(const PoolStatus& pool) {
-  return fmt::format("{}/{}", pool.active + pool.idle, pool.max_children);
+  return fmt::format("{}/{}", pool.of_generation, pool.max_children);
 }
 
 std::string rate(double value) {
@@ -115,11 +115,11 @@ Lines pool_lines(const ServerStatus& server, std::int64_t now) {
 }
 
 Lines child_lines(const PoolStatus& pool) {
-  Table table({">PID", "STATE", ">TIME", ">REQUESTS", ">CPU%", ">MEMORY", "METHOD", "URI", "USER",
-               "REPOSITORY"});
+  Table table({">PID", ">GEN", "STATE", ">TIME", ">REQUESTS", ">CPU%", ">MEMORY", "METHOD", "URI",
+               "USER", "REPOSITORY"});
   for (const ChildStatus& child : pool.children) {
-    table.add({std::to_string(child.pid), child.state, short_time(child.duration),
-               std::to_string(child.requests), rate(child.cpu),
+    table.add({std::to_string(child.pid), std::to_string(child.generation), child.state,
+               short_time(child.duration), std::to_string(child.requests), rate(child.cpu),
                short_amount(static_cast<double>(child.memory)), child.method, child.uri, child.user,
                child.repository});
   }

@@ -43,11 +43,15 @@ void redirect_standard_streams(const OutputPipes* pipes) {
   ::dup2(pipes != nullptr ? pipes->err.write.get() : nowhere.get(), STDERR_FILENO);
 }
 
-ChildOutput::ChildOutput(event_base* base, std::string label, bool decorated, OutputPipes pipes)
+ChildOutput::ChildOutput(event_base* base, std::string label, CaughtOutput caught)
     : label_(std::move(label)),
-      decorated_(decorated),
-      streams_{Stream(base, *this, "stdout", std::move(pipes.out.read)),
-               Stream(base, *this, "stderr", std::move(pipes.err.read))} {}
+      decorated_(caught.is_decorated),
+      streams_{Stream(base, *this, "stdout", std::move(caught.out)),
+               Stream(base, *this, "stderr", std::move(caught.err))} {}
+
+CaughtOutput ChildOutput::hand_over() const {
+  return {streams_[0].hand_over(), streams_[1].hand_over(), decorated_};
+}
 
 void ChildOutput::finish() {
   for (Stream& stream : streams_) {
@@ -59,11 +63,18 @@ void ChildOutput::finish() {
 }
 
 ChildOutput::Stream::Stream(event_base* base, const ChildOutput& owner, std::string_view name,
-                            base::Fd fd)
-    : owner_(owner), name_(name), fd_(std::move(fd)), lines_(kMaxLine) {
+                            CaughtStream caught)
+    : owner_(owner), name_(name), fd_(std::move(caught.fd)), lines_(kMaxLine) {
+  if (!fd_) return;
+  lines_.add(caught.rest, [this](std::string_view line) { tell(line, false); });
   const auto run = [](evutil_socket_t, short, void* self) { static_cast<Stream*>(self)->read(); };
   event_.reset(::event_new(base, fd_.get(), EV_READ | EV_PERSIST, run, this));
   ::event_add(event_.get(), nullptr);
+}
+
+CaughtStream ChildOutput::Stream::hand_over() const {
+  if (!fd_) return {};
+  return {base::Fd(fd_.get()), lines_.rest()};
 }
 
 bool ChildOutput::Stream::read() {

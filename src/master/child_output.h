@@ -16,6 +16,7 @@
 #include "output_lines.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/master/handover.h"
 
 namespace quarry::master {
 
@@ -39,23 +40,27 @@ void redirect_standard_streams(const OutputPipes* pipes);
 /// The master's ends of one child's pipes.
 class ChildOutput {
  public:
-  /// LABEL: "[pool www] child 123". DECORATED: whether lines are told as above, or bare.
-  ChildOutput(event_base* base, std::string label, bool decorated, OutputPipes pipes);
+  /// LABEL: "[pool www] child 123". CAUGHT says whether lines are told as above, or bare.
+  ChildOutput(event_base* base, std::string label, CaughtOutput caught);
   ChildOutput(const ChildOutput&) = delete;
   ChildOutput& operator=(const ChildOutput&) = delete;
 
+  /// The same for another master, which goes on where this one is. It is only lent: see
+  /// take_back().
+  CaughtOutput hand_over() const;
   /// Tells all that is left. For a child that is dead.
   void finish();
 
  private:
   class Stream {
    public:
-    Stream(event_base* base, const ChildOutput& owner, std::string_view name, base::Fd fd);
+    Stream(event_base* base, const ChildOutput& owner, std::string_view name, CaughtStream caught);
     Stream(const Stream&) = delete;
     Stream& operator=(const Stream&) = delete;
     /// Reads what is there, in one turn no more than a share; false when there is nothing now.
     bool read();
     void close();
+    CaughtStream hand_over() const;
 
    private:
     void tell(std::string_view line, bool is_last) const;

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <bit>
 #include <charconv>
 #include <cstdlib>
 #include <cstring>
@@ -18,7 +20,7 @@ using base::ErrorCode;
 using nlohmann::json;
 
 constexpr int kVersion = 1;
-constexpr off_t kMostBytes = off_t{16} << 20;
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
 
 base::Result<void> keep_open(int fd) {
   if (::fcntl(fd, F_SETFD, 0) == 0) return {};
@@ -43,12 +45,88 @@ base::Result<base::Fd> take_descriptor(int number) {
 base::Result<std::string> read_all(const base::Fd& fd) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot look at the handover");
-  if (status.st_size > kMostBytes) return base::fail(ErrorCode::kLimit, "too long a handover");
+  if (static_cast<std::size_t>(status.st_size) > kMostBytes)
+    return base::fail(ErrorCode::kLimit, "too long a handover");
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   if (::pread(fd.get(), text.data(), text.size(), 0) != status.st_size) {
     return base::fail_errno("cannot read the handover");
   }
   return text;
+}
+
+using Words = std::array<std::uint64_t, sizeof(scoreboard::PoolState) / sizeof(std::uint64_t)>;
+
+// Bytes as numbers: what a child printed need be no UTF-8.
+base::Result<json> write_stream(const CaughtStream& stream) {
+  QUARRY_TRY_ASSIGN(const int fd, let_through(stream.fd));
+  return json{{"fd", fd},
+              {"rest", std::vector<std::uint8_t>(stream.rest.begin(), stream.rest.end())}};
+}
+
+base::Result<CaughtStream> read_stream(const json& from) {
+  QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
+  const auto rest = from.value("rest", std::vector<std::uint8_t>());
+  return CaughtStream{std::move(fd), std::string(rest.begin(), rest.end())};
+}
+
+base::Result<json> write_elder(const Elder& elder) {
+  QUARRY_TRY_ASSIGN(const int control, let_through(elder.control));
+  json to = {{"pid", elder.pid},
+             {"service", elder.service},
+             {"generation", elder.generation},
+             {"asked_at", elder.asked_at},
+             {"control", control}};
+  if (elder.slot) to["slot"] = *elder.slot;
+  if (!elder.output) return to;
+  QUARRY_TRY_ASSIGN(json out, write_stream(elder.output->out));
+  QUARRY_TRY_ASSIGN(json err, write_stream(elder.output->err));
+  to["output"] = {{"out", std::move(out)},
+                  {"err", std::move(err)},
+                  {"is_decorated", elder.output->is_decorated}};
+  return to;
+}
+
+base::Result<Elder> read_elder(const json& from) {
+  QUARRY_TRY_ASSIGN(base::Fd control, take_descriptor(from.value("control", -1)));
+  Elder elder{.pid = from.value("pid", -1),
+              .service = from.value("service", ""),
+              .generation = from.value("generation", std::uint64_t{0}),
+              .asked_at = from.value("asked_at", std::int64_t{0}),
+              .control = std::move(control)};
+  if (from.contains("slot")) elder.slot = from.at("slot").get<std::size_t>();
+  if (!from.contains("output")) return elder;
+  const json& output = from.at("output");
+  QUARRY_TRY_ASSIGN(CaughtStream out, read_stream(output.at("out")));
+  QUARRY_TRY_ASSIGN(CaughtStream err, read_stream(output.at("err")));
+  elder.output = {std::move(out), std::move(err), output.value("is_decorated", true)};
+  return elder;
+}
+
+base::Result<json> write_board(const InheritedBoard& board) {
+  QUARRY_TRY_ASSIGN(const int fd, let_through(board.fd));
+  const scoreboard::BoardLayout& layout = board.layout;
+  return json{{"service", board.service},
+              {"fd", fd},
+              {"layout", {layout.version, layout.slot_size, layout.pool_size, layout.slots}},
+              {"writer", {board.writer.user, board.writer.group}},
+              {"state", std::bit_cast<Words>(board.state)}};
+}
+
+base::Result<InheritedBoard> read_board(const json& from) {
+  QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(from.value("fd", -1)));
+  const json& layout = from.at("layout");
+  const json& writer = from.at("writer");
+  InheritedBoard board{.service = from.value("service", ""),
+                       .fd = std::move(fd),
+                       .layout = {layout.at(0), layout.at(1), layout.at(2), layout.at(3)},
+                       .writer = {writer.at(0), writer.at(1)},
+                       .state = {}};
+  // Another size of it goes with another layout, by which the board is refused.
+  const json& state = from.at("state");
+  if (state.size() == Words().size()) {
+    board.state = std::bit_cast<scoreboard::PoolState>(state.get<Words>());
+  }
+  return board;
 }
 
 base::Result<Handover> parse(const std::string& text) {
@@ -65,12 +143,12 @@ base::Result<Handover> parse(const std::string& text) {
         {one.value("address", ""), std::move(fd), one.value("is_ours", true)});
   }
   for (const json& one : document.value("elders", json::array())) {
-    QUARRY_TRY_ASSIGN(base::Fd control, take_descriptor(one.value("control", -1)));
-    handover.elders.push_back({.pid = one.value("pid", -1),
-                               .service = one.value("service", ""),
-                               .generation = one.value("generation", std::uint64_t{0}),
-                               .asked_at = one.value("asked_at", std::int64_t{0}),
-                               .control = std::move(control)});
+    QUARRY_TRY_ASSIGN(Elder elder, read_elder(one));
+    handover.elders.push_back(std::move(elder));
+  }
+  for (const json& one : document.value("boards", json::array())) {
+    QUARRY_TRY_ASSIGN(InheritedBoard board, read_board(one));
+    handover.boards.push_back(std::move(board));
   }
   return handover;
 }
@@ -78,31 +156,44 @@ base::Result<Handover> parse(const std::string& text) {
 }  // namespace
 
 base::Result<base::Fd> write_handover(const Handover& handover) {
-  json document = {{"version", kVersion},
-                   {"generation", handover.generation},
-                   {"notes", handover.notes},
-                   {"sockets", json::array()},
-                   {"elders", json::array()}};
+  json document = {{"version", kVersion},     {"generation", handover.generation},
+                   {"notes", handover.notes}, {"sockets", json::array()},
+                   {"elders", json::array()}, {"boards", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
     document["sockets"].push_back(
         {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}});
   }
   for (const Elder& elder : handover.elders) {
-    QUARRY_TRY_ASSIGN(const int control, let_through(elder.control));
-    document["elders"].push_back({{"pid", elder.pid},
-                                  {"service", elder.service},
-                                  {"generation", elder.generation},
-                                  {"asked_at", elder.asked_at},
-                                  {"control", control}});
+    QUARRY_TRY_ASSIGN(json written, write_elder(elder));
+    document["elders"].push_back(std::move(written));
+  }
+  for (const InheritedBoard& board : handover.boards) {
+    QUARRY_TRY_ASSIGN(json written, write_board(board));
+    document["boards"].push_back(std::move(written));
   }
   const std::string text = document.dump(-1, ' ', false, json::error_handler_t::replace);
+  if (text.size() > kMostBytes) return base::fail(ErrorCode::kLimit, "too long a handover");
   base::Fd fd(::memfd_create("quarry-handover", 0));
   if (!fd) return base::fail_errno("cannot make memory for the handover");
   if (::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
     return base::fail_errno("cannot write the handover");
   }
   return fd;
+}
+
+void take_back(Handover& handover) {
+  const auto back = [](base::Fd& fd) {
+    if (fd) ::fcntl(fd.release(), F_SETFD, FD_CLOEXEC);
+  };
+  for (InheritedSocket& socket : handover.sockets) back(socket.fd);
+  for (InheritedBoard& board : handover.boards) back(board.fd);
+  for (Elder& elder : handover.elders) {
+    back(elder.control);
+    if (!elder.output) continue;
+    back(elder.output->out.fd);
+    back(elder.output->err.fd);
+  }
 }
 
 base::Result<std::optional<Handover>> take_handover() {
@@ -117,8 +208,12 @@ base::Result<std::optional<Handover>> take_handover() {
   }
   QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(value));
   QUARRY_TRY_ASSIGN(const std::string text, read_all(fd));
-  QUARRY_TRY_ASSIGN(Handover handover, parse(text));
-  return handover;
+  try {
+    QUARRY_TRY_ASSIGN(Handover handover, parse(text));
+    return handover;
+  } catch (const json::exception& mistake) {
+    return base::fail(ErrorCode::kInvalid, fmt::format("the handover: {}", mistake.what()));
+  }
 }
 
 }  // namespace quarry::master

@@ -118,13 +118,12 @@ base::Result<void> Master::Loop::set_up() {
 
   for (const auto& group : groups_) {
     Group& g = *group;
-    QUARRY_TRY_ASSIGN(g.board,
-                      scoreboard::Board::create(g.service.name, g.service.processes.max_children));
-    g.watch.begin(g.board, g.service, reload_.generation);
-    show_elders(g);
+    QUARRY_TRY(set_up_board(g));
     g.respawn_timer = make_lasting_event(-1, 0, [this, &g] { maintain(g); });
     if (g.policy->is_woken_by_connections()) QUARRY_TRY(prepare_ondemand(g));
   }
+  reload_.boards.clear();  // of pools that are no more
+  go_on_catching();
   events_.push_back(make_lasting_event(-1, EV_PERSIST, [this] { watch_pools(); }));
   schedule(events_.back(), milliseconds(1000));
   if (const milliseconds interval = heartbeat(); interval.count() > 0) {
@@ -155,6 +154,8 @@ base::Result<void> Master::Loop::run() {
 }
 
 bool Master::Loop::start_child(Group& group) {
+  // The board has more room than that, for those of earlier generations.
+  if (group.children.size() >= group.service.processes.max_children) return false;
   const auto slot = group.slots.allocate();
   if (!slot) return false;
   const ChildEnds ends{group.board, *slot, group.accept_write.get()};
@@ -175,7 +176,9 @@ bool Master::Loop::start_child(Group& group) {
   if (spawned->output) {
     child->output = std::make_unique<ChildOutput>(
         base_.get(), fmt::format("[{}] child {}", group.service.name, child->pid),
-        group.service.process.decorate_output, std::move(*spawned->output));
+        CaughtOutput{{std::move(spawned->output->out.read)},
+                     {std::move(spawned->output->err.read)},
+                     group.service.process.decorate_output});
   }
   base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
   group.children.push_back(std::move(child));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,13 +45,11 @@ class Master::Loop {
   /// A service, its board and its living children.
   struct Group {
     explicit Group(Service its_service)
-        : service(std::move(its_service)),
-          slots(service.processes.max_children),
-          policy(make_policy(service.processes)) {}
+        : service(std::move(its_service)), policy(make_policy(service.processes)) {}
 
     Service service;
     scoreboard::Board board;
-    scoreboard::SlotAllocator slots;
+    scoreboard::SlotAllocator slots{0};
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
     bool is_held_short = false;  // by process.max, and the log was told
@@ -143,10 +142,19 @@ class Master::Loop {
   void check_is_over(int status);
   void take_check_output();
   void execute_again();
+  base::Error execute(const Handover& handover);
   void ask_elders();
   void press_elders();
   bool bury_elder(pid_t pid);
-  void show_elders(Group& group);
+
+  // What goes from one master to the next (succession.cc).
+  void hand_over_boards(Handover& handover) const;
+  void hand_over_children(Handover& handover) const;
+  base::Result<void> set_up_board(Group& group);
+  std::optional<scoreboard::PoolState> take_over_board(Group& group);
+  void go_on_catching();
+  std::size_t elders_of(const Group& group) const;
+  void take_leave(Group& group, std::optional<std::size_t> slot);
 
   void stop_gracefully();
   void enter(Phase phase);
@@ -167,6 +175,7 @@ class Master::Loop {
   base::Fd signals_;
   std::vector<std::unique_ptr<Group>> groups_;
   Reload reload_;
+  std::map<pid_t, std::unique_ptr<ChildOutput>> elder_outputs_;
   Control control_;
   std::optional<ControlServer> control_server_;
   std::int64_t generation_began_ = 0;  // seconds since 1970

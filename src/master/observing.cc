@@ -6,7 +6,7 @@
 namespace quarry::master {
 
 void Master::Loop::watch_pools() {
-  for (const auto& group : groups_) group->watch.look();
+  for (const auto& group : groups_) group->watch.look(group->slots);
 }
 
 /// In a new child of GROUP.

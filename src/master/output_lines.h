@@ -20,6 +20,8 @@ class OutputLines {
   void add(std::string_view bytes, const Line& line);
   /// What was printed after the last newline; "" if nothing was. It is not kept.
   std::string take_rest();
+  /// The same, and it is.
+  const std::string& rest() const { return rest_; }
 
  private:
   std::size_t limit_;

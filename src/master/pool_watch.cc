@@ -4,12 +4,20 @@
 
 namespace quarry::master {
 
-void PoolWatch::begin(scoreboard::Board& board, const Service& service, std::uint64_t generation) {
+void PoolWatch::begin(scoreboard::Board& board, const Service& service, std::uint64_t generation,
+                      const scoreboard::PoolState* former) {
   board_ = &board;
   queue_ = base::ListenQueue::of(service.listener.fd());
-  state_.started = scoreboard::wall_micros();
+  if (former != nullptr) {
+    state_ = *former;
+    state_.children = state_.elders = 0;
+    state_.next_start = 0;
+  } else {
+    state_.started = scoreboard::wall_micros();
+  }
   state_.generation = generation;
   const ProcessLimits& limits = service.processes;
+  state_.limits = {};
   state_.limits.process_manager.assign(name_of(limits.manager));
   state_.limits.max_children = limits.max_children;
   state_.limits.start_servers = limits.start_servers;
@@ -26,8 +34,7 @@ void PoolWatch::child_started(std::size_t children) {
 
 void PoolWatch::child_ended(std::size_t slot, std::size_t children) {
   state_.children = children;
-  state_.past.add(board_->read(slot).state.counters);
-  board_->retire(slot, state_);
+  take_over_from(slot);
 }
 
 void PoolWatch::backed_off(std::string_view reason, std::chrono::milliseconds wait) {
@@ -53,14 +60,31 @@ void PoolWatch::elders(std::size_t count) {
   board_->publish(state_);
 }
 
-void PoolWatch::look() {
+void PoolWatch::elder_ended(std::size_t slot, std::size_t count) {
+  state_.elders = count;
+  take_over_from(slot);
+}
+
+void PoolWatch::take_over_from(std::size_t slot) {
+  state_.past.add(board_->read(slot).state.counters);
+  board_->retire(slot, state_);
+}
+
+void PoolWatch::look(const scoreboard::SlotAllocator& slots) {
   std::uint64_t active = 0;
   for (std::size_t i = 0; i < board_->slot_count(); ++i) {
-    const scoreboard::SlotState child = board_->read(i).state;
+    const auto reading = board_->read(i);
+    const scoreboard::SlotState& child = reading.state;
+    if (slots.is_free(i)) {
+      const bool is_empty = child.pid == 0 && !reading.is_garbage && !reading.is_torn;
+      if (!is_empty) board_->clear(i);
+      continue;
+    }
     if (child.pid != 0 && child.stage != scoreboard::Stage::kAccepting) ++active;
   }
   // No more can be active than there are, whatever the slots say.
-  state_.max_active = std::max(state_.max_active, std::min(active, state_.children));
+  state_.max_active =
+      std::max(state_.max_active, std::min(active, state_.children + state_.elders));
   if (const auto queue = queue_.length()) {
     state_.max_listen_queue = std::max(state_.max_listen_queue, queue->waiting);
   }

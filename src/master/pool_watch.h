@@ -2,8 +2,8 @@
 //
 // The truth is here, in the master's private memory. The board's copy can be overwritten by every
 // child of the pool, so it is written anew at each change and once a second. Nothing is read from
-// the board but the figures of a child that is gone, which are kept as they were only where they
-// are plausible.
+// the board but how many are active, and the figures of a child that is gone, which are kept as
+// they were only where they are plausible.
 #pragma once
 
 #include <chrono>
@@ -19,8 +19,13 @@ namespace quarry::master {
 
 class PoolWatch {
  public:
-  /// BOARD is that of SERVICE and must outlive the last call.
-  void begin(scoreboard::Board& board, const Service& service, std::uint64_t generation);
+  /// BOARD is that of SERVICE and must outlive the last call. What FORMER has counted is gone on
+  /// from: the state of the same pool in a master before this one.
+  void begin(scoreboard::Board& board, const Service& service, std::uint64_t generation,
+             const scoreboard::PoolState* former = nullptr);
+
+  /// What is told on the board, as it should be there.
+  const scoreboard::PoolState& state() const { return state_; }
 
   /// Each with how many CHILDREN there are now.
   void child_started(std::size_t children);
@@ -33,11 +38,16 @@ class PoolWatch {
   void slow_request();
   /// How many children of earlier generations the pool has.
   void elders(std::size_t count);
+  /// The same, since the one in SLOT has ended.
+  void elder_ended(std::size_t slot, std::size_t count);
 
-  /// Once a second: looks at what has no event of its own.
-  void look();
+  /// Once a second: looks at what has no event of its own, and empties those of SLOTS that no child
+  /// has, and yet say something.
+  void look(const scoreboard::SlotAllocator& slots);
 
  private:
+  void take_over_from(std::size_t slot);
+
   scoreboard::Board* board_ = nullptr;
   base::ListenQueue queue_;
   scoreboard::PoolState state_;

@@ -3,11 +3,12 @@
 //   SIGUSR2 ─> the program is run with --test ─> wrong: the log says why, nothing else happens
 //                                             └> right: execve(2) of the program, in this process
 //
-// What it takes over is in handover.h: the listening sockets, which stay open all the time, and the
-// children, which stay this process's. The new master starts its own children first, and then asks
-// the elders to finish (SIGQUIT): idle ones end at once, others after their request, within
-// process_control_timeout. A reload in the middle of another is checked once more; one in the
-// middle of a stop is none. Where execve(2) fails, everything goes on as before.
+// What it takes over is in handover.h: the listening sockets, which stay open all the time, the
+// scoreboards (succession.cc), and the children, which stay this process's. The new master starts
+// its own children first, and then asks the elders to finish (SIGQUIT): idle ones end at once,
+// others after their request, within process_control_timeout. A reload in the middle of another is
+// checked once more; one in the middle of a stop is none. Where execve(2) fails, everything goes on
+// as before.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/wait.h>
@@ -58,13 +59,9 @@ std::vector<char*> pointers_to(std::vector<std::string>& arguments) {
   ::_exit(127);
 }
 
-base::Fd duplicate(int fd) {
-  return base::Fd(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
-}
-
 void hand_over(const Listener& listener, Handover& handover) {
   if (listener.fd() < 0) return;
-  handover.sockets.push_back({listener.asked_for(), duplicate(listener.fd()), listener.is_ours()});
+  handover.sockets.push_back({listener.asked_for(), base::Fd(listener.fd()), listener.is_ours()});
 }
 
 }  // namespace
@@ -140,25 +137,18 @@ void Master::Loop::execute_again() {
   handover.generation = reload_.generation + 1;
   handover.notes = reload_.notes;
   hand_over(control_.listener, handover);
-  for (const auto& group : groups_) {
-    hand_over(group->service.listener, handover);
-    for (const auto& child : group->children) {
-      handover.elders.push_back({.pid = child->pid,
-                                 .service = group->service.name,
-                                 .generation = reload_.generation,
-                                 .asked_at = 0,
-                                 .control = duplicate(child->control.fd())});
-    }
-  }
-  for (const Elder& elder : reload_.elders) {
-    handover.elders.push_back({.pid = elder.pid,
-                               .service = elder.service,
-                               .generation = elder.generation,
-                               .asked_at = elder.asked_at,
-                               .control = duplicate(elder.control.get())});
-  }
+  for (const auto& group : groups_) hand_over(group->service.listener, handover);
+  hand_over_boards(handover);
+  hand_over_children(handover);
+  const base::Error failure = execute(handover);
+  take_back(handover);
+  base::log(LogLevel::kError, "not reloaded: {}", failure.message);
+}
+
+/// Comes back only where it fails.
+base::Error Master::Loop::execute(const Handover& handover) {
   const auto written = write_handover(handover);
-  if (!written) return base::log(LogLevel::kError, "not reloaded: {}", written.error().message);
+  if (!written) return written.error();
   base::log(LogLevel::kNotice, "reloading: generation {} becomes {}", reload_.generation,
             handover.generation);
   base::notify_service_manager(
@@ -166,10 +156,11 @@ void Master::Loop::execute_again() {
   ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
   std::vector<std::string> arguments = reload_.arguments;
   ::execv(reload_.program.c_str(), pointers_to(arguments).data());
-  base::log(LogLevel::kError, "not reloaded: cannot execute {}: {}", reload_.program.string(),
-            std::strerror(errno));
+  auto failed =
+      base::fail_errno(fmt::format("cannot execute {}", reload_.program.string())).error();
   ::unsetenv(kHandoverVariable);
   base::notify_service_manager("READY=1");
+  return failed;
 }
 
 void Master::Loop::ask_elders() {
@@ -196,20 +187,17 @@ void Master::Loop::press_elders() {
   }
 }
 
-void Master::Loop::show_elders(Group& group) {
-  const auto is_of_it = [&](const Elder& elder) { return elder.service == group.service.name; };
-  group.watch.elders(static_cast<std::size_t>(std::ranges::count_if(reload_.elders, is_of_it)));
-}
-
 bool Master::Loop::bury_elder(pid_t pid) {
   const auto at = std::ranges::find(reload_.elders, pid, &Elder::pid);
   if (at == reload_.elders.end()) return false;
   base::log(LogLevel::kDebug, "[{}] child {} of generation {} has ended", at->service, pid,
             at->generation);
+  if (const auto output = elder_outputs_.extract(pid)) output.mapped()->finish();
   const std::string service = at->service;
+  const std::optional<std::size_t> slot = at->slot;
   reload_.elders.erase(at);
   for (const auto& group : groups_) {
-    if (group->service.name == service) show_elders(*group);
+    if (group->service.name == service) take_leave(*group, slot);
   }
   if (reload_.elders.empty()) {
     base::log(LogLevel::kNotice, "the children of earlier generations have ended");

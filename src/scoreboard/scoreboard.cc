@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
 constexpr std::uint32_t kLayoutVersion = 2;
-constexpr std::size_t kMaxSlots = 65536;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;
@@ -39,9 +38,9 @@ std::size_t board_size(std::size_t slots) {
 }  // namespace
 
 base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
-  if (slots == 0 || slots > kMaxSlots) {
+  if (slots == 0 || slots > kMostSlots) {
     return base::fail(base::ErrorCode::kLimit,
-                      fmt::format("a scoreboard has 1 to {} slots, not {}", kMaxSlots, slots));
+                      fmt::format("a scoreboard has 1 to {} slots, not {}", kMostSlots, slots));
   }
   Board board;
   board.fd_.reset(::memfd_create("quarry-scoreboard", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -87,11 +86,35 @@ base::Result<Board> Board::map(int fd) {
     return base::fail(base::ErrorCode::kInvalid, "no scoreboard of this version");
   }
   if (header.slot_size != sizeof(SlotMemory) || header.slot_count == 0 ||
-      header.slot_count > kMaxSlots || board_size(header.slot_count) != board.size_) {
+      header.slot_count > kMostSlots || board_size(header.slot_count) != board.size_) {
     return base::fail(base::ErrorCode::kInvalid, "the scoreboard's header does not fit its size");
   }
   board.slot_count_ = header.slot_count;
   board.pool_ = header.pool;
+  return board;
+}
+
+BoardLayout Board::layout() const {
+  return {kLayoutVersion, sizeof(SlotMemory), sizeof(PoolMemory), slot_count_};
+}
+
+base::Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool) {
+  Board board;
+  board.slot_count_ = static_cast<std::size_t>(layout.slots);
+  if (layout.slots == 0 || layout.slots > kMostSlots || layout != board.layout()) {
+    return base::fail(base::ErrorCode::kInvalid, "a scoreboard of another layout");
+  }
+  board.size_ = board_size(board.slot_count_);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return base::fail_errno("cannot look at the scoreboard");
+  const int seals = ::fcntl(fd.get(), F_GET_SEALS);
+  if (status.st_size != static_cast<off_t>(board.size_) || seals < 0 ||
+      (seals & F_SEAL_SHRINK) == 0) {
+    return base::fail(base::ErrorCode::kInvalid, "the scoreboard's memory is not what it was");
+  }
+  QUARRY_TRY(board.map_memory(fd.get(), PROT_READ | PROT_WRITE));
+  board.fd_ = std::move(fd);
+  board.pool_.assign(pool);
   return board;
 }
 

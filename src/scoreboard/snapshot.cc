@@ -8,9 +8,10 @@ namespace {
 // Children end seldom: that one is buried during each of so many looks does not happen by itself.
 constexpr int kMaxLooks = 8;
 
-void look(const Board& board, PoolSnapshot& snapshot) {
+void look(const Board& board, std::uint64_t expected, PoolSnapshot& snapshot) {
   snapshot.processes.clear();
-  snapshot.processes.reserve(board.slot_count());
+  // Most boards have far more slots than children.
+  snapshot.processes.reserve(std::min<std::uint64_t>(board.slot_count(), expected));
   snapshot.unreadable = 0;
   for (std::size_t i = 0; i < board.slot_count(); ++i) {
     const Board::Reading reading = board.read(i);
@@ -35,7 +36,7 @@ PoolSnapshot take_snapshot(const Board& board, const base::ListenQueue& queue) {
   snapshot.pool = board.pool();
   for (int looks = 0; looks < kMaxLooks && !snapshot.is_exact; ++looks) {
     const auto before = board.read_pool();
-    look(board, snapshot);
+    look(board, before.state.children + before.state.elders, snapshot);
     snapshot.state = before.state;
     // A child that was buried meanwhile would be counted twice, or not at all.
     snapshot.is_exact =

@@ -89,7 +89,8 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
               state.limits.min_spare_servers);
   page.metric("quarry_max_spare_servers", kGauge, "pm.max_spare_servers.",
               state.limits.max_spare_servers);
-  page.metric("quarry_children", kGauge, "Children that the master has.", state.children);
+  page.metric("quarry_children", kGauge, "Children of this generation that the master has.",
+              state.children);
   page.metric("quarry_generation", kGauge, "Of the configuration.", state.generation);
   page.metric("quarry_elders", kGauge, "Children of earlier generations, which finish.",
               state.elders);

@@ -16,6 +16,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
 
@@ -26,25 +27,61 @@ struct InheritedSocket {
   bool is_ours = true;  // otherwise its path is the service manager's, who opened it
 };
 
+/// What a child prints into: the master's end, and what came since the last newline.
+struct CaughtStream {
+  base::Fd fd;  // none: nothing more can come
+  std::string rest{};
+};
+
+struct CaughtOutput {
+  CaughtStream out;
+  CaughtStream err;
+  bool is_decorated = true;
+};
+
 /// A child of an earlier generation, which finishes what it has begun.
 struct Elder {
   pid_t pid = -1;
   std::string service;  // "pool www"
   std::uint64_t generation = 0;
   std::int64_t asked_at = 0;  // monotonic_micros() of the request to end; 0: not yet
-  base::Fd control;           // the master's end of its channel
+  base::Fd control{};         // the master's end of its channel
+  /// Of its service's board; nothing where that is not the one that it writes to.
+  std::optional<std::size_t> slot{};
+  std::optional<CaughtOutput> output{};  // nothing: what it prints is not caught
+};
+
+/// Whose processes can write to a board.
+struct BoardWriter {
+  std::uint64_t user = 0;
+  std::uint64_t group = 0;
+
+  bool operator==(const BoardWriter&) const = default;
+};
+
+/// The scoreboard of a service, and what only its master knew for sure.
+struct InheritedBoard {
+  std::string service;  // "pool www"
+  base::Fd fd;
+  scoreboard::BoardLayout layout;
+  BoardWriter writer;
+  scoreboard::PoolState state;
 };
 
 struct Handover {
   std::uint64_t generation = 1;  // of the master that takes it: one more than that of the last
   std::vector<InheritedSocket> sockets;
   std::vector<Elder> elders;
+  std::vector<InheritedBoard> boards;
   std::map<std::string, std::string> notes;  // what the program wants to know again
 };
 
-/// Writes HANDOVER into a new memfd and lets it and all that it names survive execve(2): duplicates
-/// of the master's own, best, which are closed with HANDOVER where that fails. Errors: kIo.
+/// Writes HANDOVER into a new memfd and lets it and all that it names survive execve(2). Errors:
+/// kIo, kLimit (it would not be read).
 base::Result<base::Fd> write_handover(const Handover& handover);
+/// Where there was no execve(2): HANDOVER has no descriptors any more, without closing them, which
+/// are as they were. A master lends its own, since it may have as many as it is allowed to have.
+void take_back(Handover& handover);
 /// What an earlier master left in the environment; nothing where this is a first start. Errors:
 /// kInvalid.
 base::Result<std::optional<Handover>> take_handover();

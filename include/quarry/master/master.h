@@ -124,6 +124,7 @@ struct Reload {
   /// Of the master before this one.
   std::uint64_t generation = 1;
   std::vector<Elder> elders;
+  std::vector<InheritedBoard> boards;
 };
 
 /// How the master is asked how it is (`quarry status`).

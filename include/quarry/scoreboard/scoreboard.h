@@ -15,7 +15,8 @@
 //
 // What the board says is the children's word, the PoolState too: each of them can write to all of
 // it. What the master must be able to rely on (which slots are used, pids, the slot count, the
-// PoolState) it keeps in its private memory, and writes anew from there.
+// PoolState) it keeps in its private memory, and writes anew from there. A master that takes the
+// board over from the one before it is told the same by that one, and reads nothing in the header.
 #pragma once
 
 #include <array>
@@ -100,19 +101,35 @@ class Slot {
   std::uint64_t cpu_before_ = 0;
 };
 
+inline constexpr std::size_t kMostSlots = 65536;
+
+/// What has to be known of a board's memory by who does not believe its header.
+struct BoardLayout {
+  std::uint64_t version = 0;
+  std::uint64_t slot_size = 0;
+  std::uint64_t pool_size = 0;
+  std::uint64_t slots = 0;
+
+  bool operator==(const BoardLayout&) const = default;
+};
+
 /// A mapped board.
 class Board {
  public:
   /// No board: of no slots.
   Board() = default;
-  /// A new board with SLOTS (1 to 65536) slots. Errors: kLimit, kIo.
+  /// A new board with SLOTS (1 to kMostSlots) slots. Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
   /// The board behind FD, inherited from the master, with everything in its header checked. FD
   /// stays the caller's. Errors: kInvalid (not a board, or of another layout version), kIo.
   static base::Result<Board> map(int fd);
+  /// The board of POOL behind FD, which another program made with create() and said to be of
+  /// LAYOUT. Its contents are what children left there: publish() mends all but the slots. Errors:
+  /// kInvalid (of another layout or size than this program's, or not sealed), kIo.
+  static base::Result<Board> adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool);
   /// This board once more, mapped so that writing to it is a fault. It believes nothing of what is
-  /// written there, but knows what this one knows. For a board that was made by create(). Errors:
-  /// kIo.
+  /// written there, but knows what this one knows. For a board with a descriptor of its own.
+  /// Errors: kIo.
   base::Result<Board> read_only() const;
 
   Board(Board&& other) noexcept;
@@ -120,6 +137,7 @@ class Board {
   ~Board() { unmap(); }
 
   std::size_t slot_count() const { return slot_count_; }
+  BoardLayout layout() const;
   std::string pool() const { return std::string(pool_.view()); }
   /// Of the shared memory; -1 for a board made by map().
   int fd() const { return fd_.get(); }
@@ -175,9 +193,13 @@ class SlotAllocator {
 
   /// A free slot, now used; nothing if all are.
   std::optional<std::size_t> allocate();
+  /// INDEX, which is free, is used from now on.
+  void take(std::size_t index) { used_[index] = true; }
   /// Gives INDEX back; it is the next to be looked at.
   void free(std::size_t index);
   std::size_t used_count() const;
+  std::size_t free_count() const { return used_.size() - used_count(); }
+  bool is_free(std::size_t index) const { return index < used_.size() && !used_[index]; }
 
  private:
   std::vector<bool> used_;

@@ -7,9 +7,9 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-PoolStatus pool_with(std::uint64_t generation, const Totals& totals) {
+PoolStatus pool_with(std::int64_t started, const Totals& totals) {
   PoolStatus pool;
-  pool.generation = generation;
+  pool.started = started;
   pool.totals = totals;
   return pool;
 }
@@ -19,16 +19,18 @@ PoolStatus pool_with(std::uint64_t generation, const Totals& totals) {
 TEST_CASE("figures are read by the names of the status page") {
   const auto server = read_status(
       R"({"version":"1.2","pid":7,"state":"running","generation":3,"elders":[{},{}],)"
-      R"("pools":[{"pool":"www","process manager":"static","generation":3,"idle processes":2,)"
+      R"("pools":[{"pool":"www","process manager":"static","start time":700,"children":2,"generation":3,"idle processes":2,)"
       R"("active processes":1,"listen queue":5,"max children":4,"slow requests":6,"requests":10,)"
       R"("clones":1,"bytes out":99,"next start":1000,"backoff reason":"why","processes":[)"
-      R"({"pid":8,"state":"Idle","request duration":12,"request uri":"/x","last request cpu":12.5}]}]})");
+      R"({"pid":8,"generation":2,"state":"Idle","request duration":12,"request uri":"/x","last request cpu":12.5}]}]})");
   REQUIRE(server);
   CHECK(server->pid == 7);
   CHECK(server->elders == 2);
   REQUIRE(server->pools.size() == 1);
   const PoolStatus& pool = server->pools[0];
   CHECK(pool.name == "www");
+  CHECK(pool.started == 700);
+  CHECK(pool.of_generation == 2);
   CHECK(pool.idle == 2);
   CHECK(pool.active == 1);
   CHECK(pool.queue == 5);
@@ -38,6 +40,7 @@ TEST_CASE("figures are read by the names of the status page") {
   CHECK(pool.totals.bytes_out == 99);
   CHECK(pool.next_start == 1000);
   REQUIRE(pool.children.size() == 1);
+  CHECK(pool.children[0].generation == 2);
   CHECK(pool.children[0].is_idle());
   CHECK(pool.children[0].duration == 12);
   CHECK(pool.children[0].cpu == 12.5);
@@ -74,7 +77,8 @@ TEST_CASE("rates are what came between two looks, by their time") {
   CHECK(rates.bytes_out == 2000);
 }
 
-TEST_CASE("a new generation counts anew, figures that shrank are none, and so is no time") {
+TEST_CASE(
+    "a pool that was started anew counts anew, figures that shrank are none, and so is no time") {
   const PoolStatus before = pool_with(1, {.requests = 100});
   CHECK(rates_between(before, pool_with(2, {.requests = 6}), 2).requests == 3);
   CHECK(rates_between(before, pool_with(2, {.requests = 600}), 2).requests == 300);

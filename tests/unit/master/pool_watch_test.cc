@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
 
@@ -9,6 +10,7 @@ using namespace quarry::master;
 using namespace std::chrono_literals;
 using quarry::scoreboard::Board;
 using quarry::scoreboard::PoolState;
+using quarry::scoreboard::SlotAllocator;
 
 namespace {
 
@@ -27,8 +29,10 @@ class World {
     return reading.state;
   }
   Board& board() { return board_; }
+  void look() { watch.look(slots); }
   /// One request of a child in SLOT, which stays in its midst if it is not FINISHED.
   void request(std::size_t slot, bool finished = true) {
+    if (slots.is_free(slot)) slots.take(slot);
     auto child = board_.slot(slot);
     child.child_started();
     child.accepted();
@@ -43,6 +47,7 @@ class World {
 
  public:
   PoolWatch watch;
+  SlotAllocator slots{3};
 };
 
 }  // namespace
@@ -90,10 +95,10 @@ TEST_CASE("the most children that were active at a time are seen by looking") {
   world.request(0, false);
   world.request(1, false);
   world.request(2);
-  world.watch.look();
+  world.look();
   CHECK(world.told().max_active == 2);
   world.watch.child_ended(0, 2);
-  world.watch.look();
+  world.look();
   CHECK(world.told().max_active == 2);
 }
 
@@ -107,7 +112,7 @@ TEST_CASE("a child that overwrote the board takes nothing from the master's own 
   void* raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, world.board().fd(), 0);
   REQUIRE(raw != MAP_FAILED);
   std::memset(raw, 0xEE, size);
-  world.watch.look();
+  world.look();
   CHECK(world.told().slow_requests == 1);
   CHECK(world.told().past.clones == 1);
   CHECK(world.told().max_active == 0);
@@ -117,4 +122,74 @@ TEST_CASE("a child that overwrote the board takes nothing from the master's own 
   CHECK(world.told().past.requests == 1);
   CHECK(world.board().pool() == "pool www");
   ::munmap(raw, size);
+}
+
+TEST_CASE("a pool goes on counting where the master before left it, in its own new limits") {
+  World world;
+  world.watch.child_started(2);
+  world.request(0);
+  world.watch.child_ended(0, 1);
+  world.watch.slow_request();
+  world.watch.backed_off("a child exited with code 9", 5s);
+  PoolState former = world.watch.state();
+  former.max_active = 3;
+  former.started -= 1'000'000;
+  Board board = *Board::create("pool www", 8);
+  Service service;
+  service.processes.manager = ProcessManager::kStatic;
+  service.processes.max_children = 2;
+  PoolWatch next;
+  next.begin(board, service, 2, &former);
+  const PoolState told = board.read_pool().state;
+  CHECK(told.started == former.started);
+  CHECK(told.past.clones == 1);
+  CHECK(told.slow_requests == 1);
+  CHECK(told.restarts_backed_off == 1);
+  CHECK(told.max_active == 3);
+  CHECK(told.generation == 2);
+  CHECK(told.limits.process_manager.view() == "static");
+  CHECK(told.limits.max_children == 2);
+  CHECK(told.limits.min_spare_servers == 0);
+  CHECK(told.children == 0);
+  CHECK(told.next_start == 0);
+}
+
+TEST_CASE("an elder is active beside the children, and its figures stay when it has ended") {
+  World world;
+  world.watch.child_started(1);
+  world.watch.elders(1);
+  world.request(0, false);
+  world.request(2, false);
+  world.look();
+  CHECK(world.told().max_active == 2);
+  world.request(2);
+  world.watch.elder_ended(2, 0);
+  CHECK(world.told().elders == 0);
+  CHECK(world.told().children == 1);
+  CHECK(world.told().past.clones == 1);
+  CHECK(world.board().read(2).state.pid == 0);
+}
+
+TEST_CASE("a slot that no child has is empty again at the next look, whatever was written there") {
+  World world;
+  world.watch.child_started(1);
+  world.request(0, false);
+  world.board().slot(1).child_started();
+  world.board().slot(2).child_started();
+  const long page = ::sysconf(_SC_PAGESIZE);
+  CHECK(world.board().read(1).state.pid != 0);
+  world.look();
+  CHECK(world.board().read(0).state.pid != 0);
+  CHECK(world.board().read(1).state.pid == 0);
+  CHECK(world.board().read(2).state.pid == 0);
+  CHECK(world.told().max_active == 1);
+  void* raw = ::mmap(nullptr, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE, MAP_SHARED,
+                     world.board().fd(), 0);
+  REQUIRE(raw != MAP_FAILED);
+  std::memset(raw, 0xA5, static_cast<std::size_t>(page));
+  ::munmap(raw, static_cast<std::size_t>(page));
+  CHECK(world.board().read(1).is_garbage);
+  world.look();
+  CHECK(world.board().read(0).is_garbage);
+  CHECK_FALSE(world.board().read(1).is_garbage);
 }

@@ -1,0 +1,343 @@
+"""A reload with requests under way: workers of several generations on one status page, their figures, their words."""
+
+import os
+import re
+import shutil
+import signal
+import threading
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+from support import daemon, fastcgi, places, process
+from support.process import wait_until
+from test_children import say
+from test_control import document, row, status, watched  # noqa: F401  (a fixture)
+
+REQUEST = b"pragma client-version 22100 20230226 192424\n"
+TOTALS = ("accepted conn", "requests", "refusals", "clones", "pulls")
+
+
+def figures(server) -> dict:
+    return document(server.control, "--full")["pools"][0]
+
+
+def rows(server) -> dict[int, dict]:
+    return {each["pid"]: each for each in figures(server)["processes"]}
+
+
+def hold(server) -> tuple[int, fastcgi.Held]:
+    """The worker that has a request whose body does not come, and the request."""
+    before = {pid for pid, each in rows(server).items() if each["state"] == "Running"}
+    held = fastcgi.hold(server.socket, size=len(REQUEST))
+    running = set()
+
+    def is_there() -> bool:
+        running.update(pid for pid, each in rows(server).items() if each["state"] == "Running")
+        return bool(running - before)
+    wait_until(is_there, "a worker that has the request")
+    return (running - before).pop(), held
+
+
+def change(server, **words: object) -> None:
+    """New values of the pool's directives, with two underscores for a dot."""
+    text = server.config.read_text()
+    for name, value in words.items():
+        name = name.replace("__", ".")
+        text, count = re.subn(rf"^{re.escape(name)} = .*$", f"{name} = {value}", text, flags=re.MULTILINE)
+        assert count == 1, name
+    server.config.write_text(text)
+
+
+def reload(server, elders: int = -1) -> int:
+    """The new generation, once it is ready and no more than so many children of those before are left."""
+    generation = document(server.control)["generation"] + 1
+    server.main.send(signal.SIGUSR2)
+
+    def is_done() -> bool:
+        whole = document(server.control)
+        return whole["generation"] == generation and (elders < 0 or len(whole["elders"]) == elders)
+    wait_until(is_done, f"generation {generation} with {elders} elders", 30)
+    return generation
+
+
+def boards_of(pid: int) -> set[str]:
+    """The scoreboards in the memory of PID: what they are mapped from."""
+    lines = [line.split() for line in Path(f"/proc/{pid}/maps").read_text().splitlines() if "quarry-scoreboard" in line]
+    return {words[4] for words in lines}
+
+
+# --- on the status page ---------------------------------------------------------------------------
+
+
+def test_worker_that_finishes_its_request_stands_beside_the_new_ones(watched):  # noqa: F811
+    server = watched({"pm.max_children": 2, "pm.status_path": "/status"})
+    old, held = hold(server)
+    before = rows(server)[old]
+    assert before["generation"] == 1
+    reload(server, elders=1)
+    wait_until(lambda: figures(server)["total processes"] == 3, "the old worker and two new ones")
+    page = figures(server)
+    by_pid = {each["pid"]: each for each in page["processes"]}
+    assert sorted(each["generation"] for each in by_pid.values()) == [1, 2, 2]
+    elder = by_pid[old]
+    assert (elder["state"], elder["request method"], elder["request uri"]) == ("Running", "POST", "/xfer")
+    assert elder["request duration"] > before["request duration"] and elder["start time"] == before["start time"]
+    assert (page["children"], page["children of earlier generations"], page["max children"]) == (2, 1, 2)
+    assert page["active processes"] == 1 and page["idle processes"] == 2 and page["processes executing"] == 1
+    assert rows(server)[old]["request duration"] > elder["request duration"], "it is not a picture of it"
+    assert b"200 OK" in held.finish(REQUEST)
+    wait_until(lambda: old not in rows(server), "the end of the old worker")
+    after = figures(server)
+    assert after["requests"] == page["requests"] + 1 == 1, "what it did last is counted"
+    assert (after["children"], after["children of earlier generations"], after["total processes"]) == (2, 0, 2)
+
+
+def test_every_format_shows_both_generations(watched):  # noqa: F811
+    server = watched({"pm.max_children": 1, "pm.status_path": "/status"})
+    old, held = hold(server)
+    reload(server, elders=1)
+    wait_until(lambda: len(server.children()) == 2, "the new worker")
+    new, = set(server.children()) - {old}
+
+    def page(query: str) -> str:
+        return fastcgi.ask(server.socket, "/status", query).text
+    both = {str(old): "1", str(new): "2"}
+    blocks = page("full").split("*" * 24)[1:]
+    assert {re.search(r"^pid: +(\d+)$", block, re.M)[1]: re.search(r"^generation: +(\d+)$", block, re.M)[1]
+            for block in blocks} == both
+    tree = ElementTree.fromstring(page("xml&full"))
+    assert {each.findtext("pid"): each.findtext("generation") for each in tree.iter("process")} == both
+    cells = [re.findall(r"<td>(.*?)</td>", line) for line in page("html&full").splitlines()]
+    assert {line[0]: line[-1] for line in cells if len(line) > 2} == both
+    assert re.search(r"^phpfpm_total_processes 2$", page("openmetrics"), re.M)
+    assert re.search(r"^quarry_elders 1$", page("openmetrics"), re.M)
+    text = status("--socket", server.control, "--full").stdout
+    assert (row(text, str(old))["GEN"], row(text, str(old))["STATE"], row(text, str(old))["URI"]) == ("1", "Running", "/xfer")
+    assert row(text, str(new))["GEN"] == "2"
+    www = row(text, "www")
+    assert (www["CHILDREN"], www["ACTIVE"]) == ("1/1", "1") and "1 of earlier generations" in www["NOTE"]
+    held.close()
+
+
+def test_three_generations_at_once(watched):  # noqa: F811
+    server = watched({"pm.max_children": 2})
+    held = []
+    for generation in (1, 2, 3):
+        held.append(hold(server))
+        assert rows(server)[held[-1][0]]["generation"] == generation
+        reload(server, elders=generation)
+    wait_until(lambda: figures(server)["total processes"] == 5, "three old workers and two new ones")
+    shown = rows(server)
+    assert [(shown[pid]["generation"], shown[pid]["state"]) for pid, _ in held] == [(n, "Running") for n in (1, 2, 3)]
+    for pid, request in held:
+        assert b"200 OK" in request.finish(REQUEST)
+        wait_until(lambda pid=pid: pid not in rows(server), "its end")
+    assert figures(server)["requests"] == 3
+
+
+def test_figures_do_not_go_backwards_over_three_reloads_under_load(watched):  # noqa: F811
+    server = watched({"pm.max_children": 3, "pm.status_path": "/status"})
+    is_over = threading.Event()
+    failed = []
+
+    def ask_all_the_time() -> None:
+        while not is_over.is_set():
+            if b"A Fossil repository" not in fastcgi.get(server.socket):
+                failed.append(1)
+    crowd = [threading.Thread(target=ask_all_the_time) for _ in range(2)]
+    for each in crowd:
+        each.start()
+    looks = []
+    try:
+        for _ in range(3):
+            generation = document(server.control)["generation"]
+            server.main.send(signal.SIGUSR2)
+
+            def is_done(generation=generation) -> bool:
+                looks.append(figures(server))
+                return looks[-1]["generation"] > generation and looks[-1]["children of earlier generations"] == 0
+            wait_until(is_done, "the reload", 30)
+    finally:
+        is_over.set()
+        for each in crowd:
+            each.join()
+    assert not failed and looks[-1]["requests"] > looks[0]["requests"]
+    assert {look["generation"] for look in looks} >= {2, 3, 4}
+    assert len({look["start time"] for look in looks}) == 1
+    for name in TOTALS:
+        values = [look[name] for look in looks]
+        assert values == sorted(values), name
+
+
+@pytest.mark.parametrize("children", [1, 5])
+def test_reload_with_another_max_children(watched, children):  # noqa: F811
+    server = watched({"pm.max_children": 3})
+    old, held = hold(server)
+    change(server, pm__max_children=children)
+    reload(server, elders=1)
+    wait_until(lambda: figures(server)["total processes"] == children + 1, "all of both generations")
+    page = figures(server)
+    assert page["max children"] == page["children"] == children
+    assert {each["pid"]: each["generation"] for each in page["processes"]} == {
+        pid: 1 if pid == old else 2 for pid in server.children()}
+    assert b"200 OK" in held.finish(REQUEST)
+    wait_until(lambda: len(rows(server)) == children, "the end of the old worker")
+    assert len(server.children()) == children
+
+
+def test_pool_that_is_raised_beyond_its_board_goes_on_counting_on_another(watched):  # noqa: F811
+    server = watched({"pm.max_children": 1})
+    for _ in range(5):
+        assert b"A Fossil repository" in fastcgi.get(server.socket)
+    wait_until(lambda: figures(server)["requests"] == 5, "five requests")
+    old, held = hold(server)
+    change(server, pm="ondemand", pm__max_children=500)
+    reload(server, elders=1)
+    page = figures(server)
+    assert (page["max children"], page["children of earlier generations"], page["processes"]) == (500, 1, [])
+    assert (page["requests"], page["accepted conn"]) == (5, 6)
+    assert b"A Fossil repository" in fastcgi.get(server.socket)
+    reload(server, elders=1)
+    assert figures(server)["accepted conn"] == 7 and old not in rows(server)
+    assert b"200 OK" in held.finish(REQUEST)
+    wait_until(lambda: document(server.control)["elders"] == [], "the end of the old worker")
+    assert figures(server)["accepted conn"] == 7
+
+
+# --- who sees what --------------------------------------------------------------------------------
+
+
+def test_both_generations_write_to_one_board_and_a_worker_sees_no_other(watched):  # noqa: F811
+    other = {"listen": "127.0.0.1:0", "repositories": "/tmp", "pm": "static", "pm.max_children": 1, **daemon.user()}
+    server = watched(more=daemon.section("other", other))
+    old, held = hold(server)
+    board = boards_of(old)
+    assert len(board) == 1
+    reload(server, elders=1)
+    wait_until(lambda: len(server.children()) == 2 and server.children("pool other"), "the new workers")
+    for pid in server.children():
+        assert boards_of(pid) == board
+        links = [os.readlink(each) for each in Path(f"/proc/{pid}/fd").iterdir() if each.is_symlink()]
+        assert len([link for link in links if "quarry-scoreboard" in link]) == 1
+    assert boards_of(server.children("pool other")[0]).isdisjoint(board)
+    held.close()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_pool_with_another_user_has_another_board(watched):  # noqa: F811
+    server = watched()
+    old, held = hold(server)
+    change(server, user="nobody")
+    reload(server, elders=1)
+    wait_until(lambda: len(server.children()) == 2, "the new worker")
+    new, = set(server.children()) - {old}
+    assert len(boards_of(new)) == 1 and boards_of(new) != boards_of(old)
+    page = figures(server)
+    assert page["accepted conn"] == 1 and page["children of earlier generations"] == 1
+    assert [each["pid"] for each in page["processes"]] == [new]
+    held.close()
+
+
+def test_worker_that_overwrote_its_board_does_not_hurt_the_next_master(watched):  # noqa: F811
+    server = watched({"pm.max_children": 2, "pm.status_path": "/status"})
+    for _ in range(5):
+        assert b"A Fossil repository" in fastcgi.get(server.socket)
+    wait_until(lambda: figures(server)["requests"] == 5, "five requests")
+    started = figures(server)["start time"]
+    old, held = hold(server)
+    line = next(line for line in Path(f"/proc/{old}/maps").read_text().splitlines() if "quarry-scoreboard" in line)
+    begin, end = (int(number, 16) for number in line.split()[0].split("-"))
+
+    def scribble() -> None:
+        with open(f"/proc/{old}/mem", "r+b", buffering=0) as memory:
+            memory.seek(begin)
+            memory.write(os.urandom(end - begin))
+    server.main.send(signal.SIGUSR2)
+    while document(server.control)["generation"] == 1:
+        scribble()
+    scribble()
+    wait_until(lambda: figures(server)["unreadable slots"] in (1, 2, 3), "all but the slots of children mended")
+    page = figures(server)
+    assert (page["pool"], page["generation"], page["max children"], page["children"]) == ("www", 2, 2, 2)
+    assert page["start time"] == started and page["children of earlier generations"] == 1
+    assert b"200 OK" in held.finish(REQUEST)
+    wait_until(lambda: document(server.control)["elders"] == [], "the end of the old worker")
+    for _ in range(20):
+        assert b"A Fossil repository" in fastcgi.get(server.socket)
+    reload(server, elders=0)
+    wait_until(lambda: figures(server)["unreadable slots"] == 0 and len(rows(server)) == 2, "a whole board")
+    assert figures(server)["start time"] == started
+    assert sorted(rows(server)) == sorted(server.children())
+
+
+def test_reloads_leave_no_descriptor_behind(watched):  # noqa: F811
+    server = watched({"pm.max_children": 2, "catch_workers_output": "yes"})
+
+    def descriptors() -> list[str]:
+        folder = Path(f"/proc/{server.main.pid}/fd")
+        return sorted(re.sub(r"\d+", "", os.readlink(each)) for each in folder.iterdir())
+    reload(server, elders=0)
+    before = descriptors()
+    for children in (2, 1, 500, 2):
+        change(server, pm__max_children=children, pm="ondemand" if children == 500 else "static")
+        reload(server, elders=0)
+    wait_until(lambda: len(descriptors()) <= len(before), f"no more than {before}")
+
+
+# --- what they print ------------------------------------------------------------------------------
+
+
+def test_what_an_old_worker_prints_stands_in_the_log(watched):  # noqa: F811
+    server = watched({"catch_workers_output": "yes"})
+    old, held = hold(server)
+    say(old, 1, b"begun before ")
+    say(old, 2, "hälf".encode()[:2])
+    reload(server, elders=1)
+    say(old, 1, b"and ended after\n")
+    server.wait_for_log(f"warning: [pool www] child {old} said into stdout: \"begun before and ended after\"\n")
+    change(server, catch_workers_output="no")
+    reload(server, elders=1)
+    say(old, 2, "hälf".encode()[2:] + b"\nlast")
+    server.wait_for_log(f"warning: [pool www] child {old} said into stderr: \"hälf\"\n")
+    os.kill(old, signal.SIGKILL)
+    server.wait_for_log(f"[pool www] child {old} said into stderr: \"last\", pipe is closed\n")
+    held.close()
+
+
+def test_old_worker_that_prints_more_than_a_pipe_holds_goes_on(watched):  # noqa: F811
+    server = watched({"catch_workers_output": "yes", "decorate_workers_output": "no"})
+    old, held = hold(server)
+    reload(server, elders=1)
+    for _ in range(5):
+        say(old, 1, (b"x" * 700 + b"\n") * 100)
+    assert b"200 OK" in held.finish(REQUEST)
+    wait_until(lambda: not process.exists(old), "its end")
+
+
+# --- a reload that does not come about ------------------------------------------------------------
+
+
+def test_program_that_is_gone_when_it_is_executed_changes_nothing(watched, tmp_path, monkeypatch):  # noqa: F811
+    """It answers the check, and is no more: what was to be handed over is the old program's again."""
+    real, program = places.program("quarryd"), tmp_path / "quarryd"
+    shutil.copy(real, program)
+    monkeypatch.setattr(places, "program", lambda name: program if name == "quarryd" else real.parent / name)
+    server = watched({"catch_workers_output": "yes", "pm.max_children": 2})
+    old, held = hold(server)
+    program.unlink()
+    program.write_text('#!/bin/sh\nrm "$0"\n')
+    program.chmod(0o755)
+    server.main.send(signal.SIGUSR2)
+    server.wait_for_log("not reloaded: cannot execute")
+    flags = [re.search(r"^flags:\s+(\d+)", each.read_text(), re.M)[1]
+             for each in Path(f"/proc/{server.main.pid}/fdinfo").iterdir() if int(each.name) > 2]
+    assert flags and all(int(each, 8) & os.O_CLOEXEC for each in flags), "a child would inherit it"
+    say(old, 1, b"still here\n")
+    server.wait_for_log(f"child {old} said into stdout: \"still here\"\n")
+    shutil.copy(real, tmp_path / "again")
+    os.replace(tmp_path / "again", program)
+    reload(server, elders=1)
+    assert rows(server)[old]["generation"] == 1
+    assert b"200 OK" in held.finish(REQUEST)

@@ -1,0 +1,168 @@
+#include "quarry/master/handover.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <string_view>
+
+using namespace quarry::master;
+using quarry::base::ErrorCode;
+using quarry::base::Fd;
+namespace scoreboard = quarry::scoreboard;
+
+namespace {
+
+Fd some_fd() {
+  return Fd(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+}
+
+bool is_closed_on_exec(int fd) {
+  return (::fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0;
+}
+
+/// What the program that is executed gets of HANDOVER, which keeps no descriptor.
+Handover handed_over(Handover& handover) {
+  auto written = write_handover(handover);
+  REQUIRE(written);
+  ::setenv(kHandoverVariable, std::to_string(written->release()).c_str(), 1);
+  for (auto& socket : handover.sockets) socket.fd.release();
+  for (auto& board : handover.boards) board.fd.release();
+  for (auto& elder : handover.elders) {
+    elder.control.release();
+    if (!elder.output) continue;
+    elder.output->out.fd.release();
+    elder.output->err.fd.release();
+  }
+  auto taken = take_handover();
+  REQUIRE(taken);
+  REQUIRE(*taken);
+  CHECK(std::getenv(kHandoverVariable) == nullptr);
+  return std::move(**taken);
+}
+
+/// What is said to a program that finds TEXT.
+ErrorCode refusal_of(std::string_view text) {
+  Fd fd(::memfd_create("test", 0));
+  REQUIRE(::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size()));
+  ::setenv(kHandoverVariable, std::to_string(fd.release()).c_str(), 1);
+  const auto taken = take_handover();
+  REQUIRE_FALSE(taken);
+  return taken.error().code;
+}
+
+}  // namespace
+
+TEST_CASE("a first start takes nothing over") {
+  ::unsetenv(kHandoverVariable);
+  const auto taken = take_handover();
+  REQUIRE(taken);
+  CHECK_FALSE(*taken);
+}
+
+TEST_CASE("a board arrives with its layout, its writer and its pool's figures") {
+  Handover handover;
+  handover.generation = 7;
+  scoreboard::PoolState state;
+  state.started = 5;
+  state.limits.process_manager.assign("dynamic");
+  state.backoff_reason.assign("a child \xFF\xFE");
+  state.past.clones = std::uint64_t{1} << 53;
+  handover.boards.push_back({"pool www", some_fd(), {2, 64, 128, 9}, {1000, 100}, state});
+  const Handover taken = handed_over(handover);
+  CHECK(taken.generation == 7);
+  REQUIRE(taken.boards.size() == 1);
+  const InheritedBoard& board = taken.boards[0];
+  CHECK(board.service == "pool www");
+  CHECK(is_closed_on_exec(board.fd.get()));
+  CHECK(board.layout == scoreboard::BoardLayout{2, 64, 128, 9});
+  CHECK(board.writer == BoardWriter{1000, 100});
+  CHECK(board.state.started == 5);
+  CHECK(board.state.backoff_reason.view() == "a child \xFF\xFE");
+  CHECK(board.state.past.clones == std::uint64_t{1} << 53);
+}
+
+TEST_CASE("an elder arrives with its slot and what it printed half, or without either") {
+  Handover handover;
+  handover.elders.push_back({.pid = 12,
+                             .service = "pool www",
+                             .generation = 3,
+                             .asked_at = 4,
+                             .control = some_fd(),
+                             .slot = 5,
+                             .output = CaughtOutput{{some_fd(), "half \xC3"}, {}, false}});
+  handover.elders.push_back({.pid = 13, .service = "gateway", .control = {}});
+  const Handover taken = handed_over(handover);
+  REQUIRE(taken.elders.size() == 2);
+  const Elder& elder = taken.elders[0];
+  CHECK(elder.pid == 12);
+  CHECK(elder.generation == 3);
+  CHECK(elder.asked_at == 4);
+  CHECK(elder.slot == 5);
+  REQUIRE(elder.output);
+  CHECK(is_closed_on_exec(elder.output->out.fd.get()));
+  CHECK(elder.output->out.rest == "half \xC3");
+  CHECK_FALSE(elder.output->err.fd);
+  CHECK_FALSE(elder.output->is_decorated);
+  CHECK_FALSE(taken.elders[1].slot);
+  CHECK_FALSE(taken.elders[1].output);
+}
+
+TEST_CASE("figures of another size come with the layout that they belong to, and as none") {
+  ::setenv(kHandoverVariable, "", 1);
+  Fd fd(::memfd_create("test", 0));
+  constexpr std::string_view kText =
+      R"({"version":1,"boards":[{"service":"a","fd":-1,"layout":[9,8,7,6],"writer":[0,0],"state":[1,2]}]})";
+  REQUIRE(::write(fd.get(), kText.data(), kText.size()) == static_cast<ssize_t>(kText.size()));
+  ::setenv(kHandoverVariable, std::to_string(fd.release()).c_str(), 1);
+  const auto taken = take_handover();
+  REQUIRE(taken);
+  CHECK((*taken)->boards[0].layout.version == 9);
+  CHECK((*taken)->boards[0].state.started == 0);
+  CHECK_FALSE((*taken)->boards[0].state.is_sound());
+}
+
+TEST_CASE("what is no handover is refused, and not a crash") {
+  CHECK(refusal_of("") == ErrorCode::kInvalid);
+  CHECK(refusal_of("[]") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":2})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"boards":[{}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"boards":[7]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"boards":[{"fd":-1,"layout":[1],"writer":[],"state":[]}]})") ==
+        ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"elders":[{"slot":"x"}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"elders":[{"output":{}}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"elders":[{"control":99999}]})") == ErrorCode::kInvalid);
+  CHECK(refusal_of(R"({"version":1,"generation":"x"})") == ErrorCode::kInvalid);
+}
+
+TEST_CASE("what is lent comes back as it was") {
+  const Fd socket = some_fd();
+  const Fd board = some_fd();
+  const Fd out = some_fd();
+  Handover handover;
+  handover.sockets.push_back({"/run/www.sock", Fd(socket.get()), true});
+  handover.boards.push_back({"pool www", Fd(board.get()), {}, {}, {}});
+  handover.elders.push_back({.pid = 1,
+                             .service = "pool www",
+                             .control = {},
+                             .output = CaughtOutput{{Fd(out.get())}, {}, true}});
+  REQUIRE(write_handover(handover));
+  for (const Fd* fd : {&socket, &board, &out}) CHECK_FALSE(is_closed_on_exec(fd->get()));
+  take_back(handover);
+  for (const Fd* fd : {&socket, &board, &out}) CHECK(is_closed_on_exec(fd->get()));
+  CHECK_FALSE(handover.sockets[0].fd);
+  CHECK_FALSE(handover.elders[0].output->out.fd);
+}
+
+TEST_CASE("what would not be read is not handed over") {
+  Handover handover;
+  handover.notes["long"] = std::string(std::size_t{17} << 20, 'x');
+  const auto written = write_handover(handover);
+  REQUIRE_FALSE(written);
+  CHECK(written.error().code == ErrorCode::kLimit);
+}
