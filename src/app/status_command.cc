@@ -37,13 +37,13 @@ void print(const Lines& lines) {
 
 /// Whether all pools that are asked for are among SERVER's.
 base::Result<void> check_names(const StatusArguments& arguments, const ServerStatus& server) {
-  std::vector<std::string> known;
-  for (const PoolStatus& pool : server.pools) known.push_back(pool.name);
+  std::string known;
+  for (const PoolStatus& pool : server.pools) known += (known.empty() ? "" : ", ") + pool.name;
   for (const std::string& name : arguments.pools) {
-    if (std::ranges::find(known, name) != known.end()) continue;
+    if (std::ranges::find(server.pools, name, &PoolStatus::name) != server.pools.end()) continue;
     return base::fail(base::ErrorCode::kNotFound,
                       fmt::format("there is no pool \"{}\"; there are: {}", base::printable(name),
-                                  base::printable(fmt::format("{}", fmt::join(known, ", ")))));
+                                  base::printable(known)));
   }
   return {};
 }

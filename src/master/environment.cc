@@ -55,7 +55,7 @@ void show(const Environment& environment, std::span<char> memory) {
   for (const auto& [name, value] : environment) {
     const std::string entry = name + "=" + value;
     if (entry.size() + 1 > memory.size()) continue;
-    std::memcpy(memory.data(), entry.data(), entry.size());
+    std::ranges::copy(entry, memory.begin());
     memory = memory.subspan(entry.size() + 1);
   }
 }

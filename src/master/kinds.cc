@@ -1,6 +1,5 @@
 #include "kinds.h"
 
-#include <fmt/format.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -14,8 +13,9 @@ Shown IpAddresses::show(const std::vector<base::SocketAddress>& addresses) {
 }
 
 Shown Networks::show(const std::vector<std::string>& networks) {
-  if (networks.empty()) return {};
-  return {fmt::format("{}", fmt::join(networks, ", "))};
+  std::string list;
+  for (const std::string& network : networks) list += (list.empty() ? "" : ", ") + network;
+  return list.empty() ? Shown() : Shown{list};
 }
 
 Shown CoreLimit::show(std::optional<std::uint64_t> limit) {

@@ -1,10 +1,12 @@
 """The process manager beside PHP-FPM's: both behind one nginx, both with pools of the same size, taking turns."""
 
 import contextlib
+import itertools
 import os
 import re
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -140,17 +142,17 @@ class Results(dict):
 
     def note(self, measure: str, side: str, value: float) -> None:
         self.setdefault(measure, {}).setdefault(side, []).append(value)
+        print(f"  {side:8} {measure}: {value:,.2f}", file=sys.stderr)
 
 
 def measure(folder: Path, runs: int, seconds: int) -> Results:
     results = Results()
     with both(folder, "static", {"pm": "static", "pm.max_children": CHILDREN}) as pools, nginx(folder, pools) as port:
-        for _ in range(runs):
-            for kept, connections in (("", 1), ("", 4), ("", 16), ("kept", 4), ("kept", 16)):
-                for side in SIDES:
-                    url = f"http://127.0.0.1:{port}/{kept + '/' if kept else ''}{side}"
-                    name = f"kept-{connections}" if kept else str(connections)
-                    results.note(name, side, requests_per_second(url, connections, seconds))
+        # Afterwards all of PHP-FPM's children wait for nginx's kept connections, and nobody else is answered.
+        for prefix, path, counts in (("", "", (1, 4, 16)), ("kept-", "kept/", (4, 16))):
+            for connections, side in itertools.product(counts * runs, SIDES):
+                url = f"http://127.0.0.1:{port}/{path}{side}"
+                results.note(f"{prefix}{connections}", side, requests_per_second(url, connections, seconds))
         for side, pool in pools.items():
             results.note("master", side, process.memory_kib(pool.main.pid, "VmRSS") / 1024)
     with both(folder, "ondemand", ONDEMAND) as pools:
