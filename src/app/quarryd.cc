@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <exception>
 #include <filesystem>
 #include <memory>
@@ -235,6 +236,8 @@ int run_command_line(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  // Now, while TZ is there: it is not, in children whose environment is cleared.
+  ::tzset();
   try {
     return run_command_line(argc, argv);
   } catch (const std::exception& error) {
