@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include "quarry/artifact/digest.h"
 #include "world.h"
 
 using namespace quarry::sync;
@@ -192,11 +193,11 @@ TEST_CASE("what everybody may have is never stored as a delta on what not everyb
   World after;
   after.say_as("ix", kPush + "private\n" + file(secret));
   after.say_as("i", kPush + file_delta(open, secret));
+  after.say_as("i", kPush + file(open));
   CHECK(is_whole(after));
   World before;
   before.say_as("ix", kPush + igot(sha3(secret), " 1"));
-  before.say_as("i", kPush + file_delta(open, secret));
-  CHECK(before.value("SELECT count(*) FROM delta") == "1");
+  before.say_as("i", kPush + file_delta(open, secret) + file(open));
   before.say_as("ix", kPush + "private\n" + file(secret));
   CHECK(is_whole(before));
   World published;
@@ -238,6 +239,29 @@ TEST_CASE("a delta on what is shunned is asked for whole") {
   CHECK(count_cards(world.say_as("g", kVersion + "clone 3 1\n"), "error") == 0);
   CHECK(world.say_as("i", kPush + file(target)).empty());
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
+}
+
+TEST_CASE("a delta on what is private tells nothing of it: what it makes is asked for whole") {
+  World world;
+  const std::string secret(1000, 's');
+  const std::string right = secret + " and more";
+  world.say_as("ix", kPush + "private\n" + file(secret));
+  const std::string guess = file_delta(right, secret);
+  CHECK(world.say_as("i", kPush + guess) == gimme(sha3(right)));
+  CHECK(world.say_as("i", kPush + file(right)).empty());
+  // A wrong guess gets the same answer.
+  std::string wrong = guess;
+  wrong.replace(guess.find(sha3(right)), 64, kPhantom);
+  CHECK(world.say_as("i", kPush + wrong) == gimme(kPhantom));
+  CHECK(world.value("SELECT count(*) FROM delta") == "0");
+}
+
+TEST_CASE("an artifact that fossil crashes at is not taken") {
+  World world;
+  const std::string cards =
+      fmt::format("D 2020-01-01T00:00:00\nT +parent {}\nU w\n", world.initial());
+  const std::string crashing = fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
+  CHECK(world.error_as("i", kPush + file(crashing)).ends_with("fossil crashes at it"));
 }
 
 TEST_CASE("nobody makes a public artifact private") {
