@@ -10,7 +10,12 @@ Rid Names::find(std::string_view hash) {
 
 Rid Names::need(std::string_view hash) {
   const Rid rid = find(hash);
-  return rid != 0 ? rid : make_phantom(hash, false);
+  if (rid != 0) return rid;
+  {
+    Query shunned = database_.query("SELECT 1 FROM shun WHERE uuid=?1");
+    if (shunned.bind(1, hash).step()) return 0;
+  }
+  return make_phantom(hash, false);
 }
 
 Rid Names::make_phantom(std::string_view hash, bool is_private) {

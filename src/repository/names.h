@@ -34,7 +34,8 @@ class Names {
 
   /// The row of the artifact HASH, 0 if there is none.
   Rid find(std::string_view hash);
-  /// The row of the artifact HASH; a phantom is made where there is none.
+  /// The row of the artifact HASH; a phantom is made where there is none. 0 for one that is shunned
+  /// and gone: it is not waited for.
   Rid need(std::string_view hash);
   Rid make_phantom(std::string_view hash, bool is_private);
   std::string hash_of(Rid rid);

@@ -67,6 +67,7 @@ void write_entry(Database& database, std::int64_t tag, Rid rid, const Entry& ent
 void Derivation::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : c_.names.need(card.target);
+    if (target == 0) continue;
     const auto value = card.has_value ? std::optional(card.value) : std::nullopt;
     set_tag(c_.names.tag(card.name), type_of(card), value, rid, day, target);
   }

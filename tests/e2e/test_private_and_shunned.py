@@ -1,9 +1,11 @@
 """What must not travel: private branches without the right to them, and shunned artifacts."""
 
+import subprocess
+
 import pytest
 
 import proof
-from support import artifacts, repofile, wire
+from support import artifacts, places, repofile, wire
 from support.fossil import Checkout
 
 
@@ -201,6 +203,36 @@ def test_shunned_source_of_deltas(launch, small, fossil, tmp_path, peer_of):
         received.take(cards)
         assert wire.is_named(dependent, received.expand()[dependent])
         assert name not in received.names()
+
+
+@pytest.mark.parametrize("what", ["a file", "a parent", "a parent's parent", "what a tag is on", "a baseline"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_history_that_refers_to_what_is_shunned(launch, fresh, fossil, peer_of, what, when):
+    """Nobody waits for it, and the rest is as fossil has it, whether it was there once or never came."""
+    secret = b"secret key\n"
+    date = "2026-01-0{}T00:00:00"
+    first = artifacts.manifest("one", date.format(1), "hand", {"a": secret}, tags=["*branch * trunk", "*sym-trunk *"])
+    second = artifacts.manifest("two", date.format(2), "hand", {"a": b"a\n", "b": secret}, [wire.sha3(first)])
+    third = artifacts.manifest("three", date.format(3), "hand", {"a": b"a\n", "b": b"b\n"}, [wire.sha3(second)])
+    tag = artifacts.control(date.format(4), "hand", [f"+label {wire.sha3(second)}"])
+    delta = artifacts.with_checksum([f"B {wire.sha3(first)}", "C four", f"D {date.format(5)}",
+                                     f"F c {wire.sha3(b'a' + bytes([10]))}", f"P {wire.sha3(third)}", "U hand"])
+    everything = [secret, b"a\n", b"b\n", first, second, third, tag, delta]
+    gone = {"a file": secret, "a parent": second, "a parent's parent": first, "what a tag is on": second,
+            "a baseline": first}[what]
+    peer = peer_of(launch(fresh))
+    if when == "before":
+        repofile.shun(fresh, wire.sha3(gone))
+    for each in everything:
+        assert not peer.push(wire.file_card(each)).errors()
+    if when == "after":
+        repofile.shun(fresh, wire.sha3(gone))
+        fossil("rebuild", fresh)
+    assert wire.sha3(gone) not in repofile.artifacts(fresh)
+    assert wire.sha3(gone) not in peer.pull().names("gimme") + peer.push().names("gimme")
+    proof.check(fresh, fossil)
+    done = subprocess.run([places.program("quarry"), "verify", fresh], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 def test_shunned_artifact_never_comes_back(launch, fresh, fossil, peer_of):
