@@ -41,7 +41,9 @@ void Derivation::run() {
     if (!link_check_in(rid, *manifest)) continue;
     make_check_in_event(rid, *manifest);
     apply_tags(rid, *manifest, day);
-    if (!manifest->parents.empty()) inherit_tags(rid, c_.names.need(manifest->parents.front()));
+    if (manifest->parents.empty()) continue;
+    inherit_tags(rid, c_.names.need(manifest->parents.front()));
+    stale_leaves_.insert(rid);
   }
   for (const auto& [day, rid] : controls_) {
     const Manifest control = c_.manifests.get(rid);

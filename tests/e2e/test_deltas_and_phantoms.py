@@ -1,5 +1,7 @@
 """Artifacts that come as deltas, before their sources, in chains, and those known by name only."""
 
+import itertools
+
 import pytest
 
 import proof
@@ -168,3 +170,18 @@ def test_sha1_is_refused_where_the_policy_shuns_it(peer, fresh):
     answer = peer.push(wire.file_card(data, wire.sha1(data)))
     assert wire.sha1(data) not in repofile.artifacts(fresh)
     assert answer.status == 200
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(range(4))))
+def test_leaves_of_branches_without_a_tag(launch, fresh, fossil, peer_of, order):
+    """A root of an old history may have no branch tag, and its children on trunk none either."""
+    date = "2026-01-0{}T00:00:00"
+    root = artifacts.manifest("root", date.format(1), "hand", {"a": b"a"})
+    branch = artifacts.manifest("one", date.format(2), "hand", {"a": b"a"}, [wire.sha3(root)],
+                                ["*branch * br1", "*sym-br1 *"])
+    trunk = artifacts.manifest("two", date.format(3), "hand", {"a": b"b"}, [wire.sha3(root)])
+    merge = artifacts.manifest("merged", date.format(4), "hand", {"a": b"b"}, [wire.sha3(branch), wire.sha3(trunk)])
+    peer = peer_of(launch(fresh))
+    for data in (b"a", b"b", *((root, branch, trunk, merge)[number] for number in order)):
+        assert not peer.push(wire.file_card(data)).errors()
+    proof.check(fresh, fossil)
