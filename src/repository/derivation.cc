@@ -43,7 +43,7 @@ void Derivation::run() {
     apply_tags(rid, *manifest, day);
     if (manifest->parents.empty()) continue;
     inherit_tags(rid, c_.names.need(manifest->parents.front()));
-    stale_leaves_.insert(rid);
+    new_children_.insert(rid);
   }
   for (const auto& [day, rid] : controls_) {
     const Manifest control = c_.manifests.get(rid);
@@ -62,15 +62,19 @@ void Derivation::run() {
   adjust_times();
   for (const Rid rid : stale_leaves_) refresh_leaf(rid);
   stale_leaves_.clear();
+  for (const Rid rid : new_children_) outgrow_parents(rid);
+  new_children_.clear();
 }
 
 void Derivation::forget_pending() {
+  hidden_.clear();
   clusters_.clear();
   check_ins_.clear();
   controls_.clear();
   stale_mlinks_.clear();
   stale_events_.clear();
   stale_leaves_.clear();
+  new_children_.clear();
   stale_times_.clear();
 }
 

@@ -17,6 +17,7 @@
 #include <set>
 #include <string_view>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "manifests.h"
@@ -44,6 +45,8 @@ class Derivation {
   void run();
   /// Forgets what arrived: it was rolled back.
   void forget_pending();
+  /// What a tag has made private since the last call.
+  std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
   bool has_pending() const {
     return !check_ins_.empty() || !controls_.empty() || !clusters_.empty();
   }
@@ -61,11 +64,6 @@ class Derivation {
   void collect_relatives(Rid rid);
   void resolve_cherrypicks();
   void compute_mlinks(Rid rid);
-  void compute_mlinks_to(Rid parent, Rid rid, const FileSet& child, bool is_primary,
-                         bool is_public);
-  void add_mlink(Rid parent, std::string_view from, Rid rid, std::string_view to,
-                 std::string_view name, std::string_view prior, int permission, bool is_primary,
-                 bool is_public);
   std::optional<FileSet> file_set(Rid rid);
   void make_public(Rid rid);
 
@@ -85,6 +83,8 @@ class Derivation {
 
   // leaves.cc
   void refresh_leaf(Rid rid);
+  /// The new check-in RID may be why a parent is a leaf no longer.
+  void outgrow_parents(Rid rid);
 
   // clusters.cc
   void apply_cluster(Rid rid, const artifact::Structural& cluster);
@@ -98,7 +98,10 @@ class Derivation {
   std::set<Rid> stale_mlinks_;
   std::set<Rid> stale_events_;
   std::set<Rid> stale_leaves_;
+  std::set<Rid> new_children_;
   std::set<Rid> stale_times_;
+
+  std::vector<Rid> hidden_;
 };
 
 /// Empties every derived table that Derivation computes, keeping the truth; for a recomputation.

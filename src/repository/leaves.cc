@@ -5,27 +5,48 @@
 
 namespace quarry::repository {
 
+namespace {
+
+bool has_child_on_its_branch(Database& database, Rid rid) {
+  Query child = database.query(
+      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
+      " AND coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
+      "tagid=8 AND rid=plink.pid),'trunk')"
+      "  == coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
+      "tagid=8 AND rid=plink.cid),'trunk')");
+  return child.bind(1, rid).step();
+}
+
+std::vector<Rid> parents_of(Database& database, Rid rid) {
+  std::vector<Rid> found;
+  Query parents =
+      database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
+  parents.bind(1, rid);
+  while (parents.step()) found.push_back(parents.integer(0));
+  return found;
+}
+
+}  // namespace
+
+// Fossil looks at a check-in and its parents where the branch tag changes, and at no others: one
+// without a tag on its line is never a leaf.
 void Derivation::refresh_leaf(Rid rid) {
-  std::vector<Rid> check{rid};
-  {
-    Query parents =
-        c_.database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
-    parents.bind(1, rid);
-    while (parents.step()) check.push_back(parents.integer(0));
-  }
+  std::vector<Rid> check = parents_of(c_.database, rid);
+  check.push_back(rid);
   for (const Rid candidate : check) {
-    Query same_branch_child = c_.database.query(
-        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
-        " AND coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
-        "tagid=8 AND rid=plink.pid),'trunk')"
-        "  == coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
-        "tagid=8 AND rid=plink.cid),'trunk')");
-    const bool is_leaf = !same_branch_child.bind(1, candidate).step();
+    const bool is_leaf = !has_child_on_its_branch(c_.database, candidate);
     c_.database
         .query(is_leaf ? "INSERT OR IGNORE INTO leaf(rid) VALUES(?1)"
                        : "DELETE FROM leaf WHERE rid=?1")
         .bind(1, candidate)
         .run();
+  }
+}
+
+void Derivation::outgrow_parents(Rid rid) {
+  for (const Rid parent : parents_of(c_.database, rid)) {
+    if (!has_child_on_its_branch(c_.database, parent)) continue;
+    c_.database.query("DELETE FROM leaf WHERE rid=?1").bind(1, parent).run();
   }
 }
 

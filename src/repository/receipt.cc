@@ -189,6 +189,18 @@ void Receipt::State::store_whole_if_source_is_private(Rid rid) {
   r.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
 }
 
+void Receipt::State::store_dependents_whole(Rid rid) {
+  std::vector<Rid> dependents;
+  {
+    Query query = r.database.query(
+        "SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1"
+        " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=delta.rid)");
+    query.bind(1, rid);
+    while (query.step()) dependents.push_back(query.integer(0));
+  }
+  for (const Rid dependent : dependents) store_whole_if_source_is_private(dependent);
+}
+
 /// RID is private and comes as a public artifact. Who sends it has to have it: all of its bytes, or
 /// a delta on something that everybody may see.
 base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
@@ -409,6 +421,7 @@ base::Result<void> Receipt::commit() {
   Repository::State& r = state_->r;
   return guarded(r.path, [&]() -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();
+    for (const Rid hidden : r.derivation.take_hidden()) state_->store_dependents_whole(hidden);
     state_->transaction.commit();
     state_->committed = true;
     ++r.epoch;

@@ -48,6 +48,8 @@ struct Receipt::State {
   bool is_private(Rid rid);
   /// A public artifact must not be stored as a delta on a private one.
   void store_whole_if_source_is_private(Rid rid);
+  /// RID has become private: the same for what is stored as a delta on it.
+  void store_dependents_whole(Rid rid);
   base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 

@@ -84,6 +84,7 @@ void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_v
   write_entry(c_.database, tag, target, Entry{type, source, target, text, day});
   if (tag == kTagPrivate) {
     c_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
+    if (c_.database.changes() > 0) hidden_.push_back(target);
     c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
   }
   note_tag_change(tag, target);

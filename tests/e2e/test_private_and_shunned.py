@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 import proof
-from support import artifacts, places, repofile, wire
+from support import artifacts, delta, places, repofile, wire
 from support.fossil import Checkout
 
 
@@ -162,6 +162,23 @@ def test_file_of_a_private_check_in_stays_private_when_others_come(launch, fresh
     proof.check(fresh, fossil)
 
 
+def test_tag_that_makes_the_source_of_a_delta_private(launch, fresh, fossil, peer_of):
+    """What is stored as a delta on it stays public, and whole."""
+    server = launch(fresh)
+    peer = peer_of(server)
+    source = b"".join(b"line %d of a text\n" % number for number in range(200))
+    target = source + b"one more\n"
+    assert not peer.push(wire.file_card(source)).errors()
+    assert not peer.push(wire.delta_card(wire.sha3(target), wire.sha3(source), delta.create(source, target))).errors()
+    assert repofile.value(fresh, "SELECT count(*) FROM delta") == 1
+    assert not peer.push(wire.file_card(artifacts.control("2026-01-01T00:00:00", "hand",
+                                                          [f"+private {wire.sha3(source)}"]))).errors()
+    assert private_names(fresh) == {wire.sha3(source)}
+    assert fossil.integrity(fresh) == ""
+    proof.check(fresh, fossil)
+    assert repofile.contents(fresh)[wire.sha3(target)] == target
+
+
 # --- shunned -----------------------------------------------------------------------------------------
 
 
@@ -215,9 +232,9 @@ def test_history_that_refers_to_what_is_shunned(launch, fresh, fossil, peer_of, 
     second = artifacts.manifest("two", date.format(2), "hand", {"a": b"a\n", "b": secret}, [wire.sha3(first)])
     third = artifacts.manifest("three", date.format(3), "hand", {"a": b"a\n", "b": b"b\n"}, [wire.sha3(second)])
     tag = artifacts.control(date.format(4), "hand", [f"+label {wire.sha3(second)}"])
-    delta = artifacts.with_checksum([f"B {wire.sha3(first)}", "C four", f"D {date.format(5)}",
+    based = artifacts.with_checksum([f"B {wire.sha3(first)}", "C four", f"D {date.format(5)}",
                                      f"F c {wire.sha3(b'a' + bytes([10]))}", f"P {wire.sha3(third)}", "U hand"])
-    everything = [secret, b"a\n", b"b\n", first, second, third, tag, delta]
+    everything = [secret, b"a\n", b"b\n", first, second, third, tag, based]
     gone = {"a file": secret, "a parent": second, "a parent's parent": first, "what a tag is on": second,
             "a baseline": first}[what]
     peer = peer_of(launch(fresh))
