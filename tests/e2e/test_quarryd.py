@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from support import places, process, repofile, servers, wire
+from support.daemon import bytes_read
 from support.process import Process, free_port, wait_until
 
 
@@ -114,13 +115,15 @@ def test_sigquit_finishes_what_is_under_way(running, fresh):
     import socket
     server, port = running
     body = b"# a comment\n" * 10
+    wait_until(lambda: "gateway" in [process.name(pid) for pid in process.children(server.pid)], "the gateway")
+    gateway, = (pid for pid in process.children(server.pid) if process.name(pid) == "gateway")
+    before = bytes_read(gateway)
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {wire.PLAIN}\r\nContent-Length: {len(body)}\r\n"
                            "\r\n".encode() + body[:20])
-        import time
-        time.sleep(0.2)
+        wait_until(lambda: bytes_read(gateway) > before, "the first half to be read")
         server.send(signal.SIGQUIT)
-        time.sleep(0.2)
+        wait_until(lambda: not process.port_answers(port), "the end of listening")
         connection.sendall(body[20:])
         with connection.makefile("rb") as reply:
             assert b" 200 " in reply.read()
