@@ -1,4 +1,5 @@
 #include "quarry/base/socket.h"
+#include "temporary_folder.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -10,23 +11,6 @@
 #include <string>
 
 using namespace quarry::base;
-
-namespace {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TempDir() { std::filesystem::remove_all(path_); }
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
-}  // namespace
 
 TEST_CASE("socket addresses are read in each of their forms and written back the same") {
   for (const std::string text : {"127.0.0.1:9000", "[::1]:9000", "/run/quarry.sock", "[::]:80"}) {
@@ -61,8 +45,8 @@ TEST_CASE("loopback and equal addresses are known in their IPv4-mapped form too"
 }
 
 TEST_CASE("a Unix socket is non-blocking, has its mode, and replaces one that nobody serves") {
-  const TempDir dir;
-  const auto address = SocketAddress::parse(dir.file("s"));
+  const TemporaryFolder dir;
+  const auto address = SocketAddress::parse((dir / "s").string());
   REQUIRE(address);
   ListenOptions options;
   options.mode = 0600;
@@ -71,7 +55,7 @@ TEST_CASE("a Unix socket is non-blocking, has its mode, and replaces one that no
     REQUIRE(first);
     CHECK((::fcntl(first->get(), F_GETFL) & O_NONBLOCK) != 0);
     struct stat status {};
-    REQUIRE(::stat(dir.file("s").c_str(), &status) == 0);
+    REQUIRE(::stat((dir / "s").string().c_str(), &status) == 0);
     CHECK((status.st_mode & 0777U) == 0600U);
     CHECK(connect_to(*address));
     const auto second = listen_on(*address, options);
@@ -93,8 +77,8 @@ TEST_CASE("listening on port 0 takes a free port that can be asked for") {
 }
 
 TEST_CASE("a file that is not a socket is never removed to make room for one") {
-  const TempDir dir;
-  std::ofstream(dir.file("precious")) << "data";
-  CHECK_FALSE(listen_on(*SocketAddress::parse(dir.file("precious"))));
-  CHECK(std::filesystem::file_size(dir.file("precious")) == 4);
+  const TemporaryFolder dir;
+  std::ofstream((dir / "precious").string()) << "data";
+  CHECK_FALSE(listen_on(*SocketAddress::parse((dir / "precious").string())));
+  CHECK(std::filesystem::file_size((dir / "precious").string()) == 4);
 }

@@ -1,4 +1,5 @@
 #include "quarry/control/question.h"
+#include "temporary_folder.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -19,15 +20,10 @@ namespace {
 /// A folder for a socket.
 class World {
  public:
-  World() {
-    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~World() { std::filesystem::remove_all(folder_); }
   SocketAddress address() const { return *SocketAddress::parse((folder_ / "socket").string()); }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace

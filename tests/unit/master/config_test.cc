@@ -1,4 +1,5 @@
 #include "quarry/master/config.h"
+#include "temporary_folder.h"
 
 #include <doctest/doctest.h>
 
@@ -16,12 +17,7 @@ namespace {
 /// A folder with one file in it, for the directives that name what must be there.
 class World {
  public:
-  World() {
-    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    std::ofstream(file()) << std::string("SQLite format 3\0", 16);
-  }
-  ~World() { std::filesystem::remove_all(folder_); }
+  World() { std::ofstream(file()) << std::string("SQLite format 3\0", 16); }
   std::string folder() const { return folder_.string(); }
   std::string file() const { return (folder_ / "one.fossil").string(); }
   /// The shortest pool that is right.
@@ -30,7 +26,7 @@ class World {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 ConfigReading read(const std::string& text, bool root = false) {

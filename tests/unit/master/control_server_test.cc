@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "quarry/base/socket.h"
+#include "temporary_folder.h"
 
 using namespace quarry::master;
 using quarry::base::Fd;
@@ -22,8 +23,6 @@ namespace {
 class World {
  public:
   explicit World(std::string answer = "answer\n") : base_(::event_base_new()) {
-    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
     auto listener = quarry::base::listen_on(address());
     REQUIRE(listener);
     listener_ = std::move(*listener);
@@ -33,7 +32,6 @@ class World {
                                                 return text;
                                               });
   }
-  ~World() { std::filesystem::remove_all(folder_); }
 
   Fd connect() const {
     auto fd = quarry::base::connect_to(address());
@@ -51,7 +49,7 @@ class World {
     return *quarry::base::SocketAddress::parse((folder_ / "socket").string());
   }
 
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   EventBasePtr base_;
   Fd listener_;
   std::vector<Question> asked_;

@@ -18,6 +18,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/master/master.h"
+#include "temporary_folder.h"
 
 namespace quarry::master::testing {
 
@@ -35,8 +36,6 @@ struct Word {
 class World {
  public:
   World() {
-    std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
     std::array<int, 2> ends{};
     REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
     read_.reset(ends[0]);
@@ -45,7 +44,6 @@ class World {
   ~World() {
     if (master_ > 0) ::kill(master_, SIGKILL);
     if (master_ > 0) ::waitpid(master_, nullptr, 0);
-    std::filesystem::remove_all(folder_);
   }
 
   std::string socket() const { return (folder_ / "s").string(); }
@@ -116,7 +114,7 @@ class World {
   }
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
   base::Fd read_;
   base::Fd write_;
   pid_t master_ = -1;
