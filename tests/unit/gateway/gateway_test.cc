@@ -575,7 +575,7 @@ TEST_CASE("a pool whose backlog stays full is a 504") {
   TemporaryFolder folder;
   const Gateway gateway(folder / "pool",
                         [](GatewayOptions& options) { options.connect_timeout = 200ms; });
-  const auto address = quarry::base::SocketAddress::parse(folder / "pool");
+  const auto address = quarry::base::SocketAddress::parse((folder / "pool").string());
   REQUIRE(address);
   const auto listener = quarry::base::listen_on(*address, {.backlog = 0});
   REQUIRE(listener);

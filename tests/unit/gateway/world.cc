@@ -68,17 +68,6 @@ std::map<std::string, std::string> decode_params(std::string_view bytes) {
 
 }  // namespace
 
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "gateway-XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 std::string fastcgi_record(int type, std::string_view content, int padding, int id) {
   std::string record = {1,
                         static_cast<char>(type),

@@ -13,6 +13,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/gateway/gateway.h"
+#include "temporary_folder.h"
 
 namespace quarry::gateway::testing {
 
@@ -20,19 +21,6 @@ namespace quarry::gateway::testing {
 struct PoolRequest {
   std::map<std::string, std::string> params;
   std::string body;
-};
-
-/// A folder that goes with the object.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
-
- private:
-  std::string path_;
 };
 
 /// STDOUT in one record, and the end of the request.

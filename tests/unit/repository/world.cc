@@ -11,17 +11,6 @@ namespace quarry::repository::test {
 
 using artifact::HashName;
 
-Folder::Folder() {
-  std::string pattern = std::filesystem::temp_directory_path() / "quarry-test-XXXXXX";
-  if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp: " + pattern);
-  path_ = pattern;
-}
-
-Folder::~Folder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
 World::World() {
   const auto made =
       init(file(), {.project_name = "test", .user = "ann", .password = "secret", .clock = &clock});

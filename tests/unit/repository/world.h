@@ -9,6 +9,7 @@
 
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/repository.h"
+#include "temporary_folder.h"
 
 namespace quarry::repository::test {
 
@@ -20,19 +21,6 @@ class HeldClock : public base::Clock {
 
  private:
   std::int64_t now_ = 1700000000000;
-};
-
-/// A temporary folder that goes with its owner.
-class Folder {
- public:
-  Folder();
-  ~Folder();
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::filesystem::path operator/(std::string_view name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
 };
 
 class World {
@@ -55,7 +43,7 @@ class World {
   /// Runs "fossil ARGUMENTS"; whether it succeeded. What it prints goes to `fossil_output`.
   bool fossil(const std::string& arguments);
 
-  Folder folder;
+  TemporaryFolder folder;
   HeldClock clock;
   std::unique_ptr<Repository> repository;
   std::string fossil_output;

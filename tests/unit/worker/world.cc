@@ -8,15 +8,6 @@
 
 namespace worker_test {
 
-World::World() {
-  std::string name = (std::filesystem::temp_directory_path() / "quarry-XXXXXX").string();
-  folder_ = ::mkdtemp(name.data());
-}
-
-World::~World() {
-  std::filesystem::remove_all(folder_);
-}
-
 std::filesystem::path World::repository(const std::string& name) const {
   const std::filesystem::path file = path(name);
   std::filesystem::create_directories(file.parent_path());

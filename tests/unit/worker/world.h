@@ -4,22 +4,19 @@
 #include <filesystem>
 #include <string>
 
+#include "temporary_folder.h"
+
 namespace worker_test {
 
 class World {
  public:
-  World();
-  ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
-
-  const std::filesystem::path& folder() const { return folder_; }
+  const std::filesystem::path& folder() const { return folder_.path(); }
   std::filesystem::path path(const std::string& name) const { return folder_ / name; }
   /// A new repository at NAME in the folder; folders on the way are made.
   std::filesystem::path repository(const std::string& name) const;
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 }  // namespace worker_test
