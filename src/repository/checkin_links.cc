@@ -156,15 +156,14 @@ void Derivation::resolve_cherrypicks() {
 
 /// Returns false where the check-in has to wait for its baseline.
 bool Derivation::link_check_in(Rid rid, const Structural& manifest) {
-  std::optional<Rid> baseline;
   if (manifest.is_delta_manifest()) {
-    baseline = c_.names.need(manifest.baseline);
-    const Manifest base = c_.manifests.get(*baseline);
+    const Rid baseline = c_.names.need(manifest.baseline);
+    const Manifest base = c_.manifests.get(baseline);
     if (!base || base->type != StructuralType::kCheckIn) {
       stale_mlinks_.erase(rid);
       c_.database.query("INSERT OR IGNORE INTO orphan(rid,baseline) VALUES(?1,?2)")
           .bind(1, rid)
-          .bind(2, *baseline)
+          .bind(2, baseline)
           .run();
       return false;
     }
@@ -174,19 +173,40 @@ bool Derivation::link_check_in(Rid rid, const Structural& manifest) {
             " VALUES('seen-delta-manifest','1',CAST(strftime('%s','now') AS INTEGER))")
         .run();
   }
+  link_parents(rid, manifest, manifest.parents);
+  link_cherrypicks(rid, manifest);
+  return true;
+}
+
+void Derivation::link_parents(Rid rid, const Structural& manifest,
+                              const std::vector<std::string_view>& parents) {
   const double day = printed_day(c_.database, base::julian_day(*manifest.date));
   bool is_primary = true;
-  for (const std::string_view parent : manifest.parents) {
+  for (const std::string_view parent : parents) {
     Query insert = c_.database.query(
         "INSERT OR IGNORE INTO plink(pid,cid,isprim,mtime,baseid) VALUES(?1,?2,?3,?4,?5)");
     insert.bind(1, c_.names.need(parent)).bind(2, rid).bind(3, is_primary ? 1 : 0);
     insert.bind(4, day);
-    baseline ? insert.bind(5, *baseline) : insert.bind_null(5);
+    manifest.is_delta_manifest() ? insert.bind(5, c_.names.need(manifest.baseline))
+                                 : insert.bind_null(5);
     insert.run();
     is_primary = false;
   }
-  link_cherrypicks(rid, manifest);
-  return true;
+}
+
+std::vector<Rid> Derivation::parents_of(Rid rid) {
+  std::vector<Rid> found;
+  Query parents =
+      c_.database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
+  parents.bind(1, rid);
+  while (parents.step()) found.push_back(parents.integer(0));
+  return found;
+}
+
+Rid Derivation::primary_parent(Rid rid) {
+  Query parent =
+      c_.database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim");
+  return parent.bind(1, rid).step() ? parent.integer(0) : 0;
 }
 
 void Derivation::link_cherrypicks(Rid rid, const Structural& manifest) {
@@ -280,17 +300,26 @@ void Derivation::compute_mlinks(Rid rid) {
   const std::optional<FileSet> child = file_set(rid);
   if (!child || child->manifest().type != StructuralType::kCheckIn) return;
   const Structural& manifest = child->manifest();
+  const std::vector<artifact::HashName> by_tag = parents_by_tag(rid);
+  std::vector<std::string_view> parents;
+  for (const artifact::HashName& name : by_tag) parents.push_back(name.str());
+  if (parents.empty()) parents = manifest.parents;
   MlinkRows rows;
-  if (manifest.parents.empty()) {
+  if (parents.empty()) {
     for (const FileCard& file : child->own()) {
       rows.add(row_of({{}, file.hash, file.name, {}, permission_number(file)}, 0, false, c_.names));
     }
   } else {
-    std::vector<std::string_view> merged(manifest.parents.begin() + 1, manifest.parents.end());
+    std::vector<std::string_view> merged;
+    if (!manifest.parents.empty())
+      merged.assign(manifest.parents.begin() + 1, manifest.parents.end());
+    std::size_t links = parents.size();
     for (const auto& cherrypick : manifest.cherrypicks) {
-      if (!cherrypick.is_backout) merged.push_back(cherrypick.target);
+      if (cherrypick.is_backout) continue;
+      merged.push_back(cherrypick.target);
+      ++links;
     }
-    const Rid primary = c_.names.find(manifest.parents.front());
+    const Rid primary = c_.names.find(parents.front());
     const std::optional<FileSet> parent = file_set(primary);
     if (!parent) return;
     for (const Change& change : changes_between(*parent, *child)) {
@@ -305,7 +334,7 @@ void Derivation::compute_mlinks(Rid rid) {
         rows.add(row_of(change, pmid, true, c_.names));
       }
     }
-    if (!merged.empty()) rows.mark_added_by_merge(1 + merged.size());
+    if (links > 1) rows.mark_added_by_merge(links);
   }
   write_rows(c_.database, rid, rows.rows());
 

@@ -41,9 +41,11 @@ void Derivation::run() {
     if (!link_check_in(rid, *manifest)) continue;
     make_check_in_event(rid, *manifest);
     apply_tags(rid, *manifest, day);
-    if (manifest->parents.empty()) continue;
-    inherit_tags(rid, c_.names.need(manifest->parents.front()));
-    new_children_.insert(rid);
+    if (const Rid parent = primary_parent(rid); parent != 0) {
+      inherit_tags(rid, parent);
+      new_children_.insert(rid);
+    }
+    reparent(rid);  // by a tag that came before it
   }
   for (const auto& [day, rid] : controls_) {
     const Manifest control = c_.manifests.get(rid);

@@ -5,6 +5,7 @@
 // artifact at any time, and an arrival makes those parts anew that depend on it:
 //
 //   checkin_links   plink, cherrypick, orphan; mlink of a check-in and of those that name it
+//   reparenting     plink and mlink of a check-in that a tag gives other parents
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
 //   timeline        event (check-ins, control artifacts), backlink
 //   leaves          leaf
@@ -60,6 +61,10 @@ class Derivation {
 
   // checkin_links.cc
   bool link_check_in(Rid rid, const artifact::Structural& manifest);
+  void link_parents(Rid rid, const artifact::Structural& manifest,
+                    const std::vector<std::string_view>& parents);
+  std::vector<Rid> parents_of(Rid rid);
+  Rid primary_parent(Rid rid);
   void link_cherrypicks(Rid rid, const artifact::Structural& manifest);
   void collect_relatives(Rid rid);
   void resolve_cherrypicks();
@@ -74,6 +79,13 @@ class Derivation {
   void inherit_tags(Rid rid, Rid parent);
   void spread_tag(std::int64_t tag, Rid from);
   void note_tag_change(std::int64_t tag, Rid rid);
+
+  // reparenting.cc
+  /// The parents that a tag gives the check-in RID in place of those in its manifest; none if no
+  /// tag does.
+  std::vector<artifact::HashName> parents_by_tag(Rid rid);
+  /// Links RID with the parents that a tag gives it; nothing happens where none does.
+  void reparent(Rid rid);
 
   // timeline.cc
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);

@@ -17,21 +17,12 @@ bool has_child_on_its_branch(Database& database, Rid rid) {
   return child.bind(1, rid).step();
 }
 
-std::vector<Rid> parents_of(Database& database, Rid rid) {
-  std::vector<Rid> found;
-  Query parents =
-      database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
-  parents.bind(1, rid);
-  while (parents.step()) found.push_back(parents.integer(0));
-  return found;
-}
-
 }  // namespace
 
 // Fossil looks at a check-in and its parents where the branch tag changes, and at no others: one
 // without a tag on its line is never a leaf.
 void Derivation::refresh_leaf(Rid rid) {
-  std::vector<Rid> check = parents_of(c_.database, rid);
+  std::vector<Rid> check = parents_of(rid);
   check.push_back(rid);
   for (const Rid candidate : check) {
     const bool is_leaf = !has_child_on_its_branch(c_.database, candidate);
@@ -44,7 +35,7 @@ void Derivation::refresh_leaf(Rid rid) {
 }
 
 void Derivation::outgrow_parents(Rid rid) {
-  for (const Rid parent : parents_of(c_.database, rid)) {
+  for (const Rid parent : parents_of(rid)) {
     if (!has_child_on_its_branch(c_.database, parent)) continue;
     c_.database.query("DELETE FROM leaf WHERE rid=?1").bind(1, parent).run();
   }

@@ -87,6 +87,7 @@ void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_v
     if (c_.database.changes() > 0) hidden_.push_back(target);
     c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
   }
+  if (tag == kTagParent) reparent(target);
   note_tag_change(tag, target);
   spread_tag(tag, target);
 }

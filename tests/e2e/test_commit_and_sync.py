@@ -1,5 +1,7 @@
 """People at work: commits in several clones, pushes, pulls, a merge; all sides end up equal."""
 
+import pytest
+
 import proof
 from support import repofile
 from support.fossil import Checkout
@@ -72,6 +74,35 @@ def test_tags_and_edits_travel(launch, fresh, fossil, tmp_path):
     for repository in (fresh, right.repository):
         assert "without a typo" in fossil.timeline(repository)
         assert "side" in fossil("branch", "list", "-R", repository)
+    proof.check(fresh, fossil)
+
+
+@pytest.mark.parametrize("together", [True, False], ids=["in one push", "after its check-in"])
+def test_a_check_in_with_another_parent_travels(launch, fresh, fossil, tmp_path, together):
+    server = launch(fresh)
+    left, right = two_checkouts(server, fossil, tmp_path)
+    heads = []
+    for name in ("one", "two", "three", "four"):
+        left.write(name, name)
+        left("add", name)
+        left.commit(name)
+        heads.append(left.head())
+    if not together:
+        left("push")
+    left("reparent", heads[2], heads[0])
+    left("push")
+    left.write("five", "five")
+    left("add", "five")
+    left.commit("five")
+    left("push")
+    right("pull")
+    for repository in (fresh, right.repository):
+        with repofile.database(repository) as connection:
+            parents = connection.execute(
+                "SELECT p.uuid FROM plink JOIN blob AS c ON c.rid=cid JOIN blob AS p ON p.rid=pid"
+                " WHERE c.uuid=?", (heads[2],)).fetchall()
+            assert parents == [(heads[0],)]
+    assert not fossil.timeline_differences(fresh, left.repository)
     proof.check(fresh, fossil)
 
 

@@ -9,6 +9,7 @@
 #include "world.h"
 
 using namespace quarry;
+using quarry::artifact::HashName;
 using namespace quarry::repository;
 using namespace quarry::repository::test;
 
@@ -83,6 +84,77 @@ TEST_CASE("the derived tables do not depend on the order, even where fossil's wo
     receive_shuffled(world, History(seed, true).make(60), random);
     CHECK(faults(world.file()) == "");
   });
+}
+
+TEST_CASE("a tag gives a check-in other parents") {
+  World world;
+  std::int64_t date = 1600000000000;
+  const auto check_in = [&](std::vector<HashName> parents, std::vector<std::string> files,
+                            const std::string& branch) {
+    artifact::CheckInText text;
+    text.comment = "c";
+    text.date = {date += 86'400'000};
+    text.user = "u";
+    for (const std::string& file : files) {
+      text.files.push_back(
+          {.name = file.substr(0, 1), .hash = name_of(file), .permission = 0, .prior = {}});
+    }
+    text.parents = std::move(parents);
+    if (!branch.empty()) {
+      text.tags = {{'*', "branch", branch}, {'*', "sym-" + branch, ""}};
+    }
+    return artifact::format_check_in(text);
+  };
+  const std::string root = check_in({}, {"f1"}, "trunk");
+  const std::string left = check_in({name_of(root)}, {"f2"}, "");
+  const std::string right = check_in({name_of(root)}, {"f1", "g1"}, "right");
+  const std::string other = check_in({name_of(root)}, {"f1", "h1"}, "other");
+  const std::string merge = check_in({name_of(left), name_of(right)}, {"f2", "g1"}, "");
+  const std::string after = check_in({name_of(merge)}, {"f2"}, "");
+
+  std::vector<std::string> parents;
+  std::string child = merge;
+  SUBCASE("the same ones the other way round") {
+    parents = {right, left};
+  }
+  SUBCASE("one in place of two") {
+    parents = {other};
+  }
+  SUBCASE("three") {
+    parents = {root, other, right};
+  }
+  SUBCASE("its grandparent") {
+    parents = {root}, child = after;
+  }
+  SUBCASE("the first one gets one") {
+    parents = {other}, child = root;
+  }
+  SUBCASE("one that is not there") {
+    parents = {"nobody has it"};
+  }
+  std::string value;
+  for (const std::string& parent : parents) {
+    value += std::string(value.empty() ? "" : " ") + std::string(name_of(parent).str());
+  }
+  artifact::ControlText text;
+  text.date = {date += 86'400'000};
+  text.user = "u";
+  text.tags = {{'+', "parent", name_of(child), value}};
+  const std::string control = artifact::format_control(text);
+
+  std::vector<std::string> artifacts = {root, left, right, other, merge, after, control};
+  for (const char* file : {"f1", "f2", "g1", "h1"}) artifacts.emplace_back(file);
+  for (const std::string& artifact : artifacts) world.put(artifact);
+  for (const std::string& parent : parents) {
+    CHECK(world.sql("SELECT isprim FROM plink WHERE cid=(SELECT rid FROM blob WHERE uuid='" +
+                    std::string(name_of(child).str()) +
+                    "') AND pid=(SELECT rid FROM blob WHERE uuid='" +
+                    std::string(name_of(parent).str()) + "')") ==
+          (parent == parents.front() ? "1" : "0"));
+  }
+  REQUIRE(faults(world.file()) == "");
+  REQUIRE(world.fossil("rebuild " + world.file().string()));
+  CHECK(faults(world.file()) == "");
 }
 
 TEST_CASE("what fossil itself wrote is found right by a recomputation") {

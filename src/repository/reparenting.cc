@@ -1,0 +1,73 @@
+// Check-ins with other parents than their manifest says: what `fossil reparent` does, by a tag
+// `parent` whose value names the parents, the primary first.
+//
+//   plink      the tag's parents
+//   mlink      the differences to the tag's primary parent, and to the manifest's merge parents
+//   tagxref    what was inherited stays; what is set later comes along the tag's primary parent
+//
+// That is what fossil's rebuild makes of it where it sees the check-in before the tag. Where it
+// sees the tag first, it makes no event for the check-in; here there is always one.
+
+#include "derivation.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+using artifact::Structural;
+using artifact::StructuralType;
+
+namespace {
+
+/// The names in VALUE, with one space between two; none if it is anything else.
+std::vector<HashName> names_in(std::string_view value) {
+  std::vector<HashName> names;
+  while (!value.empty()) {
+    const std::string_view word = value.substr(0, value.find(' '));
+    const auto name = HashName::parse(word);
+    if (!name) return {};
+    names.push_back(*name);
+    value.remove_prefix(std::min(value.size(), word.size() + 1));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<HashName> Derivation::parents_by_tag(Rid rid) {
+  Query query = c_.database.query(
+      "SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE rid=?1 AND tagid=?2 AND tagtype=1 AND value IS NOT NULL");
+  query.bind(1, rid).bind(2, kTagParent);
+  if (!query.step()) return {};
+  return names_in(query.text(0));
+}
+
+void Derivation::reparent(Rid rid) {
+  const std::vector<HashName> parents = parents_by_tag(rid);
+  const Manifest manifest = c_.manifests.get(rid);
+  if (parents.empty() || !manifest || manifest->type != StructuralType::kCheckIn) return;
+  // One that waits for its baseline is linked when that comes, and then again by the tag.
+  if (c_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step()) return;
+
+  std::vector<Rid> concerned = parents_of(rid);
+  c_.database.query("DELETE FROM plink INDEXED BY plink_i2 WHERE cid=?1").bind(1, rid).run();
+  c_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
+  std::vector<std::string_view> names;
+  for (const HashName& parent : parents) names.push_back(parent.str());
+  link_parents(rid, *manifest, names);
+  for (const Rid parent : parents_of(rid)) concerned.push_back(parent);
+
+  stale_mlinks_.insert(rid);
+  stale_times_.insert(rid);
+  stale_times_.insert(concerned.begin(), concerned.end());
+  concerned.push_back(rid);
+  Query branch = c_.database.query(
+      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid=?2");
+  for (const Rid one : concerned) {
+    if (branch.bind(1, one).bind(2, kTagBranch).step()) stale_leaves_.insert(one);
+    branch.rewind();
+  }
+  new_children_.insert(rid);
+}
+
+}  // namespace quarry::repository
