@@ -263,9 +263,9 @@ class Checker {
     const bool has_file = lines.contains("repository");
     const bool has_folder = lines.contains("repositories");
     if (has_file == has_folder) {
-      return report(pool.line, fmt::format("[{}] needs one of repository = FILE and repositories = "
-                                           "FOLDER",
-                                           pool.name));
+      const char* what = has_file ? "has both repository and repositories: leave one out"
+                                  : "needs repository = FILE or repositories = FOLDER";
+      return report(pool.line, fmt::format("[{}] {}", pool.name, what));
     }
     std::error_code error;
     const ServiceConfig& service = pool.service;

@@ -4,6 +4,7 @@ import concurrent.futures
 import contextlib
 import os
 import random
+import select
 import signal
 import socket
 import threading
@@ -66,7 +67,7 @@ def test_slow_senders_hold_up_nobody(launch, fresh, fossil, peer_of):
     slow = [wire.signed(wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", wire.file_card(b"slow %d" % number)),
                         peer.login, peer.secret) for number in range(6)]
     connections = [unfinished_request(server, body, len(body) // 2) for body in slow]
-    time.sleep(0.2)
+    process.wait_until(lambda: process.tcp_input_is_read(server.port), "the halves to be read")
     began = time.monotonic()
     assert not peer.push(wire.file_card(b"quick")).errors()
     assert wire.sha3(b"quick") in peer.pull().names("igot")
@@ -84,7 +85,8 @@ def test_slow_readers_hold_up_nobody(launch, generated, peer_of):
     peer = peer_of(server)
     body = wire.body(wire.CLIENT_VERSION, "clone 3 1")
     connections = [unfinished_request(server, body, len(body)) for _ in range(4)]
-    time.sleep(0.5)
+    for connection in connections:
+        assert select.select([connection], [], [], 10)[0]
     began = time.monotonic()
     assert not peer.push(wire.file_card(b"quick")).errors()
     assert time.monotonic() - began < 10
@@ -119,7 +121,7 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
         connection.execute("BEGIN IMMEDIATE")
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             push = other.submit(peer.push, wire.file_card(b"waits"))
-            time.sleep(0.7)
+            time.sleep(0.7)  # nothing tells from outside that it waits, but that it does not end
             assert not push.done()
             connection.execute("COMMIT")
             assert not push.result(20).errors()

@@ -35,6 +35,12 @@ def port_answers(port: int) -> bool:
     return True
 
 
+def tcp_input_is_read(port: int) -> bool:
+    """Whether who listens on PORT has accepted every connection and read all that has come on them."""
+    lines = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
+    return all(int(line[4].split(":")[1], 16) == 0 for line in lines if int(line[1].split(":")[1], 16) == port)
+
+
 def socket_answers(path: Path) -> bool:
     with socket.socket(socket.AF_UNIX) as probe:
         try:

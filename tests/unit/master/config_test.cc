@@ -160,9 +160,9 @@ TEST_CASE("what is missing or contradictory is reported where the section begins
   CHECK(mistake("[a]\nrepository = " + world.file() + "\n") ==
         "q.conf:1: [a] needs listen = PATH or ADDRESS:PORT");
   CHECK(mistake("[a]\nlisten = 9000\n") ==
-        "q.conf:1: [a] needs one of repository = FILE and repositories = FOLDER");
+        "q.conf:1: [a] needs repository = FILE or repositories = FOLDER");
   CHECK(mistake(world.pool("repositories = " + world.folder() + "\n"))
-            .starts_with("q.conf:1: [www] needs one of"));
+            .starts_with("q.conf:1: [www] has both"));
   CHECK(mistake("[a]\nlisten = 9000\nrepository = /nowhere/x.fossil\n") ==
         "q.conf:3: repository: /nowhere/x.fossil is no file");
   CHECK(mistake("[a]\nlisten = 9000\nrepositories = " + world.file() + "\n") ==
@@ -227,7 +227,7 @@ TEST_CASE("all mistakes of a file are reported at once, in line order") {
         "q.conf:2: unknown directive x|"
         "q.conf:4: listen: \"nowhere\" is no port (0 to 65535)|"
         "q.conf:5: [p] needs listen = PATH or ADDRESS:PORT|"
-        "q.conf:5: [p] needs one of repository = FILE and repositories = FOLDER|"
+        "q.conf:5: [p] needs repository = FILE or repositories = FOLDER|"
         "q.conf:6: \"listen 3\" is neither [section] nor key = value|"
         "q.conf:7: user: there is no user \"nobody-here\"");
 }
