@@ -33,6 +33,11 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.open.content_cache_size = service.content_cache_size;
   options.session.max_body = service.sync_max_body;
   options.session.max_cards = service.sync_max_cards;
+  options.session.max_artifacts = service.sync_max_artifacts;
+  options.session.max_time = service.sync_max_time;
+  options.admission.max_concurrent = service.sync_max_concurrent;
+  options.admission.max_concurrent_per_address = service.sync_max_concurrent_per_address;
+  options.admission.login_failures = service.sync_login_failures;
   options.session.max_gimme = service.sync_max_gimme;
   options.session.refuse_own_server_code = service.sync_refuse_own_server_code;
   options.session.single_login = service.sync_single_login;

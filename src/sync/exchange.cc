@@ -1,5 +1,7 @@
 #include "exchange.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 namespace quarry::sync {
@@ -25,7 +27,7 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       options_(options),
       request_(request),
       receipt_(receipt),
-      visitor_(repository, options.single_login),
+      visitor_(repository, options.single_login, request.logins),
       intake_(repository, receipt, visitor_, request.remote_address),
       supply_(repository, writer_) {}
 
@@ -61,6 +63,16 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   if (may_push_) QUARRY_TRY(finish_push());
   if (may_pull_) supply_.announce(client_has_);
   return Outcome::kDone;
+}
+
+Result<void> Exchange::count_artifact() {
+  if (++artifacts_ > options_.max_artifacts) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("more than {} artifacts in one request", options_.max_artifacts));
+  }
+  if (std::chrono::steady_clock::now() - began_ <= options_.max_time) return {};
+  return fail(ErrorCode::kLimit, fmt::format("the request takes longer than {} s: send it in parts",
+                                             options_.max_time.count()));
 }
 
 Result<void> Exchange::handle() {
@@ -150,6 +162,7 @@ Result<void> Exchange::push() {
 
 Result<void> Exchange::file() {
   if (!may_push_) return denied("write");
+  QUARRY_TRY(count_artifact());
   const bool is_private = std::exchange(next_is_private_, false);
   client_has_.add(reader_[1], kMentionKnown);
   return intake_.file(reader_, is_private);

@@ -8,6 +8,7 @@
 // Used by ServerSession, which decides inside which transaction a pass runs.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -58,6 +59,7 @@ class Exchange {
   SessionFigures figures() const;
 
  private:
+  base::Result<void> count_artifact();
   base::Result<void> handle();
   base::Result<void> clone();
   base::Result<void> pull();
@@ -75,6 +77,7 @@ class Exchange {
   repository::Repository& repository_;
   const SessionOptions& options_;
   const Request& request_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   repository::Receipt* receipt_;
   CardReader reader_{{}};
   CardWriter writer_;
@@ -83,6 +86,7 @@ class Exchange {
   Supply supply_;
   Progress progress_;
 
+  std::size_t artifacts_ = 0;  // that came
   bool may_pull_ = false;
   bool may_push_ = false;
   bool asked_push_ = false;

@@ -21,13 +21,15 @@
 #include "capabilities.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
+#include "quarry/sync/server_session.h"
 
 namespace quarry::sync {
 
 class Visitor {
  public:
-  /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error.
-  Visitor(repository::Repository& repository, bool single_login);
+  /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error. LOGINS is not owned
+  /// and may be null.
+  Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
   /// A login card: its words as they came, and the bytes that it signs. Error: kDenied.
   base::Result<void> login(std::string_view user, std::string_view nonce,
@@ -50,11 +52,14 @@ class Visitor {
  private:
   base::Result<void> check(std::string_view user, std::string_view nonce,
                            std::string_view signature, std::string_view signed_bytes);
+  bool is_secret_of(const repository::User& user, std::string_view nonce,
+                    std::string_view signature);
   Capabilities rights_of(const repository::User& user);
   void become(const repository::User& user);
 
   repository::Repository& repository_;
   const bool single_login_;
+  LoginGuard* const logins_;
   bool had_card_ = false;
   bool had_cookie_ = false;
   Capabilities rights_;

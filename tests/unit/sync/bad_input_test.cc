@@ -116,6 +116,21 @@ TEST_CASE("more cards than allowed are refused") {
                 "comments and empty lines are work as well");
 }
 
+TEST_CASE("a request that brings too much, or takes too long, stores nothing") {
+  World world;
+  SUBCASE("too many artifacts") {
+    world.options.max_artifacts = 2;
+    CHECK(world.say_as("i", kPush + file("one") + file("two") + file("three")) ==
+          "error more\\sthan\\s2\\sartifacts\\sin\\sone\\srequest\n");
+  }
+  SUBCASE("too long") {
+    world.options.max_time = std::chrono::seconds(-1);
+    CHECK(world.say_as("i", kPush + file("one")).find("send\\sit\\sin\\sparts") !=
+          std::string::npos);
+  }
+  CHECK(world.value("SELECT count(*) FROM blob") == "1");
+}
+
 TEST_CASE("cards of later versions and of other subjects are passed over, their bytes too") {
   World world;
   const std::string skipped =
