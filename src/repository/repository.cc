@@ -96,6 +96,7 @@ void Repository::State::forget() {
   unclustered.reset();
   has_shunned.reset();
   waiting.reset();
+  unversioned_hash.reset();
   project_code.clear();
   server_code.clear();
 }

@@ -1,7 +1,10 @@
 #include "card_writer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
+#include <iterator>
 
 #include "quarry/artifact/fossilize.h"
 
@@ -80,6 +83,32 @@ void CardWriter::cfile(std::string_view name, std::string_view source, std::uint
 
 void CardWriter::end_cfile() {
   if (text_.back() != '\n') text_ += '\n';
+}
+
+void CardWriter::pragma(std::string_view name, std::string_view words) {
+  text_ += "pragma ";
+  text_ += name;
+  if (!words.empty()) {
+    text_ += ' ';
+    text_ += words;
+  }
+  text_ += '\n';
+}
+
+void CardWriter::uvigot(std::string_view name, std::int64_t mtime, std::string_view hash,
+                        std::int64_t size) {
+  fmt::format_to(std::back_inserter(text_), "uvigot {} {} {} {}\n", name, mtime, hash, size);
+}
+
+void CardWriter::uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
+                        std::string_view content) {
+  fmt::format_to(std::back_inserter(text_), "uvfile {} {} {} {} 0\n", name, mtime, hash,
+                 content.size());
+  text_ += content;
+}
+
+void CardWriter::uvfile_deleted(std::string_view name, std::int64_t mtime) {
+  fmt::format_to(std::back_inserter(text_), "uvfile {} {} - 0 1\n", name, mtime);
 }
 
 void CardWriter::message(std::string_view text) {

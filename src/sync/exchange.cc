@@ -27,7 +27,8 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       receipt_(receipt),
       visitor_(repository, options.single_login),
       intake_(repository, receipt, visitor_, request.remote_address),
-      supply_(repository, writer_) {}
+      supply_(repository, writer_),
+      unversioned_(repository, visitor_, intake_, supply_, writer_) {}
 
 Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
@@ -89,9 +90,11 @@ Result<void> Exchange::handle() {
       return {};
     case CardType::kCookie:     // ours say nothing, and others' are not for us
     case CardType::kReqconfig:  // nothing to say: as for a class that is not known
-    case CardType::kUvfile:
-    case CardType::kUvgimme:
       return {};
+    case CardType::kUvfile:
+      return unversioned_.file(reader_);
+    case CardType::kUvgimme:
+      return unversioned_.gimme(reader_);
   }
   return {};
 }
@@ -113,6 +116,7 @@ Result<void> Exchange::clone() {
     return denied("clone");
   }
   is_clone_ = true;
+  unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
   // The legacy clone goes on as a pull: the client asks for what was named.
@@ -176,13 +180,17 @@ Result<void> Exchange::private_next() {
 Result<void> Exchange::pragma() {
   if (reader_[1] == "client-version" && reader_.size() >= 3) {
     client_.number = parse_number(reader_[2]).value_or(0);
-    if (reader_.size() < 5) return {};
-    client_.date = parse_number(reader_[3]).value_or(0);
-    writer_.server_version();
+    if (reader_.size() >= 5) {
+      client_.date = parse_number(reader_[3]).value_or(0);
+      writer_.server_version();
+    }
+    supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
     private_session_ = visitor_.may(Right::kPrivate);
     // Not an error yet: a clone card that comes without a login is to be refused in its own way.
     private_refused_ = !private_session_;
+  } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
+    unversioned_.compare(reader_[2]);
   }
   return {};
 }

@@ -21,6 +21,7 @@
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
 #include "supply.h"
+#include "unversioned.h"
 #include "visitor.h"
 
 namespace quarry::sync {
@@ -81,6 +82,7 @@ class Exchange {
   Visitor visitor_;
   Intake intake_;
   Supply supply_;
+  Unversioned unversioned_;
   Progress progress_;
 
   bool may_pull_ = false;

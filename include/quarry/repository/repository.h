@@ -82,6 +82,22 @@ struct Arrival {
   bool is_private = false;
 };
 
+/// A file that lives beside the history: only its newest content is kept.
+struct UnversionedFile {
+  std::string name;
+  std::int64_t mtime = 0;           // seconds since 1970, as whoever changed it had them
+  std::optional<std::string> hash;  // nothing: it was deleted
+  std::int64_t size = 0;            // bytes, uncompressed
+};
+
+/// How an unversioned file, or what is told of it, arrives.
+struct UnversionedArrival {
+  std::string_view name;
+  std::int64_t mtime = 0;
+  std::string_view hash;                    // "-": it was deleted
+  std::optional<std::string_view> content;  // nothing: left out
+};
+
 class Database;
 class Receipt;
 
@@ -175,6 +191,17 @@ class Repository {
   /// At most LIMIT names of phantoms, never shunned ones; private ones only when INCLUDE_PRIVATE.
   std::vector<artifact::HashName> phantoms(std::size_t limit, bool include_private);
 
+  // --- unversioned files -----------------------------------------------------------------------
+
+  /// All of them, deleted ones included, in the order in which they came to be.
+  std::vector<UnversionedFile> unversioned();
+  std::optional<UnversionedFile> find_unversioned(std::string_view name);
+  /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of those that are not deleted, in name order.
+  /// Cached until the file changes; the reference holds until the next call on this object.
+  const std::string& unversioned_hash();
+  /// Errors: kNotFound (no such file, deleted, or its content was never here), kCorrupt, kLimit.
+  base::Result<std::string> unversioned_content(std::string_view name);
+
   /// Begins a write transaction and waits for its lock up to WAIT (nothing: the busy_timeout).
   /// No Snapshot may be alive. Errors: kBusy, kIo.
   base::Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
@@ -216,6 +243,12 @@ class Receipt {
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
   /// Sets or (nothing) removes a row of `config`.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
+
+  /// Stores what came where it is newer than what is there: the later mtime wins, of two equal ones
+  /// the greater hash (a deletion has the least). Returns whether anything changed. What has its
+  /// content left out changes nothing but the mtime of that very content. Errors: kInvalid (the
+  /// content is not what its hash says), kLimit.
+  base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
 
   /// Makes clusters where 100 or more unclustered artifacts call for them. Returns how many.
   base::Result<int> make_clusters();
