@@ -11,8 +11,9 @@
 namespace quarry::sync {
 namespace {
 
-// Fossil 2.21: number, date and time of its release. Later ones promise what is not here yet.
-constexpr std::string_view kServerVersion = "pragma server-version 22100 20230226 192424\n";
+// Fossil 2.28: number and day of its release. A client of 2.27 or later that sees a server as late
+// as this sends its login in a header.
+constexpr std::string_view kServerVersion = "pragma server-version 22800 20260311 000000\n";
 
 }  // namespace
 
@@ -109,6 +110,15 @@ void CardWriter::uvfile(std::string_view name, std::int64_t mtime, std::string_v
 
 void CardWriter::uvfile_deleted(std::string_view name, std::int64_t mtime) {
   fmt::format_to(std::back_inserter(text_), "uvfile {} {} - 0 1\n", name, mtime);
+}
+
+void CardWriter::config(std::string_view name, std::string_view content) {
+  text_ += "config ";
+  text_ += name;
+  number(content.size());
+  text_ += '\n';
+  text_ += content;
+  text_ += '\n';
 }
 
 void CardWriter::message(std::string_view text) {

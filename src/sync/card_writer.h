@@ -44,6 +44,8 @@ class CardWriter {
   void uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
               std::string_view content);
   void uvfile_deleted(std::string_view name, std::int64_t mtime);
+  /// `config NAME` with CONTENT and the newline that its size does not count.
+  void config(std::string_view name, std::string_view content);
   void message(std::string_view text);
   void error(std::string_view text);
   /// The last line of every reply.

@@ -28,7 +28,19 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       visitor_(repository, options.single_login),
       intake_(repository, receipt, visitor_, request.remote_address),
       supply_(repository, writer_),
-      unversioned_(repository, visitor_, intake_, supply_, writer_) {}
+      unversioned_(repository, visitor_, intake_, supply_, writer_),
+      configuration_(repository, visitor_, intake_, writer_),
+      pragmas_(repository, visitor_, intake_, writer_, request.own_url) {}
+
+Result<void> Exchange::announce() {
+  // A legacy clone has named them all already.
+  if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
+    return supply_.announce_all(client_has_);
+  }
+  supply_.announce(client_has_);
+  if (wants_clusters_) supply_.announce_clusters(client_has_);
+  return {};
+}
 
 Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
@@ -60,7 +72,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   }
   QUARRY_TRY(supply_.answer_wanted(client_has_));
   if (may_push_) QUARRY_TRY(finish_push());
-  if (may_pull_) supply_.announce(client_has_);
+  if (may_pull_) QUARRY_TRY(announce());
   return Outcome::kDone;
 }
 
@@ -86,10 +98,11 @@ Result<void> Exchange::handle() {
     case CardType::kPrivate:
       return private_next();
     case CardType::kConfig:
-      if (!visitor_.may(Right::kAdmin)) return denied("push configuration");
+      return configuration_.receive(reader_);
+    case CardType::kReqconfig:
+      configuration_.request(reader_);
       return {};
-    case CardType::kCookie:     // ours say nothing, and others' are not for us
-    case CardType::kReqconfig:  // nothing to say: as for a class that is not known
+    case CardType::kCookie:  // ours say nothing, and others' are not for us
       return {};
     case CardType::kUvfile:
       return unversioned_.file(reader_);
@@ -191,6 +204,12 @@ Result<void> Exchange::pragma() {
     private_refused_ = !private_session_;
   } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
     unversioned_.compare(reader_[2]);
+  } else if (reader_[1] == "send-catalog") {
+    wants_catalogue_ = true;
+  } else if (reader_[1] == "req-clusters") {
+    wants_clusters_ = true;
+  } else {
+    return pragmas_.read(reader_);
   }
   return {};
 }

@@ -226,6 +226,18 @@ void Supply::announce(NameList& client_has) {
   for (const HashName& name : repository_.private_names()) announce(name, true, client_has);
 }
 
+Result<void> Supply::announce_all(NameList& client_has) {
+  QUARRY_TRY(
+      repository_.visit_names([&](const HashName& name) { announce(name, false, client_has); }));
+  named_all_ = true;
+  announce(client_has);
+  return {};
+}
+
+void Supply::announce_clusters(NameList& client_has) {
+  for (const HashName& name : repository_.clusters()) announce(name, false, client_has);
+}
+
 void Supply::announce(const HashName& name, bool is_private, NameList& client_has) {
   if (client_has.find(name.str()) != nullptr) return;
   const NameList::Entry* const wanted = wanted_.find(name.str());

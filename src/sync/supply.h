@@ -50,6 +50,11 @@ class Supply {
   bool was_wanted(std::string_view name) { return wanted_.find(name) != nullptr; }
   /// `igot` for every unclustered artifact that is not in CLIENT_HAS and was not answered.
   void announce(NameList& client_has);
+  /// The same for every artifact there is, so that nothing can be missed. Error: what reading
+  /// gives.
+  base::Result<void> announce_all(NameList& client_has);
+  /// The same for the clusters, by whose names those of all other artifacts can be found.
+  void announce_clusters(NameList& client_has);
 
   /// Whether the reply has no room for more.
   bool is_full();

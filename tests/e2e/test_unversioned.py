@@ -118,6 +118,7 @@ def test_who_may_only_read_gets_them_and_changes_nothing(clones, fresh, fossil, 
     assert repofile.query(fresh, "SELECT * FROM unversioned") == before
 
 
+@pytest.mark.ours("it gives a file to whoever asks")
 def test_catalogue_and_files_need_the_right_to_read(clones, fresh, fossil, tmp_path, peer_of):
     server, one, _ = clones
     add(fossil, tmp_path, one, "a", b"content of a")

@@ -20,6 +20,7 @@
 #include "quarry/artifact/hash_name.h"
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
+#include "quarry/repository/configuration.h"
 
 namespace quarry::repository {
 
@@ -98,6 +99,19 @@ struct UnversionedArrival {
   std::optional<std::string_view> content;  // nothing: left out
 };
 
+/// Who said that a commit on a check-in is about to be made.
+struct CheckInLock {
+  std::string login;       // empty: somebody without one
+  std::int64_t since = 0;  // seconds since 1970
+};
+
+/// Another repository of the project.
+struct SyncLink {
+  std::string url;
+  std::string about;       // JSON
+  std::int64_t mtime = 0;  // seconds since 1970
+};
+
 class Database;
 class Receipt;
 
@@ -157,6 +171,12 @@ class Repository {
   bool setting_bool(std::string_view name, bool otherwise);
   std::optional<User> find_user(std::string_view login);
 
+  /// Calls VISIT for each row of AREAS that has a time of change, in the form of a `config` card.
+  void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
+
+  /// Other repositories of the project that were heard of within a month; OWN_URL is this one's.
+  std::vector<SyncLink> sync_links(std::string_view own_url);
+
   // --- artifacts -------------------------------------------------------------------------------
 
   /// Nothing when not even a phantom of NAME is there.
@@ -175,10 +195,12 @@ class Repository {
   base::Result<Rid> visit_stored(Rid first,
                                  const std::function<bool(const StoredArtifact&)>& visit);
   /// Whether RID waits for its content: it came as a delta, and what that is made from is not there
-  /// yet. Such an artifact is neither announced nor sent.
+  /// yet; or for a moderator's consent. Such an artifact is neither announced nor sent.
   bool is_waiting(Rid rid);
   /// Names of all artifacts but phantoms, shunned and private ones (legacy clone), in rid order.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
+  /// Names of the clusters, but for those that visit_names() leaves out and the unclustered ones.
+  std::vector<artifact::HashName> clusters();
   /// Names of the private artifacts that have content, for a client that may have them.
   std::vector<artifact::HashName> private_names();
 
@@ -243,6 +265,17 @@ class Receipt {
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
   /// Sets or (nothing) removes a row of `config`.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
+
+  /// Puts RECORD into its table where there is none of its key, or one with an earlier mtime.
+  /// Nothing is checked but that a setting may travel. Returns whether anything changed.
+  base::Result<bool> merge_config(const ConfigRecord& record);
+
+  /// CLIENT is about to commit on CHECK_IN. Returns who else said so before, and still holds it.
+  base::Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
+                                                         const std::optional<std::string>& login,
+                                                         std::string_view client);
+  /// CLIENT is about to commit on nothing any more.
+  base::Result<void> unlock_check_ins(std::string_view client);
 
   /// Stores what came where it is newer than what is there: the later mtime wins, of two equal ones
   /// the greater hash (a deletion has the least). Returns whether anything changed. What has its

@@ -51,6 +51,8 @@ struct Request {
   std::string_view remote_user = {};
   /// The value of the Cookie header, for x-f-l-c.
   std::string_view cookie = {};
+  /// The URL of the repository, as the client sees it, without a slash at its end. May be empty.
+  std::string_view own_url = {};
   /// Is told now and then, for the scoreboard. May be empty.
   std::function<void(const Doing&)> on_progress = {};
 };
