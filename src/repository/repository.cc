@@ -96,6 +96,7 @@ void Repository::State::forget() {
   unclustered.reset();
   has_shunned.reset();
   waiting.reset();
+  unversioned_hash.reset();
   project_code.clear();
   server_code.clear();
 }
@@ -109,6 +110,13 @@ const std::unordered_set<Rid>& Repository::State::waiting_ones() {
       " UNION SELECT d.rid FROM waiting AS w CROSS JOIN delta AS d INDEXED BY delta_i1"
       "  ON d.srcid=w.rid) SELECT rid FROM waiting");
   while (query.step()) waiting->insert(query.integer(0));
+  if (database.has_table("modreq")) {
+    Query held = database.query("SELECT objid, coalesce(attachRid,0) FROM modreq");
+    while (held.step()) {
+      waiting->insert(held.integer(0));
+      waiting->insert(held.integer(1));
+    }
+  }
   return *waiting;
 }
 
@@ -366,6 +374,16 @@ std::vector<HashName> Repository::private_names() {
                         "SELECT uuid, rid FROM private CROSS JOIN blob USING(rid) WHERE size>=0"
                         " AND uuid NOT IN (SELECT uuid FROM shun)"),
                     *state_);
+}
+
+std::vector<HashName> Repository::clusters() {
+  Query query = state_->database.query(
+      "SELECT uuid, rid FROM tagxref CROSS JOIN blob USING(rid) WHERE tagid=?1 AND tagtype>0"
+      " AND size>=0 AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
+      " AND NOT EXISTS(SELECT 1 FROM unclustered WHERE rid=blob.rid)");
+  query.bind(1, kTagCluster);
+  return names_from(std::move(query), *state_);
 }
 
 const std::vector<HashName>& Repository::unclustered() {

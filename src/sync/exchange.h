@@ -15,13 +15,16 @@
 
 #include "card_reader.h"
 #include "card_writer.h"
+#include "configuration.h"
 #include "intake.h"
 #include "name_list.h"
+#include "pragmas.h"
 #include "progress.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
 #include "supply.h"
+#include "unversioned.h"
 #include "visitor.h"
 
 namespace quarry::sync {
@@ -71,6 +74,7 @@ class Exchange {
   base::Result<void> private_next();
   base::Result<void> pragma();
   base::Result<void> finish_push();
+  base::Result<void> announce();
   bool calls_for_clusters();
   std::string_view operation() const;
 
@@ -84,6 +88,9 @@ class Exchange {
   Visitor visitor_;
   Intake intake_;
   Supply supply_;
+  Unversioned unversioned_;
+  Configuration configuration_;
+  Pragmas pragmas_;
   Progress progress_;
 
   std::size_t artifacts_ = 0;  // that came
@@ -97,6 +104,8 @@ class Exchange {
   bool private_session_ = false;
   bool private_refused_ = false;
   bool next_is_private_ = false;
+  bool wants_catalogue_ = false;
+  bool wants_clusters_ = false;
   bool asked_for_more_ = false;
   bool leaves_embargo_ = false;
   ClientVersion client_;

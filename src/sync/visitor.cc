@@ -131,7 +131,10 @@ Result<void> Visitor::login_cookie(std::string_view cookie, std::string_view bod
 
 void Visitor::remote_user(std::string_view name) {
   if (name.empty() || !repository_.setting_bool("remote_user_ok", false)) return;
-  if (const auto user = repository_.find_user(name)) become(*user);
+  const auto user = repository_.find_user(name);
+  if (!user) return;
+  remote_user_ = name;
+  become(*user);
 }
 
 Result<void> Visitor::check(std::string_view user, std::string_view nonce,
@@ -139,6 +142,7 @@ Result<void> Visitor::check(std::string_view user, std::string_view nonce,
   if (!is_hash_of(nonce, signed_bytes)) return login_failed();
   const std::string login = artifact::defossilize(user);
   if (login == "nobody" || login == "anonymous") return {};
+  if (login == remote_user_ && !login.empty()) return {};
   if (login == "developer" || login == "reader") return login_failed();
   if (logins_ != nullptr) {
     if (const auto wait = logins_->wait(login); wait.count() > 0) {
@@ -194,6 +198,7 @@ Capabilities Visitor::rights_of(const repository::User& user) {
 
 void Visitor::become(const repository::User& user) {
   rights_ |= rights_of(user);
+  is_somebody_ = true;
   name_ = user.login;
   uid_ = user.uid;
 }

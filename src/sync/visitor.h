@@ -45,6 +45,10 @@ class Visitor {
   bool may(Right right) const { return rights_.may(right); }
   /// "nobody", or who logged in last.
   const std::string& name() const { return name_; }
+  /// The same, but nothing for nobody.
+  std::optional<std::string> login_name() const {
+    return is_somebody_ ? std::optional<std::string>(name_) : std::nullopt;
+  }
   /// What a receipt says of the sender: user, nonce of the login if there was one.
   std::int64_t uid() const { return uid_; }
   const std::optional<std::string>& nonce() const { return nonce_; }
@@ -63,6 +67,8 @@ class Visitor {
   bool had_card_ = false;
   bool had_cookie_ = false;
   Capabilities rights_;
+  bool is_somebody_ = false;
+  std::string remote_user_;  // whom the web server let in, where the repository agrees
   std::string name_ = "nobody";
   std::int64_t uid_ = 0;
   std::optional<std::string> nonce_;

@@ -115,6 +115,9 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   auto body = read_body(*size);
   if (!body) return text_reply(400, body.error().message);
 
+  const std::string own_url =
+      fmt::format("{}://{}{}{}", request.is_https ? "https" : "http", request.host,
+                  target.name ? "/" : "", target.name ? target.name->str() : "");
   sync::ServerSession session(**repository, options_.session);
   Admission admission(options_.admission, board_, slot, request.remote_address);
   if (const auto refused = admission.begin()) {
@@ -127,6 +130,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
       .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
       .cookie = request.cookie,
       .logins = &admission,
+      .own_url = own_url,
       .on_progress =
           [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
   });

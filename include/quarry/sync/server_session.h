@@ -67,6 +67,8 @@ struct Request {
   std::string_view cookie = {};
   /// Not owned; null: every login is looked at.
   LoginGuard* logins = nullptr;
+  /// The URL of the repository, as the client sees it, without a slash at its end. May be empty.
+  std::string_view own_url = {};
   /// Is told now and then, for the scoreboard. May be empty.
   std::function<void(const Doing&)> on_progress = {};
 };
