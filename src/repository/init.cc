@@ -93,6 +93,7 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
     Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
     database.execute(kSchema);
+    database.execute(kTicketSchema);
     for (const char* tag : {"bgcolor", "comment", "user", "date", "hidden", "private", "cluster",
                             "branch", "closed", "parent", "note"}) {
       database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();

@@ -20,8 +20,9 @@ namespace {
 // INDEXED BY names these in many a query: sqlite_stat1 may be from the repository's first days,
 // when every table was so small that a scan of it looked cheap.
 void check_indexes(Database& database) {
-  for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1", "plink_i2",
-                            "mlink_i1", "delta_i1", "backlink_src", "orphan_baseline"}) {
+  for (const char* index :
+       {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1", "plink_i2", "mlink_i1",
+        "delta_i1", "backlink_src", "orphan_baseline", "tagxref_i1"}) {
     Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
     if (query.bind(1, index).step()) continue;
     throw SqliteError(SQLITE_NOTADB, fmt::format("the index '{}' is not there (`fossil rebuild` "
@@ -31,9 +32,10 @@ void check_indexes(Database& database) {
 }
 
 void check_schema(Database& database) {
-  for (const char* table : {"blob", "delta", "rcvfrom", "config", "user", "private", "shun",
-                            "event", "mlink", "plink", "tag", "tagxref", "leaf", "filename",
-                            "phantom", "orphan", "unclustered", "backlink", "cherrypick"}) {
+  for (const char* table :
+       {"blob",    "delta",  "rcvfrom",     "config",   "user",       "private",   "shun",
+        "event",   "mlink",  "plink",       "tag",      "tagxref",    "leaf",      "filename",
+        "phantom", "orphan", "unclustered", "backlink", "cherrypick", "attachment"}) {
     if (!database.has_table(table)) {
       throw SqliteError(SQLITE_NOTADB,
                         fmt::format("not a Fossil repository of today's schema: it has no table "

@@ -2,6 +2,36 @@
 
 namespace quarry::repository {
 
+const char* const kTicketSchema = R"sql(
+CREATE TABLE ticket(
+  tkt_id INTEGER PRIMARY KEY,
+  tkt_uuid TEXT UNIQUE,
+  tkt_mtime DATE,
+  tkt_ctime DATE,
+  type TEXT,
+  status TEXT,
+  subsystem TEXT,
+  priority TEXT,
+  severity TEXT,
+  foundin TEXT,
+  private_contact TEXT,
+  resolution TEXT,
+  title TEXT,
+  comment TEXT
+);
+CREATE TABLE ticketchng(
+  tkt_id INTEGER REFERENCES ticket,
+  tkt_rid INTEGER REFERENCES blob,
+  tkt_mtime DATE,
+  tkt_user TEXT,
+  login TEXT,
+  username TEXT,
+  mimetype TEXT,
+  icomment TEXT
+);
+CREATE INDEX ticketchng_idx1 ON ticketchng(tkt_id, tkt_mtime);
+)sql";
+
 const char* const kSchema = R"sql(
 CREATE TABLE blob(
   rid INTEGER PRIMARY KEY,
@@ -148,32 +178,6 @@ CREATE TABLE cherrypick(
   isExclude BOOLEAN DEFAULT false,
   PRIMARY KEY(parentid, childid)
 ) WITHOUT ROWID;
-CREATE TABLE ticket(
-  tkt_id INTEGER PRIMARY KEY,
-  tkt_uuid TEXT UNIQUE,
-  tkt_mtime DATE,
-  tkt_ctime DATE,
-  type TEXT,
-  status TEXT,
-  subsystem TEXT,
-  priority TEXT,
-  severity TEXT,
-  foundin TEXT,
-  private_contact TEXT,
-  resolution TEXT,
-  title TEXT,
-  comment TEXT
-);
-CREATE TABLE ticketchng(
-  tkt_id INTEGER REFERENCES ticket,
-  tkt_rid INTEGER REFERENCES blob,
-  tkt_mtime DATE,
-  tkt_user TEXT,
-  login TEXT,
-  username TEXT,
-  mimetype TEXT,
-  icomment TEXT
-);
 CREATE INDEX delta_i1 ON delta(srcid);
 CREATE INDEX mlink_i1 ON mlink(mid);
 CREATE INDEX mlink_i2 ON mlink(fnid);
@@ -187,7 +191,6 @@ CREATE INDEX backlink_src ON backlink(srcid, srctype);
 CREATE INDEX attachment_idx1 ON attachment(target, filename, mtime);
 CREATE INDEX attachment_idx2 ON attachment(src);
 CREATE INDEX cherrypick_cid ON cherrypick(childid);
-CREATE INDEX ticketchng_idx1 ON ticketchng(tkt_id, tkt_mtime);
 CREATE VIEW artifact(rid,rcvid,size,atype,srcid,hash,content) AS
   SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
     FROM blob LEFT JOIN delta ON blob.rid=delta.rid;

@@ -4,7 +4,10 @@
 
 namespace quarry::repository {
 
+/// All but the ticket tables.
 extern const char* const kSchema;
+/// The ticket tables, which a project may define otherwise (`ticket-table`).
+extern const char* const kTicketSchema;
 
 /// What PRAGMA application_id says of a repository.
 constexpr int kApplicationId = 252006673;
