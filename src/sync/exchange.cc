@@ -92,6 +92,11 @@ Result<void> Exchange::handle() {
     case CardType::kUvfile:
     case CardType::kUvgimme:
       return {};
+    case CardType::kCloneSeqno:  // the reader takes none of these from a client
+    case CardType::kError:
+    case CardType::kMessage:
+    case CardType::kUvigot:
+      return {};
   }
   return {};
 }
