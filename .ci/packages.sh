@@ -3,10 +3,10 @@
 
 build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev doctest-dev
   libfcgi-dev libevent-dev libsqlite3-dev zlib1g-dev libdeflate-dev libssl-dev libdw-dev
-  libacl1-dev libsystemd-dev)
+  libacl1-dev libsystemd-dev libcurl4-openssl-dev)
 demo_packages=(fossil)
 test_packages=(fossil nginx-light sqlite3 python3-pytest python3-pytest-xdist clang-format shellcheck
-  procps acl util-linux prometheus)
+  procps acl util-linux prometheus openssl)
 bench_packages=(wrk)
 # The first clang in Debian 12 that has std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)

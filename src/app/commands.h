@@ -21,7 +21,9 @@ int failed(const base::Error& error);
 using Run = std::function<int()>;
 
 // Each adds its command to APP, which sets RUN when it is named.
+void add_clone(CLI::App& app, Run& run);
 void add_init(CLI::App& app, Run& run);
+void add_sync(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);
 void add_status(CLI::App& app, Run& run);
 void add_top(CLI::App& app, Run& run);

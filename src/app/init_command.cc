@@ -1,36 +1,15 @@
 // quarry init: makes a repository.
 #include <fmt/core.h>
-#include <openssl/rand.h>
-#include <pwd.h>
-#include <unistd.h>
 
 #include <memory>
 #include <string>
 
 #include "commands.h"
+#include "first_user.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::app {
 namespace {
-
-std::string login_of_caller() {
-  const passwd* entry = ::getpwuid(::geteuid());
-  return entry != nullptr ? entry->pw_name : "admin";
-}
-
-/// Ten letters and digits, without those that look alike.
-std::string random_password() {
-  constexpr std::string_view kAlphabet = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-  std::string password;
-  while (password.size() < 10) {
-    unsigned char byte = 0;
-    if (RAND_bytes(&byte, 1) != 1) return {};
-    // Bytes beyond the last whole multiple would make some letters likelier.
-    if (byte < 256 / kAlphabet.size() * kAlphabet.size())
-      password += kAlphabet[byte % kAlphabet.size()];
-  }
-  return password;
-}
 
 struct InitArguments {
   std::string file;

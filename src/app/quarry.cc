@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <vector>
 
 #include "commands.h"
+#include "password.h"
 
 namespace app = quarry::app;
 
@@ -16,17 +18,24 @@ int app::failed(const base::Error& error) {
 }
 
 int main(int argc, char** argv) {
-  CLI::App cli{"quarry: make and check Fossil repositories, and look at the server of them",
-               "quarry"};
+  const std::vector<std::string> words(argv, argv + argc);
+  app::hide_passwords(argc, argv);
+  CLI::App cli{
+      "quarry: make, clone, sync and check Fossil repositories, and look at the server of them",
+      "quarry"};
   cli.set_version_flag("--version", std::string("quarry ") + QUARRY_VERSION);
   cli.require_subcommand(1);
   app::Run run;
   app::add_init(cli, run);
+  app::add_clone(cli, run);
+  app::add_sync(cli, run);
   app::add_verify(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);
   try {
-    cli.parse(argc, argv);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    cli.parse(argc, arguments.data());
   } catch (const CLI::ParseError& error) {
     return cli.exit(error) == 0 ? app::kDone : app::kWrongUsage;
   }

@@ -6,6 +6,9 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <functional>
+#include <initializer_list>
+#include <utility>
 
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/digest.h"
@@ -39,19 +42,21 @@ void add_user(Database& database, std::string_view login, std::string_view secre
   insert.bind(1, login).bind(2, secret).bind(3, capabilities).bind(4, info).bind(5, seconds).run();
 }
 
-void add_users(Database& database, const std::string& project_code, const InitOptions& options,
+/// The first user and those that every repository has. SECRET is what is kept of the first one's
+/// password.
+void add_users(Database& database, std::string_view user, std::string_view secret,
                std::int64_t now) {
-  const std::string secret =
-      artifact::sha1_hex(fmt::format("{}/{}/{}", project_code, options.user, options.password));
-  add_user(database, options.user, secret, "s", "", now);
+  add_user(database, user, secret, "s", "", now);
   add_user(database, "anonymous", random_code().substr(0, 16), "hmnc", "Anon", now);
   add_user(database, "nobody", "", "gjorz", "Nobody", now);
   add_user(database, "developer", "", "ei", "Dev", now);
   add_user(database, "reader", "", "kptw", "Reader", now);
 }
 
-void add_settings(Database& database, const std::string& project_code, const InitOptions& options,
-                  std::int64_t now) {
+using Setting = std::pair<const char*, std::string_view>;
+
+/// The settings that every repository begins with, and MORE.
+void add_settings(Database& database, std::initializer_list<Setting> more, std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {
     database.query("INSERT INTO config(name,value,mtime) VALUES(?1,?2,?3)")
         .bind(1, name)
@@ -59,25 +64,24 @@ void add_settings(Database& database, const std::string& project_code, const Ini
         .bind(3, now)
         .run();
   };
-  set("hash-policy", "2");
   set("content-schema", "2");
   set("aux-schema", "2015-01-24");
   set("admin-log", "1");
   set("access-log", "1");
   set("server-code", random_code());
-  set("project-code", project_code);
   set("autosync", "1");
   set("localauth", "0");
   set("timeline-plaintext", "1");
-  if (!options.project_name.empty()) set("project-name", options.project_name);
+  for (const auto& [name, value] : more) {
+    if (!value.empty()) set(name, value);
+  }
 }
 
-}  // namespace
-
-base::Result<void> init(const std::filesystem::path& path, const InitOptions& options) {
-  if (options.user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
+/// Whether a first user may have the name USER, and a repository be made at PATH.
+base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
+  if (user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
-    if (options.user != reserved) continue;
+    if (user != reserved) continue;
     return base::fail(ErrorCode::kInvalid,
                       fmt::format("every repository has a user \"{}\" of its own: the "
                                   "administrator needs another name",
@@ -88,8 +92,13 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
     return base::fail(ErrorCode::kInvalid,
                       fmt::format("{}: exists already; nothing was changed", path.string()));
   }
+  return {};
+}
+
+/// Makes the file with all its tables; FILL puts in what it begins with.
+base::Result<void> make_file(const std::filesystem::path& path,
+                             const std::function<void(Database&)>& fill) {
   const auto made = guarded(path, [&]() -> base::Result<void> {
-    const std::int64_t now = options.clock->now().value / 1000;
     Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
     database.execute(kSchema);
@@ -98,16 +107,31 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
                             "branch", "closed", "parent", "note"}) {
       database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();
     }
-    const std::string project_code = random_code();
-    add_settings(database, project_code, options, now);
-    add_users(database, project_code, options, now);
+    fill(database);
     database.execute("COMMIT");
     return {};
   });
-  if (!made) {
-    ::unlink(path.c_str());
-    return made;
-  }
+  if (!made) ::unlink(path.c_str());
+  return made;
+}
+
+}  // namespace
+
+base::Result<void> init(const std::filesystem::path& path, const InitOptions& options) {
+  QUARRY_TRY(check_new(path, options.user));
+  QUARRY_TRY(make_file(path, [&](Database& database) {
+    const std::int64_t now = options.clock->now().value / 1000;
+    const std::string project_code = random_code();
+    add_settings(database,
+                 {{"hash-policy", "2"},
+                  {"project-code", project_code},
+                  {"project-name", options.project_name}},
+                 now);
+    add_users(
+        database, options.user,
+        artifact::sha1_hex(fmt::format("{}/{}/{}", project_code, options.user, options.password)),
+        now);
+  }));
 
   QUARRY_TRY_ASSIGN(const auto repository, Repository::open(path, {.clock = options.clock}));
   QUARRY_TRY_ASSIGN(Receipt receipt, repository->receive());
@@ -124,6 +148,16 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
   QUARRY_TRY(
       receipt.store({.name = name, .payload = check_in, .delta_source = {}, .declared_size = {}}));
   return receipt.commit();
+}
+
+base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
+                                  const base::Clock& clock) {
+  QUARRY_TRY(check_new(path, user));
+  return make_file(path, [&](Database& database) {
+    const std::int64_t now = clock.now().value / 1000;
+    add_settings(database, {}, now);
+    add_users(database, user, "", now);
+  });
 }
 
 }  // namespace quarry::repository

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 #include <string>
@@ -32,7 +33,7 @@ struct CardShape {
 constexpr std::uint8_t kAny = CardReader::kMaxWords;
 
 // In the order of how often they come.
-constexpr std::array kShapes = {
+constexpr std::array kRequestShapes = {
     CardShape{"igot", CardType::kIgot, 2, kAny},
     CardShape{"file", CardType::kFile, 3, 4},
     CardShape{"gimme", CardType::kGimme, 2, 2},
@@ -49,6 +50,29 @@ constexpr std::array kShapes = {
     CardShape{"uvfile", CardType::kUvfile, 6, 6},
     CardShape{"uvgimme", CardType::kUvgimme, 2, 2},
 };
+
+constexpr std::array kReplyShapes = {
+    CardShape{"igot", CardType::kIgot, 2, kAny},
+    CardShape{"cfile", CardType::kCfile, 4, 5},
+    CardShape{"file", CardType::kFile, 3, 4},
+    CardShape{"gimme", CardType::kGimme, 2, 2},
+    CardShape{"private", CardType::kPrivate, 1, kAny},
+    CardShape{"pragma", CardType::kPragma, 2, kAny},
+    CardShape{"push", CardType::kPush, 3, 3},
+    CardShape{"clone_seqno", CardType::kCloneSeqno, 2, 2},
+    CardShape{"cookie", CardType::kCookie, 2, 2},
+    CardShape{"config", CardType::kConfig, 3, 3},
+    CardShape{"uvigot", CardType::kUvigot, 5, 5},
+    CardShape{"uvfile", CardType::kUvfile, 6, 6},
+    CardShape{"message", CardType::kMessage, 2, 2},
+    CardShape{"error", CardType::kError, 2, 2},
+};
+
+template <std::size_t Count>
+const CardShape* find_shape(const std::array<CardShape, Count>& shapes, std::string_view name) {
+  const auto found = std::ranges::find(shapes, name, &CardShape::name);
+  return found != shapes.end() ? &*found : nullptr;
+}
 
 constexpr bool is_space(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
@@ -70,8 +94,8 @@ std::optional<std::uint64_t> parse_number(std::string_view word) {
   return value;
 }
 
-CardReader::CardReader(std::string_view body, const CardLimits& limits)
-    : body_(body), limits_(limits) {}
+CardReader::CardReader(std::string_view body, const CardLimits& limits, Speaker speaker)
+    : body_(body), limits_(limits), speaker_(speaker) {}
 
 Result<bool> CardReader::next() {
   payload_ = {};
@@ -113,13 +137,9 @@ Result<void> CardReader::split() {
 }
 
 Result<void> CardReader::classify() {
-  const CardShape* shape = nullptr;
-  for (const CardShape& candidate : kShapes) {
-    if (candidate.name == words_[0]) {
-      shape = &candidate;
-      break;
-    }
-  }
+  const CardShape* const shape = speaker_ == Speaker::kClient
+                                     ? find_shape(kRequestShapes, words_[0])
+                                     : find_shape(kReplyShapes, words_[0]);
   if (shape == nullptr) return std::unexpected(bad_command());
   type_ = shape->type;
   if (word_count_ < shape->min_words || word_count_ > shape->max_words) {

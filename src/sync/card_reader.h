@@ -11,8 +11,8 @@
 //   config NAME SIZE                    SIZE bytes, then a newline that SIZE does not count
 //   uvfile NAME MTIME HASH SIZE FLAGS   SIZE bytes, but none where FLAGS says deleted or left out
 //
-// Everything given out is a view into the body: reading allocates nothing. Used by ServerSession,
-// and fed with arbitrary bytes by the fuzz target.
+// Everything given out is a view into the body: reading allocates nothing. Used by ServerSession
+// and ClientSession, and fed with arbitrary bytes by the fuzz target.
 #pragma once
 
 #include <array>
@@ -41,7 +41,16 @@ enum class CardType : std::uint8_t {
   kReqconfig,
   kUvfile,
   kUvgimme,
+  // In replies alone:
+  kCloneSeqno,
+  kError,
+  kMessage,
+  kUvigot,
 };
+
+/// Whose cards are read: a client's request or a server's reply. Either may say what the other may
+/// not.
+enum class Speaker : std::uint8_t { kClient, kServer };
 
 struct CardLimits {
   std::size_t max_cards = 1000000;
@@ -55,7 +64,8 @@ class CardReader {
   static constexpr std::size_t kMaxWords = 16;
 
   /// BODY is not owned and must outlive the reader.
-  explicit CardReader(std::string_view body, const CardLimits& limits = {});
+  explicit CardReader(std::string_view body, const CardLimits& limits = {},
+                      Speaker speaker = Speaker::kClient);
 
   /// Reads the next card; false where the body ends. Errors: kInvalid (an unknown operator, a wrong
   /// number of words, a size that is none or goes beyond the body), kLimit. After an error there is
@@ -89,6 +99,7 @@ class CardReader {
 
   std::string_view body_;
   CardLimits limits_;
+  Speaker speaker_;
   std::size_t position_ = 0;
   std::size_t line_end_ = 0;
   std::size_t count_ = 0;

@@ -43,6 +43,8 @@ constexpr std::string_view name_of(CardType type) {
       return "uvfile";
     case CardType::kUvgimme:
       return "uvgimme";
+    default:  // in replies alone
+      break;
   }
   return "unknown";
 }

@@ -11,6 +11,7 @@ import pytest
 import generator
 from support import places, repofile, servers
 from support.daemon import Daemon
+from support.client import Quarry
 from support.fossil import Fossil
 from support.pool import PAGES, Pool
 from support.servers import Launcher
@@ -61,6 +62,27 @@ def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launche
     launcher = Launcher(server_kind, tmp_path, fossil)
     yield launcher
     launcher.stop_all()
+
+
+@pytest.fixture
+def launch_fossil(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
+    """The same by `fossil server`: the peer of our own client."""
+    launcher = Launcher("fossil", tmp_path, fossil)
+    yield launcher
+    launcher.stop_all()
+
+
+@pytest.fixture(params=["gateway", "fossil"])
+def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
+    """Call it with a repository to have it served to our own client, once by quarryd, once by fossil."""
+    launcher = Launcher(request.param, tmp_path, fossil)
+    yield launcher
+    launcher.stop_all()
+
+
+@pytest.fixture
+def quarry(tmp_path: Path, fossil: Fossil) -> Quarry:
+    return Quarry(tmp_path / "quarry", fossil.environment)
 
 
 @pytest.fixture(scope="module")

@@ -197,12 +197,18 @@ class Repository {
   /// Whether RID waits for its content: it came as a delta, and what that is made from is not there
   /// yet; or for a moderator's consent. Such an artifact is neither announced nor sent.
   bool is_waiting(Rid rid);
+  /// Whether any artifact does.
+  bool has_waiting();
   /// Names of all artifacts but phantoms, shunned and private ones (legacy clone), in rid order.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
   /// Names of the clusters, but for those that visit_names() leaves out and the unclustered ones.
   std::vector<artifact::HashName> clusters();
   /// Names of the private artifacts that have content, for a client that may have them.
   std::vector<artifact::HashName> private_names();
+
+  /// Names of the artifacts that were made here and not sent anywhere yet, private ones left out:
+  /// what a push begins with.
+  std::vector<artifact::HashName> unsent();
 
   // Inside a Receipt the two functions below first bring the derived tables up to date, since what
   // came may refer to artifacts that are not there.
@@ -282,6 +288,10 @@ class Receipt {
   /// content left out changes nothing but the mtime of that very content. Errors: kInvalid (the
   /// content is not what its hash says), kLimit.
   base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
+  /// NAMES are sent: they are unsent no longer.
+  base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
+  /// Gives the user LOGIN another password; the project code must be known. Error: kNotFound.
+  base::Result<void> set_password(std::string_view login, std::string_view password);
 
   /// Makes clusters where 100 or more unclustered artifacts call for them. Returns how many.
   base::Result<int> make_clusters();
@@ -310,6 +320,11 @@ struct InitOptions {
 };
 /// Makes a new repository at PATH, which must not exist, with the initial empty check-in.
 base::Result<void> init(const std::filesystem::path& path, const InitOptions& options);
+
+/// Makes an empty repository at PATH, which must not exist, for a clone to fill: a server code of
+/// its own, no project code yet, no check-in. USER is its administrator, without a password so far.
+base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
+                                  const base::Clock& clock = base::system_clock());
 
 /// What verify() found wrong, one line each, made for a person.
 using Findings = std::vector<std::string>;

@@ -1,0 +1,113 @@
+// quarry clone: makes a repository that has what another one has.
+//
+// It is made beside its place, under another name, and moved there when it is whole: FILE is there
+// whole or not at all.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "first_user.h"
+#include "remote.h"
+
+namespace quarry::app {
+namespace {
+
+struct CloneArguments {
+  std::string file;
+  std::string admin_user;
+  RemoteArguments remote;
+};
+
+/// The unfinished file, removed with its companions unless it was moved to its place.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& file)
+      : path_(fmt::format("{}.clone-{}", file, ::getpid())) {}
+  ~Unfinished() {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path_ + suffix).c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// Never over a file that came meanwhile.
+  base::Result<void> move_to(const std::string& file) {
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0)
+      return {};
+    return base::fail_errno(file);
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string admin_of(const CloneArguments& arguments, const sync::RemoteUrl& url) {
+  if (!arguments.admin_user.empty()) return arguments.admin_user;
+  const bool is_a_person = !url.user.empty() && url.user != "anonymous" && url.user != "nobody";
+  return is_a_person ? url.user : login_of_caller();
+}
+
+/// Makes the clone in FILE. Returns its administrator's password.
+base::Result<std::string> fill(const std::string& file, const std::string& admin,
+                               const sync::RemoteUrl& url, const RemoteArguments& arguments) {
+  QUARRY_TRY(repository::init_for_clone(file, admin));
+  QUARRY_TRY_ASSIGN(const auto clone, repository::Repository::open(file));
+  sync::ClientOptions options;
+  options.clone = true;
+  QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
+                    talk(*clone, url, arguments, std::move(options)));
+  std::string password = random_password();
+  if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone->receive());
+  QUARRY_TRY(receipt.set_password(admin, password));
+  QUARRY_TRY(remember(receipt, reached, arguments));
+  QUARRY_TRY(receipt.commit());
+  if (!arguments.quiet) {
+    fmt::print("project-id: {}\nserver-id:  {}\n", clone->project_code(), clone->server_code());
+  }
+  // With the connection its log goes, and the file is all that there is.
+  return password;
+}
+
+base::Result<void> run(const CloneArguments& arguments) {
+  QUARRY_TRY_ASSIGN(sync::RemoteUrl url, remote_url(arguments.remote.url));
+  if (::access(arguments.file.c_str(), F_OK) == 0) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("{}: exists already; nothing was changed", arguments.file));
+  }
+  QUARRY_TRY(complete_password(url, arguments.remote, {}));
+  const std::string admin = admin_of(arguments, url);
+  Unfinished unfinished(arguments.file);
+  QUARRY_TRY_ASSIGN(const std::string password,
+                    fill(unfinished.path(), admin, url, arguments.remote));
+  QUARRY_TRY(unfinished.move_to(arguments.file));
+  if (!arguments.remote.quiet) {
+    fmt::print("admin-user: {} (password is \"{}\")\n", admin, password);
+  }
+  return {};
+}
+
+int run_clone(const CloneArguments& arguments) {
+  const auto done = run(arguments);
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace
+
+void add_clone(CLI::App& app, Run& run) {
+  auto clone = std::make_shared<CloneArguments>();
+  CLI::App* command = app.add_subcommand("clone", "make a copy of a repository that syncs with it");
+  command->add_option("URL", clone->remote.url, "http:, https:, ssh: or file: URL")->required();
+  command->add_option("FILE", clone->file, "the repository file to make")->required();
+  command->add_option("--admin-user", clone->admin_user,
+                      "login of its administrator (default: the URL's user, or your own)");
+  add_remote_options(*command, clone->remote);
+  command->callback([clone, &run] { run = [clone] { return run_clone(*clone); }; });
+}
+
+}  // namespace quarry::app

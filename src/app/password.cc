@@ -1,0 +1,145 @@
+#include "password.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <openssl/rand.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+
+#include "quarry/base/fd.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
+                                                 0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
+
+/// The password within ARGUMENT, if that is a URL with one.
+std::string_view password_in(std::string_view argument) {
+  const std::size_t scheme = argument.find("://");
+  if (scheme == std::string_view::npos) return {};
+  const std::size_t begin = scheme + 3;
+  const std::string_view authority = argument.substr(begin, argument.find('/', begin) - begin);
+  const std::size_t at = authority.rfind('@');
+  if (at == std::string_view::npos) return {};
+  const std::size_t colon = authority.substr(0, at).find(':');
+  if (colon == std::string_view::npos) return {};
+  return authority.substr(colon + 1, at - colon - 1);
+}
+
+/// A terminal that does not show what is typed, while it lives.
+class Silence {
+ public:
+  explicit Silence(int fd) : fd_(fd) {
+    if (::tcgetattr(fd_, &before_) != 0) return;
+    termios silent = before_;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    is_silent_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
+  }
+  ~Silence() {
+    if (is_silent_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  int fd_;
+  termios before_{};
+  bool is_silent_ = false;
+};
+
+}  // namespace
+
+void hide_passwords(int argc, char** argv) {
+  bool found = false;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view password = password_in(argv[i]);
+    if (password.empty()) continue;
+    found = true;
+    // One star, whatever its length, and the rest of the URL moved up.
+    char* const begin = argv[i] + (password.data() - argv[i]);
+    const std::size_t rest = std::strlen(begin) - password.size();
+    *begin = '*';
+    std::memmove(begin + 1, begin + password.size(), rest);
+    std::memset(begin + 1 + rest, 0, password.size() - 1);
+  }
+  if (!found) return;
+  fmt::print(stderr,
+             "quarry: warning: a password on the command line can be seen by others and stays in "
+             "the shell's history; leave it out to be asked for it, or use --password-file\n");
+}
+
+base::Result<std::string> password_from_file(const std::string& file) {
+  std::string line;
+  if (file == "-") {
+    std::getline(std::cin, line);
+  } else {
+    std::ifstream in(file);
+    if (!in) return base::fail_errno(file);
+    std::getline(in, line);
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  if (line.empty())
+    return fail(ErrorCode::kInvalid, file + ": there is no password in its first line");
+  return line;
+}
+
+base::Result<std::string> ask_for_password(const std::string& question) {
+  const base::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!terminal) {
+    return fail(
+        ErrorCode::kInvalid,
+        "a password is needed, and there is no terminal to ask for it: use --password-file");
+  }
+  std::string line;
+  {
+    const Silence silence(terminal.get());
+    (void)!::write(terminal.get(), question.data(), question.size());
+    char byte = 0;
+    while (::read(terminal.get(), &byte, 1) == 1 && byte != '\n') line += byte;
+  }
+  (void)!::write(terminal.get(), "\n", 1);
+  if (line.empty()) return fail(ErrorCode::kInvalid, "no password");
+  return line;
+}
+
+std::string obscure(std::string_view password) {
+  unsigned char salt = 0;
+  RAND_bytes(&salt, 1);
+  std::string text = fmt::format("{:02x}", salt);
+  for (std::size_t i = 0; i < password.size(); ++i) {
+    text += fmt::format("{:02x}",
+                        static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);
+  }
+  return text;
+}
+
+std::string unobscure(std::string_view text) {
+  std::string bytes;
+  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
+    unsigned value = 0;
+    const char* const end = text.data() + i + 2;
+    if (std::from_chars(text.data() + i, end, value, 16).ptr != end) return {};
+    bytes += static_cast<char>(value);
+  }
+  if (bytes.empty()) return {};
+  const auto salt = static_cast<unsigned char>(bytes[0]);
+  std::string password = bytes.substr(1);
+  for (std::size_t i = 0; i < password.size(); ++i) {
+    password[i] =
+        static_cast<char>(static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);
+  }
+  return password;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,159 @@
+#include "remote.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "password.h"
+
+namespace quarry::app {
+namespace {
+
+using sync::ClientFigures;
+using sync::RemoteUrl;
+
+/// One line on a terminal that is written over and over; elsewhere nothing but the end.
+class Counter {
+ public:
+  explicit Counter(bool quiet)
+      : is_quiet_(quiet), is_live_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
+  ~Counter() {
+    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
+  }
+  Counter(const Counter&) = delete;
+  Counter& operator=(const Counter&) = delete;
+
+  void show(const ClientFigures& figures) {
+    if (!is_live_) return;
+    is_shown_ = true;
+    fmt::print(stderr, "\r\x1b[K{}", line(figures));
+    std::fflush(stderr);
+  }
+  void finish(const ClientFigures& figures) {
+    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
+    is_shown_ = false;
+    if (!is_quiet_) fmt::print("{}\n", line(figures));
+  }
+
+ private:
+  static std::string line(const ClientFigures& figures) {
+    return fmt::format(
+        "round trips: {}  artifacts sent: {}  received: {}  bytes sent: {}  received: {}",
+        figures.round_trips, figures.artifacts_sent, figures.artifacts_received, figures.bytes_sent,
+        figures.bytes_received);
+  }
+
+  bool is_quiet_;
+  bool is_live_;
+  bool is_shown_ = false;
+};
+
+std::vector<std::string> split_words(std::string_view text) {
+  std::vector<std::string> words;
+  std::string word;
+  for (const char c : text) {
+    if (c != ' ' && c != '\t') {
+      word += c;
+    } else if (!word.empty()) {
+      words.push_back(std::exchange(word, {}));
+    }
+  }
+  if (!word.empty()) words.push_back(word);
+  return words;
+}
+
+void tell(sync::ClientSession& session) {
+  for (const std::string& message : session.take_messages()) {
+    fmt::print(stderr, "quarry: the server says: {}\n", message);
+  }
+}
+
+}  // namespace
+
+void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
+  command.add_option("--password-file", arguments.password_file,
+                     "take the password from the first line of this file (-: standard input)");
+  command.add_option("--ca-file", arguments.ca_file,
+                     "believe these authorities' certificates (PEM) instead of the system's");
+  command.add_option("--ssh-command", arguments.ssh_command,
+                     "ssh and its first arguments (default: ssh -e none -T)");
+  command.add_flag("--once", arguments.once, "do not remember the URL");
+  command.add_flag("--save-password", arguments.save_password,
+                   "remember the password too, readable for who can read the repository");
+  command.add_flag("--private", arguments.with_private, "private branches as well");
+  command.add_flag("--quiet", arguments.quiet, "print nothing but errors");
+}
+
+base::Result<RemoteUrl> remote_url(const std::string& url) {
+  QUARRY_TRY_ASSIGN(RemoteUrl parsed, RemoteUrl::parse(url));
+  if (parsed.scheme == RemoteUrl::Scheme::kFile) {
+    std::error_code code;
+    const auto absolute = std::filesystem::absolute(parsed.path, code);
+    if (!code) parsed.path = absolute.lexically_normal();
+  }
+  return parsed;
+}
+
+base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
+                                     const std::string& kept) {
+  // Who reaches a file, or a machine by ssh, has all rights there.
+  if (!url.is_http() || url.user.empty()) return {};
+  if (!arguments.password_file.empty()) {
+    QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));
+  }
+  if (url.password.empty()) url.password = kept;
+  if (!url.password.empty() || url.user == "anonymous" || url.user == "nobody") return {};
+  QUARRY_TRY_ASSIGN(url.password,
+                    ask_for_password(fmt::format("password for {} at {}: ", url.user, url.host)));
+  return {};
+}
+
+sync::TransportOptions transport_options(const RemoteArguments& arguments,
+                                         const std::string& ssh_command) {
+  sync::TransportOptions options;
+  options.ca_file = arguments.ca_file;
+  const std::string& chosen = arguments.ssh_command.empty() ? ssh_command : arguments.ssh_command;
+  if (auto words = split_words(chosen); !words.empty()) options.ssh_command = std::move(words);
+  return options;
+}
+
+base::Result<RemoteUrl> talk(repository::Repository& repository, const RemoteUrl& url,
+                             const RemoteArguments& arguments, sync::ClientOptions options) {
+  if (url.is_http() && url.user != "anonymous" && url.user != "nobody") {
+    options.user = url.user;
+    options.password = url.password;
+  }
+  options.with_private = arguments.with_private;
+  const auto words =
+      transport_options(arguments, repository.setting("ssh-command").value_or(std::string()));
+  QUARRY_TRY_ASSIGN(const auto transport, sync::Transport::make(url, words));
+  sync::ClientSession session(repository, std::move(options));
+  Counter counter(arguments.quiet);
+  const auto spoken = sync::converse(session, *transport, [&] {
+    tell(session);
+    counter.show(session.figures());
+  });
+  tell(session);
+  if (!spoken) return std::unexpected(spoken.error());
+  counter.finish(session.figures());
+  const auto moved = transport->moved_to();
+  if (!moved) return url;
+  fmt::print(stderr, "quarry: the repository has moved to {}\n", *moved);
+  return remote_url(*moved);
+}
+
+base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,
+                            const RemoteArguments& arguments) {
+  if (arguments.once) return {};
+  QUARRY_TRY(receipt.set_config("last-sync-url", url.without_password()));
+  if (arguments.save_password && !url.password.empty()) {
+    return receipt.set_config("last-sync-pw", obscure(url.password));
+  }
+  return receipt.set_config("last-sync-pw", std::nullopt);
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,48 @@
+// What `quarry sync` and `quarry clone` share: the other side, who logs in there, how it is
+// reached, and what a person is told meanwhile.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/client_session.h"
+#include "quarry/sync/remote_url.h"
+#include "quarry/sync/transport.h"
+
+namespace quarry::app {
+
+/// Options of the command line.
+struct RemoteArguments {
+  std::string url;
+  std::string password_file;
+  std::string ca_file;
+  std::string ssh_command;
+  bool once = false;
+  bool save_password = false;
+  bool with_private = false;
+  bool quiet = false;
+};
+void add_remote_options(CLI::App& command, RemoteArguments& arguments);
+
+/// ARGUMENTS.url; a path in it becomes absolute.
+base::Result<sync::RemoteUrl> remote_url(const std::string& url);
+/// The password of URL's user, put into URL: from a file, KEPT, or by asking. Where nobody logs in
+/// nothing happens.
+base::Result<void> complete_password(sync::RemoteUrl& url, const RemoteArguments& arguments,
+                                     const std::string& kept);
+/// SSH_COMMAND: of the repository's settings; the command line's goes before it.
+sync::TransportOptions transport_options(const RemoteArguments& arguments,
+                                         const std::string& ssh_command);
+
+/// Talks to the server at URL until everything is said, and tells how far it is, and what the
+/// server has for people. Returns the URL to remember.
+base::Result<sync::RemoteUrl> talk(repository::Repository& repository, const sync::RemoteUrl& url,
+                                   const RemoteArguments& arguments, sync::ClientOptions options);
+/// Keeps URL in the repository, as fossil does, for the next sync without one.
+base::Result<void> remember(repository::Receipt& receipt, const sync::RemoteUrl& url,
+                            const RemoteArguments& arguments);
+
+}  // namespace quarry::app

@@ -1,0 +1,86 @@
+// quarry sync: brings a repository and another one of the same project to the same state.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+
+#include "commands.h"
+#include "first_user.h"
+#include "password.h"
+#include "remote.h"
+
+namespace quarry::app {
+namespace {
+
+struct SyncArguments {
+  std::string file;
+  RemoteArguments remote;
+  bool push = false;
+  bool pull = false;
+  bool verily = false;
+};
+
+/// Where to: what the command line says, or where the last sync went.
+struct Destination {
+  sync::RemoteUrl url;
+  bool is_the_last_one = false;  // what is remembered of it holds on
+};
+
+base::Result<Destination> destination(repository::Repository& file,
+                                      const SyncArguments& arguments) {
+  const std::string last = file.setting("last-sync-url").value_or("");
+  if (arguments.remote.url.empty() && last.empty()) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      "there was no sync before, so a URL has to be given");
+  }
+  Destination to;
+  QUARRY_TRY_ASSIGN(to.url, remote_url(arguments.remote.url.empty() ? last : arguments.remote.url));
+  to.is_the_last_one = to.url.without_password() == last;
+  const std::string kept =
+      to.is_the_last_one ? unobscure(file.setting("last-sync-pw").value_or("")) : "";
+  QUARRY_TRY(complete_password(to.url, arguments.remote, kept));
+  return to;
+}
+
+base::Result<void> run(const SyncArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments));
+  const bool both = arguments.push == arguments.pull;
+  sync::ClientOptions options;
+  options.push = both || arguments.push;
+  options.pull = both || arguments.pull;
+  options.verily = arguments.verily;
+  if (const auto user = file->find_user(login_of_caller())) options.uid = user->uid;
+  QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
+                    talk(*file, to.url, arguments.remote, std::move(options)));
+  const bool is_known =
+      to.is_the_last_one && reached.without_password() == to.url.without_password();
+  if (is_known && !arguments.remote.save_password) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, file->receive());
+  QUARRY_TRY(remember(receipt, reached, arguments.remote));
+  return receipt.commit();
+}
+
+int run_sync(const SyncArguments& arguments) {
+  const auto done = run(arguments);
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace
+
+void add_sync(CLI::App& app, Run& run) {
+  auto sync = std::make_shared<SyncArguments>();
+  CLI::App* command =
+      app.add_subcommand("sync", "exchange what is new with another repository of the project");
+  command->add_option("REPO", sync->file, "the repository file")->required();
+  command->add_option("URL", sync->remote.url,
+                      "http:, https:, ssh: or file: URL (default: that of the last sync)");
+  command->add_flag("--push", sync->push, "only send");
+  command->add_flag("--pull", sync->pull, "only receive");
+  command->add_flag("--verily", sync->verily,
+                    "name everything, for where something was overlooked");
+  add_remote_options(*command, sync->remote);
+  command->callback([sync, &run] { run = [sync] { return run_sync(*sync); }; });
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,118 @@
+#include "client_offer.h"
+
+#include <algorithm>
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashName;
+using base::Result;
+
+// Bytes of one request (the setting max-upload), beyond which what is left waits for the next.
+constexpr std::int64_t kDefaultMaxUpload = 250000;
+// Names in one request of a catalogue.
+constexpr std::size_t kNamesAtOnce = 20000;
+// A server that goes on asking for the same artifact cannot use it.
+constexpr int kMostTimes = 2;
+
+}  // namespace
+
+ClientOffer::ClientOffer(repository::Repository& repository, bool with_private, bool catalogue)
+    : repository_(repository), with_private_(with_private), catalogue_(catalogue) {
+  const std::int64_t bytes = repository.setting_int("max-upload", kDefaultMaxUpload);
+  max_upload_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
+}
+
+void ClientOffer::asked_for(const HashName& name) {
+  remote_has_.erase(name);
+  const auto sent = times_sent_.find(name);
+  if (sent != times_sent_.end() && sent->second >= kMostTimes) return;
+  const auto info = repository_.find(name);
+  if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
+  if (repository_.is_shunned(name)) return;
+  if (!with_private_ && repository_.is_private(info->rid)) return;
+  asked_.push_back(name);
+}
+
+bool ClientOffer::has_more() {
+  return !unsent_.empty() || !asked_.empty() || catalogue_;
+}
+
+Result<void> ClientOffer::write(CardWriter& writer) {
+  QUARRY_TRY(send_unsent(writer));
+  QUARRY_TRY(send_asked(writer));
+  if (catalogue_) return name_all(writer);
+  name_unclustered(writer);
+  return {};
+}
+
+Result<void> ClientOffer::send(CardWriter& writer, const HashName& name) {
+  const auto info = repository_.find(name);
+  if (!info || info->is_phantom()) return {};
+  const bool is_private = repository_.is_private(info->rid);
+  if (is_private && !with_private_) return {};
+  if (is_private) writer.private_next();
+  ++sent_;
+  const bool is_first = ++times_sent_[name] == 1;
+  QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(info->rid));
+  remote_has_.insert(name);
+  if (delta && is_first && remote_has_.contains(delta->first)) {
+    writer.file(name.str(), delta->first.str(), delta->second);
+    return {};
+  }
+  QUARRY_TRY_ASSIGN(const std::string content, repository_.content(info->rid));
+  writer.file(name.str(), {}, content);
+  return {};
+}
+
+Result<void> ClientOffer::send_unsent(CardWriter& writer) {
+  if (!unsent_was_read_) {
+    unsent_ = repository_.unsent();
+    std::ranges::reverse(unsent_);
+    unsent_was_read_ = true;
+  }
+  while (!unsent_.empty() && !is_full(writer)) {
+    const HashName name = unsent_.back();
+    unsent_.pop_back();
+    sent_of_unsent_.push_back(name);
+    const auto info = repository_.find(name);
+    if (info && repository_.is_waiting(info->rid)) continue;
+    // The server may have asked for it before it was its turn.
+    if (!times_sent_.contains(name)) QUARRY_TRY(send(writer, name));
+  }
+  return {};
+}
+
+Result<void> ClientOffer::send_asked(CardWriter& writer) {
+  std::size_t done = 0;
+  while (done < asked_.size() && !is_full(writer)) QUARRY_TRY(send(writer, asked_[done++]));
+  asked_.erase(asked_.begin(), asked_.begin() + static_cast<std::ptrdiff_t>(done));
+  return {};
+}
+
+void ClientOffer::name_unclustered(CardWriter& writer) {
+  for (const HashName& name : repository_.unclustered()) {
+    if (!remote_has_.contains(name)) writer.igot(name.str());
+  }
+  if (!with_private_) return;
+  for (const HashName& name : repository_.private_names()) {
+    if (!remote_has_.contains(name)) writer.private_igot(name.str());
+  }
+}
+
+Result<void> ClientOffer::name_all(CardWriter& writer) {
+  if (all_.empty()) {
+    QUARRY_TRY(repository_.visit_names([this](const HashName& name) { all_.push_back(name); }));
+    if (with_private_) {
+      for (const HashName& name : repository_.private_names()) writer.private_igot(name.str());
+    }
+  }
+  for (std::size_t named = 0; named < kNamesAtOnce && !all_.empty(); ++named) {
+    if (!remote_has_.contains(all_.back())) writer.igot(all_.back().str());
+    all_.pop_back();
+  }
+  catalogue_ = !all_.empty();
+  return {};
+}
+
+}  // namespace quarry::sync

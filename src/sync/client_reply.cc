@@ -1,0 +1,205 @@
+#include "client_reply.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "quarry/artifact/fossilize.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashAlgorithm;
+using artifact::HashName;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+// The value of hash-policy with which a repository takes nothing that SHA1 names.
+constexpr std::int64_t kPolicyShunSha1 = 4;
+// What a reply may have to say to people, in bytes.
+constexpr std::size_t kMaxText = 1000;
+
+/// TEXT of a server, fit for a terminal.
+std::string told(std::string_view token) {
+  return base::printable(artifact::defossilize(token), kMaxText);
+}
+
+/// Whether TEXT may become this project's code: what Fossil makes is 40 hex digits.
+bool is_project_code(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+  };
+  return text.size() >= 4 && text.size() <= 100 && std::ranges::all_of(text, is_plain);
+}
+
+}  // namespace
+
+ClientReply::ClientReply(repository::Repository& repository, const ClientOptions& options,
+                         ClientWants& wants, ClientOffer& offer, bool takes,
+                         const repository::Sender& sender)
+    : repository_(repository),
+      options_(options),
+      wants_(wants),
+      offer_(offer),
+      takes_(takes),
+      sender_(sender) {}
+
+Result<void> ClientReply::read(std::string_view cards) {
+  reader_ = CardReader(cards, {.max_cards = SIZE_MAX}, Speaker::kServer);
+  while (true) {
+    QUARRY_TRY_ASSIGN(const bool more, reader_.next());
+    if (!more) break;
+    if (reader_.type() == CardType::kError) {
+      error_ = told(reader_[1]);
+      // From a refused clone its client learns the project code.
+      if (!told_project_) receipt_.reset();
+      break;
+    }
+    QUARRY_TRY(handle());
+  }
+  return finish();
+}
+
+Result<void> ClientReply::handle() {
+  switch (reader_.type()) {
+    case CardType::kFile:
+    case CardType::kCfile:
+      return file();
+    case CardType::kIgot:
+      return igot();
+    case CardType::kGimme:
+      return gimme();
+    case CardType::kPrivate:
+      next_is_private_ = true;
+      return {};
+    case CardType::kPush:
+      return push();
+    case CardType::kCloneSeqno:
+      return clone_seqno();
+    case CardType::kMessage:
+      message();
+      return {};
+    case CardType::kCookie: {
+      QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+      return receipt->set_config("cookie", reader_[1]);
+    }
+    default:  // pragmas that this client does not need, and what it did not ask for
+      return {};
+  }
+}
+
+Result<repository::Receipt*> ClientReply::receipt() {
+  if (!receipt_) {
+    auto begun = repository_.receive();
+    if (!begun) return std::unexpected(std::move(begun).error());
+    receipt_.emplace(std::move(*begun));
+    receipt_->set_sender(sender_);
+  }
+  return &*receipt_;
+}
+
+bool ClientReply::is_refused(const HashName& name) {
+  return name.algorithm() == HashAlgorithm::kSha1 &&
+         repository_.setting_int("hash-policy", 0) == kPolicyShunSha1;
+}
+
+Result<void> ClientReply::file() {
+  const bool is_private = std::exchange(next_is_private_, false);
+  const bool is_compressed = reader_.type() == CardType::kCfile;
+  const auto name = HashName::parse(reader_[1]);
+  if (!name) return std::unexpected(reader_.misshapen());
+  repository::Arrival arrival{.name = *name,
+                              .payload = reader_.payload(),
+                              .delta_source = std::nullopt,
+                              .is_compressed = is_compressed,
+                              .declared_size = std::nullopt,
+                              .is_private = is_private};
+  if (reader_.size() > (is_compressed ? 4U : 3U)) {
+    arrival.delta_source = HashName::parse(reader_[2]);
+    if (!arrival.delta_source) return std::unexpected(reader_.misshapen());
+  }
+  if (is_compressed) {
+    arrival.declared_size = parse_number(reader_[reader_.size() - 2]);
+    if (!arrival.declared_size) return std::unexpected(reader_.misshapen());
+  }
+  if (!takes_ || is_refused(*name) || (is_private && !options_.with_private)) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  QUARRY_TRY_ASSIGN(const bool is_new, receipt->store(arrival));
+  offer_.has(*name);
+  wants_.came(*name);
+  if (is_new) ++received_;
+  return {};
+}
+
+Result<void> ClientReply::igot() {
+  const auto name = HashName::parse(reader_[1]);
+  if (!name) return std::unexpected(reader_.misshapen());
+  const bool is_private = reader_[2] == "1";
+  offer_.has(*name);
+  // What is private there is had in a private session alone.
+  if (!is_private || options_.with_private) wants_.promised(*name);
+  const auto known = repository_.find(*name);
+  if (known) {
+    if (repository_.is_private(known->rid) == is_private) return {};
+    if (is_private && !known->is_phantom()) return {};
+    QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+    return receipt->set_private(*name, is_private);
+  }
+  if (!takes_ || (is_private && !options_.with_private)) return {};
+  if (is_refused(*name) || repository_.is_shunned(*name)) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  return receipt->add_phantom(*name, is_private);
+}
+
+Result<void> ClientReply::gimme() {
+  const auto name = HashName::parse(reader_[1]);
+  if (!name) return std::unexpected(reader_.misshapen());
+  if (options_.push) offer_.asked_for(*name);
+  return {};
+}
+
+Result<void> ClientReply::push() {
+  const std::string_view code = reader_[2];
+  if (repository_.project_code() == code) return {};
+  if (!repository_.project_code().empty()) {
+    return fail(ErrorCode::kInvalid, "the server is of another project");
+  }
+  if (!options_.clone || !is_project_code(code)) {
+    return fail(ErrorCode::kInvalid, "the server tells a project code that is none");
+  }
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  QUARRY_TRY(receipt->set_config("project-code", code));
+  told_project_ = true;
+  return {};
+}
+
+Result<void> ClientReply::clone_seqno() {
+  clone_next_ = parse_number(reader_[1]);
+  if (!clone_next_) return std::unexpected(reader_.misshapen());
+  return {};
+}
+
+void ClientReply::message() {
+  std::string text = told(reader_[1]);
+  if (text.starts_with("pull only")) refuses_push_ = true;
+  messages_.push_back(std::move(text));
+}
+
+Result<void> ClientReply::finish() {
+  if (!error_ && !offer_.sent_of_unsent().empty() && !refuses_push_) {
+    QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+    QUARRY_TRY(receipt->forget_unsent(offer_.sent_of_unsent()));
+  }
+  offer_.accepted();
+  if (!receipt_) return {};
+  QUARRY_TRY(receipt_->commit());
+  receipt_.reset();
+  return {};
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,70 @@
+// One reply of a server: its cards are carried out, in one transaction, which begins when the first
+// of them has something to store. Used by ClientSession.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "card_reader.h"
+#include "client_offer.h"
+#include "client_wants.h"
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/client_session.h"
+
+namespace quarry::sync {
+
+class ClientReply {
+ public:
+  /// None is owned. TAKES: artifacts are taken from the server (a pull or a clone).
+  ClientReply(repository::Repository& repository, const ClientOptions& options, ClientWants& wants,
+              ClientOffer& offer, bool takes, const repository::Sender& sender);
+
+  /// Carries out CARDS. After an error nothing of them was stored.
+  base::Result<void> read(std::string_view cards);
+
+  // --- what it said ----------------------------------------------------------------------------
+
+  /// Of the last `clone_seqno`.
+  const std::optional<std::uint64_t>& clone_next() const { return clone_next_; }
+  /// The text of its error card.
+  const std::optional<std::string>& error() const { return error_; }
+  /// It told the project code, which this repository did not know.
+  bool told_project() const { return told_project_; }
+  bool refuses_push() const { return refuses_push_; }
+  std::vector<std::string>& messages() { return messages_; }
+  std::uint64_t received() const { return received_; }
+
+ private:
+  base::Result<void> handle();
+  base::Result<void> file();
+  base::Result<void> igot();
+  base::Result<void> gimme();
+  base::Result<void> push();
+  base::Result<void> clone_seqno();
+  void message();
+  bool is_refused(const artifact::HashName& name);
+  base::Result<repository::Receipt*> receipt();
+  base::Result<void> finish();
+
+  repository::Repository& repository_;
+  const ClientOptions& options_;
+  ClientWants& wants_;
+  ClientOffer& offer_;
+  bool takes_;
+  const repository::Sender& sender_;
+  CardReader reader_{{}};
+  std::optional<repository::Receipt> receipt_;
+  bool next_is_private_ = false;
+  std::optional<std::uint64_t> clone_next_;
+  std::optional<std::string> error_;
+  bool told_project_ = false;
+  bool refuses_push_ = false;
+  std::vector<std::string> messages_;
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace quarry::sync

@@ -1,0 +1,56 @@
+#include "client_wants.h"
+
+#include <algorithm>
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashName;
+
+// A server fills its reply with what it is asked for, and names the rest: much more than it can
+// send at once is asked for in vain.
+constexpr std::size_t kLeastAtOnce = 200;
+
+}  // namespace
+
+std::vector<HashName> ClientWants::missing(std::size_t limit) {
+  // Of those that are not to be had some may be phantoms no longer: then there are more than LIMIT.
+  auto names = repository_.phantoms(limit + not_to_be_had_.size(), with_private_);
+  std::erase_if(names, [this](const HashName& name) { return not_to_be_had_.contains(name); });
+  if (names.size() > limit)
+    names.erase(names.begin() + static_cast<std::ptrdiff_t>(limit), names.end());
+  return names;
+}
+
+bool ClientWants::any() {
+  return !missing(1).empty();
+}
+
+void ClientWants::ask(CardWriter& writer) {
+  asked_.clear();
+  promised_.clear();
+  came_count_ = 0;
+  for (const HashName& name : missing(at_once_)) {
+    writer.gimme(name.str());
+    asked_.insert(name);
+  }
+}
+
+void ClientWants::came(const HashName& name) {
+  ++came_count_;
+  asked_.erase(name);
+  not_to_be_had_.erase(name);
+}
+
+void ClientWants::settle() {
+  // A server that only promises will never send.
+  const bool gets_on = came_count_ > 0;
+  for (const HashName& name : asked_) {
+    if (!gets_on || !promised_.contains(name)) not_to_be_had_.insert(name);
+  }
+  asked_.clear();
+  promised_.clear();
+  at_once_ = std::max(kLeastAtOnce, came_count_ * 2);
+}
+
+}  // namespace quarry::sync

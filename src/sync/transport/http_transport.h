@@ -1,0 +1,44 @@
+// Requests over http and https with libcurl. Redirects are followed by hand: the body of a request
+// holds the login of its user, which is for the first server alone.
+#pragma once
+
+#include <curl/curl.h>
+
+#include <memory>
+
+#include "quarry/sync/transport.h"
+
+namespace quarry::sync {
+
+class HttpTransport : public Transport {
+ public:
+  HttpTransport(const RemoteUrl& url, const TransportOptions& options);
+
+  base::Result<TransportReply> exchange(const ClientRequest& request) override;
+  std::string remote_address() const override { return address_; }
+  std::optional<std::string> moved_to() const override { return moved_to_; }
+
+ private:
+  struct Cleanup {
+    void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+
+  void prepare(const ClientRequest& request, curl_slist* headers, TransportReply& reply);
+  base::Result<TransportReply> follow(long status);
+  base::Result<TransportReply> failed(CURLcode code) const;
+  static std::size_t receive(char* bytes, std::size_t size, std::size_t count, void* self);
+
+  TransportOptions options_;
+  std::string url_;
+  std::unique_ptr<CURL, Cleanup> handle_;
+  std::string address_;
+  std::optional<std::string> moved_to_;
+  bool moved_for_good_ = true;  // so far
+  int redirects_ = 0;
+  char message_[CURL_ERROR_SIZE] = "";
+  TransportReply* receiving_ = nullptr;
+  bool too_large_ = false;
+};
+
+}  // namespace quarry::sync

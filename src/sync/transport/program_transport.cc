@@ -1,0 +1,274 @@
+#include "program_transport.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <utility>
+
+extern char** environ;
+
+namespace quarry::sync {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+constexpr std::size_t kMaxHead = std::size_t{64} << 10;
+
+/// WORD as a shell reads it back: nothing in it means anything to the shell.
+std::string for_shell(std::string_view word) {
+  std::string text = "'";
+  for (const char c : word) {
+    if (c == '\'') {
+      text += "'\\''";
+    } else {
+      text += c;
+    }
+  }
+  return text + "'";
+}
+
+/// A path that no program takes for an option.
+std::string as_file(const std::string& path) {
+  return path.starts_with('-') ? "./" + path : path;
+}
+
+/// The value of the header NAME in HEAD, whose lines end with LF or CRLF.
+std::string_view header(std::string_view head, std::string_view name) {
+  while (!head.empty()) {
+    const std::size_t end = head.find('\n');
+    std::string_view line = head.substr(0, end);
+    head = end == std::string_view::npos ? std::string_view{} : head.substr(end + 1);
+    if (line.size() <= name.size() || line[name.size()] != ':') continue;
+    if (::strncasecmp(line.data(), name.data(), name.size()) != 0) continue;
+    line.remove_prefix(name.size() + 1);
+    while (!line.empty() && (line.front() == ' ' || line.front() == '\t')) line.remove_prefix(1);
+    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) line.remove_suffix(1);
+    return line;
+  }
+  return {};
+}
+
+/// The three digits of HEAD's status: of an HTTP server, or, as fossil has it over ssh, of a CGI
+/// program.
+std::string status_in(const std::string& head) {
+  for (const std::string_view start : {"HTTP/1.0 ", "HTTP/1.1 ", "Status: "}) {
+    if (head.starts_with(start)) return head.substr(start.size(), 3);
+  }
+  return {};
+}
+
+/// What posix_spawn is told of descriptors and signals.
+class SpawnPlan {
+ public:
+  SpawnPlan() {
+    ::posix_spawn_file_actions_init(&actions_);
+    ::posix_spawnattr_init(&attributes_);
+  }
+  ~SpawnPlan() {
+    ::posix_spawn_file_actions_destroy(&actions_);
+    ::posix_spawnattr_destroy(&attributes_);
+  }
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
+
+  void place(int from, int to) { ::posix_spawn_file_actions_adddup2(&actions_, from, to); }
+  /// Returns errno.
+  int run(pid_t& pid, const std::vector<std::string>& command) {
+    std::vector<char*> arguments;
+    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    return ::posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(), environ);
+  }
+
+ private:
+  posix_spawn_file_actions_t actions_{};
+  posix_spawnattr_t attributes_{};
+};
+
+}  // namespace
+
+std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options) {
+  if (url.scheme == RemoteUrl::Scheme::kFile) {
+    return {url.program.empty() ? options.local_program : url.program, "test-http",
+            as_file(url.path)};
+  }
+  std::vector<std::string> command = options.ssh_command;
+  if (!url.port.empty()) {
+    command.emplace_back("-p");
+    command.push_back(url.port);
+  }
+  command.emplace_back("--");
+  command.push_back(url.user.empty() ? url.host : url.user + "@" + url.host);
+  const std::string program = url.program.empty() ? "fossil" : url.program;
+  command.push_back(for_shell(as_file(program)) + " test-http " + for_shell(as_file(url.path)));
+  return command;
+}
+
+ProgramTransport::ProgramTransport(const RemoteUrl& url, const TransportOptions& options)
+    : options_(options),
+      command_(program_for(url, options)),
+      address_(url.host.empty() ? "127.0.0.1" : url.host),
+      path_(url.path),
+      host_(url.host.empty() ? "localhost" : url.host) {}
+
+ProgramTransport::~ProgramTransport() {
+  stop();
+}
+
+Result<void> ProgramTransport::start() {
+  stop();
+  // A socket for its input: writing to a pipe that nobody reads would end this process.
+  std::array<int, 2> input{};
+  std::array<int, 2> output{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
+    return base::fail_errno("socketpair");
+  }
+  to_.reset(input[0]);
+  const base::Fd its_input(input[1]);
+  if (::pipe2(output.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
+  from_.reset(output[0]);
+  const base::Fd its_output(output[1]);
+  SpawnPlan plan;
+  plan.place(its_input.get(), STDIN_FILENO);
+  plan.place(its_output.get(), STDOUT_FILENO);
+  if (const int code = plan.run(pid_, command_); code != 0) {
+    pid_ = -1;
+    errno = code;
+    return base::fail_errno("cannot start " + command_[0]);
+  }
+  received_.clear();
+  return {};
+}
+
+void ProgramTransport::stop() {
+  to_.reset();
+  from_.reset();
+  if (pid_ > 0) {
+    // With its input and output closed it has nothing left to do.
+    int status = 0;
+    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  pid_ = -1;
+}
+
+bool ProgramTransport::send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(to_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+base::Error ProgramTransport::ended(const char* when) {
+  int status = 0;
+  std::string how;
+  from_.reset();
+  to_.reset();
+  if (pid_ > 0 && ::waitpid(pid_, &status, 0) == pid_) {
+    pid_ = -1;
+    if (WIFEXITED(status)) how = fmt::format(" with exit status {}", WEXITSTATUS(status));
+    if (WIFSIGNALED(status)) how = fmt::format(" by signal {}", WTERMSIG(status));
+  }
+  return {ErrorCode::kIo, fmt::format("{} ended{} {}", command_[0], how, when)};
+}
+
+/// Appends to received_; 0 at the end of the output.
+Result<std::size_t> ProgramTransport::read_more() {
+  pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
+  const auto wait = std::chrono::milliseconds(options_.idle_timeout).count();
+  const int count = ::poll(&ready, 1, static_cast<int>(wait));
+  if (count < 0 && errno == EINTR) return read_more();
+  if (count == 0) {
+    ::kill(pid_, SIGTERM);
+    return fail(ErrorCode::kIo, fmt::format("{} says nothing", command_[0]));
+  }
+  std::array<char, 65536> buffer{};
+  ssize_t size = 0;
+  do {
+    size = ::read(from_.get(), buffer.data(), buffer.size());
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return base::fail_errno("reading from " + command_[0]);
+  received_.append(buffer.data(), static_cast<std::size_t>(size));
+  answered_ = answered_ || size > 0;
+  return static_cast<std::size_t>(size);
+}
+
+/// The lines before the body, the empty one included.
+Result<std::string> ProgramTransport::read_head() {
+  while (true) {
+    for (const std::string_view end : {"\r\n\r\n", "\n\n"}) {
+      const std::size_t at = received_.find(end);
+      if (at == std::string::npos) continue;
+      std::string head = received_.substr(0, at + end.size());
+      received_.erase(0, at + end.size());
+      return head;
+    }
+    if (received_.size() > kMaxHead) return fail(ErrorCode::kInvalid, "the reply is no HTTP");
+    QUARRY_TRY_ASSIGN(const std::size_t size, read_more());
+    if (size == 0) return std::unexpected(ended("before it answered"));
+  }
+}
+
+Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
+  answered_ = !received_.empty();
+  // Where this fails the program may have said why.
+  (void)send(request);
+  QUARRY_TRY_ASSIGN(const std::string head, read_head());
+  const std::string status = status_in(head);
+  if (status.empty()) return fail(ErrorCode::kInvalid, "the reply is no HTTP");
+  if (status != "200") {
+    return fail(status == "404" ? ErrorCode::kNotFound : ErrorCode::kIo,
+                fmt::format("{}: HTTP status {}", path_, status));
+  }
+  const std::string_view length = header(head, "Content-Length");
+  std::size_t size = 0;
+  const auto [end, code] = std::from_chars(length.data(), length.data() + length.size(), size);
+  if (code != std::errc() || end != length.data() + length.size()) {
+    return fail(ErrorCode::kInvalid, "the reply does not say how long it is");
+  }
+  if (size > options_.max_reply) {
+    return fail(ErrorCode::kLimit, fmt::format("a reply of {} bytes", size));
+  }
+  while (received_.size() < size) {
+    QUARRY_TRY_ASSIGN(const std::size_t more, read_more());
+    if (more == 0) return std::unexpected(ended("in the middle of its reply"));
+  }
+  TransportReply reply;
+  reply.content_type = header(head, "Content-Type");
+  reply.body = received_.substr(0, size);
+  received_.erase(0, size);
+  return reply;
+}
+
+Result<TransportReply> ProgramTransport::exchange(const ClientRequest& request) {
+  const std::string text = fmt::format(
+      "POST / HTTP/1.0\r\nHost: {}\r\nUser-Agent: Quarry/{}\r\nX-Fossil-Transport: SSH\r\n"
+      "Content-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
+      host_, QUARRY_VERSION, request.content_type, request.body.size(), request.body);
+  const bool was_running = pid_ > 0;
+  if (!was_running) QUARRY_TRY(start());
+  auto reply = attempt(text);
+  // It may be one that answers once: nothing but its end came, so it is started again.
+  if (!reply && was_running && pid_ < 0 && !answered_) {
+    QUARRY_TRY(start());
+    reply = attempt(text);
+  }
+  return reply;
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,52 @@
+// HTTP over the standard input and output of a program: `PROGRAM test-http FILE`, started here for
+// `file:`, and by ssh on another machine for `ssh:`.
+//
+// No shell is started on this side. On the other one ssh hands the command to the user's shell, so
+// each word is quoted. A program may answer one request and end, or go on: where it has ended the
+// next request starts it again.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/sync/transport.h"
+
+namespace quarry::sync {
+
+/// The program and its arguments for URL, which is of ssh or file.
+std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options);
+
+class ProgramTransport : public Transport {
+ public:
+  ProgramTransport(const RemoteUrl& url, const TransportOptions& options);
+  ~ProgramTransport() override;
+
+  base::Result<TransportReply> exchange(const ClientRequest& request) override;
+  std::string remote_address() const override { return address_; }
+
+ private:
+  base::Result<void> start();
+  void stop();
+  bool send(std::string_view bytes);
+  base::Result<TransportReply> attempt(const std::string& request);
+  base::Result<std::string> read_head();
+  base::Result<std::size_t> read_more();
+  base::Error ended(const char* when);
+
+  TransportOptions options_;
+  std::vector<std::string> command_;
+  std::string address_;
+  std::string path_;
+  std::string host_;
+  pid_t pid_ = -1;
+  base::Fd to_;
+  base::Fd from_;
+  std::string received_;   // and not used yet
+  bool answered_ = false;  // something came since the last request
+};
+
+}  // namespace quarry::sync

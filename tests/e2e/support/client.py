@@ -1,0 +1,147 @@
+"""`quarry clone` and `quarry sync`, what stands in for the servers that they do not expect, and for ssh."""
+
+import http.server
+import os
+import re
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+from . import places
+
+#: A stand-in for ssh: it notes its arguments, and gives the command to a shell, as sshd does.
+SSH = """#!/bin/sh
+for word in "$@"; do printf '%s\\n' "$word" >> "$SSH_ARGUMENTS"; done
+while [ $# -gt 0 ]; do
+  case "$1" in
+    -e|-p) shift 2 ;;
+    --) shift; break ;;
+    -*) shift ;;
+    *) break ;;
+  esac
+done
+shift
+cd "$SSH_HOME" || exit 1
+SSH_CONNECTION="127.0.0.1 50000 127.0.0.1 22" exec sh -c "$*"
+"""
+
+
+class Quarry:
+    """The program, without anything of the person who runs the tests."""
+
+    def __init__(self, folder: Path, environment: dict[str, str]):
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        binaries = folder / "bin"
+        binaries.mkdir()
+        (binaries / "ssh").write_text(SSH)
+        (binaries / "ssh").chmod(0o755)
+        self.ssh_arguments = folder / "ssh-arguments"
+        self.environment = {**environment, "SSH_ARGUMENTS": str(self.ssh_arguments), "SSH_HOME": str(folder),
+                            "PATH": f"{binaries}:{os.environ['PATH']}", "no_proxy": "*"}
+
+    def attempt(self, *arguments: object, env: dict[str, str] | None = None, stdin: str = "",
+                seconds: float = 120) -> tuple[int, str, str]:
+        """Exit status, standard output, standard error. In a session of its own, so that there is no terminal."""
+        done = subprocess.run([places.program("quarry"), *map(str, arguments)], env={**self.environment, **(env or {})},
+                              input=stdin, capture_output=True, text=True, timeout=seconds, check=False,
+                              start_new_session=True)
+        return done.returncode, done.stdout, done.stderr
+
+    def __call__(self, *arguments: object, **more: object) -> str:
+        status, output, errors = self.attempt(*arguments, **more)
+        assert status == 0, f"quarry {' '.join(map(str, arguments))}: exit status {status}\n{output}{errors}"
+        return output + errors
+
+    def refused(self, *arguments: object, **more: object) -> str:
+        """The one line that says why."""
+        status, output, errors = self.attempt(*arguments, **more)
+        assert status == 1, f"exit status {status}\n{output}{errors}"
+        lines = [line for line in errors.splitlines() if "warning: a password on the command line" not in line]
+        assert len(lines) == 1 and lines[0].startswith("quarry: "), errors
+        return lines[0]
+
+    def password(self, text: str) -> Path:
+        path = self.folder / f"password-{text}"
+        path.write_text(text + "\n")
+        return path
+
+
+def received(output: str) -> int:
+    return int(re.search(r"artifacts sent: \d+ +received: (\d+)", output)[1])
+
+
+def sent(output: str) -> int:
+    return int(re.search(r"artifacts sent: (\d+)", output)[1])
+
+
+class Pretender:
+    """An HTTP server of ANSWER's words: a function from the request's handler to nothing."""
+
+    def __init__(self, answer: Callable[[http.server.BaseHTTPRequestHandler, bytes], None],
+                 certificate: Path | None = None):
+        pretender = self
+        self.bodies: list[bytes] = []
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_POST(self) -> None:  # noqa: N802: the library's name
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                pretender.bodies.append(body)
+                answer(self, body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate)
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.scheme = "https" if certificate else "http"
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+        self.thread.start()
+
+    @property
+    def port(self) -> int:
+        return self.server.server_address[1]
+
+    def url(self, user: str = "") -> str:
+        return f"{self.scheme}://{user + '@' if user else ''}localhost:{self.port}/"
+
+    def stop(self) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+def forward(port: int) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
+    """Hands each request to the HTTP server on PORT."""
+    def answer(handler: http.server.BaseHTTPRequestHandler, body: bytes) -> None:
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            head = f"POST {handler.path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: {handler.headers['Content-Type']}\r\n"
+            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            while part := connection.recv(65536):
+                handler.wfile.write(part)
+    return answer
+
+
+def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
+    def answer(handler: http.server.BaseHTTPRequestHandler, _: bytes) -> None:
+        handler.send_response(status)
+        handler.send_header("Location", to)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
+    return answer
+
+
+def certificate(folder: Path) -> Path:
+    """Key and self-signed certificate of `localhost` in one file."""
+    key, made, both = folder / "key.pem", folder / "made.pem", folder / "certificate.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost", "-keyout", key, "-out", made],
+                   check=True, capture_output=True)
+    both.write_text(key.read_text() + made.read_text())
+    return both

@@ -1,0 +1,230 @@
+"""`quarry clone`: from fossil and from quarryd, over every transport; and what keeps a clone from being made."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import process, repofile, wire
+from support.client import Pretender, certificate, forward, redirect
+from support.fossil import Checkout
+
+
+def files_beside(path: Path) -> list[str]:
+    """What a clone that was not made may have left."""
+    return sorted(each.name for each in path.parent.glob(f"{path.name}*"))
+
+
+def assert_same_project(clone, original, fossil):
+    """All that is not private there; what is named in clusters alone does not count, since a server makes them late."""
+    assert repofile.project_code(clone) == repofile.project_code(original)
+    assert repofile.public_artifacts(clone) >= repofile.public_artifacts(original) - repofile.clusters(original)
+    assert not repofile.phantoms(clone)
+    proof.check(clone, fossil)
+
+
+def test_clone_is_perfect(serve, quarry, small, fossil, tmp_path):
+    repofile.add_user(small, "writer", "pen", "gio")
+    server = serve(small)
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", server.url_for("writer", "pen"), clone)
+    assert_same_project(clone, small, fossil)
+    codes = "SELECT value FROM config WHERE name='server-code'"
+    assert repofile.value(clone, codes) != repofile.value(small, codes)
+
+
+def test_fossil_works_in_the_clone_and_syncs_it(serve, quarry, fresh, fossil, tmp_path):
+    server = serve(fresh)
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", server.url_for("writer", "pen"), clone, "--save-password")
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout("user", "default", "writer")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit("made in the clone")
+    # The URL and the password are where fossil looks for them.
+    checkout("sync")
+    assert "made in the clone" in fossil.timeline(fresh)
+    assert repofile.value(clone, "SELECT value FROM config WHERE name='last-sync-url'") == (
+        f"http://writer@127.0.0.1:{server.port}/")
+
+
+def test_nothing_is_remembered_with_once_and_no_password_without_save_password(serve, quarry, fresh, tmp_path):
+    server = serve(fresh)
+    kept = "SELECT count(*) FROM config WHERE name LIKE 'last-sync-%'"
+    once, twice = tmp_path / "once.fossil", tmp_path / "twice.fossil"
+    quarry("clone", server.url_for("writer", "pen"), once, "--once", "--save-password")
+    assert repofile.value(once, kept) == 0
+    quarry("clone", server.url_for("writer", "pen"), twice)
+    assert repofile.query(twice, "SELECT name FROM config WHERE name LIKE 'last-sync-%'") == [("last-sync-url",)]
+
+
+def test_administrator_is_the_urls_user_with_a_new_password(serve, quarry, fresh, fossil, tmp_path):
+    server = serve(fresh)
+    clone = tmp_path / "clone.fossil"
+    output = quarry("clone", server.url_for("writer", "pen"), clone)
+    login, password = re.search(r'admin-user: (\S+) \(password is "(\S+)"\)', output).groups()
+    assert login == "writer"
+    assert repofile.value(clone, "SELECT cap FROM user WHERE login='writer'") == "s"
+    assert repofile.value(clone, "SELECT pw FROM user WHERE login='writer'") == (
+        wire.shared_secret(repofile.project_code(clone), "writer", password))
+    people = "SELECT login FROM user WHERE login!='writer' ORDER BY login"
+    assert [row[0] for row in repofile.query(clone, people)] == ["anonymous", "developer", "nobody", "reader"]
+
+
+def test_private_branches_come_when_they_are_asked_for(serve, quarry, fresh, fossil, tmp_path):
+    checkout = Checkout(fossil, fresh, tmp_path / "work")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit("public")
+    checkout.write("a.txt", "secret\n")
+    checkout.commit("not for everybody", "--private")
+    repofile.set_capabilities(fresh, "writer", "giox")
+    server = serve(fresh)
+    public, private = tmp_path / "public.fossil", tmp_path / "private.fossil"
+    quarry("clone", server.url_for("writer", "pen"), public)
+    assert "not for everybody" not in fossil.timeline(public)
+    quarry("clone", server.url_for("writer", "pen"), private, "--private")
+    assert repofile.artifacts(private) >= repofile.artifacts(fresh) - repofile.clusters(fresh)
+    count = "SELECT count(*) FROM private"
+    assert repofile.value(private, count) == repofile.value(fresh, count) > 0
+    proof.check(private, fossil)
+
+
+@pytest.mark.parametrize("path", ["plain", "file"])
+def test_from_a_file_beside(quarry, small, fossil, tmp_path, path):
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", str(small) if path == "plain" else f"file://{small}?fossil=fossil", clone)
+    assert_same_project(clone, small, fossil)
+
+
+def test_over_ssh_from_fossil(quarry, small, fossil, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", f"ssh://ann@host:2222/{small}", clone)
+    assert_same_project(clone, small, fossil)
+    arguments = quarry.ssh_arguments.read_text().splitlines()
+    assert arguments == ["-e", "none", "-T", "-p", "2222", "--", "ann@host", f"'fossil' test-http '{small}'"]
+
+
+def test_far_side_of_ssh_runs_no_word_of_the_url(quarry, fossil, tmp_path):
+    """The path is one word to the shell there, whatever is in it."""
+    trap = tmp_path / "trap"
+    target = tmp_path / "it's; touch $(echo trap) `touch trap` &.fossil"
+    fossil.new(target)
+    clone = tmp_path / "clone.fossil"
+    url = f"ssh://host/{target}".replace(" ", "%20").replace("`", "%60")
+    quarry("clone", url, clone)
+    assert repofile.project_code(clone) == repofile.project_code(target)
+    assert not trap.exists() and not (quarry.folder / "trap").exists()
+
+
+def test_host_that_looks_like_an_option_is_none(quarry, tmp_path):
+    assert "dash" in quarry.refused("clone", "ssh://-oProxyCommand/repo", tmp_path / "clone.fossil")
+    assert "dash" in quarry.refused("clone", "ssh://-v@host/repo", tmp_path / "clone.fossil")
+    assert not quarry.ssh_arguments.exists()
+
+
+def test_existing_file_is_left_alone(quarry, fresh, tmp_path):
+    there = tmp_path / "there.fossil"
+    there.write_text("mine")
+    assert "exists already" in quarry.refused("clone", fresh, there)
+    assert there.read_text() == "mine"
+
+
+def test_wrong_password_leaves_nothing(serve, quarry, fresh, tmp_path):
+    server = serve(fresh)
+    repofile.set_capabilities(fresh, "nobody", "")
+    clone = tmp_path / "clone.fossil"
+    url = f"http://writer@127.0.0.1:{server.port}/"
+    assert "login failed" in quarry.refused("clone", url, clone, "--password-file", quarry.password("wrong"))
+    assert not files_beside(clone)
+    quarry("clone", url, clone, "--password-file", quarry.password("pen"))
+    assert files_beside(clone) == [clone.name]
+
+
+def test_password_has_to_come_from_somewhere(serve, quarry, fresh, tmp_path):
+    server = serve(fresh)
+    assert "--password-file" in quarry.refused("clone", f"http://writer@127.0.0.1:{server.port}/", tmp_path / "c.fossil")
+
+
+def test_no_server_and_no_such_repository(quarry, serve, fresh, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    port = process.free_port()
+    assert f"127.0.0.1:{port}" in quarry.refused("clone", f"http://127.0.0.1:{port}/", clone)
+    assert quarry.attempt("clone", tmp_path / "nothing.fossil", clone)[0] == 1
+    assert not files_beside(clone)
+
+
+def test_server_that_ends_in_the_middle_leaves_nothing(quarry, tmp_path):
+    def answer(handler, _):
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/x-fossil\r\nContent-Length: 1000\r\n\r\nabc")
+    pretender = Pretender(answer)
+    clone = tmp_path / "clone.fossil"
+    try:
+        quarry.refused("clone", pretender.url(), clone)
+    finally:
+        pretender.stop()
+    assert not files_beside(clone)
+
+
+def test_page_for_people_is_no_clone(quarry, tmp_path):
+    def answer(handler, _):
+        handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>")
+    pretender = Pretender(answer)
+    try:
+        assert "text/html" in quarry.refused("clone", pretender.url(), tmp_path / "clone.fossil")
+    finally:
+        pretender.stop()
+
+
+def test_certificate_is_checked(quarry, launch_fossil, fresh, fossil, tmp_path):
+    server = launch_fossil(fresh)
+    made = certificate(tmp_path)
+    pretender = Pretender(forward(server.port), made)
+    clone = tmp_path / "clone.fossil"
+    try:
+        assert "certificate" in quarry.refused("clone", pretender.url(), clone)
+        assert not pretender.bodies, "it spoke to a server that it did not believe"
+        wrong_name = pretender.url().replace("localhost", "127.0.0.1")
+        assert "127.0.0.1" in quarry.refused("clone", wrong_name, clone, "--ca-file", made)
+        quarry("clone", pretender.url(), clone, "--ca-file", made)
+    finally:
+        pretender.stop()
+    assert repofile.project_code(clone) == repofile.project_code(fresh)
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, tmp_path, status):
+    server = launch_fossil(fresh)
+    there = Pretender(forward(server.port))
+    here = Pretender(redirect(there.url(), status))
+    clone = tmp_path / "clone.fossil"
+    repofile.set_capabilities(fresh, "nobody", "gor")
+    try:
+        quarry("clone", here.url("writer"), clone, "--password-file", quarry.password("pen"))
+    finally:
+        here.stop()
+        there.stop()
+    assert repofile.project_code(clone) == repofile.project_code(fresh)
+    assert not any(b"login " in wire.decompress(body) for body in there.bodies)
+    remembered = repofile.value(clone, "SELECT value FROM config WHERE name='last-sync-url'")
+    assert remembered == (there.url() if status in (301, 308) else here.url("writer"))
+
+
+def test_redirects_that_are_not_followed(quarry, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    made = certificate(tmp_path)
+    for target, reason in (("file:///etc/passwd", "not redirected"), ("ssh://host/x", "not redirected"),
+                           ("/relative", "not redirected"), ("http://localhost:1/", "not encrypted")):
+        pretender = Pretender(redirect(target), made)
+        try:
+            assert reason in quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
+        finally:
+            pretender.stop()
+    around = Pretender(lambda handler, body: redirect(around.url())(handler, body))
+    try:
+        assert "redirects" in quarry.refused("clone", around.url(), clone)
+    finally:
+        around.stop()
+    assert not files_beside(clone)

@@ -1,0 +1,100 @@
+// Replies that no server should send, taken by the client's side.
+#include <doctest/doctest.h>
+
+#include "quarry/sync/client_session.h"
+#include "temporary_folder.h"
+#include "world.h"
+
+using namespace quarry::sync;
+
+namespace {
+
+ClientOptions both_ways() {
+  ClientOptions options;
+  options.pull = options.push = true;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
+  World client;
+  const std::string good = file("good\n");
+  const std::string lie = "file " + sha3("one thing\n") + " 13\nanother thing";
+  std::string type = "application/x-fossil-debug";
+  std::string body;
+  SUBCASE("content that is not what its name says") {
+    body = good + lie;
+  }
+  SUBCASE("an error at the end") {
+    body = good + "error no\\sway\n";
+  }
+  SUBCASE("a card of no protocol") {
+    body = good + "nonsense 1\n";
+  }
+  SUBCASE("a card for servers") {
+    body = good + "login a b c\n";
+  }
+  SUBCASE("the end is missing") {
+    body = good + "file " + sha3("more\n") + " 5\nmo";
+  }
+  SUBCASE("a name that is none") {
+    body = good + "igot xyz\n";
+  }
+  SUBCASE("another project") {
+    body = good + "push " + kServerCode + " 2222222222\n";
+  }
+  SUBCASE("a page for people") {
+    type = "text/html";
+    body = "<html>";
+  }
+  SUBCASE("broken compression") {
+    type = "application/x-fossil";
+    body = "abcdefgh";
+  }
+  const std::string before = client.dump();
+  ClientSession session(client.repository(), both_ways());
+  REQUIRE(session.next_request().has_value());
+  CHECK_FALSE(session.take_reply(type, body).has_value());
+  CHECK(client.dump() == before);
+}
+
+TEST_CASE("a server that goes on for ever is noticed") {
+  SUBCASE("a clone that does not get on") {
+    const TemporaryFolder folder;
+    REQUIRE(quarry::repository::init_for_clone(folder / "clone.fossil", "me").has_value());
+    const auto file = quarry::repository::Repository::open(folder / "clone.fossil");
+    ClientOptions options;
+    options.clone = true;
+    ClientSession session(**file, options);
+    const std::string reply = "clone_seqno 5\npush " + kServerCode + " " + kProjectCode + "\n";
+    REQUIRE(session.next_request().has_value());
+    REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
+    REQUIRE(session.next_request().has_value());
+    CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
+  }
+  SUBCASE("promises of what never comes, and questions that no answer ends") {
+    World client;
+    client.say_as("ix", kPush + file("mine\n"));
+    ClientSession session(client.repository(), both_ways());
+    const std::string reply = "igot " + sha3("x") + "\ngimme " + sha3("mine\n") + "\n";
+    int rounds = 0;
+    while (!session.is_done() && rounds < 20) {
+      ++rounds;
+      REQUIRE(session.next_request().has_value());
+      REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
+    }
+    CHECK(rounds < 10);
+  }
+}
+
+TEST_CASE("what a server has for people cannot move their cursor") {
+  World client;
+  ClientSession session(client.repository(), both_ways());
+  REQUIRE(session.next_request().has_value());
+  REQUIRE(
+      session.take_reply("application/x-fossil-debug", "message a\\sb\x1b[2Jc\\n\n").has_value());
+  const auto messages = session.take_messages();
+  REQUIRE(messages.size() == 1);
+  CHECK(messages[0] == "a b\\x1b[2Jc\\x0a");
+}

@@ -1,0 +1,330 @@
+// The client's side against the server's, in one process, over bodies in memory.
+#include "quarry/sync/client_session.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <random>
+#include <set>
+
+#include "temporary_folder.h"
+#include "world.h"
+
+using namespace quarry::sync;
+using quarry::base::ErrorCode;
+using quarry::base::Result;
+using quarry::repository::Repository;
+
+namespace {
+
+const std::string kPublicNames =
+    "SELECT uuid FROM blob WHERE size>=0 AND rid NOT IN (SELECT rid FROM private) ORDER BY uuid";
+const std::string kAllNames = "SELECT uuid FROM blob WHERE size>=0 ORDER BY uuid";
+
+ClientOptions both_ways(const std::string& user = "i") {
+  ClientOptions options;
+  options.pull = options.push = true;
+  options.user = user;
+  options.password = "pw";
+  return options;
+}
+
+/// Lets SESSION talk to SERVER until it has done, and no longer than any session needs.
+Result<void> talk(ClientSession& session, World& server) {
+  for (int round = 0; !session.is_done(); ++round) {
+    REQUIRE(round < 200);
+    auto request = session.next_request();
+    if (!request) return std::unexpected(request.error());
+    const Reply reply = server.ask({.content_type = request->content_type, .body = request->body});
+    REQUIRE(reply.status == 200);
+    QUARRY_TRY(session.take_reply(reply.content_type, reply.body, "192.0.2.1"));
+  }
+  return {};
+}
+
+Result<void> sync(World& client, World& server, const ClientOptions& options = both_ways()) {
+  ClientSession session(client.repository(), options);
+  return talk(session, server);
+}
+
+/// What is sent in a push by hand, with CARDS that say more.
+void give(World& world, const std::string& cards) {
+  world.say_as("ix", kPush + cards);
+}
+
+void mark_unsent(World& world) {
+  world.sql("INSERT OR IGNORE INTO unsent SELECT rid FROM blob WHERE size>=0");
+}
+
+std::string text(std::mt19937& random, int number) {
+  std::string made = fmt::format("text {}\n", number);
+  for (auto lines = random() % 40; lines > 0; --lines) made += fmt::format("{}\n", random());
+  return made;
+}
+
+/// A few artifacts in one of two repositories: whole, as deltas, as deltas on what only the other
+/// has, or named only.
+void add_some(std::mt19937& random, World& here, World& there, int& number) {
+  for (auto count = random() % 30; count > 0; --count) {
+    const std::string base = text(random, ++number);
+    const std::string next = base + text(random, ++number);
+    switch (random() % 4) {
+      case 0:
+        give(here, file(base));
+        break;
+      case 1:
+        give(here, file(base) + file_delta(next, base));
+        break;
+      case 2:
+        give(there, file(base));
+        give(here, file_delta(next, base));
+        break;
+      default:
+        give(there, file(base));
+        give(here, "igot " + sha3(base) + "\n");
+        break;
+    }
+  }
+}
+
+void check_right(World& world) {
+  world.repository().checkpoint();
+  const auto findings = quarry::repository::verify(world.path());
+  REQUIRE(findings.has_value());
+  CHECK(findings->empty());
+}
+
+/// A repository that is being cloned into.
+struct Clone {
+  Clone() : path(folder.path() / "clone.fossil") {
+    REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
+    file = std::move(*Repository::open(path));
+  }
+  Result<void> from(World& server, const std::string& user = "g", bool with_private = false) {
+    ClientOptions options;
+    options.clone = true;
+    options.user = user;
+    options.password = "pw";
+    options.with_private = with_private;
+    ClientSession session(*file, options);
+    auto done = talk(session, server);
+    figures = session.figures();
+    return done;
+  }
+  std::set<std::string> names() {
+    std::set<std::string> all;
+    REQUIRE(file->visit_names([&](const auto& name) { all.insert(std::string(name.str())); }));
+    return all;
+  }
+  TemporaryFolder folder;
+  std::filesystem::path path;
+  std::unique_ptr<Repository> file;
+  ClientFigures figures;
+};
+
+}  // namespace
+
+TEST_CASE("a clone has everything that the server has, in as many replies as it takes") {
+  World server;
+  std::mt19937 random(7);
+  std::string cards;
+  for (int i = 0; i < 150; ++i) cards += file(text(random, i));
+  give(server, cards);
+  server.sql("INSERT INTO config(name,value) VALUES('max-download','3000')");
+  Clone clone;
+  REQUIRE(clone.from(server).has_value());
+  CHECK(clone.file->project_code() == kProjectCode);
+  CHECK(clone.file->server_code() != kServerCode);
+  CHECK(clone.figures.round_trips > 5);
+  CHECK(clone.names().size() == server.values(kAllNames).size());
+  const auto findings = quarry::repository::verify(clone.path);
+  REQUIRE(findings.has_value());
+  CHECK(findings->empty());
+}
+
+TEST_CASE("a clone logs in once it knows the project, and fails where that is refused") {
+  World server;
+  {
+    Clone clone;
+    CHECK(clone.from(server, "g").has_value());
+  }
+  for (const char* user : {"", "o", "nobody-like-that"}) {
+    CAPTURE(user);
+    Clone clone;
+    const auto done = clone.from(server, user);
+    REQUIRE_FALSE(done.has_value());
+    CHECK(done.error().code == ErrorCode::kDenied);
+    CHECK(done.error().message.starts_with("the server says: "));
+  }
+}
+
+TEST_CASE("private artifacts come with a clone that asks for them and has the right") {
+  World server;
+  server.add_user("gx", "gx", secret_of("gx", "pw"));
+  give(server, file("one\n") + "private\n" + file("two\n"));
+  Clone plain;
+  REQUIRE(plain.from(server, "gx").has_value());
+  CHECK(plain.file->private_names().empty());
+  CHECK_FALSE(plain.file->find(*quarry::artifact::HashName::parse(sha3("two\n"))));
+  Clone whole;
+  REQUIRE(whole.from(server, "gx", true).has_value());
+  REQUIRE(whole.file->private_names().size() == 1);
+  CHECK(whole.file->private_names()[0].str() == sha3("two\n"));
+  Clone refused;
+  CHECK_FALSE(refused.from(server, "g", true).has_value());
+}
+
+TEST_CASE("after a sync both sides have everything, whatever each had before") {
+  for (unsigned seed = 1; seed <= 12; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    World client;
+    World server;
+    client.sql("INSERT INTO config(name,value) VALUES('max-upload','4000')");
+    if (seed % 2 == 0) {
+      server.sql("INSERT INTO config(name,value) VALUES('max-download','4000')");
+    }
+    int number = 0;
+    for (int turn = 0; turn < 3; ++turn) {
+      add_some(random, client, server, number);
+      if (random() % 2 == 0) mark_unsent(client);
+      add_some(random, server, client, number);
+      const auto done = sync(client, server);
+      REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
+      CHECK(client.value("SELECT count(*) FROM phantom") == "0");
+      CHECK(client.value("SELECT count(*) FROM unsent") == "0");
+      // A cluster that the server made at the very end travels with the next sync.
+      REQUIRE(sync(client, server).has_value());
+      CHECK(client.values(kAllNames) == server.values(kAllNames));
+    }
+    check_right(client);
+    check_right(server);
+  }
+}
+
+TEST_CASE("a sync with nothing new is one round trip, and writes nothing") {
+  World client;
+  World server;
+  give(server, file("one\n"));
+  REQUIRE(sync(client, server).has_value());
+  const std::string before = client.dump();
+  ClientSession session(client.repository(), both_ways());
+  REQUIRE(talk(session, server).has_value());
+  CHECK(session.figures().round_trips == 1);
+  CHECK(client.dump() == before);
+}
+
+TEST_CASE("what a cluster alone names is pulled") {
+  World client;
+  World server;
+  std::string cards;
+  for (int i = 0; i < 300; ++i) cards += file(fmt::format("text {}\n", i));
+  give(server, cards);
+  auto options = both_ways();
+  options.push = false;
+  REQUIRE(sync(client, server, options).has_value());
+  CHECK(server.value("SELECT count(*)>0 FROM tagxref WHERE tagid=7") == "1");
+  CHECK(client.values(kAllNames).size() >= 301);
+  CHECK(client.value("SELECT count(*) FROM phantom") == "0");
+}
+
+TEST_CASE("a pull sends nothing, a push takes nothing") {
+  World client;
+  World server;
+  give(client, file("mine\n"));
+  give(server, file("theirs\n"));
+  mark_unsent(client);
+  auto options = both_ways();
+  options.push = false;
+  REQUIRE(sync(client, server, options).has_value());
+  CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
+  CHECK(client.value("SELECT count(*) FROM unsent") != "0");
+  CHECK(client.value("SELECT size FROM blob WHERE uuid='" + sha3("theirs\n") + "'") == "7");
+  give(server, file("more\n"));
+  options = both_ways();
+  options.pull = false;
+  REQUIRE(sync(client, server, options).has_value());
+  CHECK(server.value("SELECT size FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "5");
+  CHECK(client.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("more\n") + "'") == "0");
+}
+
+TEST_CASE("who may only read gets what is new, and is told that nothing is pushed") {
+  World client;
+  World server;
+  give(server, file("theirs\n"));
+  ClientSession session(client.repository(), both_ways("o"));
+  REQUIRE(talk(session, server).has_value());
+  const auto messages = session.take_messages();
+  REQUIRE(messages.size() >= 1);
+  CHECK(messages[0].starts_with("pull only"));
+  CHECK(client.values(kAllNames) == server.values(kAllNames));
+}
+
+TEST_CASE("private artifacts travel in a private sync alone, both ways, and stay private") {
+  World client;
+  World server;
+  give(client, "private\n" + file("mine\n"));
+  give(server, "private\n" + file("theirs\n"));
+  mark_unsent(client);
+  REQUIRE(sync(client, server, both_ways("ix")).has_value());
+  CHECK(client.values(kAllNames) != server.values(kAllNames));
+  CHECK(client.values(kPublicNames) == server.values(kPublicNames));
+  auto options = both_ways("ix");
+  options.with_private = true;
+  server.sql("UPDATE user SET cap='iox' WHERE login='ix'");
+  REQUIRE(sync(client, server, options).has_value());
+  CHECK(client.values(kAllNames) == server.values(kAllNames));
+  CHECK(client.value("SELECT count(*) FROM private") == "2");
+  CHECK(server.value("SELECT count(*) FROM private") == "2");
+}
+
+TEST_CASE("what was overlooked is found where everything is named") {
+  World client;
+  World server;
+  give(client, file("mine\n"));
+  // As if a cluster that both sides have named it.
+  client.sql("DELETE FROM unclustered");
+  REQUIRE(sync(client, server).has_value());
+  CHECK(server.value("SELECT count(*) FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "0");
+  auto options = both_ways();
+  options.verily = true;
+  REQUIRE(sync(client, server, options).has_value());
+  CHECK(server.value("SELECT size FROM blob WHERE uuid='" + sha3("mine\n") + "'") == "5");
+}
+
+TEST_CASE("what nobody has is asked for once, and does not keep the sync from ending") {
+  World client;
+  World server;
+  give(client, "igot " + sha3("nowhere\n") + "\n");
+  give(server, "igot " + sha3("nowhere either\n") + "\n");
+  ClientSession session(client.repository(), both_ways());
+  REQUIRE(talk(session, server).has_value());
+  CHECK(session.figures().round_trips <= 3);
+}
+
+TEST_CASE("a wrong password, a wrong project and no rights change nothing") {
+  World client;
+  World server;
+  give(client, file("mine\n"));
+  mark_unsent(client);
+  auto options = both_ways();
+  std::string expected;
+  SUBCASE("password") {
+    options.password = "wrong";
+    expected = "the server says: login failed";
+  }
+  SUBCASE("project") {
+    server.sql("UPDATE config SET value='2222' WHERE name='project-code'");
+    options.user.clear();
+    expected = "the server says: wrong project";
+  }
+  SUBCASE("rights") {
+    options.user.clear();
+    expected = "the server says: not authorized to read";
+  }
+  const std::string before = client.dump();
+  const auto done = sync(client, server, options);
+  REQUIRE_FALSE(done.has_value());
+  CHECK(done.error().message == expected);
+  CHECK(client.dump() == before);
+}
