@@ -32,8 +32,11 @@ std::vector<LockRow> read_locks(Database& database) {
   std::vector<LockRow> rows;
   Query query = database.query(
       "SELECT name, json_extract(value,'$.login'), json_extract(value,'$.clientid'), mtime,"
-      " EXISTS(SELECT 1 FROM leaf WHERE rid=(SELECT rid FROM blob WHERE uuid=substr(name,9)))"
-      " FROM config WHERE name GLOB 'ci-lock-*' AND json_valid(value)");
+      " EXISTS(SELECT 1 FROM leaf WHERE rid=b.rid)"
+      // A check-in that is not here yet has no child either.
+      " OR NOT EXISTS(SELECT 1 FROM plink WHERE pid=b.rid)"
+      " FROM config LEFT JOIN blob AS b ON b.uuid=substr(name,9) WHERE name GLOB 'ci-lock-*' AND "
+      "json_valid(value)");
   while (query.step()) {
     rows.push_back({std::string(query.text(0)), std::string(query.text(1)),
                     std::string(query.text(2)), query.integer(3), query.integer(4) != 0});

@@ -76,8 +76,6 @@ class Reader {
       if (text_[i] == '\'') {
         if (i + 1 == text_.size() || text_[i + 1] != '\'') {
           text_.remove_prefix(i + 1);
-          // Nothing may stick to it: 'a'||b is no literal.
-          if (!text_.empty() && kSpace.find(text_.front()) == std::string_view::npos) break;
           return literal;
         }
         ++i;
@@ -134,9 +132,9 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
   if (!key || key->kind != SqlLiteral::Kind::kText) return std::nullopt;
   record.key = std::move(key->bytes);
   for (std::string_view column = reader.word(); !column.empty(); column = reader.word()) {
-    if (!std::ranges::all_of(column, is_alphanumeric)) return std::nullopt;
     // A last column without a value is as if it were not there.
     if (reader.at_end()) break;
+    if (!std::ranges::all_of(column, is_alphanumeric)) return std::nullopt;
     auto value = reader.literal();
     if (!value) return std::nullopt;
     if (std::ranges::find(table->columns, column) == table->columns.end()) continue;

@@ -75,6 +75,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   QUARRY_TRY(supply_.answer_wanted(client_has_));
   if (may_push_) QUARRY_TRY(finish_push());
   if (may_pull_) QUARRY_TRY(announce());
+  pragmas_.finish();
   return Outcome::kDone;
 }
 

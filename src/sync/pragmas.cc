@@ -53,7 +53,7 @@ Result<void> Pragmas::read(const CardReader& card) {
   if (name == "ci-lock" && card.size() == 4) return lock(card);
   if (name == "ci-unlock" && card.size() == 3) return unlock(card[2]);
   if (name == "client-url" && card.size() == 3) return client_url(card[2]);
-  if (name == "req-links") send_links();
+  if (name == "req-links") wants_links_ = visitor_.may(Right::kRead);
   return {};
 }
 
@@ -89,8 +89,8 @@ Result<void> Pragmas::client_url(std::string_view url) {
   return receipt != nullptr ? receipt->set_config("syncfrom:" + known_as, "{}") : Result<void>{};
 }
 
-void Pragmas::send_links() {
-  if (!visitor_.may(Right::kRead)) return;
+void Pragmas::finish() {
+  if (!wants_links_) return;
   for (const repository::SyncLink& link : repository_.sync_links(own_url_)) {
     writer_.pragma("link",
                    fmt::format("{} {} {}", fossilize(link.url), fossilize(link.about), link.mtime));

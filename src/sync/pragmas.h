@@ -33,18 +33,20 @@ class Pragmas {
 
   /// A pragma card; those of other names are ignored. Error: what storing gives.
   base::Result<void> read(const CardReader& card);
+  /// After the last card: what was asked for, as the request has left it.
+  void finish();
 
  private:
   base::Result<void> lock(const CardReader& card);
   base::Result<void> unlock(std::string_view client);
   base::Result<void> client_url(std::string_view url);
-  void send_links();
 
   repository::Repository& repository_;
   const Visitor& visitor_;
   Intake& intake_;
   CardWriter& writer_;
   std::string_view own_url_;
+  bool wants_links_ = false;
 };
 
 /// URL as it is kept and shown to others: without user, password, query and fragment. Empty where

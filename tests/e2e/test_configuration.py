@@ -121,3 +121,37 @@ def test_what_is_shunned_by_a_push_is_gone_after_a_rebuild_and_never_sent(served
     server.stop()
     fossil("rebuild", fresh)
     assert name not in repofile.artifacts(fresh)
+
+
+#: Rows that an admin sends and that are not of the form: each is passed over.
+BAD_ROWS = {
+    "a subquery for a value": ("/config", "9 'css' value (SELECT group_concat(pw) FROM user)"),
+    "a function for a value": ("/config", "9 'css' value readfile('/etc/passwd')"),
+    "a statement after the value": ("/config", "9 'css' value 'x'; DELETE FROM user"),
+    "a statement after the key": ("/config", "9 'css');DELETE FROM user;-- value 'x'"),
+    "a word for a key": ("/config", "9 css value 'x'"),
+    "a column for a value": ("/user", "9 'writer' cap pw"),
+    "a time that is none": ("/config", "now 'css' value 'x'"),
+    "a string without an end": ("/config", "9 'css' value 'x"),
+    "a setting that stays at home": ("/config", "9999999999 'project-code' value 'x'"),
+    "a script's setting": ("/config", "9999999999 'th1-setup' value 'x'"),
+    "a table that is none of these": ("/blob", "9 'css' content 'x'"),
+    "nothing": ("/config", ""),
+}
+
+
+@pytest.mark.ours("it runs words of SQL in values, and takes scripts")
+def test_rows_that_are_not_of_the_form_are_passed_over(launch, fresh, peer_of):
+    peer = peer_of(launch(fresh), "root", "as")
+    for what, (name, content) in BAD_ROWS.items():
+        with repofile.unchanged(fresh):
+            answer = peer.ask(f"config {name} {len(content)}\n{content}\n")
+            assert answer.status == 200 and not answer.errors(), what
+
+
+@pytest.mark.ours("it ignores them")
+def test_rows_as_sql_text_are_refused_and_never_run(launch, fresh, peer_of):
+    peer = peer_of(launch(fresh), "root", "as")
+    with repofile.unchanged(fresh):
+        answer = peer.ask("config @user 16\nDELETE FROM user\n")
+        assert answer.errors() and "SQL is not accepted" in answer.errors()[0]
