@@ -23,6 +23,7 @@ using Run = std::function<int()>;
 // Each adds its command to APP, which sets RUN when it is named.
 void add_init(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);
+void add_rebuild(CLI::App& app, Run& run);
 void add_status(CLI::App& app, Run& run);
 void add_top(CLI::App& app, Run& run);
 

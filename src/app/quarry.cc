@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   app::Run run;
   app::add_init(cli, run);
   app::add_verify(cli, run);
+  app::add_rebuild(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);
   try {

@@ -92,12 +92,10 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
     const std::int64_t now = options.clock->now().value / 1000;
     Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
-    database.execute(kSchema);
-    database.execute(kTicketSchema);
-    for (const char* tag : {"bgcolor", "comment", "user", "date", "hidden", "private", "cluster",
-                            "branch", "closed", "parent", "note"}) {
-      database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();
+    for (const char* schema : {kTruthSchema, kDerivedSchema, kTicketSchema}) {
+      database.execute(schema);
     }
+    add_predefined_tags(database);
     const std::string project_code = random_code();
     add_settings(database, project_code, options, now);
     add_users(database, project_code, options, now);
