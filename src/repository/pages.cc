@@ -122,7 +122,8 @@ void Derivation::refresh_technote(std::int64_t tag) {
     }
     const Manifest note = c_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
-    touch_search('e', rid);
+    // Without a name fossil crashes at the first search that finds the note.
+    touch_search('e', rid, note->comment);
     put_event(
         rid, *note,
         {.type = 'e',

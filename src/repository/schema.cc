@@ -32,7 +32,7 @@ CREATE TABLE ticketchng(
 CREATE INDEX ticketchng_idx1 ON ticketchng(tkt_id, tkt_mtime);
 )sql";
 
-const char* const kSchema = R"sql(
+const char* const kTruthSchema = R"sql(
 CREATE TABLE blob(
   rid INTEGER PRIMARY KEY,
   rcvid INTEGER,
@@ -91,6 +91,13 @@ CREATE TABLE concealed(
   mtime DATE,
   content TEXT
 );
+CREATE INDEX IF NOT EXISTS delta_i1 ON delta(srcid);
+CREATE VIEW IF NOT EXISTS artifact(rid,rcvid,size,atype,srcid,hash,content) AS
+  SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
+    FROM blob LEFT JOIN delta ON blob.rid=delta.rid;
+)sql";
+
+const char* const kDerivedSchema = R"sql(
 CREATE TABLE filename(
   fnid INTEGER PRIMARY KEY,
   name TEXT UNIQUE
@@ -178,7 +185,6 @@ CREATE TABLE cherrypick(
   isExclude BOOLEAN DEFAULT false,
   PRIMARY KEY(parentid, childid)
 ) WITHOUT ROWID;
-CREATE INDEX delta_i1 ON delta(srcid);
 CREATE INDEX mlink_i1 ON mlink(mid);
 CREATE INDEX mlink_i2 ON mlink(fnid);
 CREATE INDEX mlink_i3 ON mlink(fid);
@@ -191,9 +197,13 @@ CREATE INDEX backlink_src ON backlink(srcid, srctype);
 CREATE INDEX attachment_idx1 ON attachment(target, filename, mtime);
 CREATE INDEX attachment_idx2 ON attachment(src);
 CREATE INDEX cherrypick_cid ON cherrypick(childid);
-CREATE VIEW artifact(rid,rcvid,size,atype,srcid,hash,content) AS
-  SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
-    FROM blob LEFT JOIN delta ON blob.rid=delta.rid;
 )sql";
+
+void add_predefined_tags(Database& database) {
+  for (const char* tag : {"bgcolor", "comment", "user", "date", "hidden", "private", "cluster",
+                          "branch", "closed", "parent", "note"}) {
+    database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();
+  }
+}
 
 }  // namespace quarry::repository

@@ -61,8 +61,10 @@ def dump(path: Path) -> list[str]:
             if table not in tables:
                 continue
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            # A project's own ticket tables may note which change a field is from.
+            special = {name: BLOB for name in columns if name.startswith("baseline for ")} | special
             shown = [name for name in columns if special.get(name, PLAIN) is not LEFT_OUT]
-            expressions = ", ".join(special.get(name, PLAIN).format(f"{table}.{name}") for name in shown)
+            expressions = ", ".join(special.get(name, PLAIN).format(f'{table}."{name}"') for name in shown)
             rows = connection.execute(f"SELECT {expressions} FROM {table}").fetchall()
             lines += sorted(f"{table}: " + ", ".join(f"{name}={field!r}" for name, field in zip(shown, row))
                             for row in rows)
