@@ -144,7 +144,7 @@ void add_top(CLI::App& app, Run& run) {
   auto top = std::make_shared<TopArguments>();
   CLI::App* command = app.add_subcommand("top", "show what a running server does, live");
   top->server.add_options(*command);
-  command->add_option("--interval", top->interval, "seconds between two looks")
+  command->add_option("--interval", top->interval, "seconds between two looks, from 0.1 to 3600")
       ->capture_default_str()
       ->check(CLI::Range(0.1, 3600.0));
   command->add_option("--count", top->count, "end after so many (default: go on)")
