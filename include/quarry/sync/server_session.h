@@ -28,6 +28,8 @@ struct SessionOptions {
   bool refuse_own_server_code = false;
   /// A second login card is an error (newest rule) instead of adding its rights.
   bool single_login = false;
+  /// Whoever asks may do everything, without a login: they could as well open the file.
+  bool all_rights = false;
   /// Phantoms asked for in one reply.
   std::size_t max_gimme = 200;
 };
