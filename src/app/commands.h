@@ -22,6 +22,8 @@ using Run = std::function<int()>;
 
 // Each adds its command to APP, which sets RUN when it is named.
 void add_clone(CLI::App& app, Run& run);
+/// Both `http` and `test-http`.
+void add_http(CLI::App& app, Run& run);
 void add_init(CLI::App& app, Run& run);
 void add_sync(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);

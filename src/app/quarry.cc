@@ -29,6 +29,7 @@ int main(int argc, char** argv) {
   app::add_init(cli, run);
   app::add_clone(cli, run);
   app::add_sync(cli, run);
+  app::add_http(cli, run);
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
   app::add_status(cli, run);

@@ -31,7 +31,7 @@
 
 #include "event_handles.h"
 #include "quarry/base/socket.h"
-#include "request_head.h"
+#include "quarry/gateway/request_head.h"
 
 namespace quarry::gateway {
 

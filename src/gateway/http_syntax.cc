@@ -1,4 +1,4 @@
-#include "http_syntax.h"
+#include "quarry/gateway/http_syntax.h"
 
 #include <algorithm>
 #include <charconv>

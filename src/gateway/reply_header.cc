@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "http_syntax.h"
+#include "quarry/gateway/http_syntax.h"
 
 namespace quarry::gateway {
 namespace {

@@ -1,11 +1,11 @@
-#include "request_head.h"
+#include "quarry/gateway/request_head.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
 
-#include "http_syntax.h"
+#include "quarry/gateway/http_syntax.h"
 
 namespace quarry::gateway {
 namespace {

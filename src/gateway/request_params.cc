@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "http_syntax.h"
+#include "quarry/gateway/http_syntax.h"
 
 namespace quarry::gateway {
 namespace {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <utility>
 
-#include "http_syntax.h"
 #include "quarry/base/log.h"
+#include "quarry/gateway/http_syntax.h"
 #include "reply_header.h"
 
 namespace quarry::gateway {

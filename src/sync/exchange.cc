@@ -46,6 +46,7 @@ Result<void> Exchange::announce() {
 
 Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
+  if (options_.all_rights) visitor_.trust();
   visitor_.remote_user(request_.remote_user);
   QUARRY_TRY(visitor_.login_cookie(request_.cookie, cards));
   while (true) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "repository_folder.h"
+#include "quarry/worker/repository_folder.h"
 
 namespace quarry::worker {
 

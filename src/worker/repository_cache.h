@@ -11,7 +11,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "repository_name.h"
+#include "quarry/worker/repository_name.h"
 
 namespace quarry::worker {
 

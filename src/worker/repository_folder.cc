@@ -1,4 +1,4 @@
-#include "repository_folder.h"
+#include "quarry/worker/repository_folder.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>

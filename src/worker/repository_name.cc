@@ -1,4 +1,4 @@
-#include "repository_name.h"
+#include "quarry/worker/repository_name.h"
 
 #include <algorithm>
 #include <array>

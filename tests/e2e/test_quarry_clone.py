@@ -152,7 +152,8 @@ def test_no_server_and_no_such_repository(quarry, serve, fresh, tmp_path):
     clone = tmp_path / "clone.fossil"
     port = process.free_port()
     assert f"127.0.0.1:{port}" in quarry.refused("clone", f"http://127.0.0.1:{port}/", clone)
-    assert quarry.attempt("clone", tmp_path / "nothing.fossil", clone)[0] == 1
+    status, _, errors = quarry.attempt("clone", tmp_path / "nothing.fossil", clone)
+    assert status == 1 and "404" in errors
     assert not files_beside(clone)
 
 

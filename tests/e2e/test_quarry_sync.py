@@ -133,11 +133,12 @@ def test_who_may_only_read_is_told_so_and_pulls(pair, quarry, fresh, fossil, tmp
     assert "pull only" in output and received(output) > 0
 
 
-def test_over_a_file(quarry, fresh, fossil, tmp_path):
+@pytest.mark.parametrize("program", ["fossil", "quarry"])
+def test_over_a_file(quarry, fresh, fossil, tmp_path, program):
     clone = repofile.copy(fresh, tmp_path / "clone.fossil")
     checkout = Checkout(fossil, clone, tmp_path / "work")
     add(checkout, "a.txt", "a\n")
-    quarry("sync", clone, fresh)
+    quarry("sync", clone, f"file://{fresh}?fossil=fossil" if program == "fossil" else fresh)
     assert_equal(clone, fresh)
     assert not repofile.value(clone, "SELECT count(*) FROM unsent")
 

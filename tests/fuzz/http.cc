@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "fastcgi_record.h"
-#include "http_syntax.h"
+#include "quarry/gateway/http_syntax.h"
+#include "quarry/gateway/request_head.h"
 #include "reply_header.h"
-#include "request_head.h"
 #include "require.h"
 
 namespace {

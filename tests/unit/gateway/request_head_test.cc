@@ -1,4 +1,4 @@
-#include "request_head.h"
+#include "quarry/gateway/request_head.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "repository_folder.h"
+#include "quarry/worker/repository_folder.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "quarry/base/result.h"
-#include "repository_name.h"
+#include "quarry/worker/repository_name.h"
 
 namespace quarry::worker {
 

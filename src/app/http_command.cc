@@ -1,0 +1,196 @@
+// quarry http: answers one request, for who starts a program per request (inetd, a web server's
+// CGI). quarry test-http: what fossil's clients start over ssh; who may start it may do everything.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+
+#include "commands.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+#include "quarry/master/credentials.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/server_session.h"
+#include "quarry/worker/repository_folder.h"
+#include "quarry/worker/repository_name.h"
+#include "web_request.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using gateway::Refusal;
+
+constexpr std::chrono::seconds kPatience{120};
+
+Refusal refusal_of(const base::Error& error) {
+  base::log(base::LogLevel::kError, "{}", error.message);
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+    case ErrorCode::kDenied:
+      return {.status = 404, .text = "no such repository"};
+    case ErrorCode::kBusy:
+      return {.status = 503, .text = "the repository is busy, try again"};
+    default:
+      return {.status = 500, .text = "the repository cannot be opened"};
+  }
+}
+
+/// What is served: a file, or a folder of them.
+class Service {
+ public:
+  Service(std::filesystem::path path, bool all_rights)
+      : path_(std::move(path)), is_folder_(std::filesystem::is_directory(path_)) {
+    options_.all_rights = all_rights;
+  }
+
+  std::size_t max_body() const { return options_.max_body; }
+
+  std::string answer(const WebRequest& request) {
+    auto reply = try_to(request);
+    if (reply) return std::move(*reply);
+    return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
+                     reply.error().text + "\n");
+  }
+
+ private:
+  OrRefusal<std::string> try_to(const WebRequest& request) {
+    const bool is_get = request.method == "GET" || request.method == "HEAD";
+    if (!is_get && request.method != "POST") {
+      return std::unexpected(Refusal{.status = 405, .text = "GET, HEAD and POST are served here"});
+    }
+    auto opened = open(request.path);
+    if (!opened) return std::unexpected(refusal_of(opened.error()));
+    if (is_get) return page(request);
+    if (!sync::is_sync_content_type(request.content_type)) {
+      return std::unexpected(Refusal{
+          .status = 415, .text = "only sync requests (application/x-fossil) are taken here"});
+    }
+    const sync::Reply reply = sync::ServerSession(**opened, options_)
+                                  .answer({.content_type = request.content_type,
+                                           .body = request.body,
+                                           .remote_address = request.remote_address,
+                                           .remote_user = request.remote_user,
+                                           .cookie = request.cookie});
+    return web_reply(request, reply.status, reply.content_type, reply.body);
+  }
+
+  base::Result<repository::Repository*> open(std::string_view path) {
+    if (!is_folder_) return open_file("", path_);
+    for (const worker::NameCandidate& candidate : worker::names_in(path)) {
+      const auto found = worker::locate(path_, candidate.name);
+      if (found) return open_file(candidate.name.str(), found->path);
+      if (found.error().code != ErrorCode::kNotFound) return std::unexpected(found.error());
+    }
+    return base::fail(ErrorCode::kNotFound, fmt::format("{}: no repository for {}", path_.string(),
+                                                        base::printable(path)));
+  }
+
+  base::Result<repository::Repository*> open_file(const std::string& name,
+                                                  const std::filesystem::path& file) {
+    if (!repository_ || name != name_) {
+      QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+      name_ = name;
+    }
+    return repository_.get();
+  }
+
+  OrRefusal<std::string> page(const WebRequest& request) const {
+    const std::string text =
+        fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}\n",
+                    request.is_https ? "https" : "http", base::printable(request.host), name_);
+    return web_reply(request, 200, "text/plain; charset=utf-8", text);
+  }
+
+  std::filesystem::path path_;
+  bool is_folder_;
+  sync::SessionOptions options_;
+  std::string name_;  // of the repository that is open, in a folder
+  std::unique_ptr<repository::Repository> repository_;
+};
+
+/// False: nobody reads any more.
+bool send(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::write(STDOUT_FILENO, bytes.data(), bytes.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+/// Root would leave files beside a repository that its owner cannot write.
+base::Result<void> become_owner(const std::filesystem::path& path) {
+  if (::geteuid() != 0) return {};
+  const auto owner = master::owner_of(path);
+  // What is not there is answered as HTTP has it.
+  if (!owner || owner->uid == 0) return {};
+  return master::become(*owner);
+}
+
+std::string refuse(const Refusal& refusal, bool http_head) {
+  WebRequest unknown;
+  unknown.has_http_head = http_head;
+  return web_reply(unknown, refusal.status, "text/plain; charset=utf-8", refusal.text + "\n");
+}
+
+int answer_one(const std::filesystem::path& path) {
+  Service service(path, /*all_rights=*/false);
+  RequestReader reader(STDIN_FILENO, service.max_body(), kPatience);
+  if (is_cgi()) {
+    const auto request = reader.cgi();
+    send(request ? service.answer(*request) : refuse(request.error(), false));
+    return kDone;
+  }
+  const auto request = reader.next();
+  if (!request) {
+    send(refuse(request.error(), true));
+  } else if (*request) {
+    send(service.answer(**request));
+  }
+  return kDone;
+}
+
+int answer_all(const std::filesystem::path& path) {
+  Service service(path, /*all_rights=*/true);
+  // Between two requests of a client lie its own work and its user's thoughts.
+  RequestReader reader(STDIN_FILENO, service.max_body(), std::chrono::seconds(0));
+  while (true) {
+    const auto request = reader.next();
+    if (!request) {
+      send(refuse(request.error(), true));
+      return kDone;
+    }
+    if (!*request || !send(service.answer(**request))) return kDone;
+  }
+}
+
+int run_http(const std::string& path, bool is_trusted) {
+  const auto became = become_owner(path);
+  if (!became) return failed(became.error());
+  return is_trusted ? answer_all(path) : answer_one(path);
+}
+
+void add(CLI::App& app, Run& run, const char* name, const char* description, bool is_trusted) {
+  auto path = std::make_shared<std::string>();
+  CLI::App* command = app.add_subcommand(name, description);
+  command->add_option("REPO", *path, "a repository file, or a folder of them")->required();
+  command->callback([path, is_trusted, &run] {
+    run = [path, is_trusted] { return run_http(*path, is_trusted); };
+  });
+}
+
+}  // namespace
+
+void add_http(CLI::App& app, Run& run) {
+  add(app, run, "http", "answer one HTTP request on standard input, or as a CGI program", false);
+  add(app, run, "test-http",
+      "the same with all rights, for request after request: what clients start over ssh", true);
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,199 @@
+#include "web_request.h"
+
+#include <arpa/inet.h>
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+
+#include "quarry/gateway/http_syntax.h"
+
+namespace quarry::app {
+namespace {
+
+using gateway::Refusal;
+
+constexpr std::size_t kMaxHead = std::size_t{64} << 10;
+
+std::unexpected<Refusal> refuse(int status, std::string text) {
+  return std::unexpected(Refusal{.status = status, .text = std::move(text)});
+}
+
+std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
+/// Who is at the other end of FD, or of the ssh that started this process.
+std::string address_of(int fd) {
+  const std::string ssh = variable("SSH_CONNECTION");
+  if (!ssh.empty()) return ssh.substr(0, ssh.find(' '));
+  sockaddr_storage peer{};
+  socklen_t size = sizeof peer;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* address = nullptr;
+  if (::getpeername(fd, reinterpret_cast<sockaddr*>(&peer), &size) == 0) {
+    if (peer.ss_family == AF_INET) address = &reinterpret_cast<sockaddr_in&>(peer).sin_addr;
+    if (peer.ss_family == AF_INET6) address = &reinterpret_cast<sockaddr_in6&>(peer).sin6_addr;
+  }
+  if (address == nullptr) return "127.0.0.1";
+  return ::inet_ntop(peer.ss_family, address, text.data(), text.size());
+}
+
+/// Where the head in TEXT ends, the empty line included; npos where it does not.
+std::size_t end_of_head(std::string_view text) {
+  const std::size_t crlf = text.find("\r\n\r\n");
+  const std::size_t lf = text.find("\n\n");
+  if (crlf == std::string_view::npos && lf == std::string_view::npos) return lf;
+  return lf < crlf ? lf + 2 : crlf + 4;
+}
+
+std::string_view take_line(std::string_view& text) {
+  const std::size_t end = std::min(text.find('\n'), text.size());
+  std::string_view line = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// HEAD, which refuse_head() has let in; the value of Content-Length goes into LENGTH.
+OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
+  WebRequest request;
+  const std::string_view first = take_line(head);
+  const std::size_t space = first.find(' ');
+  request.method = first.substr(0, space);
+  std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
+  // Of an absolute URL, which proxies are sent, the path.
+  if (!target.starts_with('/')) {
+    const std::size_t scheme = target.find("://");
+    const std::size_t path =
+        scheme == std::string_view::npos ? scheme : target.find('/', scheme + 3);
+    target = path == std::string_view::npos ? "/" : target.substr(path);
+  }
+  const auto path = gateway::percent_decode(target.substr(0, target.find('?')));
+  if (!path) return refuse(400, "the path is malformed");
+  request.path = *path;
+  while (!head.empty()) {
+    const std::string_view line = take_line(head);
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::string_view name = line.substr(0, colon);
+    const std::string_view value =
+        gateway::trim_blanks(line.substr(std::min(colon + 1, line.size())));
+    if (gateway::same_name(name, "Host")) request.host = value;
+    if (gateway::same_name(name, "Content-Type")) request.content_type = value;
+    if (gateway::same_name(name, "Content-Length")) length = value;
+    if (gateway::same_name(name, "Cookie")) request.cookie = value;
+    // Over ssh fossil's client takes, and fossil gives, the head of a CGI program: it is no
+    // HTTP/1.0, after which the connection would be closed.
+    if (gateway::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
+  }
+  return request;
+}
+
+}  // namespace
+
+/// False at the end of the input.
+OrRefusal<bool> RequestReader::read_more() {
+  if (patience_.count() > 0) {
+    pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+    const auto wait = std::chrono::milliseconds(patience_).count();
+    if (::poll(&ready, 1, static_cast<int>(wait)) == 0)
+      return refuse(408, "the request does not come");
+  }
+  std::array<char, 65536> buffer{};
+  ssize_t size = 0;
+  do {
+    size = ::read(fd_, buffer.data(), buffer.size());
+  } while (size < 0 && errno == EINTR);
+  if (size < 0) return refuse(400, "the request cannot be read");
+  received_.append(buffer.data(), static_cast<std::size_t>(size));
+  return size > 0;
+}
+
+OrRefusal<std::string> RequestReader::read_body(std::string_view text) {
+  const auto length = gateway::parse_decimal(text);
+  if (!length) return refuse(400, "Content-Length is missing or no number");
+  if (*length > max_body_) {
+    return refuse(413, fmt::format("the request is larger than {} bytes", max_body_));
+  }
+  while (received_.size() < *length) {
+    const auto more = read_more();
+    if (!more) return std::unexpected(more.error());
+    if (!*more) return refuse(400, "the body ends before its Content-Length");
+  }
+  std::string body = received_.substr(0, static_cast<std::size_t>(*length));
+  received_.erase(0, body.size());
+  return body;
+}
+
+OrRefusal<std::optional<WebRequest>> RequestReader::next() {
+  // Some clients send an empty line after a body.
+  const auto skip_empty_lines = [this] { received_.erase(0, received_.find_first_not_of("\r\n")); };
+  skip_empty_lines();
+  while (end_of_head(received_) == std::string::npos) {
+    if (received_.size() > kMaxHead) return refuse(431, "the head is too long");
+    const auto more = read_more();
+    if (!more) return std::unexpected(more.error());
+    skip_empty_lines();
+    if (*more) continue;
+    if (received_.empty()) return std::nullopt;
+    return refuse(400, "the head of the request does not end");
+  }
+  const std::string head = received_.substr(0, end_of_head(received_));
+  received_.erase(0, head.size());
+  if (auto refusal = gateway::refuse_head(head, max_body_)) {
+    return std::unexpected(std::move(*refusal));
+  }
+  std::string length;
+  auto request = parse(head, length);
+  if (!request) return std::unexpected(std::move(request).error());
+  request->remote_address = address_of(fd_);
+  if (request->method != "POST") return *std::move(request);
+  auto body = read_body(length);
+  if (!body) return std::unexpected(std::move(body).error());
+  request->body = std::move(*body);
+  return *std::move(request);
+}
+
+OrRefusal<WebRequest> RequestReader::cgi() {
+  WebRequest request;
+  request.has_http_head = false;
+  request.method = variable("REQUEST_METHOD");
+  request.path = variable("PATH_INFO");
+  request.host = variable("HTTP_HOST");
+  request.content_type = variable("CONTENT_TYPE");
+  request.cookie = variable("HTTP_COOKIE");
+  request.remote_address = variable("REMOTE_ADDR");
+  request.remote_user = variable("REMOTE_USER");
+  request.is_https = gateway::same_name(variable("HTTPS"), "on");
+  if (request.method != "POST") return request;
+  auto body = read_body(variable("CONTENT_LENGTH"));
+  if (!body) return std::unexpected(std::move(body).error());
+  request.body = std::move(*body);
+  return request;
+}
+
+bool is_cgi() {
+  return std::getenv("GATEWAY_INTERFACE") != nullptr;
+}
+
+std::string web_reply(const WebRequest& request, int status, std::string_view type,
+                      std::string_view body) {
+  std::string text =
+      fmt::format("{}{} {}\r\n", request.has_http_head ? "HTTP/1.0 " : "Status: ", status,
+                  gateway::reason_phrase(status));
+  if (request.has_http_head) text += "Connection: close\r\n";
+  if (status == 405) text += fmt::format("Allow: {}\r\n", gateway::kAllowedMethods);
+  text += fmt::format("Cache-Control: no-cache\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
+                      type, body.size());
+  if (request.method != "HEAD") text += body;
+  return text;
+}
+
+}  // namespace quarry::app

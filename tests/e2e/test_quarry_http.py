@@ -1,0 +1,227 @@
+"""`quarry http` (inetd and CGI) and `quarry test-http` (over ssh), with the stock client at the other end."""
+
+import os
+import socketserver
+import subprocess
+import sys
+import threading
+
+import pytest
+
+import proof
+from support import places, process, repofile, wire
+from support.fossil import Checkout
+
+PROGRAM = places.program("quarry")
+
+
+def run(arguments, data=b"", env=None):
+    """The program's standard output; it must end well."""
+    environment = {name: text for name, text in os.environ.items() if name not in ("GATEWAY_INTERFACE", "SSH_CONNECTION")}
+    done = subprocess.run([PROGRAM, *map(str, arguments)], input=data, capture_output=True, timeout=60, check=False,
+                          env={**environment, **(env or {})})
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout
+
+
+def post(body, path="/", kind="application/x-fossil-debug", more=""):
+    return (f"POST {path} HTTP/1.0\r\nHost: h\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n{more}\r\n"
+            .encode() + body)
+
+
+def parts(reply):
+    """First line, headers as one text, body."""
+    head, body = reply.split(b"\r\n\r\n", 1)
+    first, _, headers = head.decode().partition("\r\n")
+    return first, headers, body
+
+
+@pytest.fixture
+def inetd(fresh):
+    """Starts the program for each connection, with the connection as its standard input and output."""
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self):
+            subprocess.run([PROGRAM, "http", self.server.target], stdin=self.request.fileno(),
+                           stdout=self.request.fileno(), timeout=60, check=True)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as server:
+        server.target = fresh
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_fossil_works_with_it_behind_inetd(inetd, fresh, fossil, tmp_path):
+    url = f"http://writer:pen@127.0.0.1:{inetd.server_address[1]}/"
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(url, clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout("user", "default", "writer")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit("made in the clone")
+    checkout("sync")
+    assert "made in the clone" in fossil.timeline(fresh)
+    assert repofile.value(fresh, "SELECT ipaddr FROM rcvfrom ORDER BY rcvid DESC") == "127.0.0.1"
+    proof.check(fresh, fossil)
+
+
+#: A web server that knows nothing but CGI. A process of its own: it writes into its environment.
+CGI_SERVER = """
+import http.server, os, sys
+os.chdir(sys.argv[1])
+class Handler(http.server.CGIHTTPRequestHandler):
+    have_fork = False
+http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[2])), Handler).serve_forever()
+"""
+
+
+def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
+    folder = tmp_path / "web" / "cgi-bin"
+    folder.mkdir(parents=True)
+    script = folder / "repo"
+    script.write_text(f"#!/bin/sh\nexec {PROGRAM} http {fresh}\n")
+    script.chmod(0o755)
+    port = process.free_port()
+    server = process.Process([sys.executable, "-c", CGI_SERVER, tmp_path / "web", port], tmp_path / "web.log")
+    try:
+        process.wait_until(lambda: process.port_answers(port), "a web server")
+        clone = tmp_path / "clone.fossil"
+        fossil.clone(f"http://writer:pen@127.0.0.1:{port}/cgi-bin/repo", clone)
+        checkout = Checkout(fossil, clone, tmp_path / "work")
+        checkout("user", "default", "writer")
+        checkout.write("a.txt", "a\n")
+        checkout("add", "a.txt")
+        checkout.commit("made in the clone")
+        checkout("sync")
+    finally:
+        server.stop()
+    assert "made in the clone" in fossil.timeline(fresh)
+
+
+@pytest.mark.parametrize("far", ["", "?fossil={folder}/fossil"])
+def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path, far):
+    """Where the far side's `fossil` is ours, and where the URL names ours. Its client starts nothing there that is not
+    called fossil."""
+    folder = quarry.folder / "far"
+    folder.mkdir()
+    (folder / "fossil").symlink_to(PROGRAM)
+    if not far:
+        ssh = quarry.folder / "bin" / "ssh"
+        ssh.write_text(ssh.read_text().replace("SSH_CONNECTION=", f"PATH={folder}:$PATH SSH_CONNECTION="))
+    before, fossil.environment = fossil.environment, quarry.environment
+    try:
+        clone = tmp_path / "clone.fossil"
+        fossil("clone", "--no-open", f"ssh://host/{fresh}" + far.format(folder=folder), clone)
+        checkout = Checkout(fossil, clone, tmp_path / "work")
+        checkout("user", "default", "admin")
+        checkout.write("a.txt", "a\n")
+        checkout("add", "a.txt")
+        checkout.commit("made in the clone")
+        checkout("sync")
+    finally:
+        fossil.environment = before
+    assert "made in the clone" in fossil.timeline(fresh)
+    proof.check(fresh, fossil)
+    assert "test-http" in quarry.ssh_arguments.read_text()
+
+
+def test_our_client_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    url = f"ssh://host/{fresh}?fossil={PROGRAM}"
+    quarry("clone", url, clone, "--admin-user", "ann")
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout("user", "default", "ann")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit("made in the clone")
+    quarry("sync", clone)
+    assert "made in the clone" in fossil.timeline(fresh)
+    assert quarry.ssh_arguments.read_text().count("test-http") == 2, "one connection for a whole clone or sync"
+
+
+def test_rights_are_those_of_the_users_but_over_ssh(fresh):
+    repofile.set_capabilities(fresh, "nobody", "")
+    code = repofile.project_code(fresh)
+    push = post(wire.body(f"push {'9' * 40} {code}", wire.file_card(b"pushed\n")))
+    with repofile.unchanged(fresh):
+        _, _, body = parts(run(["http", fresh], push))
+        assert b"error not\\sauthorized\\sto\\swrite" in body
+    _, _, body = parts(run(["test-http", fresh], push))
+    assert b"error" not in body.replace(b"errors 0", b"")
+    assert wire.sha3(b"pushed\n") in repofile.artifacts(fresh)
+
+
+def test_folder_serves_what_quarryd_serves_of_it(fresh, tmp_path):
+    folder = tmp_path / "served"
+    (folder / "team").mkdir(parents=True)
+    repofile.copy(fresh, folder / "team" / "one.fossil")
+    (folder / "out.fossil").symlink_to(fresh)
+    clone = wire.body(wire.CLIENT_VERSION, "clone 3 1")
+    for path, status in (("/team/one", 200), ("/team/one/xfer", 200), ("/team/two", 404), ("/out", 404),
+                         ("/team/../team/one", 404), ("/", 404), ("/team/%2e%2e/team/one", 404)):
+        first, _, body = parts(run(["http", folder], post(clone, path)))
+        assert first.startswith(f"HTTP/1.0 {status} "), path
+        assert (b"clone_seqno" in body) == (status == 200)
+
+
+def test_cgi_takes_the_request_from_its_variables(fresh):
+    repofile.set_config(fresh, "remote_user_ok", "1")
+    repofile.set_capabilities(fresh, "nobody", "")
+    body = wire.body(f"pull {'9' * 40} {repofile.project_code(fresh)}")
+    variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "PATH_INFO": "/xfer",
+                 "CONTENT_TYPE": "application/x-fossil-debug", "CONTENT_LENGTH": str(len(body)), "REMOTE_ADDR": "192.0.2.9"}
+    first, headers, reply = parts(run(["http", fresh], body, variables))
+    assert first == "Status: 200 OK" and "Content-Type: application/x-fossil-debug" in headers
+    assert b"not\\sauthorized" in reply
+    _, _, reply = parts(run(["http", fresh], body + b"what is beyond the length is not read",
+                            {**variables, "REMOTE_USER": "writer"}))
+    assert b"igot " in reply
+
+
+def test_page_for_a_browser(fresh):
+    first, _, body = parts(run(["http", fresh], b"GET / HTTP/1.1\r\nHost: example.org\r\n\r\n"))
+    assert first == "HTTP/1.0 200 OK" and b"fossil clone http://example.org/" in body
+    assert parts(run(["http", fresh], b"HEAD / HTTP/1.1\r\nHost: example.org\r\n\r\n"))[2] == b""
+
+
+@pytest.mark.parametrize("request_text, status", [
+    (b"nonsense\r\n\r\n", 400),
+    (b"POST / HTTP/1.0\r\nContent-Type: application/x-fossil\r\n\r\n", 411),
+    (b"POST / HTTP/1.0\r\nContent-Type: application/x-fossil\r\nContent-Length: 5\r\n\r\nabc", 400),
+    (b"POST / HTTP/1.0\r\nContent-Type: application/x-fossil\r\nContent-Length: 5\r\nContent-Length: 3\r\n\r\nabc", 400),
+    (b"POST / HTTP/1.0\r\nContent-Type: application/x-fossil\r\nContent-Length: 99999999999\r\n\r\n", 413),
+    (b"POST / HTTP/1.0\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc", 415),
+    (b"DELETE / HTTP/1.0\r\n\r\n", 405),
+    (b"GET /%zz HTTP/1.0\r\n\r\n", 400),
+    (b"POST / HTTP/1.0\r\nContent-Ty", 400),
+    (b"GET / HTTP/1.0\r\nX: " + b"x" * 100000, 431),
+])
+def test_bad_request_is_refused_and_changes_nothing(fresh, request_text, status):
+    with repofile.unchanged(fresh):
+        for command in ("http", "test-http"):
+            first, headers, body = parts(run([command, fresh], request_text))
+            assert first.startswith(f"HTTP/1.0 {status} ")
+            assert f"Content-Length: {len(body)}" in headers
+
+
+def test_nobody_who_says_nothing_gets_an_answer(fresh):
+    assert run(["http", fresh]) == b"" and run(["test-http", fresh]) == b""
+
+
+def test_request_after_request_on_one_connection(fresh):
+    request = post(wire.body(wire.CLIENT_VERSION, "clone 3 1"), more="X-Fossil-Transport: SSH\r\n")
+    reply = run(["test-http", fresh], request + b"\r\n" + request)
+    assert reply.count(b"Status: 200 OK\r\n") == 2
+    assert run(["http", fresh], request + request).count(b"200 OK") == 1
+
+
+def test_what_is_no_repository(tmp_path):
+    text = tmp_path / "text.fossil"
+    text.write_text("just a text\n" * 1000)
+    for path, status in ((text, 500), (tmp_path / "nothing.fossil", 404)):
+        reply = run(["http", path], post(b""))
+        assert reply.startswith(f"HTTP/1.0 {status} ".encode())
+        assert str(path).encode() not in reply
