@@ -1,5 +1,6 @@
 #include "unversioned.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -41,6 +42,10 @@ bool is_utf8(std::string_view text) {
     text.remove_prefix(length);
   }
   return true;
+}
+
+bool is_one_word(std::string_view text) {
+  return !text.empty() && std::ranges::none_of(text, [](char c) { return c >= '\0' && c <= ' '; });
 }
 
 }  // namespace
@@ -126,6 +131,8 @@ void Unversioned::offer_to_clone() {
 
 void Unversioned::send_catalogue() {
   for (const repository::UnversionedFile& file : repository_.unversioned()) {
+    // Somebody may have put it there by hand; in a card it would be several words, or cards.
+    if (!is_one_word(file.name)) continue;
     writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeleted,
                    file.hash ? file.size : 0);
   }

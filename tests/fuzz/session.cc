@@ -29,7 +29,8 @@ constexpr int kRenewedEvery = 2000;
 fs::path folder() {
   static const fs::path made = [] {
     const bool in_memory = fs::exists("/dev/shm");
-    std::string name = (in_memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "fuzz-XXXXXX";
+    std::string name =
+        (in_memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "fuzz-XXXXXX";
     REQUIRE(::mkdtemp(name.data()) != nullptr);
     static const std::string kept = name;
     ::atexit([] {

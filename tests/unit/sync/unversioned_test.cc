@@ -192,6 +192,16 @@ TEST_CASE("a name whose content never came is listed but cannot be given") {
   CHECK(world.say_as("o", "uvgimme b\n").empty());
 }
 
+TEST_CASE("a name that is more than a word in a card is not listed") {
+  UvWorld world;
+  world.say_as("oy", uvfile("a", 1, "aaa"));
+  world.sql(
+      "INSERT INTO unversioned(name,mtime,hash,sz,encoding) VALUES"
+      "('b c',1,'x',0,0),('d'||char(10)||'error e',1,'x',0,0)");
+  CHECK(world.say_as("o", ask_catalogue(kOther)) ==
+        fmt::format("pragma uv-pull-only\nuvigot a 1 {} 3\n", sha1("aaa")));
+}
+
 TEST_CASE("unversioned files that lie are refused and change nothing") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 1, "aaa"));
