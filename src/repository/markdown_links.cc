@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <array>
 
-#include "markdown_spans.h"
+#include "markdown_definitions.h"
 
 namespace quarry::repository {
 namespace {
 
 // Elements that begin an HTML block, which is left as it is until the element ends.
-constexpr auto kBlockElements = std::to_array<std::string_view>(
-    {"p",     "dl",     "h1",     "h2",       "h3",       "h4",        "h5",
-     "h6",    "ol",     "ul",     "div",      "pre",      "form",      "math",
-     "table", "iframe", "script", "fieldset", "noscript", "blockquote"});
+constexpr auto kBlockElements = std::to_array<std::string_view>({"pre", "script"});
 
 std::size_t line_length(std::string_view text) {
   return std::min(text.find('\n'), text.size() - 1) + 1;
@@ -110,6 +107,20 @@ std::size_t item_prefix(std::string_view text) {
   return bullet != 0 ? bullet : number_prefix(text);
 }
 
+/// Where the fenced code ends that begins TEXT: three or more of a mark, up to the next place with
+/// as many; 0 if there is none.
+std::size_t fenced_code(std::string_view text) {
+  if (text[0] != '`' && text[0] != '~') return 0;
+  const std::size_t marks = std::min(text.find_first_not_of(text[0]), text.size());
+  if (marks < 3) return 0;
+  std::size_t seen = 0;
+  for (std::size_t at = marks; at < text.size(); ++at) {
+    seen = text[at] == text[0] ? seen + 1 : 0;
+    if (seen == marks) return at + 1;
+  }
+  return 0;
+}
+
 bool same_nocase(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return (x | 0x20) == (y | 0x20); });
@@ -191,6 +202,8 @@ void MarkdownBlocks::read(std::string_view text) {
       used = html_block(text);
       if (used == 0 && !spans_.may_go_on(text.size())) return;
     }
+    if (used == 0) used = fenced_code(text);
+    if (used == 0 && (text[0] == '`' || text[0] == '~') && !spans_.may_go_on(text.size())) return;
     if (used == 0) used = blank_line(text);
     if (used == 0 && is_rule(text)) used = line_length(text);
     if (used == 0 && quote_prefix(text) != 0) used = quotation(text);
@@ -372,84 +385,13 @@ std::size_t MarkdownBlocks::paragraph(std::string_view text) {
   return end;
 }
 
-/// A line "[name]: target" at the start of TEXT: its length, 0 if it is none.
-std::size_t definition(std::string_view text, MarkdownNames& names) {
-  if (text.size() <= 3) return 0;
-  std::size_t at = spaces_before(text, 4);
-  if (at == 4 || at >= text.size() || text[at] != '[') return 0;
-  const std::size_t name_begin = ++at;
-  at = text.find_first_of("\n\r]", at);
-  if (at == std::string_view::npos || text[at] != ']') return 0;
-  const std::string_view name = text.substr(name_begin, at - name_begin);
-  if (++at >= text.size() || text[at] != ':') return 0;
-  const auto skip_blanks = [&] {
-    while (at < text.size() && is_blank(text[at])) ++at;
-  };
-  ++at;
-  skip_blanks();
-  if (at < text.size() && (text[at] == '\n' || text[at] == '\r')) ++at;
-  skip_blanks();
-  if (at >= text.size()) return 0;
-  if (text[at] == '<') ++at;
-  const std::size_t begin = at;
-  at = std::min(text.find_first_of(" \t\n\r", at), text.size());
-  std::string_view target = text.substr(begin, at - begin);
-  if (target.ends_with('>')) target.remove_suffix(1);
-  skip_blanks();
-  const auto at_newline = [&] { return at >= text.size() || text[at] == '\n' || text[at] == '\r'; };
-  const auto is_quote = [&](std::string_view quotes) {
-    return at < text.size() && quotes.find(text[at]) != std::string_view::npos;
-  };
-  if (!at_newline() && !is_quote("'\"(")) return 0;
-  std::size_t end = 0;
-  if (at_newline()) {
-    end = at;
-    at = std::min(at + 1, text.size());
-    skip_blanks();
-  }
-  // A title on the same line or the next.
-  if (at + 1 < text.size() && is_quote("'\"(")) {
-    const std::size_t title = ++at;
-    const std::size_t title_end = std::min(text.find_first_of("\n\r", at), text.size());
-    at = title_end - 1;
-    while (at > title && is_blank(text[at])) --at;
-    if (at > title && is_quote("'\")")) end = title_end;
-  }
-  if (end == 0) return 0;
-  const std::string key = markdown_name(name);
-  if (key.empty()) return 0;
-  names.emplace(key, target);
-  return end;
-}
-
-/// TEXT without the lines that define names, which go to NAMES, and with newlines alone as line
-/// ends.
-std::string without_definitions(std::string_view text, MarkdownNames& names) {
-  std::string rest;
-  while (!text.empty()) {
-    if (const std::size_t used = definition(text, names)) {
-      text.remove_prefix(used);
-      continue;
-    }
-    const std::size_t end = std::min(text.find_first_of("\n\r"), text.size());
-    rest += text.substr(0, end);
-    text.remove_prefix(end);
-    while (!text.empty() && (text[0] == '\n' || text[0] == '\r')) {
-      if (text[0] == '\n' || (text.size() > 1 && text[1] != '\n')) rest += '\n';
-      text.remove_prefix(1);
-    }
-  }
-  return rest;
-}
-
 }  // namespace
 
 std::vector<std::string> markdown_links(std::string_view text) {
   std::vector<std::string> links;
-  MarkdownNames names;
-  const std::string rest = without_definitions(text, names);
-  MarkdownSpans spans(names, links);
-  MarkdownBlocks(spans).read(rest);
+  MarkdownDefinitions definitions = take_definitions(text);
+  MarkdownSpans spans(definitions.names, std::move(definitions.footnotes), links);
+  MarkdownBlocks(spans).read(definitions.rest);
   return links;
 }
 

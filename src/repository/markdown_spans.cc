@@ -112,6 +112,17 @@ std::size_t closing_bracket(std::string_view text) {
   return std::string_view::npos;
 }
 
+/// Where the parenthesis that begins TEXT is closed, with those in it; npos if it is not.
+std::size_t closing_parenthesis(std::string_view text) {
+  int level = 0;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (at > 0 && text[at - 1] == '\\') continue;
+    if (text[at] == '(') ++level;
+    if (text[at] == ')' && --level == 0) return at;
+  }
+  return std::string_view::npos;
+}
+
 }  // namespace
 
 std::string markdown_name(std::string_view text) {
@@ -124,6 +135,22 @@ std::string markdown_name(std::string_view text) {
     }
   }
   return name;
+}
+
+void MarkdownNames::sort() {
+  std::ranges::stable_sort(entries_, {},
+                           [](const auto& entry) -> const std::string& { return entry.first; });
+}
+
+const std::string* MarkdownNames::find(std::string_view name) const {
+  std::size_t begin = 0, end = entries_.size();
+  while (begin < end) {
+    const std::size_t middle = (begin + end) / 2;
+    const int order = name.compare(entries_[middle].first);
+    if (order == 0) return &entries_[middle].second;
+    (order < 0 ? end : begin) = order < 0 ? middle : middle + 1;
+  }
+  return nullptr;
 }
 
 bool MarkdownSpans::may_go_on(std::size_t steps) {
@@ -160,14 +187,31 @@ void MarkdownSpans::read(std::string_view text) {
   }
 }
 
+void MarkdownSpans::read_footnote(std::string_view label) {
+  // Taken out first: a footnote may refer to itself.
+  const auto note = footnotes_.extract(markdown_name(label));
+  if (!note.empty()) read(note.mapped());
+}
+
 std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
   const std::size_t close = closing_bracket(text);
   if (close == std::string_view::npos) return 0;
   const std::string_view shown = text.substr(1, close - 1);
+  if (shown.starts_with('^')) {
+    read_footnote(shown.substr(1));
+    return close + 1;
+  }
   std::size_t at = close + 1;
   while (at < text.size() && is_blank_or_newline(text[at])) ++at;
   std::size_t end = close + 1;
   std::string target;
+  if (text.substr(std::min(at, text.size())).starts_with("(^")) {
+    const std::size_t stop = closing_parenthesis(text.substr(at));
+    if (stop == std::string_view::npos) return 0;
+    read(shown);
+    read(text.substr(at + 2, stop - 2));
+    return at + stop + 1;
+  }
   if (at < text.size() && text[at] == '(') {
     std::size_t stop = at;
     do {
@@ -183,10 +227,15 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
       if (stop == std::string_view::npos) return 0;
       if (stop > at + 1) name = text.substr(at + 1, stop - at - 1);
       end = stop + 1;
+      if (name.starts_with('^')) {
+        read(shown);
+        read_footnote(name.substr(1));
+        return end;
+      }
     }
-    const auto found = names_.find(markdown_name(name));
-    if (found == names_.end()) return 0;
-    target = found->second;
+    const std::string* found = names_.find(markdown_name(name));
+    if (found == nullptr) return 0;
+    target = *found;
   }
   if (is_image) return end;
   read(shown);

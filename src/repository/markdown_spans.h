@@ -10,7 +10,23 @@
 namespace quarry::repository {
 
 /// The targets that lines "[name]: target" define, by name: in lower case, with single spaces.
-using MarkdownNames = std::map<std::string, std::string, std::less<>>;
+class MarkdownNames {
+ public:
+  void add(std::string name, std::string_view target) {
+    entries_.emplace_back(std::move(name), target);
+  }
+  /// To be called once, when all are there.
+  void sort();
+  /// Null if there is none. Where a name has several targets, fossil takes the one that its search
+  /// by halves comes upon.
+  const std::string* find(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> entries_;
+};
+
+/// The texts that lines "[^label]: text" define, by label in the same form.
+using MarkdownFootnotes = std::map<std::string, std::string, std::less<>>;
 
 /// TEXT as a key of MarkdownNames; empty if there is no name in it.
 std::string markdown_name(std::string_view text);
@@ -24,9 +40,11 @@ inline bool is_blank_or_newline(char c) {
 
 class MarkdownSpans {
  public:
-  /// NAMES is not owned; found targets are added to LINKS.
-  MarkdownSpans(const MarkdownNames& names, std::vector<std::string>& links)
-      : names_(names), links_(links) {}
+  /// NAMES is not owned; found targets are added to LINKS. Footnotes are read where something
+  /// refers to them.
+  MarkdownSpans(const MarkdownNames& names, MarkdownFootnotes footnotes,
+                std::vector<std::string>& links)
+      : names_(names), footnotes_(std::move(footnotes)), links_(links) {}
 
   void read(std::string_view text);
 
@@ -50,9 +68,11 @@ class MarkdownSpans {
   std::size_t read_double(std::string_view text, char mark);
   std::size_t read_triple(std::string_view all, char mark);
   std::size_t read_link(std::string_view text, bool is_image);
+  void read_footnote(std::string_view label);
   std::size_t next_mark(std::string_view text, char mark);
 
   const MarkdownNames& names_;
+  MarkdownFootnotes footnotes_;  // those that were not read yet
   std::vector<std::string>& links_;
   std::size_t steps_ = 0;
   int depth_ = 0;

@@ -28,14 +28,28 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
+// Markup that begins and does not end is looked for so many bytes in one text; what comes then is
+// no markup, so that a text full of beginnings is read in no time.
+constexpr std::size_t kMostLookedAt = 20'000'000;
+
+/// Whether the attribute NAME stands at AT.
+bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
+  if (text[at - 1] != ' ' && text[at - 1] != '\t' && text[at - 1] != '\n') return false;
+  for (const char c : name) {
+    if (at >= text.size() || lower(text[at++]) != c) return false;
+  }
+  return at >= text.size() || !(is_alnum(text[at]) || text[at] == '-');
+}
+
 struct Tag {
   std::size_t length = 0;  // 0: no markup, just text
   std::string element;
   bool is_end = false;
+  bool has_id = false;
 };
 
-/// The markup that begins at the '<' at the start of TEXT.
-Tag markup_at(std::string_view text) {
+/// The markup that begins at the '<' at the start of TEXT. LOOKED_AT counts up.
+Tag tag_at(std::string_view text, std::size_t& looked_at) {
   Tag markup;
   std::size_t at = 1;
   if (at < text.size() && text[at] == '/') {
@@ -49,12 +63,14 @@ Tag markup_at(std::string_view text) {
     return {};
   }
   char quote = 0;
-  for (; at < text.size(); ++at) {
+  for (; at < text.size() && looked_at < kMostLookedAt; ++at, ++looked_at) {
     const char c = text[at];
     if (quote != 0) {
       if (c == quote) quote = 0;
     } else if (c == '"' || c == '\'') {
       quote = c;
+    } else if (is_attribute(text, at, "id")) {
+      markup.has_id = true;
     } else if (c == '>') {
       markup.length = at + 1;
       return markup;
@@ -63,34 +79,41 @@ Tag markup_at(std::string_view text) {
   return {};
 }
 
-/// Where the text goes on after an element whose content is taken literally.
-std::size_t after_literal(std::string_view text, std::size_t at, std::string_view element) {
+/// Where the text goes on after a <verbatim>, which takes everything literally until its end tag.
+/// One that has an id does not end: fossil does not know the id again.
+std::size_t after_verbatim(std::string_view text, const Tag& begin, std::size_t at,
+                           std::size_t& looked_at) {
+  if (begin.has_id) return text.size();
   for (; at < text.size(); ++at) {
     if (text[at] != '<') continue;
-    const Tag markup = markup_at(text.substr(at));
-    if (markup.is_end && markup.element == element) return at + markup.length;
+    const Tag tag = tag_at(text.substr(at), looked_at);
+    if (tag.is_end && tag.element == "verbatim") return at + tag.length;
   }
   return text.size();
 }
 
 }  // namespace
 
-std::vector<std::string> wiki_links(std::string_view comment) {
+std::vector<std::string> wiki_links(std::string_view text) {
   std::vector<std::string> links;
+  bool allows_links = true;  // not in <nowiki>
+  std::size_t looked_at = 0;
   std::size_t at = 0;
-  while ((at = comment.find_first_of("<[", at)) != std::string_view::npos) {
-    if (comment[at] == '<') {
-      const Tag markup = markup_at(comment.substr(at));
-      at += std::max<std::size_t>(markup.length, 1);
-      if (markup.length > 0 && !markup.is_end &&
-          (markup.element == "verbatim" || markup.element == "nowiki")) {
-        at = after_literal(comment, at, markup.element);
-      }
+  while ((at = text.find_first_of("<[", at)) != std::string_view::npos) {
+    if (text[at] == '<') {
+      const Tag tag = tag_at(text.substr(at), looked_at);
+      at += std::max<std::size_t>(tag.length, 1);
+      if (tag.element == "nowiki") allows_links = tag.is_end;
+      if (tag.element == "verbatim" && !tag.is_end) at = after_verbatim(text, tag, at, looked_at);
       continue;
     }
-    const std::size_t end = comment.find(']', at);
+    if (!allows_links) {
+      ++at;
+      continue;
+    }
+    const std::size_t end = text.find(']', at);
     if (end == std::string_view::npos) return links;
-    const std::string_view link = comment.substr(at + 1, end - at - 1);
+    const std::string_view link = text.substr(at + 1, end - at - 1);
     std::string_view target = link.substr(0, link.find('|'));
     while (!target.empty() && target.back() == ' ') target.remove_suffix(1);
     add_link(target, links);

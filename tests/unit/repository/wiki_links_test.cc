@@ -15,8 +15,7 @@ TEST_CASE("a comment links to what stands in brackets and may be an artifact's n
   CHECK(wiki_links("[/info/abcdef12|x]") == Links{"abcdef12"});
   CHECK(wiki_links("[a]b[abcdef][beefbeef|") == Links{"abcdef"});
   CHECK(wiki_links("[abcdef]]") == Links{"abcdef"});
-  CHECK(wiki_links(std::string("[") + std::string(64, 'a') + "]") ==
-        Links{std::string(64, 'a')});
+  CHECK(wiki_links(std::string("[") + std::string(64, 'a') + "]") == Links{std::string(64, 'a')});
 }
 
 TEST_CASE("what is too short, too long, unclosed or no hex is no link") {

@@ -1,0 +1,255 @@
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sstream>
+
+#include "temporary_folder.h"
+#include "text_links.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+
+namespace {
+
+using Links = std::set<std::string>;
+
+Links links_in(std::string_view text, Markup markup) {
+  const auto links = text_links(text, markup);
+  return {links.begin(), links.end()};
+}
+
+std::string joined(const Links& links) {
+  std::string text;
+  for (const std::string& link : links) text += link + " ";
+  return text;
+}
+
+/// What fossil finds in TEXT.
+Links fossils_links(const TemporaryFolder& folder, const std::string& text,
+                    const std::string& options) {
+  std::ofstream(folder / "text", std::ios::binary) << text;
+  const std::string home = (folder / "").string();
+  const std::string command = "cd '" + home + "' && HOME='" + home +
+                              "' USER=ann fossil test-backlinks " + options +
+                              " text >out 2>/dev/null </dev/null";
+  REQUIRE(std::system(command.c_str()) == 0);
+  std::ifstream out(folder / "out");
+  Links links;
+  for (std::string line; std::getline(out, line);) {
+    const std::size_t begin = line.find('\'') + 1;
+    links.insert(line.substr(begin, line.find('\'', begin) - begin));
+  }
+  return links;
+}
+
+/// A text put together from PIECES, in which '#' stands for a fresh name of an artifact.
+template <std::size_t size>
+std::string text_of(std::mt19937& random, const char* const (&pieces)[size]) {
+  std::string text;
+  int number = 0;
+  for (auto count = 3 + random() % 30; count > 0; --count) {
+    for (const char* c = pieces[random() % size]; *c != '\0'; ++c) {
+      if (*c != '@') {
+        text += *c;
+        continue;
+      }
+      char name[16];
+      std::snprintf(name, sizeof name, "abcd%04x", ++number);
+      text += name;
+    }
+  }
+  return text;
+}
+
+template <std::size_t size>
+void compare(const char* const (&pieces)[size], Markup markup, const std::string& options) {
+  const char* cases = std::getenv("QUARRY_TEST_CASES");
+  const char* first = std::getenv("QUARRY_TEST_SEED");
+  const int count = cases != nullptr ? std::atoi(cases) : 150;
+  const int start = first != nullptr ? std::atoi(first) : 1;
+  const TemporaryFolder folder;
+  for (int seed = start; seed < start + count; ++seed) {
+    std::mt19937 random(static_cast<std::uint32_t>(seed));
+    const std::string text = text_of(random, pieces);
+    CAPTURE(seed);
+    CAPTURE(text);
+    CHECK(joined(links_in(text, markup)) == joined(fossils_links(folder, text, options)));
+  }
+}
+
+// No row of a table with a backtick that nothing in its cell closes: fossil reads on beyond the
+// row.
+constexpr const char* kMarkdown[] = {"[x](@)",
+                                     "[x](/info/@)",
+                                     "[@]",
+                                     "[x][]",
+                                     "[x][@]",
+                                     "\n[x]: @\n",
+                                     "\n[y z]: <@> \"title\"\n",
+                                     "[y  z]",
+                                     "[a [b](@) c](@)",
+                                     "![i](@)",
+                                     "`",
+                                     "``",
+                                     "\n```\n",
+                                     "\n    [c](@)\n",
+                                     "\n\t[c](@)\n",
+                                     "*",
+                                     "**",
+                                     "***",
+                                     "_",
+                                     "__",
+                                     " ",
+                                     "\n",
+                                     "\n\n",
+                                     "\n\n\n",
+                                     "text",
+                                     "a word ",
+                                     "\n> ",
+                                     "\n>> ",
+                                     "\n* ",
+                                     "\n- ",
+                                     "\n  + ",
+                                     "\n1. ",
+                                     "\n    2. ",
+                                     "\n# ",
+                                     "\n## head ##\n",
+                                     "\n===\n",
+                                     "\n---\n",
+                                     "\n***\n",
+                                     "|",
+                                     "\n| a | [t](@) |\n|---|---|\n| b | [u](@) |\n",
+                                     "\\",
+                                     "\\[",
+                                     "<b>",
+                                     "</b>",
+                                     "<div>",
+                                     "</div>",
+                                     "\n<div>\n",
+                                     "\n</div>\n\n",
+                                     "<p>",
+                                     "</p>\n\n",
+                                     "<!-- ",
+                                     " -->\n",
+                                     "<hr>\n",
+                                     "<http://x/[y](@)>",
+                                     "<a@b>",
+                                     "&amp;",
+                                     "[x](@ \"t\")",
+                                     "[x](@ 't)",
+                                     "[x](<@>)",
+                                     "[x](a\\@)",
+                                     "[x]\n(@)",
+                                     "(",
+                                     ")",
+                                     "[",
+                                     "]",
+                                     "!",
+                                     "^",
+                                     "[^n]",
+                                     "\n[^n]: [f](@)\n",
+                                     "(^note [g](@))",
+                                     "[x](^note [h](@))",
+                                     "\r\n",
+                                     "<script>",
+                                     "</script>\n\n",
+                                     ":",
+                                     "~~~\n",
+                                     "\n~~~\n"};
+
+constexpr const char* kWiki[] = {"[@]",
+                                 "[/info/@|x]",
+                                 "[@ |x]",
+                                 "[@|",
+                                 "]",
+                                 "[",
+                                 "\n",
+                                 "\n\n",
+                                 "  *  ",
+                                 "\n  *  ",
+                                 "\n  1.  ",
+                                 " ",
+                                 "text",
+                                 "<verbatim>",
+                                 "</verbatim>",
+                                 "<nowiki>",
+                                 "</nowiki>",
+                                 "<b>",
+                                 "</b>",
+                                 "<a href='@'>",
+                                 "</a>",
+                                 "<div>",
+                                 "</div>",
+                                 "<div id='x'>",
+                                 "</div id='x'>",
+                                 "<verbatim type='x'>",
+                                 "<",
+                                 ">",
+                                 "&",
+                                 "&lt;",
+                                 "<!--",
+                                 "-->",
+                                 "<nosuch>",
+                                 "<p>",
+                                 "</p>",
+                                 "<pre>",
+                                 "</pre>",
+                                 "<table><tr><td>",
+                                 "'",
+                                 "\"",
+                                 "<h1>",
+                                 "</h1>",
+                                 "<verbatim id=y>",
+                                 "</verbatim id=y>",
+                                 "<script>",
+                                 "\t",
+                                 "\n   "};
+
+}  // namespace
+
+TEST_CASE("the links in Markdown are those that fossil finds") {
+  compare(kMarkdown, Markup::kMarkdown, "--mimetype text/x-markdown 2 1");
+}
+
+TEST_CASE("the links in wiki text are those that fossil finds") {
+  compare(kWiki, Markup::kWiki, "2 1");
+}
+
+TEST_CASE("the links in a comment are those that fossil finds") {
+  compare(kWiki, Markup::kWiki, "0 1");
+}
+
+TEST_CASE("the mimetype tells the markup") {
+  CHECK(markup_of(std::nullopt) == Markup::kWiki);
+  CHECK(markup_of("text/x-fossil-wiki") == Markup::kWiki);
+  CHECK(markup_of("text/x-markdown") == Markup::kMarkdown);
+  CHECK(markup_of("text/plain") == Markup::kOther);
+  CHECK(markup_of("") == Markup::kOther);
+  CHECK(links_in("[abcd1234]", Markup::kOther).empty());
+}
+
+TEST_CASE("a text that is made to be slow takes no time, one that is made to be deep no stack") {
+  const auto many = [](std::string_view piece) {
+    std::string text;
+    while (text.size() < 1 << 20) text += piece;
+    return text;
+  };
+  for (const std::string_view piece : {"[",        "![",    "*",           "*a ",
+                                       "_a*b",     "`",     "``a",         ">",
+                                       "> ",       "* ",    "*a [",        "\n* \n",
+                                       "<div>\n",  "<!--",  "[a](",        "[a][",
+                                       "***a** ",  "\\",    "|",           "\n [",
+                                       "[a]: b\n", "[a",    "1. ",         "**a [b](c*",
+                                       "<a ",      "<a \"", "<verbatim><", "[^",
+                                       "[x](^",    "(^",    "[^n]: x\n",   "[^n]: [^n]\n  [^m]"}) {
+    CAPTURE(piece);
+    const auto start = std::chrono::steady_clock::now();
+    links_in(many(piece), Markup::kMarkdown);
+    links_in(many(piece), Markup::kWiki);
+    CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(10));
+  }
+}
