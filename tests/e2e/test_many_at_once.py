@@ -241,7 +241,7 @@ def test_fossil_commits_into_the_same_file_meanwhile(launch, fresh, fossil, tmp_
 
 def test_changed_settings_hold_from_the_next_request(launch, fresh, peer_of):
     """Workers keep what they have read only as long as the file stays the same."""
-    server = launch(fresh, workers=3)
+    server = launch(fresh, workers=3, settings={"sync.login_failures": "0"})
     peer = peer_of(server)
     name = wire.sha3(b"a secret soon")
     assert not peer.push(wire.file_card(b"a secret soon")).errors()

@@ -48,7 +48,7 @@ def test_what_cannot_be_opened_is_no_reload(server, section, line, reason):
     text = server.config.read_text()
     if line.startswith("error_log"):
         text = "\n".join(each for each in text.split("\n") if not each.startswith("error_log"))
-    before = server.children()
+    before = [server.child()]
     server.config.write_text(text.replace(f"[{section}]", f"[{section}]\n{line}", 1))
     server.main.send(signal.SIGUSR2)
     server.wait_for_log("not reloaded")
