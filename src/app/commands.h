@@ -27,6 +27,7 @@ void add_http(CLI::App& app, Run& run);
 void add_init(CLI::App& app, Run& run);
 void add_sync(CLI::App& app, Run& run);
 void add_verify(CLI::App& app, Run& run);
+void add_rebuild(CLI::App& app, Run& run);
 void add_status(CLI::App& app, Run& run);
 void add_top(CLI::App& app, Run& run);
 

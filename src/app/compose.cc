@@ -8,6 +8,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
+#include "quarry/master/pid_file.h"
 #include "quarry/worker/worker.h"
 
 namespace quarry::app {
@@ -32,6 +33,11 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.open.content_cache_size = service.content_cache_size;
   options.session.max_body = service.sync_max_body;
   options.session.max_cards = service.sync_max_cards;
+  options.session.max_artifacts = service.sync_max_artifacts;
+  options.session.max_time = service.sync_max_time;
+  options.admission.max_concurrent = service.sync_max_concurrent;
+  options.admission.max_concurrent_per_address = service.sync_max_concurrent_per_address;
+  options.admission.login_failures = service.sync_login_failures;
   options.session.max_gimme = service.sync_max_gimme;
   options.session.refuse_own_server_code = service.sync_refuse_own_server_code;
   options.session.single_login = service.sync_single_login;
@@ -65,9 +71,17 @@ base::Result<void> check_slow_log(const master::SlowLogConfig& log) {
   return base::fail_errno(fmt::format("cannot open the slow log {}", log.path));
 }
 
+/// OPENED, unless it is an error without which everything else can go on.
+base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
+  if (opened || start == Start::kFirst) return opened;
+  base::log(base::LogLevel::kError, "{}: going on without it", opened.error().message);
+  return {};
+}
+
 using Inherited = std::vector<master::InheritedSocket>;
 
-base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& inherited) {
+base::Result<Service> pool_service(const master::PoolConfig& pool, Start start,
+                                   Inherited& inherited) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
   service.name = fmt::format("pool {}", pool.name);
@@ -79,12 +93,14 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, Inherited& in
   service.request_terminate_timeout = pool.request_terminate_timeout;
   service.terminate_track_finished = pool.terminate_track_finished;
   service.slow_log = pool.slow_log;
-  QUARRY_TRY(check_slow_log(pool.slow_log));
+  QUARRY_TRY(unless_reloading(start, check_slow_log(pool.slow_log)));
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
   worker::WorkerOptions options = worker_options(pool);
-  if (!pool.access.path.empty()) QUARRY_TRY(give_access_log(pool.access, options, service));
+  if (!pool.access.path.empty()) {
+    QUARRY_TRY(unless_reloading(start, give_access_log(pool.access, options, service)));
+  }
   service.run = [options = std::move(options)](ChildContext& child) {
     return worker::run(
         options, {child.listener, *child.board, child.slot, *child.control, child.child_accept});
@@ -147,6 +163,29 @@ std::string place_of(const Service& service) {
 
 }  // namespace
 
+std::vector<std::string> not_openable(const master::Config& config, std::optional<pid_t> master) {
+  std::vector<std::string> found;
+  const auto note = [&](const std::string& directive, const base::Result<void>& done) {
+    if (!done) found.push_back(fmt::format("{}: {}", directive, done.error().message));
+  };
+  note("error_log", base::check_log(config.global.log));
+  if (!config.global.pid_file.empty()) {
+    const auto pid_file = master::check_pid_file(config.global.pid_file, master.value_or(-1));
+    const bool is_others = !pid_file && pid_file.error().code == base::ErrorCode::kBusy;
+    if (!is_others || master) note("pid", pid_file);
+  }
+  for (const master::PoolConfig& pool : config.pools) {
+    const auto note_file = [&](const char* directive, const std::string& path) {
+      if (!path.empty()) {
+        note(fmt::format("[{}] {}", pool.name, directive), base::check_log_file(path));
+      }
+    };
+    note_file("access.log", pool.access.path);
+    note_file("slowlog", pool.slow_log.path);
+  }
+  return found;
+}
+
 std::vector<std::string> not_free(const master::Config& config,
                                   const std::vector<std::string>& inheritable) {
   std::vector<std::string> taken;
@@ -185,11 +224,12 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   return control;
 }
 
-base::Result<std::vector<Service>> compose(const master::Config& config, Inherited& inherited) {
+base::Result<std::vector<Service>> compose(const master::Config& config, Start start,
+                                           Inherited& inherited) {
   std::vector<Service> services;
   std::optional<Service> front;
   for (const master::PoolConfig& pool : config.pools) {
-    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, inherited));
+    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, start, inherited));
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
     if (config.http && address && &pool == &config.pool_of_http()) {

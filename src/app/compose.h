@@ -2,6 +2,9 @@
 // manager meets what its children do.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,15 +14,22 @@
 
 namespace quarry::app {
 
+/// What happens where a log cannot be opened: a first start fails, a reload goes on without it.
+enum class Start { kFirst, kReload };
+
 /// The services of CONFIG, with their sockets bound and their logs open. Sockets that are among
 /// INHERITED are taken from there. Errors: what could not be bound or opened.
-base::Result<std::vector<master::Service>> compose(const master::Config& config,
+base::Result<std::vector<master::Service>> compose(const master::Config& config, Start start,
                                                    std::vector<master::InheritedSocket>& inherited);
 
 /// The control socket of CONFIG, which comes from the file or folder ABOUT, in the same way; one
 /// that nobody listens on where CONFIG has none. Errors: it could not be bound.
 base::Result<master::Control> open_control(const master::Config& config, std::string about,
                                            std::vector<master::InheritedSocket>& inherited);
+
+/// The logs and the pid file of CONFIG that could not be opened now, each in a line. MASTER is
+/// whose pid file it may be; nothing: anybody's. Makes and changes nothing.
+std::vector<std::string> not_openable(const master::Config& config, std::optional<pid_t> master);
 
 /// What CONFIG listens on, apart from INHERITABLE addresses, and could not be bound now: where it
 /// stands and why, each in a line. Leaves nothing behind.

@@ -31,6 +31,7 @@ int main(int argc, char** argv) {
   app::add_sync(cli, run);
   app::add_http(cli, run);
   app::add_verify(cli, run);
+  app::add_rebuild(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);
   try {

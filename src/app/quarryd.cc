@@ -38,6 +38,7 @@ constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
 constexpr const char* kFolderNote = "serve folder";
+constexpr const char* kPidFileNote = "pid file";
 
 struct CommandLine {
   std::string config;
@@ -116,7 +117,11 @@ int run(const master::Config& config, const CommandLine& line,
     if (!background) return failed(background.error().message);
     waiting = std::make_shared<base::Fd>(std::move(*background));
   }
-  if (auto log = base::open_log(config.global.log); !log) return failed(log.error().message);
+  const app::Start start = handover ? app::Start::kReload : app::Start::kFirst;
+  if (auto log = base::open_log(config.global.log); !log) {
+    if (start == app::Start::kFirst) return failed(log.error().message);
+    base::log(base::LogLevel::kError, "{}: this goes to standard error", log.error().message);
+  }
   for (const std::string& notice : notices) base::log(base::LogLevel::kNotice, "{}", notice);
   hold_signals();
   master::limit_process(config.global.limits, config.global.priority);
@@ -125,12 +130,12 @@ int run(const master::Config& config, const CommandLine& line,
   add_activated_sockets(inherited);
   if (!config.global.pid_file.empty()) {
     // Before another's sockets are found to be in the way, which says less.
-    const auto free = master::check_pid_file(config.global.pid_file);
-    if (!free) return failed(free.error().message);
+    const auto free = master::check_pid_file(config.global.pid_file, ::getpid());
+    if (!free && start == app::Start::kFirst) return failed(free.error().message);
   }
   std::vector<std::string> inheritable(inherited.size());
   std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
-  auto services = app::compose(config, inherited);
+  auto services = app::compose(config, start, inherited);
   if (!services) return failed_to_compose(config, inheritable, services.error());
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);
@@ -141,6 +146,11 @@ int run(const master::Config& config, const CommandLine& line,
   }
   inherited.clear();
   master::Reload reload = reload_of(line, handover);
+  const std::string old_pid_file =
+      std::exchange(reload.notes[kPidFileNote], config.global.pid_file);
+  if (!old_pid_file.empty() && old_pid_file != config.global.pid_file) {
+    ::unlink(old_pid_file.c_str());
+  }
   if (!folder.empty()) reload.notes[kFolderNote] = folder.string();
   if (waiting) reload.on_ready = [waiting] { app::be_in_background(std::move(*waiting)); };
   for (master::Service& service : *services) {
@@ -150,6 +160,15 @@ int run(const master::Config& config, const CommandLine& line,
       master::Master(config.global, std::move(*services), std::move(reload), std::move(*control))
           .run();
   return done ? 0 : failed(done.error().message);
+}
+
+/// Run by an administrator, it may find the pid file of a server that runs, which is no mistake.
+bool check_files(const master::Config& config) {
+  const bool is_for_reload = std::getenv(master::kInheritableVariable) != nullptr;
+  const auto master = is_for_reload ? std::optional(::getppid()) : std::nullopt;
+  const auto missing = app::not_openable(config, master);
+  for (const std::string& each : missing) fmt::print(stderr, "{}\n", each);
+  return missing.empty();
 }
 
 /// The check that a master makes before it reloads goes further than --test alone: afterwards it
@@ -171,6 +190,7 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test > 0) {
     for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
+    if (!check_files(reading.config)) return kFailed;
     if (!check_before_reload(reading.config)) return kFailed;
     // Of a dump standard output holds nothing else.
     if (line.test > 1) fmt::print("{}", master::dump(reading.config));

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <system_error>
 #include <thread>
@@ -83,7 +84,8 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.processes.max_children = options.children > 0 ? options.children : usual_children();
   if (options.running_as_root) {
     QUARRY_TRY_ASSIGN(const auto owner, owner_to_become(path));
-    if (::chown(folder.path().c_str(), owner.uid, owner.gid) != 0) {
+    // After a reload somebody may have cleared it away: the sockets are still there.
+    if (::chown(folder.path().c_str(), owner.uid, owner.gid) != 0 && errno != ENOENT) {
       return base::fail_errno(fmt::format("cannot give {} away", folder.path().string()));
     }
     pool.listen_options.owner = owner.uid;

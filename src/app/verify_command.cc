@@ -1,28 +1,22 @@
 // quarry verify: looks for faults in a repository.
 #include <fmt/core.h>
-#include <unistd.h>
 
-#include <cstdio>
 #include <memory>
 #include <string>
 
 #include "commands.h"
+#include "progress.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::app {
 namespace {
 
 int run_verify(const std::string& file, bool quiet) {
-  const bool show_progress = !quiet && ::isatty(STDERR_FILENO) == 1;
-  std::size_t shown = 101;
-  const auto progress = [&](std::size_t done, std::size_t total) {
-    const std::size_t percent = total == 0 ? 100 : done * 100 / total;
-    if (!show_progress || percent == shown) return;
-    shown = percent;
-    fmt::print(stderr, "\r{:3}% of {} artifacts", percent, total);
-  };
-  const auto findings = repository::verify(file, progress);
-  if (show_progress) fmt::print(stderr, "\r\x1b[K");
+  const auto findings = [&] {
+    Progress progress(quiet);
+    return repository::verify(
+        file, [&](std::size_t done, std::size_t total) { progress.show(done, total); });
+  }();
   if (!findings) return failed(findings.error());
   for (const std::string& finding : *findings) fmt::print("{}\n", finding);
   if (!findings->empty()) {

@@ -1,5 +1,6 @@
 #include "quarry/base/acl.h"
 
+#include <acl/libacl.h>
 #include <fmt/core.h>
 #include <sys/acl.h>
 
@@ -28,11 +29,9 @@ bool add_entry(AclPtr& list, acl_tag_t tag, const void* id) {
 
 }  // namespace
 
-Result<void> grant_access(const std::string& path, const AccessList& list) {
-  const auto failed = [&] {
-    return fail_errno(fmt::format("cannot set the access control list of {}", path));
-  };
-  AclPtr acl(::acl_get_file(path.c_str(), ACL_TYPE_ACCESS));
+Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list) {
+  const auto failed = [&] { return fail_errno("cannot set the access control list"); };
+  AclPtr acl(::acl_from_mode(mode));
   if (!acl) return failed();
   for (const uid_t user : list.users) {
     if (!add_entry(acl, ACL_USER, &user)) return failed();

@@ -22,11 +22,13 @@ bool begins_comment(char c) {
   return c == ';' || c == '#';
 }
 
-/// TEXT without a comment that follows after a space.
+/// TEXT without a comment: from a ; or # after a space, and from a ; at the end, as PHP-FPM's
+/// configuration has it.
 std::string_view without_comment(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool after_space = i == 0 || kSpaces.find(text[i - 1]) != std::string_view::npos;
-    if (after_space && begins_comment(text[i])) return trim(text.substr(0, i));
+    const bool is_last = text[i] == ';' && i + 1 == text.size();
+    if (is_last || (after_space && begins_comment(text[i]))) return trim(text.substr(0, i));
   }
   return text;
 }

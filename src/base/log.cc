@@ -6,7 +6,9 @@
 #include <csignal>
 
 #include <array>
+#include <cerrno>
 #include <cstdint>
+#include <filesystem>
 
 #include "log_frame.h"
 #include "log_socket.h"
@@ -109,6 +111,25 @@ Result<void> open_log(const LogOptions& options) {
   log.options = options;
   log.fd = fd.get();
   log.owned = std::move(fd);
+  return {};
+}
+
+Result<void> check_log_file(const std::string& path) {
+  if (is_own_descriptor(path)) return {};
+  const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  // ENXIO: a FIFO that nobody reads yet.
+  if (file || errno == ENXIO) return {};
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (errno == ENOENT && ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
+    return {};
+  }
+  return fail_errno(fmt::format("cannot open the log {}", path));
+}
+
+Result<void> check_log(const LogOptions& options) {
+  if (options.target == LogTarget::kFile) return check_log_file(options.path);
+  if (!is_socket(options.target)) return {};
+  QUARRY_TRY(connect_log_socket(options.path));
   return {};
 }
 

@@ -64,20 +64,6 @@ Result<void> remove_stale(const SocketAddress& address) {
   return {};
 }
 
-Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options) {
-  if (options.access.empty() &&
-      (options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
-      ::chown(path.c_str(), options.owner, options.group) != 0) {
-    return fail_errno(fmt::format("cannot change the owner of {}", path));
-  }
-  if (::chmod(path.c_str(), options.mode) != 0) {
-    return fail_errno(fmt::format("cannot change the mode of {}", path));
-  }
-  // Last: a change of the mode would change what the list's mask lets through.
-  if (!options.access.empty()) return grant_access(path, options.access);
-  return {};
-}
-
 Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenOptions& options) {
   QUARRY_TRY(remove_stale(address));
   const std::string path = address.path();
@@ -253,8 +239,54 @@ Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
                 fmt::format("what was handed over for {} does not listen", address.str()));
   }
   if (::fcntl(fd.get(), F_SETFL, O_NONBLOCK) != 0) return fail_errno("cannot set a socket's mode");
-  if (address.is_unix()) QUARRY_TRY(set_owner_and_mode(address.path(), options));
   return begin_listening(fd, address, options);
+}
+
+namespace {
+
+/// The socket at PATH, for looking at and changing it itself, whatever is put at PATH meanwhile.
+Result<Fd> open_socket_file(const std::string& path, SocketFile* file) {
+  Fd fd(::open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) {
+    return fail_errno(fmt::format("cannot look at {}", path));
+  }
+  if (!S_ISSOCK(status.st_mode)) {
+    return fail(ErrorCode::kInvalid, fmt::format("{} is no socket", path));
+  }
+  *file = {status.st_dev, status.st_ino};
+  return fd;
+}
+
+}  // namespace
+
+Result<SocketFile> socket_file(const std::string& path) {
+  SocketFile file;
+  QUARRY_TRY(open_socket_file(path, &file));
+  return file;
+}
+
+Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options,
+                                const std::optional<SocketFile>& file) {
+  SocketFile found;
+  QUARRY_TRY_ASSIGN(const Fd fd, open_socket_file(path, &found));
+  if (file && found != *file) {
+    return fail(ErrorCode::kInvalid, fmt::format("{} is another socket", path));
+  }
+  const std::string held = fmt::format("/proc/self/fd/{}", fd.get());
+  if (options.access.empty() &&
+      (options.owner != static_cast<uid_t>(-1) || options.group != static_cast<gid_t>(-1)) &&
+      ::chown(held.c_str(), options.owner, options.group) != 0) {
+    return fail_errno(fmt::format("cannot change the owner of {}", path));
+  }
+  if (::chmod(held.c_str(), options.mode) != 0) {
+    return fail_errno(fmt::format("cannot change the mode of {}", path));
+  }
+  // Last: a change of the mode would change what the list's mask lets through.
+  if (options.access.empty()) return {};
+  const auto granted = grant_access(held, options.mode, options.access);
+  if (granted) return {};
+  return fail(granted.error().code, fmt::format("{}: {}", path, granted.error().message));
 }
 
 Result<Fd> connect_to(const SocketAddress& address) {

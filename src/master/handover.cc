@@ -75,6 +75,7 @@ base::Result<json> write_elder(const Elder& elder) {
              {"service", elder.service},
              {"generation", elder.generation},
              {"asked_at", elder.asked_at},
+             {"slow_request", elder.slow_request},
              {"control", control}};
   if (elder.slot) to["slot"] = *elder.slot;
   if (!elder.output) return to;
@@ -92,7 +93,10 @@ base::Result<Elder> read_elder(const json& from) {
               .service = from.value("service", ""),
               .generation = from.value("generation", std::uint64_t{0}),
               .asked_at = from.value("asked_at", std::int64_t{0}),
-              .control = std::move(control)};
+              .control = std::move(control),
+              .slot = {},
+              .output = {},
+              .slow_request = from.value("slow_request", std::int64_t{0})};
   if (from.contains("slot")) elder.slot = from.at("slot").get<std::size_t>();
   if (!from.contains("output")) return elder;
   const json& output = from.at("output");
@@ -139,8 +143,9 @@ base::Result<Handover> parse(const std::string& text) {
   handover.notes = document.value("notes", std::map<std::string, std::string>());
   for (const json& one : document.value("sockets", json::array())) {
     QUARRY_TRY_ASSIGN(base::Fd fd, take_descriptor(one.value("fd", -1)));
-    handover.sockets.push_back(
-        {one.value("address", ""), std::move(fd), one.value("is_ours", true)});
+    InheritedSocket socket{one.value("address", ""), std::move(fd), one.value("is_ours", true), {}};
+    if (one.contains("file")) socket.file = {one.at("file").at(0), one.at("file").at(1)};
+    handover.sockets.push_back(std::move(socket));
   }
   for (const json& one : document.value("elders", json::array())) {
     QUARRY_TRY_ASSIGN(Elder elder, read_elder(one));
@@ -161,8 +166,9 @@ base::Result<base::Fd> write_handover(const Handover& handover) {
                    {"elders", json::array()}, {"boards", json::array()}};
   for (const InheritedSocket& socket : handover.sockets) {
     QUARRY_TRY_ASSIGN(const int fd, let_through(socket.fd));
-    document["sockets"].push_back(
-        {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}});
+    json written = {{"address", socket.address}, {"fd", fd}, {"is_ours", socket.is_ours}};
+    if (socket.file) written["file"] = {socket.file->device, socket.file->inode};
+    document["sockets"].push_back(std::move(written));
   }
   for (const Elder& elder : handover.elders) {
     QUARRY_TRY_ASSIGN(json written, write_elder(elder));

@@ -44,6 +44,22 @@ struct Number {
   }
 };
 
+/// rlimit_files: with fewer, neither a master nor a worker could begin.
+inline constexpr std::uint64_t kLeastFiles = 64;
+
+/// -1 as in PHP-FPM: as many as the system lets wait.
+struct Backlog {
+  static base::Result<void> put(int& target, const std::string& value) {
+    if (value != "-1") return master::put(target, parse_number(value, 1, kMost));
+    target = kMost;
+    return {};
+  }
+  static Shown show(int backlog) { return {std::to_string(backlog)}; }
+
+ private:
+  static constexpr int kMost = 65535;
+};
+
 struct Size {
   static base::Result<void> put(std::uint64_t& target, const std::string& value) {
     return master::put(target, parse_size(value));

@@ -1,10 +1,9 @@
-#include <fmt/core.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "quarry/base/log.h"
 #include "quarry/master/master.h"
 
 namespace quarry::master {
@@ -29,7 +28,8 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
                                       std::vector<InheritedSocket>* inherited) {
   Listener listener;
   listener.asked_for_ = address.str();
-  if (auto found = take_inherited(listener.asked_for_, inherited)) {
+  auto found = take_inherited(listener.asked_for_, inherited);
+  if (found) {
     listener.fd_ = std::move(found->fd);
     listener.is_ours_ = found->is_ours;
     QUARRY_TRY(base::go_on_listening(listener.fd_, address, options));
@@ -41,14 +41,18 @@ base::Result<Listener> Listener::open(const base::SocketAddress& address,
     return listener;
   }
   listener.address_ = address;
-  if (!listener.is_ours_) return listener;
-  struct stat status {};
-  if (::lstat(address.path().c_str(), &status) != 0) {
-    return base::fail_errno(fmt::format("cannot look at {}", address.path()));
+  if (found) {
+    const auto changed = base::set_owner_and_mode(address.path(), options, found->file);
+    // Those who are connected, or wait, can still be served.
+    if (!changed) {
+      base::log(base::LogLevel::kWarning,
+                "{}: no new connection comes there any more until quarryd is started anew",
+                changed.error().message);
+      return listener;
+    }
   }
-  listener.path_ = address.path();
-  listener.device_ = status.st_dev;
-  listener.inode_ = status.st_ino;
+  if (!listener.is_ours_) return listener;
+  QUARRY_TRY_ASSIGN(listener.file_, base::socket_file(address.path()));
   return listener;
 }
 
@@ -57,27 +61,22 @@ Listener::Listener(Listener&& other) noexcept
       asked_for_(std::move(other.asked_for_)),
       is_ours_(other.is_ours_),
       address_(other.address_),
-      path_(std::exchange(other.path_, {})),
-      device_(other.device_),
-      inode_(other.inode_) {}
+      file_(std::exchange(other.file_, std::nullopt)) {}
 
 Listener& Listener::operator=(Listener&& other) noexcept {
   std::swap(fd_, other.fd_);
   std::swap(asked_for_, other.asked_for_);
   std::swap(is_ours_, other.is_ours_);
   std::swap(address_, other.address_);
-  std::swap(path_, other.path_);
-  std::swap(device_, other.device_);
-  std::swap(inode_, other.inode_);
+  std::swap(file_, other.file_);
   return *this;
 }
 
 Listener::~Listener() {
-  if (path_.empty()) return;
-  struct stat status {};
-  const bool is_ours = ::lstat(path_.c_str(), &status) == 0 && S_ISSOCK(status.st_mode) &&
-                       status.st_dev == device_ && status.st_ino == inode_;
-  if (is_ours) ::unlink(path_.c_str());
+  if (!file_) return;
+  const std::string path = address_->path();
+  const auto there = base::socket_file(path);
+  if (there && *there == *file_) ::unlink(path.c_str());
 }
 
 }  // namespace quarry::master

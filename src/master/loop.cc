@@ -25,12 +25,12 @@ using std::chrono::steady_clock;
 // A child that talks without end must not keep the master from the others.
 constexpr int kMessagesAtOnce = 64;
 
-std::string how_it_ended(int status) {
+}  // namespace
+
+std::string Master::Loop::how_it_ended(int status) {
   if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
-
-}  // namespace
 
 Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload,
                    Control control)
@@ -135,7 +135,12 @@ base::Result<void> Master::Loop::set_up() {
 
 base::Result<void> Master::Loop::run() {
   QUARRY_TRY(set_up());
-  if (!global_.pid_file.empty()) QUARRY_TRY(write_pid_file(global_.pid_file));
+  if (!global_.pid_file.empty()) {
+    const auto written = write_pid_file(global_.pid_file);
+    // After a reload there are people to serve.
+    if (!written && reload_.generation == 1) return written;
+    if (!written) base::log(LogLevel::kError, "{}", written.error().message);
+  }
   for (const auto& group : groups_) {
     carry_out(*group, {.start = group->policy->initial()}, {});
     watch_listener(*group);
@@ -210,13 +215,14 @@ void Master::Loop::read_control(Group& group, Child& child) {
 
 void Master::Loop::bury_the_dead() {
   int status = 0;
+  std::optional<int> status_of_check;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
        pid = ::waitpid(-1, &status, WNOHANG)) {
     if (check_ && check_->pid == pid) {
-      check_is_over(status);
+      status_of_check = status;
       continue;
     }
-    if (bury_elder(pid)) continue;
+    if (bury_elder(pid, status)) continue;
     if (slow_log_.bury(pid, status)) continue;
     for (const auto& group : groups_) {
       const auto is_dead = [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; };
@@ -228,6 +234,8 @@ void Master::Loop::bury_the_dead() {
   }
   if (global_.process_max > 0) fill_what_is_short();
   go_on_stopping();
+  // Last: a new master hears of no death that this one was told of.
+  if (status_of_check) check_is_over(*status_of_check);
 }
 
 void Master::Loop::bury(Group& group, std::size_t position, int status) {
@@ -236,7 +244,8 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
   death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  death.was_orderly = exited_well && group.board.read(child.slot).state.requests > 0;
+  death.was_orderly =
+      exited_well && (child.was_told_to_reopen || group.board.read(child.slot).state.requests > 0);
 
   if (child.output) child.output->finish();
   const bool is_expected = exited_well || phase_ != Phase::kRunning;
@@ -249,8 +258,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   group.slots.free(child.slot);
   group.children.erase(group.children.begin() + static_cast<std::ptrdiff_t>(position));
   if (phase_ != Phase::kRunning) return;
-  const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
-  if (has_crashed && emergency_.after_crash(steady_clock::now())) on_emergency();
+  count_crash(status);
   const milliseconds wait = was_told ? milliseconds(0) : group.respawn.after(death);
   if (is_backing_off(group)) return;
   if (wait.count() > 0) {
@@ -266,6 +274,11 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
   }
   watch_listener(group);
   fill_what_is_short();
+}
+
+void Master::Loop::count_crash(int status) {
+  const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
+  if (has_crashed && emergency_.after_crash(steady_clock::now())) on_emergency();
 }
 
 /// That the server is ready, and then, as often as it wants to hear it, that it is alive.
@@ -290,6 +303,9 @@ void Master::Loop::reopen_logs() {
     if (group->service.reopen_logs) complain(group->service.reopen_logs());
   }
   base::log(LogLevel::kNotice, "the logs were opened again");
+  for (const auto& group : groups_) {
+    for (const auto& child : group->children) child->was_told_to_reopen = true;
+  }
   // Elders, too: they go on writing for as long as their requests take.
   signal_children(SIGUSR1, [](ServiceKind) { return true; });
 }

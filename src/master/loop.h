@@ -40,6 +40,7 @@ class Master::Loop {
     EventPtr control_event;               // after what it uses, so that it goes first
     std::unique_ptr<ChildOutput> output;  // null: not caught
     std::int64_t slow_request = 0;        // start of the request that was told of last
+    bool was_told_to_reopen = false;      // its logs: who cannot, ends
   };
 
   /// A service, its board and its living children.
@@ -79,7 +80,8 @@ class Master::Loop {
     Action on_output;
     EventPtr event;
     std::chrono::steady_clock::time_point started;
-    bool is_outdated = false;  // asked for again since
+    bool is_outdated = false;   // asked for again since
+    bool is_emergency = false;  // the children have to be replaced in any case
   };
 
   enum class Phase {
@@ -127,10 +129,13 @@ class Master::Loop {
 
   std::chrono::milliseconds heartbeat() const;
   void check_requests();
-  void tell_if_slow(Group& group, Child& child, const scoreboard::SlotState& state,
+  /// TOLD: the start of the request of the child PID that the slow log has already.
+  void check_request(Group& group, pid_t pid, std::size_t slot, std::int64_t& told,
+                     std::int64_t now);
+  void tell_if_slow(Group& group, pid_t pid, std::int64_t& told, const scoreboard::SlotState& state,
                     std::int64_t now);
-  void end_if_overdue(const Service& service, const Child& child,
-                      const scoreboard::SlotState& state, std::int64_t micros);
+  void end_if_overdue(const Service& service, pid_t pid, const scoreboard::SlotState& state,
+                      std::int64_t micros);
   /// Whether process.max leaves room for another child.
   bool may_fork(Group& group);
   void fill_what_is_short();
@@ -138,14 +143,17 @@ class Master::Loop {
   void on_emergency();
 
   // Becoming a new master (reload.cc).
-  void ask_for_reload();
+  void ask_for_reload(bool is_emergency = false);
   void check_is_over(int status);
   void take_check_output();
   void execute_again();
   base::Error execute(const Handover& handover);
   void ask_elders();
   void press_elders();
-  bool bury_elder(pid_t pid);
+  bool bury_elder(pid_t pid, int status);
+  /// For the log.
+  static std::string how_it_ended(int status);
+  void count_crash(int status);
 
   // What goes from one master to the next (succession.cc).
   void hand_over_boards(Handover& handover) const;

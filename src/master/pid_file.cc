@@ -2,8 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <filesystem>
 #include <fstream>
 
 #include "quarry/base/fd.h"
@@ -11,37 +16,68 @@
 namespace quarry::master {
 namespace {
 
-/// The process in the pid file PATH, if it is another one of this program; 0 if not.
-pid_t living_process_in(const std::string& path) {
-  std::ifstream file(path);
+// Never through a link: others may have the right to write to the folder. Never waiting for whoever
+// reads or writes a FIFO.
+constexpr int kCarefully = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+std::string name_of(const std::string& process) {
+  std::string name;
+  std::ifstream comm("/proc/" + process + "/comm");
+  std::getline(comm, name);
+  return name;
+}
+
+/// The process in the pid file FD, if it is one of this program and not SELF; 0 if not.
+pid_t living_process_in(const base::Fd& fd, pid_t self) {
+  std::array<char, 32> text{};
+  const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
   pid_t pid = 0;
-  if (!(file >> pid) || pid <= 0 || pid == ::getpid()) return 0;
-  const auto name_of = [](const std::string& process) {
-    std::string name;
-    std::ifstream comm("/proc/" + process + "/comm");
-    std::getline(comm, name);
-    return name;
-  };
+  if (size <= 0 || std::from_chars(text.data(), text.data() + size, pid).ec != std::errc())
+    return 0;
+  if (pid <= 0 || pid == self) return 0;
   const std::string name = name_of(std::to_string(pid));
   return !name.empty() && name == name_of("self") ? pid : 0;
 }
 
-}  // namespace
+std::unexpected<base::Error> cannot_write(const std::string& path) {
+  return base::fail_errno(fmt::format("cannot write the pid file {}", path));
+}
 
-base::Result<void> check_pid_file(const std::string& path) {
-  const pid_t other = living_process_in(path);
+/// FLAGS beside kCarefully.
+base::Result<base::Fd> open_pid_file(const std::string& path, int flags) {
+  base::Fd fd(::open(path.c_str(), flags | kCarefully, 0644));
+  if (!fd) return cannot_write(path);
+  struct stat status {};
+  if (::fstat(fd.get(), &status) == 0 && S_ISREG(status.st_mode)) return fd;
+  return base::fail(base::ErrorCode::kInvalid, fmt::format("the pid file {} is no file", path));
+}
+
+base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_t self) {
+  const pid_t other = living_process_in(fd, self);
   if (other == 0) return {};
   return base::fail(
       base::ErrorCode::kBusy,
       fmt::format("the pid file {} is that of process {}, a quarryd that runs", path, other));
 }
 
+}  // namespace
+
+base::Result<void> check_pid_file(const std::string& path, pid_t self) {
+  const auto fd = open_pid_file(path, O_RDWR);
+  if (fd) return check_owner(*fd, path, self);
+  if (errno != ENOENT) return std::unexpected(fd.error());
+  const std::string folder = std::filesystem::path(path).parent_path();
+  if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
+  return cannot_write(path);
+}
+
 base::Result<void> write_pid_file(const std::string& path) {
-  QUARRY_TRY(check_pid_file(path));
-  const base::Fd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+  QUARRY_TRY_ASSIGN(const base::Fd file, open_pid_file(path, O_RDWR | O_CREAT));
+  QUARRY_TRY(check_owner(file, path, ::getpid()));
   const std::string text = fmt::format("{}\n", ::getpid());
-  if (!file || ::write(file.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return base::fail_errno(fmt::format("cannot write the pid file {}", path));
+  if (::ftruncate(file.get(), 0) != 0 ||
+      ::pwrite(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size())) {
+    return cannot_write(path);
   }
   return {};
 }

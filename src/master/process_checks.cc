@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -57,12 +58,12 @@ void check_spare_servers(ProcessLimits& limits, bool has_start, const Findings& 
                                  limits.max_children));
   }
   if (min > max) {
-    return findings.mistake(
+    findings.mistake(
         "pm.min_spare_servers",
         fmt::format("pm.min_spare_servers: {} is more than pm.max_spare_servers, {}", min, max));
   }
   if (!has_start) {
-    limits.start_servers = min + (max - min) / 2;
+    limits.start_servers = min + (max - std::min(min, max)) / 2;
   } else if (limits.start_servers < min || limits.start_servers > max) {
     findings.mistake("pm.start_servers",
                      fmt::format("pm.start_servers: {} is not between pm.min_spare_servers, {}, "

@@ -19,7 +19,7 @@ using Value = const std::string&;
 constexpr std::string_view kEnvironment = "env[NAME]";
 
 constexpr auto kDirectives = std::to_array<Directive<ProcessSettings>>({
-    {"rlimit_files", Number<>(), QUARRY_FIELD(limits.files)},
+    {"rlimit_files", Number<kLeastFiles>(), QUARRY_FIELD(limits.files)},
     {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
     {"process.priority", Priority(), QUARRY_FIELD(priority)},
     {"process.dumpable", Switch(), QUARRY_FIELD(dumpable)},

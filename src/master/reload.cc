@@ -61,18 +61,20 @@ std::vector<char*> pointers_to(std::vector<std::string>& arguments) {
 
 void hand_over(const Listener& listener, Handover& handover) {
   if (listener.fd() < 0) return;
-  handover.sockets.push_back({listener.asked_for(), base::Fd(listener.fd()), listener.is_ours()});
+  handover.sockets.push_back(
+      {listener.asked_for(), base::Fd(listener.fd()), listener.is_ours(), listener.file()});
 }
 
 }  // namespace
 
-void Master::Loop::ask_for_reload() {
+void Master::Loop::ask_for_reload(bool is_emergency) {
   if (phase_ != Phase::kRunning) return;
   if (reload_.program.empty()) {
     return base::log(LogLevel::kWarning, "this master does not know how to reload");
   }
   if (check_) {
     check_->is_outdated = true;
+    check_->is_emergency |= is_emergency;
     return;
   }
   std::array<int, 2> ends{};
@@ -97,6 +99,7 @@ void Master::Loop::ask_for_reload() {
   check_->pid = pid;
   check_->output = std::move(reading);
   check_->started = steady_clock::now();
+  check_->is_emergency = is_emergency;
   check_->on_output = [this] { take_check_output(); };
   check_->event = make_event(check_->output.get(), EV_READ | EV_PERSIST, check_->on_output);
   ::event_add(check_->event.get(), nullptr);
@@ -119,9 +122,10 @@ void Master::Loop::check_is_over(int status) {
   take_check_output();
   const std::string text = std::move(check_->text);
   const bool is_outdated = check_->is_outdated;
+  const bool is_emergency = check_->is_emergency;
   check_.reset();
   if (phase_ != Phase::kRunning) return;
-  if (is_outdated) return ask_for_reload();
+  if (is_outdated) return ask_for_reload(is_emergency);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return execute_again();
   base::log(LogLevel::kError, "not reloaded: the new configuration, or the new program, is wrong");
   for (std::size_t at = 0; at < text.size();) {
@@ -130,6 +134,8 @@ void Master::Loop::check_is_over(int status) {
               base::printable(std::string_view(text).substr(at, end - at), 1000));
     at = end + 1;
   }
+  // With the old configuration, then: each ends after its request, and bury() starts another.
+  if (is_emergency) signal_children(SIGQUIT, [](ServiceKind) { return true; });
 }
 
 void Master::Loop::execute_again() {
@@ -180,18 +186,26 @@ void Master::Loop::press_elders() {
   }
   const std::int64_t now = scoreboard::monotonic_micros();
   const std::int64_t grace = std::chrono::microseconds(global_.process_control_timeout).count();
-  for (const Elder& elder : reload_.elders) {
+  for (Elder& elder : reload_.elders) {
     const std::int64_t late = now - elder.asked_at - grace;
     if (late < 0) continue;
-    ::kill(elder.pid, late < kTerminateMicros ? SIGTERM : SIGKILL);
+    const bool is_last = late >= kTerminateMicros;
+    if (!is_last && std::exchange(elder.is_terminated, true)) continue;
+    base::log(LogLevel::kWarning,
+              "[{}] child {} of generation {} does not end within {} s, and is {}", elder.service,
+              elder.pid, elder.generation, (grace + late) / 1'000'000,
+              is_last ? "killed" : "terminated");
+    ::kill(elder.pid, is_last ? SIGKILL : SIGTERM);
   }
 }
 
-bool Master::Loop::bury_elder(pid_t pid) {
+bool Master::Loop::bury_elder(pid_t pid, int status) {
   const auto at = std::ranges::find(reload_.elders, pid, &Elder::pid);
   if (at == reload_.elders.end()) return false;
-  base::log(LogLevel::kDebug, "[{}] child {} of generation {} has ended", at->service, pid,
-            at->generation);
+  const bool exited_well = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  base::log(exited_well || phase_ != Phase::kRunning ? LogLevel::kDebug : LogLevel::kWarning,
+            "[{}] child {} of generation {} {}", at->service, pid, at->generation,
+            how_it_ended(status));
   if (const auto output = elder_outputs_.extract(pid)) output.mapped()->finish();
   const std::string service = at->service;
   const std::optional<std::size_t> slot = at->slot;
@@ -202,6 +216,7 @@ bool Master::Loop::bury_elder(pid_t pid) {
   if (reload_.elders.empty()) {
     base::log(LogLevel::kNotice, "the children of earlier generations have ended");
   }
+  if (phase_ == Phase::kRunning) count_crash(status);
   return true;
 }
 

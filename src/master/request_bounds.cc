@@ -58,31 +58,40 @@ void Master::Loop::check_requests() {
       continue;
     }
     for (const auto& child : group->children) {
-      const scoreboard::Board::Reading reading = group->board.read(child->slot);
-      const std::int64_t micros = micros_between(reading.state.request_started, now);
-      if (!reading.is_torn) tell_if_slow(*group, *child, reading.state, now);
-      end_if_overdue(service, *child, reading.state, micros);
+      check_request(*group, child->pid, child->slot, child->slow_request, now);
+    }
+    for (Elder& elder : reload_.elders) {
+      if (elder.service != service.name || !elder.slot) continue;
+      check_request(*group, elder.pid, *elder.slot, elder.slow_request, now);
     }
   }
   slow_log_.flush();
 }
 
-void Master::Loop::tell_if_slow(Group& group, Child& child, const SlotState& state,
+void Master::Loop::check_request(Group& group, pid_t pid, std::size_t slot, std::int64_t& told,
+                                 std::int64_t now) {
+  const scoreboard::Board::Reading reading = group.board.read(slot);
+  const std::int64_t micros = micros_between(reading.state.request_started, now);
+  if (!reading.is_torn) tell_if_slow(group, pid, told, reading.state, now);
+  end_if_overdue(group.service, pid, reading.state, micros);
+}
+
+void Master::Loop::tell_if_slow(Group& group, pid_t pid, std::int64_t& told, const SlotState& state,
                                 std::int64_t now) {
   const Service& service = group.service;
   const std::int64_t micros = micros_between(state.request_started, now);
   // As long as the worker works: what a client makes it wait for says nothing about it.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
-  if (std::exchange(child.slow_request, state.request_started) == state.request_started) return;
+  if (std::exchange(told, state.request_started) == state.request_started) return;
   group.watch.slow_request();
   const double time = static_cast<double>(micros) / 1000000;
   base::log(LogLevel::kWarning,
             "[{}] child {}, request {}: executing too slow ({:.3f} sec), logging", service.name,
-            child.pid, described(state), time);
+            pid, described(state), time);
   SlowRequest request;
   request.service = service.name;
-  request.pid = child.pid;
+  request.pid = pid;
   request.seconds = time;
   request.micros_since_sql = micros_between(state.sql_seen, now);
   request.state = state;
@@ -91,15 +100,15 @@ void Master::Loop::tell_if_slow(Group& group, Child& child, const SlotState& sta
   slow_log_.add(std::move(request));
 }
 
-void Master::Loop::end_if_overdue(const Service& service, const Child& child,
-                                  const SlotState& state, std::int64_t micros) {
+void Master::Loop::end_if_overdue(const Service& service, pid_t pid, const SlotState& state,
+                                  std::int64_t micros) {
   // The time in which a finished reply is taken is its client's, who has a bound of its own.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;
   if (!is_working || !is_over(micros, service.request_terminate_timeout)) return;
   base::log(LogLevel::kWarning, "[{}] child {} is killed: {} took longer than {} s", service.name,
-            child.pid, described(state), service.request_terminate_timeout.count());
-  ::kill(child.pid, SIGKILL);
+            pid, described(state), service.request_terminate_timeout.count());
+  ::kill(pid, SIGKILL);
 }
 
 }  // namespace quarry::master

@@ -12,7 +12,7 @@ namespace quarry::master {
 
 struct Death {
   std::chrono::milliseconds lived{0};
-  bool was_orderly = false;  // exit code 0 after serving at least one request
+  bool was_orderly = false;  // exit code 0 after a request, or for logs that it could not reopen
   bool was_killed = false;   // by SIGKILL
 };
 

@@ -1,6 +1,8 @@
 // How the master stops: gracefully (fronts, then pools, each after SIGQUIT), at once (SIGTERM), and
 // in the end by force (SIGKILL). A later phase is never left for an earlier one.
+#include <charconv>
 #include <csignal>
+#include <string>
 
 #include "loop.h"
 #include "quarry/base/log.h"
@@ -15,6 +17,9 @@ using std::chrono::milliseconds;
 // How long a child may take to end after SIGTERM: a transaction that is being committed is let
 // finish, so that no write-ahead log is left beside the repository.
 constexpr milliseconds kTerminateGrace{5000};
+
+// What tells the next master when all children were replaced last: monotonic_micros().
+constexpr const char* kEmergencyNote = "emergency";
 
 bool is_any(ServiceKind) {
   return true;
@@ -97,13 +102,22 @@ void Master::Loop::go_on_stopping() {
 }
 
 // Each child ends after the requests that it has, and bury() starts another in its place; the
-// listening sockets stay, so that no connection is refused.
+// listening sockets stay, so that no connection is refused. Where that did not help, it is not done
+// again and again: the wait before a start, which grows, is what then protects the machine.
 void Master::Loop::on_emergency() {
-  base::log(LogLevel::kWarning,
-            "{} children crashed within {} s (emergency_restart_threshold): all are replaced",
-            global_.emergency_restart_threshold, global_.emergency_restart_interval.count());
+  const std::int64_t now = scoreboard::monotonic_micros();
+  std::string& note = reload_.notes[kEmergencyNote];
+  std::int64_t last = 0;
+  const bool is_again =
+      std::from_chars(note.data(), note.data() + note.size(), last).ec == std::errc() &&
+      now - last < std::chrono::microseconds(global_.emergency_restart_interval).count();
+  base::log(LogLevel::kWarning, "{} children crashed within {} s (emergency_restart_threshold): {}",
+            global_.emergency_restart_threshold, global_.emergency_restart_interval.count(),
+            is_again ? "all were replaced in this time already" : "all are replaced");
+  if (is_again) return;
+  note = std::to_string(now);
   // As PHP-FPM: by a reload, where that is possible.
-  reload_.program.empty() ? signal_children(SIGQUIT, is_any) : ask_for_reload();
+  reload_.program.empty() ? signal_children(SIGQUIT, is_any) : ask_for_reload(true);
 }
 
 }  // namespace quarry::master

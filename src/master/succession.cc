@@ -56,7 +56,9 @@ void Master::Loop::hand_over_children(Handover& handover) const {
                                  .generation = reload_.generation,
                                  .asked_at = 0,
                                  .control = base::Fd(child->control.fd()),
-                                 .slot = child->slot});
+                                 .slot = child->slot,
+                                 .output = {},
+                                 .slow_request = child->slow_request});
       if (child->output) handover.elders.back().output = child->output->hand_over();
     }
   }
@@ -66,7 +68,9 @@ void Master::Loop::hand_over_children(Handover& handover) const {
                                .generation = elder.generation,
                                .asked_at = elder.asked_at,
                                .control = base::Fd(elder.control.get()),
-                               .slot = elder.slot});
+                               .slot = elder.slot,
+                               .output = {},
+                               .slow_request = elder.slow_request});
     const auto output = elder_outputs_.find(elder.pid);
     if (output != elder_outputs_.end()) {
       handover.elders.back().output = output->second->hand_over();

@@ -85,8 +85,13 @@ base::Result<std::chrono::seconds> parse_duration(std::string_view text) {
     }
     number_text.remove_suffix(1);
   }
+  constexpr std::uint64_t kMost = 31536000;
   const auto number = digits(number_text, 10);
-  if (!number || factor == 0 || *number > 31536000) {
+  if (number && factor != 0 && *number > kMost) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is too long: at most {}", printable(text), kMost));
+  }
+  if (!number || factor == 0) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("\"{}\" is no duration: write seconds, or a number with s, m, h or d",
                             printable(text)));

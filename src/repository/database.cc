@@ -171,6 +171,10 @@ Query Database::query(std::string_view sql) {
   return Query(this, entry.statement, &entry.in_use);
 }
 
+Query Database::query_once(std::string_view sql) {
+  return Query(this, prepare(sql, false), nullptr);
+}
+
 void Database::execute(const std::string& sql) {
   running_ = nullptr;
   const int code = sqlite3_exec(handle_, sql.c_str(), nullptr, nullptr, nullptr);

@@ -92,6 +92,8 @@ class Database {
   /// SQL must be one statement. The same text gives the same prepared statement; while that is in
   /// use, a fresh one.
   Query query(std::string_view sql);
+  /// The same for SQL that is put together at run time: the statement is not kept.
+  Query query_once(std::string_view sql);
   /// Runs any number of statements without parameters.
   void execute(const std::string& sql);
   std::int64_t last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_); }

@@ -1,5 +1,7 @@
 #include "derivation.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 
 namespace quarry::repository {
@@ -12,17 +14,45 @@ void Derivation::arrived(Rid rid, StructuralType type) {
     case StructuralType::kCluster:
       clusters_.push_back(rid);
       return;
-    case StructuralType::kCheckIn:
-    case StructuralType::kControl: {
+    default: {
       const Manifest artifact = c_.manifests.get(rid);
       if (!artifact || !artifact->date) return;
-      auto& queue = type == StructuralType::kCheckIn ? check_ins_ : controls_;
+      auto& queue = type == StructuralType::kCheckIn   ? check_ins_
+                    : type == StructuralType::kControl ? controls_
+                                                       : others_;
       queue.insert(Dated{base::julian_day(*artifact->date), rid});
-      return;
     }
+  }
+}
+
+void Derivation::add_other(Rid rid, const Structural& artifact, double day) {
+  switch (artifact.type) {
+    case StructuralType::kWiki:
+      return add_wiki_page(rid, artifact, day);
+    case StructuralType::kTechnote:
+      return add_technote(rid, artifact, day);
+    case StructuralType::kAttachment:
+      return add_attachment(rid, artifact);
+    case StructuralType::kTicketChange:
+      return add_ticket_change(rid, artifact, day);
+    case StructuralType::kForumPost:
+      return add_forum_post(rid, artifact);
     default:
       return;
   }
+}
+
+/// What several artifacts say of one thing: a page, a ticket, a thread.
+void Derivation::refresh_others() {
+  refresh_tickets();
+  for (const std::int64_t tag : stale_pages_) refresh_wiki_links(tag);
+  stale_pages_.clear();
+  for (const std::int64_t tag : stale_technotes_) refresh_technote(tag);
+  stale_technotes_.clear();
+  for (const std::string& target : stale_targets_) refresh_attachments(target);
+  stale_targets_.clear();
+  for (const Rid root : stale_threads_) refresh_thread(root);
+  stale_threads_.clear();
 }
 
 void Derivation::run() {
@@ -54,6 +84,11 @@ void Derivation::run() {
     apply_tags(rid, *control, day);
   }
   controls_.clear();
+  for (const auto& [day, rid] : others_) {
+    if (const Manifest artifact = c_.manifests.get(rid)) add_other(rid, *artifact, day);
+  }
+  others_.clear();
+  refresh_others();
 
   resolve_cherrypicks();
   for (const Rid rid : stale_mlinks_) compute_mlinks(rid);
@@ -73,6 +108,12 @@ void Derivation::forget_pending() {
   clusters_.clear();
   check_ins_.clear();
   controls_.clear();
+  others_.clear();
+  stale_pages_.clear();
+  stale_technotes_.clear();
+  stale_targets_.clear();
+  stale_tickets_.clear();
+  stale_threads_.clear();
   stale_mlinks_.clear();
   stale_events_.clear();
   stale_leaves_.clear();
@@ -85,11 +126,15 @@ void clear_derived(Database& database) {
       "DELETE FROM mlink; DELETE FROM plink; DELETE FROM leaf; DELETE FROM event;"
       "DELETE FROM filename; DELETE FROM tagxref; DELETE FROM tag WHERE tagid>11;"
       "DELETE FROM cherrypick; DELETE FROM backlink; DELETE FROM orphan; DELETE FROM phantom;"
+      "DELETE FROM attachment;"
       "DELETE FROM unclustered;"
       "INSERT INTO unclustered SELECT rid FROM blob"
       " WHERE rid NOT IN (SELECT rid FROM private) AND uuid NOT IN (SELECT uuid FROM shun);"
       "INSERT INTO phantom SELECT rid FROM blob"
       " WHERE size<0 AND uuid NOT IN (SELECT uuid FROM shun)");
+  for (const char* table : {"forumpost", "ticket", "ticketchng"}) {
+    if (database.has_table(table)) database.execute(fmt::format("DELETE FROM {}", table));
+  }
 }
 
 }  // namespace quarry::repository

@@ -7,7 +7,11 @@
 //   checkin_links   plink, cherrypick, orphan; mlink of a check-in and of those that name it
 //   reparenting     plink and mlink of a check-in that a tag gives other parents
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
-//   timeline        event (check-ins, control artifacts), backlink
+//   timeline        event (check-ins, control artifacts; the others' rows pass through it),
+//   backlink pages           wiki pages and technotes: their tags, plink, event, backlink
+//   attachments     attachment, and its event
+//   tickets         ticket, ticketchng, and the events and backlinks of ticket changes
+//   forum           forumpost, and the events and backlinks of posts
 //   leaves          leaf
 //   clusters        the cluster tag, and what it takes out of unclustered
 //
@@ -24,8 +28,11 @@
 #include "manifests.h"
 #include "names.h"
 #include "quarry/base/time.h"
+#include "text_links.h"
 
 namespace quarry::repository {
+
+struct TicketFields;
 
 /// What all parts work on. Nothing is owned.
 struct DerivationContext {
@@ -49,10 +56,15 @@ class Derivation {
   /// What a tag has made private since the last call.
   std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
   bool has_pending() const {
-    return !check_ins_.empty() || !controls_.empty() || !clusters_.empty();
+    return !check_ins_.empty() || !controls_.empty() || !others_.empty() || !clusters_.empty();
   }
+  /// From now on no event is news to anybody: everything is computed again.
+  void keep_quiet() { is_quiet_ = true; }
 
  private:
+  void add_other(Rid rid, const artifact::Structural& artifact, double day);
+  void refresh_others();
+
   struct Dated {
     double day;
     Rid rid;
@@ -90,8 +102,55 @@ class Derivation {
   // timeline.cc
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
   void make_control_event(Rid rid, const artifact::Structural& control);
+  /// What the timeline says of a control artifact, in fossil's words.
+  std::string describe(const artifact::Structural& control);
+
+  // event_tags.cc
   void refresh_event(Rid rid);
+  void refresh_check_in_event(Rid rid);
+
+  // event_times.cc
   void adjust_times();
+
+  // events.cc
+  /// What the row of `event` says before tags change it. Views are of the caller's.
+  struct Event {
+    char type;
+    double day;
+    std::optional<std::string> comment;
+    std::optional<std::string> brief = {};
+    std::int64_t tag = 0;  // 0: none
+  };
+  /// Writes the row for the artifact RID unless it is there and says the same.
+  void put_event(Rid rid, const artifact::Structural& artifact, const Event& event);
+  /// Where mail alerts are set up, a new event waits in pending_alert for the next notification.
+  void note_for_alerts(char type, Rid rid);
+  /// Makes a document's text known to the next update of fossil's search index.
+  void touch_search(char type, Rid rid, std::optional<std::string_view> name = std::nullopt);
+  /// How many digits of a hash are shown to people; in a link it is six more.
+  std::size_t shown_digits();
+  std::string shown(std::string_view hash) { return std::string(hash.substr(0, shown_digits())); }
+  std::string linked(std::string_view hash);
+
+  // pages.cc
+  void link_versions(Rid rid, const artifact::Structural& later);
+  void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
+  void refresh_wiki_links(std::int64_t tag);
+  void add_technote(Rid rid, const artifact::Structural& note, double day);
+  void refresh_technote(std::int64_t tag);
+
+  // attachments.cc
+  void add_attachment(Rid rid, const artifact::Structural& artifact);
+  void refresh_attachments(const std::string& target);
+
+  // tickets.cc
+  void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
+  void refresh_tickets();
+  void refresh_ticket(const std::string& id, const TicketFields& fields);
+
+  // forum.cc
+  void add_forum_post(Rid rid, const artifact::Structural& post);
+  void refresh_thread(Rid root);
 
   // leaves.cc
   void refresh_leaf(Rid rid);
@@ -105,6 +164,8 @@ class Derivation {
   std::vector<Rid> clusters_;
   std::set<Dated> check_ins_;
   std::set<Dated> controls_;
+  std::set<Dated> others_;
+  bool is_quiet_ = false;
 
   // Filled while run() works.
   std::set<Rid> stale_mlinks_;
@@ -112,6 +173,11 @@ class Derivation {
   std::set<Rid> stale_leaves_;
   std::set<Rid> new_children_;
   std::set<Rid> stale_times_;
+  std::set<std::int64_t> stale_pages_;      // tags of wiki pages
+  std::set<std::int64_t> stale_technotes_;  // tags of technotes
+  std::set<std::string> stale_targets_;     // of attachments
+  std::set<std::string> stale_tickets_;
+  std::set<Rid> stale_threads_;  // their roots
 
   std::vector<Rid> hidden_;
 };

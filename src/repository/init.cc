@@ -101,11 +101,10 @@ base::Result<void> make_file(const std::filesystem::path& path,
   const auto made = guarded(path, [&]() -> base::Result<void> {
     Database database(path, Database::Mode::kCreate, OpenOptions().busy_timeout);
     database.execute(fmt::format("PRAGMA application_id={}; BEGIN", kApplicationId));
-    database.execute(kSchema);
-    for (const char* tag : {"bgcolor", "comment", "user", "date", "hidden", "private", "cluster",
-                            "branch", "closed", "parent", "note"}) {
-      database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();
+    for (const char* schema : {kTruthSchema, kDerivedSchema, kTicketSchema}) {
+      database.execute(schema);
     }
+    add_predefined_tags(database);
     fill(database);
     database.execute("COMMIT");
     return {};

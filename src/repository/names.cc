@@ -62,6 +62,12 @@ std::int64_t Names::tag(std::string_view name) {
   return found->second = database_.last_insert_rowid();
 }
 
+std::int64_t Names::find_tag(std::string_view name) {
+  Query query = database_.query("SELECT tagid FROM tag WHERE tagname=?1");
+  query.bind(1, name);
+  return query.step() ? query.integer(0) : 0;
+}
+
 void Names::forget_all() {
   file_names_.clear();
   tags_.clear();

@@ -42,6 +42,8 @@ class Names {
 
   std::int64_t file_name(std::string_view name);
   std::int64_t tag(std::string_view name);
+  /// The same, but 0 if there is no such tag.
+  std::int64_t find_tag(std::string_view name);
 
   /// Row numbers learned so far may be wrong after a rollback.
   void forget_all();

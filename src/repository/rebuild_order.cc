@@ -57,7 +57,12 @@ std::vector<Rid> hash_order(const std::vector<Rid>& rids) {
   return table.in_order();
 }
 
+void sort_as_rebuilt(Database& database, std::vector<Rid>& rids) {
+  std::sort(rids.begin(), rids.end(), [&](Rid a, Rid b) { return rebuilt_before(database, a, b); });
+}
+
 bool rebuilt_before(Database& database, Rid a, Rid b) {
+  if (a == b) return false;
   const std::vector<Rid> to_a = path_from_root(database, a), to_b = path_from_root(database, b);
   const auto [in_a, in_b] = std::mismatch(to_a.begin(), to_a.end(), to_b.begin(), to_b.end());
   if (in_a == to_a.end() || in_b == to_b.end()) return to_a.size() < to_b.size();

@@ -16,6 +16,9 @@ namespace quarry::repository {
 /// Whether A is looked at before B.
 bool rebuilt_before(Database& database, Rid a, Rid b);
 
+/// RIDS in the order in which they are looked at.
+void sort_as_rebuilt(Database& database, std::vector<Rid>& rids);
+
 /// RIDS, ascending, in the order of that hash table.
 std::vector<Rid> hash_order(const std::vector<Rid>& rids);
 

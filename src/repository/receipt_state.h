@@ -53,6 +53,10 @@ struct Receipt::State {
   base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
+  void touch_unversioned(const UnversionedArrival& arrival);
+  void delete_unversioned(const UnversionedArrival& arrival);
+  void write_unversioned(const UnversionedArrival& arrival);
+
   Repository::State& r;
   Transaction transaction;
   Sender sender;

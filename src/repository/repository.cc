@@ -20,8 +20,9 @@ namespace {
 // INDEXED BY names these in many a query: sqlite_stat1 may be from the repository's first days,
 // when every table was so small that a scan of it looked cheap.
 void check_indexes(Database& database) {
-  for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1", "plink_i2",
-                            "mlink_i1", "delta_i1", "backlink_src", "orphan_baseline"}) {
+  for (const char* index :
+       {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1", "plink_i2", "mlink_i1",
+        "delta_i1", "backlink_src", "orphan_baseline", "tagxref_i1"}) {
     Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
     if (query.bind(1, index).step()) continue;
     throw SqliteError(SQLITE_NOTADB, fmt::format("the index '{}' is not there (`fossil rebuild` "
@@ -31,9 +32,10 @@ void check_indexes(Database& database) {
 }
 
 void check_schema(Database& database) {
-  for (const char* table : {"blob", "delta", "rcvfrom", "config", "user", "private", "shun",
-                            "event", "mlink", "plink", "tag", "tagxref", "leaf", "filename",
-                            "phantom", "orphan", "unclustered", "backlink", "cherrypick"}) {
+  for (const char* table :
+       {"blob",    "delta",  "rcvfrom",     "config",   "user",       "private",   "shun",
+        "event",   "mlink",  "plink",       "tag",      "tagxref",    "leaf",      "filename",
+        "phantom", "orphan", "unclustered", "backlink", "cherrypick", "attachment"}) {
     if (!database.has_table(table)) {
       throw SqliteError(SQLITE_NOTADB,
                         fmt::format("not a Fossil repository of today's schema: it has no table "
@@ -96,6 +98,7 @@ void Repository::State::forget() {
   unclustered.reset();
   has_shunned.reset();
   waiting.reset();
+  unversioned_hash.reset();
   project_code.clear();
   server_code.clear();
 }
@@ -109,6 +112,13 @@ const std::unordered_set<Rid>& Repository::State::waiting_ones() {
       " UNION SELECT d.rid FROM waiting AS w CROSS JOIN delta AS d INDEXED BY delta_i1"
       "  ON d.srcid=w.rid) SELECT rid FROM waiting");
   while (query.step()) waiting->insert(query.integer(0));
+  if (database.has_table("modreq")) {
+    Query held = database.query("SELECT objid, coalesce(attachRid,0) FROM modreq");
+    while (held.step()) {
+      waiting->insert(held.integer(0));
+      waiting->insert(held.integer(1));
+    }
+  }
   return *waiting;
 }
 
@@ -366,6 +376,16 @@ std::vector<HashName> Repository::private_names() {
                         "SELECT uuid, rid FROM private CROSS JOIN blob USING(rid) WHERE size>=0"
                         " AND uuid NOT IN (SELECT uuid FROM shun)"),
                     *state_);
+}
+
+std::vector<HashName> Repository::clusters() {
+  Query query = state_->database.query(
+      "SELECT uuid, rid FROM tagxref CROSS JOIN blob USING(rid) WHERE tagid=?1 AND tagtype>0"
+      " AND size>=0 AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
+      " AND NOT EXISTS(SELECT 1 FROM unclustered WHERE rid=blob.rid)");
+  query.bind(1, kTagCluster);
+  return names_from(std::move(query), *state_);
 }
 
 const std::vector<HashName>& Repository::unclustered() {

@@ -57,6 +57,7 @@ struct Repository::State {
   std::optional<std::vector<artifact::HashName>> unclustered;
   std::optional<bool> has_shunned;
   std::optional<std::unordered_set<Rid>> waiting;  // see is_waiting()
+  std::optional<std::string> unversioned_hash;
   bool wants_checkpoint = false;
   std::string project_code;
   std::string server_code;

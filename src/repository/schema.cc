@@ -2,7 +2,37 @@
 
 namespace quarry::repository {
 
-const char* const kSchema = R"sql(
+const char* const kTicketSchema = R"sql(
+CREATE TABLE ticket(
+  tkt_id INTEGER PRIMARY KEY,
+  tkt_uuid TEXT UNIQUE,
+  tkt_mtime DATE,
+  tkt_ctime DATE,
+  type TEXT,
+  status TEXT,
+  subsystem TEXT,
+  priority TEXT,
+  severity TEXT,
+  foundin TEXT,
+  private_contact TEXT,
+  resolution TEXT,
+  title TEXT,
+  comment TEXT
+);
+CREATE TABLE ticketchng(
+  tkt_id INTEGER REFERENCES ticket,
+  tkt_rid INTEGER REFERENCES blob,
+  tkt_mtime DATE,
+  tkt_user TEXT,
+  login TEXT,
+  username TEXT,
+  mimetype TEXT,
+  icomment TEXT
+);
+CREATE INDEX ticketchng_idx1 ON ticketchng(tkt_id, tkt_mtime);
+)sql";
+
+const char* const kTruthSchema = R"sql(
 CREATE TABLE blob(
   rid INTEGER PRIMARY KEY,
   rcvid INTEGER,
@@ -61,6 +91,13 @@ CREATE TABLE concealed(
   mtime DATE,
   content TEXT
 );
+CREATE INDEX IF NOT EXISTS delta_i1 ON delta(srcid);
+CREATE VIEW IF NOT EXISTS artifact(rid,rcvid,size,atype,srcid,hash,content) AS
+  SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
+    FROM blob LEFT JOIN delta ON blob.rid=delta.rid;
+)sql";
+
+const char* const kDerivedSchema = R"sql(
 CREATE TABLE filename(
   fnid INTEGER PRIMARY KEY,
   name TEXT UNIQUE
@@ -148,33 +185,6 @@ CREATE TABLE cherrypick(
   isExclude BOOLEAN DEFAULT false,
   PRIMARY KEY(parentid, childid)
 ) WITHOUT ROWID;
-CREATE TABLE ticket(
-  tkt_id INTEGER PRIMARY KEY,
-  tkt_uuid TEXT UNIQUE,
-  tkt_mtime DATE,
-  tkt_ctime DATE,
-  type TEXT,
-  status TEXT,
-  subsystem TEXT,
-  priority TEXT,
-  severity TEXT,
-  foundin TEXT,
-  private_contact TEXT,
-  resolution TEXT,
-  title TEXT,
-  comment TEXT
-);
-CREATE TABLE ticketchng(
-  tkt_id INTEGER REFERENCES ticket,
-  tkt_rid INTEGER REFERENCES blob,
-  tkt_mtime DATE,
-  tkt_user TEXT,
-  login TEXT,
-  username TEXT,
-  mimetype TEXT,
-  icomment TEXT
-);
-CREATE INDEX delta_i1 ON delta(srcid);
 CREATE INDEX mlink_i1 ON mlink(mid);
 CREATE INDEX mlink_i2 ON mlink(fnid);
 CREATE INDEX mlink_i3 ON mlink(fid);
@@ -187,10 +197,13 @@ CREATE INDEX backlink_src ON backlink(srcid, srctype);
 CREATE INDEX attachment_idx1 ON attachment(target, filename, mtime);
 CREATE INDEX attachment_idx2 ON attachment(src);
 CREATE INDEX cherrypick_cid ON cherrypick(childid);
-CREATE INDEX ticketchng_idx1 ON ticketchng(tkt_id, tkt_mtime);
-CREATE VIEW artifact(rid,rcvid,size,atype,srcid,hash,content) AS
-  SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
-    FROM blob LEFT JOIN delta ON blob.rid=delta.rid;
 )sql";
+
+void add_predefined_tags(Database& database) {
+  for (const char* tag : {"bgcolor", "comment", "user", "date", "hidden", "private", "cluster",
+                          "branch", "closed", "parent", "note"}) {
+    database.query("INSERT INTO tag(tagname) VALUES(?1)").bind(1, tag).run();
+  }
+}
 
 }  // namespace quarry::repository

@@ -2,9 +2,18 @@
 // which every Fossil since 2.0 reads.
 #pragma once
 
+#include "database.h"
+
 namespace quarry::repository {
 
-extern const char* const kSchema;
+/// What cannot be computed from anything else: artifacts, settings, people.
+extern const char* const kTruthSchema;
+/// What is computed, but for the ticket tables.
+extern const char* const kDerivedSchema;
+/// The rows of `tag` that every repository begins with.
+void add_predefined_tags(Database& database);
+/// The ticket tables, which a project may define otherwise (`ticket-table`).
+extern const char* const kTicketSchema;
 
 /// What PRAGMA application_id says of a repository.
 constexpr int kApplicationId = 252006673;

@@ -1,17 +1,14 @@
-// The timeline: one `event` row for each check-in and control artifact, and the links that comments
-// hold (`backlink`).
+// The timeline: one `event` row for each check-in and control artifact, and the links that check-in
+// comments hold (`backlink`).
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
-#include <map>
 
-#include "comment_links.h"
+#include "backlinks.h"
 #include "derivation.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
-#include "rebuild_order.h"
 
 namespace quarry::repository {
 
@@ -19,32 +16,6 @@ using artifact::Structural;
 using artifact::TagCard;
 
 namespace {
-
-constexpr int kCommentBacklink = 0;  // backlink.srctype of a check-in comment
-
-/// Where mail alerts are set up, a new event waits in pending_alert for the next notification.
-void note_for_alerts(Database& database, char type, Rid rid) {
-  if (!database.has_table("pending_alert")) return;
-  database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
-      .bind(1, fmt::format("{}{}", type, rid))
-      .run();
-}
-
-void write_backlinks(Database& database, Rid rid, std::string_view comment, double day) {
-  database.query("DELETE FROM backlink INDEXED BY backlink_src WHERE srctype=?1 AND srcid=?2")
-      .bind(1, kCommentBacklink)
-      .bind(2, rid)
-      .run();
-  for (const std::string& target : comment_links(comment)) {
-    database
-        .query("INSERT OR REPLACE INTO backlink(target,srctype,srcid,mtime) VALUES(?1,?2,?3,?4)")
-        .bind(1, target)
-        .bind(2, kCommentBacklink)
-        .bind(3, rid)
-        .bind(4, day)
-        .run();
-  }
-}
 
 /// Tags that a sentence of their own describes; nullopt for the rest.
 std::optional<std::string> special_sentence(const std::string& tag, std::string_view value) {
@@ -88,8 +59,9 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
   return text + ".";
 }
 
-/// What the timeline says of a control artifact, in fossil's words.
-std::string describe(const Structural& control) {
+}  // namespace
+
+std::string Derivation::describe(const Structural& control) {
   std::vector<TagCard> tags = control.tags;
   std::stable_sort(tags.begin(), tags.end(),
                    [](const TagCard& a, const TagCard& b) { return a.target < b.target; });
@@ -102,12 +74,12 @@ std::string describe(const Structural& control) {
     if (card.target != target) {
       target = card.target;
       in_branch_move = false;
-      text += fmt::format(" Edit [{}|{}]:", target.substr(0, 16), target.substr(0, 10));
+      text += fmt::format(" Edit [{}|{}]:", linked(target), shown(target));
     }
     if (card.kind == '*' && card.name == "branch") {
       const std::string branch = base::escape_markup(card.value);
       text += fmt::format(" Move to branch [/timeline?r={}&nd&dp={}&unhide | {}].", branch,
-                          target.substr(0, 16), branch);
+                          linked(target), branch);
       in_branch_move = true;
       continue;
     }
@@ -115,8 +87,6 @@ std::string describe(const Structural& control) {
   }
   return text.empty() ? text : text.substr(1);
 }
-
-}  // namespace
 
 void Derivation::make_check_in_event(Rid rid, const Structural& manifest) {
   const double day = printed_day(c_.database, base::julian_day(*manifest.date));
@@ -127,8 +97,10 @@ void Derivation::make_check_in_event(Rid rid, const Structural& manifest) {
   manifest.has_user ? insert.bind(3, manifest.user) : insert.bind_null(3);
   manifest.has_comment ? insert.bind(4, manifest.comment) : insert.bind_null(4);
   insert.run();
-  write_backlinks(c_.database, rid, manifest.comment, day);
-  note_for_alerts(c_.database, 'c', rid);
+  write_backlinks(c_.database, BacklinkSource::kComment, rid,
+                  text_links(manifest.comment, Markup::kWiki), day);
+  note_for_alerts('c', rid);
+  touch_search('c', rid);
   // Tags may have come before what they are on.
   if (c_.database
           .query("SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND "
@@ -146,37 +118,7 @@ void Derivation::make_control_event(Rid rid, const Structural& control) {
   insert.bind(1, printed_day(c_.database, base::julian_day(*control.date))).bind(2, rid);
   control.has_user ? insert.bind(3, control.user) : insert.bind_null(3);
   insert.bind(4, std::string_view(comment)).run();
-  note_for_alerts(c_.database, 'g', rid);
-}
-
-/// Takes into the event of RID what tags say of it: background colour, comment, user, date.
-void Derivation::refresh_event(Rid rid) {
-  c_.database
-      .query(
-          "UPDATE event SET"
-          " bgcolor=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=1 "
-          "AND rid=objid AND tagtype>0),"
-          " ecomment=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
-          "tagid=2 AND rid=objid),"
-          " euser=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=3 "
-          "AND rid=objid)"
-          " WHERE objid=?1")
-      .bind(1, rid)
-      .run();
-  stale_times_.insert(rid);
-
-  Query edited = c_.database.query(
-      "SELECT value, mtime, srcid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=2 "
-      "AND rid=?1 AND value IS NOT NULL"
-      " AND rid IN (SELECT objid FROM event WHERE type='ci')");
-  if (!edited.bind(1, rid).step()) return;
-  // fossil dates these links by whichever of the two artifacts it looks at last.
-  double day = printed_day(c_.database, edited.real(1));
-  if (rebuilt_before(c_.database, edited.integer(2), rid)) {
-    Query own = c_.database.query("SELECT omtime FROM event WHERE objid=?1");
-    if (own.bind(1, rid).step()) day = own.real(0);
-  }
-  write_backlinks(c_.database, rid, edited.text(0), day);
+  note_for_alerts('g', rid);
 }
 
 }  // namespace quarry::repository

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "repository_state.h"
+#include "ticket_fields.h"
 
 namespace quarry::repository {
 
@@ -22,15 +23,17 @@ constexpr std::size_t kMaxFindingsPerTable = 20;
 /// A table and how to tell its rows without row numbers that a recomputation may change.
 struct Comparison {
   const char* table;
-  const char* rows;  // a SELECT of one text column
+  std::string rows;  // a SELECT of one text column
 };
 
-// Rows of artifact kinds that are not recomputed (wiki, tickets, technotes, forum) are left out.
-constexpr auto kComparisons = std::to_array<Comparison>({
+// A table that a repository does not have has no rows. The ticket tables, whose columns are the
+// project's own, are added to these.
+const auto kComparisons = std::to_array<Comparison>({
     {"event",
      "SELECT (SELECT uuid FROM blob WHERE rid=objid)||': '||type||' '||quote(mtime)||' '||"
      "quote(omtime)||' user '||quote(user)||' '||quote(euser)||' colour '||quote(bgcolor)||"
-     "' comment '||quote(comment)||' '||quote(ecomment) FROM event WHERE type IN ('ci','g')"},
+     "' comment '||quote(comment)||' '||quote(ecomment)||' '||quote(brief)||' '||"
+     "coalesce((SELECT tagname FROM tag WHERE tag.tagid=event.tagid),'') FROM event"},
     {"plink",
      "SELECT (SELECT uuid FROM blob WHERE rid=pid)||' -> '||(SELECT uuid FROM blob WHERE rid=cid)||"
      "' primary '||isprim||' '||quote(mtime)||' baseline '||"
@@ -50,13 +53,20 @@ constexpr auto kComparisons = std::to_array<Comparison>({
      "WHERE "
      "tag.tagid=tagxref.tagid)||' type '||tagtype||' by '||coalesce((SELECT uuid FROM blob WHERE "
      "rid=srcid),srcid)||' from '||coalesce((SELECT uuid FROM blob WHERE rid=origid),origid)||' '||"
-     "quote(value)||' '||CASE tagid WHEN 7 THEN '' ELSE quote(mtime) END FROM tagxref"
-     " WHERE rid NOT IN (SELECT objid FROM event WHERE type NOT IN ('ci','g'))"
-     " AND tagid NOT IN (SELECT tagid FROM tag WHERE tagname GLOB 'wiki-*' OR tagname GLOB 'tkt-*'"
-     "  OR tagname GLOB 'event-*')"},
+     "quote(value)||' '||CASE tagid WHEN 7 THEN '' ELSE quote(mtime) END FROM tagxref"},
     {"backlink",
-     "SELECT (SELECT uuid FROM blob WHERE rid=srcid)||' links to '||target||' '||quote(mtime)"
-     " FROM backlink WHERE srctype=0"},
+     "SELECT CASE srctype WHEN 2 THEN (SELECT tagname FROM tag WHERE tagid=srcid) ELSE (SELECT uuid"
+     " FROM blob WHERE rid=srcid) END||' ('||srctype||') links to '||target||' '||quote(mtime)"
+     " FROM backlink"},
+    {"attachment",
+     "SELECT (SELECT uuid FROM blob WHERE rid=attachid)||' latest '||isLatest||' '||quote(mtime)||"
+     "' '||quote(src)||' to '||quote(target)||' as '||quote(filename)||' comment "
+     "'||quote(comment)||"
+     "' user '||quote(user) FROM attachment"},
+    {"forumpost",
+     "SELECT (SELECT uuid FROM blob WHERE rid=fpid)||' root '||(SELECT uuid FROM blob WHERE "
+     "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
+     "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime) FROM forumpost"},
     {"unclustered",
      "SELECT (SELECT uuid FROM blob WHERE blob.rid=unclustered.rid) FROM unclustered"},
     {"phantom", "SELECT (SELECT uuid FROM blob WHERE blob.rid=phantom.rid) FROM phantom"},
@@ -180,8 +190,38 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
   }
 }
 
+/// A SELECT of the rows of a ticket table, each column by its name, those with row numbers as the
+/// names that these stand for.
+std::string ticket_rows(Database& database, const std::string& table) {
+  std::string rows;
+  Query columns = database.query("SELECT name FROM pragma_table_info(?1)");
+  columns.bind(1, table);
+  while (columns.step()) {
+    const std::string_view name = columns.text(0);
+    if (name == "tkt_id" && table == "ticket") continue;
+    std::string value = fmt::format("quote({}.{})", table, sql_name(name));
+    if (name == "tkt_id") {
+      value = "quote((SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id=ticketchng.tkt_id))";
+    }
+    if (name == "tkt_rid" || name.starts_with("baseline for ")) {
+      value = fmt::format("quote((SELECT uuid FROM blob WHERE rid={}.{}))", table, sql_name(name));
+    }
+    rows += fmt::format("{}{}||' '", rows.empty() ? "" : "||", value);
+  }
+  return fmt::format("SELECT {} FROM {}", rows, table);
+}
+
 void Verification::check_derived() {
+  std::vector<Comparison> comparisons;
   for (const Comparison& comparison : kComparisons) {
+    if (r_.database.has_table(comparison.table)) comparisons.push_back(comparison);
+  }
+  for (const char* table : {"ticket", "ticketchng"}) {
+    if (r_.database.has_table(table)) {
+      comparisons.push_back({table, ticket_rows(r_.database, table)});
+    }
+  }
+  for (const Comparison& comparison : comparisons) {
     r_.database.execute(fmt::format("CREATE TEMP TABLE before_{}(line); INSERT INTO before_{} {}",
                                     comparison.table, comparison.table, comparison.rows));
   }
@@ -194,7 +234,7 @@ void Verification::check_derived() {
     if (!shunned.bind(1, rid).step()) r_.derivation.arrived(rid, type);
   }
   r_.derivation.run();
-  for (const Comparison& comparison : kComparisons) compare(comparison);
+  for (const Comparison& comparison : comparisons) compare(comparison);
   r_.database.execute("ROLLBACK");
 }
 

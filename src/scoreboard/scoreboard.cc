@@ -17,7 +17,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 2;
+constexpr std::uint32_t kLayoutVersion = 3;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;
@@ -163,9 +163,14 @@ PoolMemory* Board::pool_memory() const {
 }
 
 Board::Reading Board::read(std::size_t index) const {
-  const auto copy = copy_state(*memory(index));
+  const auto copy = copy_state(memory(index)->state);
   if (!copy.state.is_sound()) return {SlotState{}, copy.is_torn, true};
   return {copy.state, copy.is_torn, false};
+}
+
+LoginTallies Board::read_logins(std::size_t index) const {
+  const auto copy = copy_state(memory(index)->logins);
+  return copy.is_torn ? LoginTallies{} : copy.state;
 }
 
 Board::PoolReading Board::read_pool() const {
@@ -191,7 +196,8 @@ Slot Board::slot(std::size_t index) {
 }
 
 void Board::clear(std::size_t index) {
-  write_state(*memory(index), SlotState{});
+  // Not what it remembers of logins: that holds whoever has the slot next.
+  write_state(memory(index)->state, SlotState{});
 }
 
 // --- SlotAllocator -------------------------------------------------------------------------------

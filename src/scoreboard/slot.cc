@@ -28,7 +28,7 @@ Usage own_usage() {
 }  // namespace
 
 void Slot::publish() {
-  write_state(*memory_, state_);
+  write_state(memory_->state, state_);
 }
 
 void Slot::enter(Stage stage) {
@@ -41,6 +41,9 @@ void Slot::child_started() {
   state_.pid = static_cast<std::uint32_t>(::getpid());
   state_.generation = generation_;
   state_.child_started = wall_micros();
+  const auto predecessors = copy_state(memory_->logins);
+  logins_ = predecessors.is_torn ? LoginTallies{} : predecessors.state;
+  write_state(memory_->logins, logins_);
   publish();
 }
 
@@ -63,6 +66,8 @@ void Slot::accepted() {
   state_.doing.assign("");
   state_.sql.assign("");
   state_.sql_seen = 0;
+  state_.client.assign("");
+  state_.session_began = 0;
   ++state_.counters.accepted;
   counted_at_end_ = Counters{};
   cpu_before_ = own_usage().cpu;
@@ -97,6 +102,28 @@ void Slot::doing(std::string_view user, std::string_view operation, std::string_
   publish();
 }
 
+void Slot::session_begins(std::string_view client) {
+  state_.client.assign(client);
+  state_.session_began = monotonic_micros();
+  publish();
+}
+
+const LoginTally* Slot::remembered(const LoginTally& tally) const {
+  const auto found = std::ranges::find_if(logins_.tallies, [&](const LoginTally& known) {
+    return known.client == tally.client && known.user == tally.user;
+  });
+  return found == logins_.tallies.end() ? nullptr : &*found;
+}
+
+void Slot::remember(const LoginTally& tally) {
+  const auto age = [](const LoginTally& known) { return std::max(known.failed, known.succeeded); };
+  const LoginTally* known = remembered(tally);
+  const auto place = known != nullptr ? logins_.tallies.begin() + (known - logins_.tallies.data())
+                                      : std::ranges::min_element(logins_.tallies, {}, age);
+  *place = tally;
+  write_state(memory_->logins, logins_);
+}
+
 void Slot::running_sql(std::string_view sql) {
   state_.sql.assign(sql);
   state_.sql_seen = monotonic_micros();
@@ -124,6 +151,8 @@ void Slot::end(const Outcome& outcome) {
 
 void Slot::finished() {
   enter(Stage::kFinished);
+  state_.client.assign("");
+  state_.session_began = 0;
   state_.request_duration = std::max<std::int64_t>(0, state_.stage_since - state_.request_started);
   const Usage usage = own_usage();
   state_.request_cpu = usage.cpu - std::min(usage.cpu, cpu_before_);

@@ -58,9 +58,10 @@ bool SlotState::is_sound() const {
   const std::int64_t now = monotonic_micros();
   return stage <= Stage::kFinished && pid <= kMaxPid &&
          is_past(child_started, wall_micros() + kClockSlack) && is_past(stage_since, now) &&
-         is_past(request_started, now) && is_past(request_duration, now) &&
-         request_cpu <= kMostPlausible && peak_memory <= kMostPlausible &&
-         reply_size <= kMostPlausible && requests <= kMostPlausible && counters.is_plausible();
+         is_past(session_began, now) && is_past(request_started, now) &&
+         is_past(request_duration, now) && request_cpu <= kMostPlausible &&
+         peak_memory <= kMostPlausible && reply_size <= kMostPlausible &&
+         requests <= kMostPlausible && counters.is_plausible();
 }
 
 bool PoolState::is_sound() const {

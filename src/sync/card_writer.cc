@@ -1,15 +1,19 @@
 #include "card_writer.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
+#include <iterator>
 
 #include "quarry/artifact/fossilize.h"
 
 namespace quarry::sync {
 namespace {
 
-// Fossil 2.21: number, date and time of its release. Later ones promise what is not here yet.
-constexpr std::string_view kServerVersion = "pragma server-version 22100 20230226 192424\n";
+// Fossil 2.28: number and day of its release. A client of 2.27 or later that sees a server as late
+// as this sends its login in a header.
+constexpr std::string_view kServerVersion = "pragma server-version 22800 20260311 000000\n";
 
 }  // namespace
 
@@ -80,6 +84,41 @@ void CardWriter::cfile(std::string_view name, std::string_view source, std::uint
 
 void CardWriter::end_cfile() {
   if (text_.back() != '\n') text_ += '\n';
+}
+
+void CardWriter::pragma(std::string_view name, std::string_view words) {
+  text_ += "pragma ";
+  text_ += name;
+  if (!words.empty()) {
+    text_ += ' ';
+    text_ += words;
+  }
+  text_ += '\n';
+}
+
+void CardWriter::uvigot(std::string_view name, std::int64_t mtime, std::string_view hash,
+                        std::int64_t size) {
+  fmt::format_to(std::back_inserter(text_), "uvigot {} {} {} {}\n", name, mtime, hash, size);
+}
+
+void CardWriter::uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
+                        std::string_view content) {
+  fmt::format_to(std::back_inserter(text_), "uvfile {} {} {} {} 0\n", name, mtime, hash,
+                 content.size());
+  text_ += content;
+}
+
+void CardWriter::uvfile_deleted(std::string_view name, std::int64_t mtime) {
+  fmt::format_to(std::back_inserter(text_), "uvfile {} {} - 0 1\n", name, mtime);
+}
+
+void CardWriter::config(std::string_view name, std::string_view content) {
+  text_ += "config ";
+  text_ += name;
+  number(content.size());
+  text_ += '\n';
+  text_ += content;
+  text_ += '\n';
 }
 
 void CardWriter::message(std::string_view text) {

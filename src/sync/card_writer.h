@@ -37,6 +37,15 @@ class CardWriter {
   /// Memory for SIZE bytes of reply, taken once.
   void reserve(std::size_t size) { text_.reserve(size); }
   void end_cfile();
+  /// `pragma NAME` with WORDS as they are.
+  void pragma(std::string_view name, std::string_view words = {});
+  /// `uvigot`: HASH is "-" where the file was deleted.
+  void uvigot(std::string_view name, std::int64_t mtime, std::string_view hash, std::int64_t size);
+  void uvfile(std::string_view name, std::int64_t mtime, std::string_view hash,
+              std::string_view content);
+  void uvfile_deleted(std::string_view name, std::int64_t mtime);
+  /// `config NAME` with CONTENT and the newline that its size does not count.
+  void config(std::string_view name, std::string_view content);
   void message(std::string_view text);
   void error(std::string_view text);
   /// The last line of every reply.

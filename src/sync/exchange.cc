@@ -1,5 +1,7 @@
 #include "exchange.h"
 
+#include <fmt/core.h>
+
 #include <utility>
 
 namespace quarry::sync {
@@ -25,9 +27,22 @@ Exchange::Exchange(repository::Repository& repository, const SessionOptions& opt
       options_(options),
       request_(request),
       receipt_(receipt),
-      visitor_(repository, options.single_login),
+      visitor_(repository, options.single_login, request.logins),
       intake_(repository, receipt, visitor_, request.remote_address),
-      supply_(repository, writer_) {}
+      supply_(repository, writer_),
+      unversioned_(repository, visitor_, intake_, supply_, writer_),
+      configuration_(repository, visitor_, intake_, writer_),
+      pragmas_(repository, visitor_, intake_, writer_, request.own_url) {}
+
+Result<void> Exchange::announce() {
+  // A legacy clone has named them all already.
+  if (wants_catalogue_ && !(is_clone_ && clone_version_ == 0)) {
+    return supply_.announce_all(client_has_);
+  }
+  supply_.announce(client_has_);
+  if (wants_clusters_) supply_.announce_clusters(client_has_);
+  return {};
+}
 
 Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_for_clusters) {
   reader_ = CardReader(cards, {.max_cards = options_.max_cards});
@@ -60,8 +75,19 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   }
   QUARRY_TRY(supply_.answer_wanted(client_has_));
   if (may_push_) QUARRY_TRY(finish_push());
-  if (may_pull_) supply_.announce(client_has_);
+  if (may_pull_) QUARRY_TRY(announce());
+  pragmas_.finish();
   return Outcome::kDone;
+}
+
+Result<void> Exchange::count_artifact() {
+  if (++artifacts_ > options_.max_artifacts) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("more than {} artifacts in one request", options_.max_artifacts));
+  }
+  if (std::chrono::steady_clock::now() - began_ <= options_.max_time) return {};
+  return fail(ErrorCode::kLimit, fmt::format("the request takes longer than {} s: send it in parts",
+                                             options_.max_time.count()));
 }
 
 Result<void> Exchange::handle() {
@@ -86,13 +112,16 @@ Result<void> Exchange::handle() {
     case CardType::kPrivate:
       return private_next();
     case CardType::kConfig:
-      if (!visitor_.may(Right::kAdmin)) return denied("push configuration");
+      return configuration_.receive(reader_);
+    case CardType::kReqconfig:
+      configuration_.request(reader_);
       return {};
-    case CardType::kCookie:     // ours say nothing, and others' are not for us
-    case CardType::kReqconfig:  // nothing to say: as for a class that is not known
+    case CardType::kCookie:  // ours say nothing, and others' are not for us
+      return {};
     case CardType::kUvfile:
+      return unversioned_.file(reader_);
     case CardType::kUvgimme:
-      return {};
+      return unversioned_.gimme(reader_);
     case CardType::kCloneSeqno:  // the reader takes none of these from a client
     case CardType::kError:
     case CardType::kMessage:
@@ -119,6 +148,7 @@ Result<void> Exchange::clone() {
     return denied("clone");
   }
   is_clone_ = true;
+  unversioned_.offer_to_clone();
   clone_version_ = version >= 2 ? version : 0;
   clone_first_ = static_cast<repository::Rid>(first);
   // The legacy clone goes on as a pull: the client asks for what was named.
@@ -156,6 +186,7 @@ Result<void> Exchange::push() {
 
 Result<void> Exchange::file() {
   if (!may_push_) return denied("write");
+  QUARRY_TRY(count_artifact());
   const bool is_private = std::exchange(next_is_private_, false);
   client_has_.add(reader_[1], kMentionKnown);
   return intake_.file(reader_, is_private);
@@ -182,13 +213,23 @@ Result<void> Exchange::private_next() {
 Result<void> Exchange::pragma() {
   if (reader_[1] == "client-version" && reader_.size() >= 3) {
     client_.number = parse_number(reader_[2]).value_or(0);
-    if (reader_.size() < 5) return {};
-    client_.date = parse_number(reader_[3]).value_or(0);
-    writer_.server_version();
+    if (reader_.size() >= 5) {
+      client_.date = parse_number(reader_[3]).value_or(0);
+      writer_.server_version();
+    }
+    supply_.set_client(client_, private_session_);
   } else if (reader_[1] == "send-private") {
     private_session_ = visitor_.may(Right::kPrivate);
     // Not an error yet: a clone card that comes without a login is to be refused in its own way.
     private_refused_ = !private_session_;
+  } else if (reader_[1] == "uv-hash" && HashName::parse(reader_[2])) {
+    unversioned_.compare(reader_[2]);
+  } else if (reader_[1] == "send-catalog") {
+    wants_catalogue_ = true;
+  } else if (reader_[1] == "req-clusters") {
+    wants_clusters_ = true;
+  } else {
+    return pragmas_.read(reader_);
   }
   return {};
 }

@@ -8,19 +8,23 @@
 // Used by ServerSession, which decides inside which transaction a pass runs.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "card_reader.h"
 #include "card_writer.h"
+#include "configuration.h"
 #include "intake.h"
 #include "name_list.h"
+#include "pragmas.h"
 #include "progress.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
 #include "supply.h"
+#include "unversioned.h"
 #include "visitor.h"
 
 namespace quarry::sync {
@@ -58,6 +62,7 @@ class Exchange {
   SessionFigures figures() const;
 
  private:
+  base::Result<void> count_artifact();
   base::Result<void> handle();
   base::Result<void> clone();
   base::Result<void> pull();
@@ -69,20 +74,26 @@ class Exchange {
   base::Result<void> private_next();
   base::Result<void> pragma();
   base::Result<void> finish_push();
+  base::Result<void> announce();
   bool calls_for_clusters();
   std::string_view operation() const;
 
   repository::Repository& repository_;
   const SessionOptions& options_;
   const Request& request_;
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   repository::Receipt* receipt_;
   CardReader reader_{{}};
   CardWriter writer_;
   Visitor visitor_;
   Intake intake_;
   Supply supply_;
+  Unversioned unversioned_;
+  Configuration configuration_;
+  Pragmas pragmas_;
   Progress progress_;
 
+  std::size_t artifacts_ = 0;  // that came
   bool may_pull_ = false;
   bool may_push_ = false;
   bool asked_push_ = false;
@@ -93,6 +104,8 @@ class Exchange {
   bool private_session_ = false;
   bool private_refused_ = false;
   bool next_is_private_ = false;
+  bool wants_catalogue_ = false;
+  bool wants_clusters_ = false;
   bool asked_for_more_ = false;
   bool leaves_embargo_ = false;
   ClientVersion client_;

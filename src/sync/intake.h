@@ -28,6 +28,8 @@ class Intake {
          std::string_view address);
 
   bool needs_receipt() const { return needs_receipt_; }
+  /// The receipt to store into; null in the first pass, which then is begun again with one.
+  repository::Receipt* receipt() { return writable() ? receipt_ : nullptr; }
   /// Private artifacts that the client named as public ones: it may publish them by sending them.
   const std::vector<artifact::HashName>& to_be_proven() const { return to_be_proven_; }
   /// The artifacts that were stored.

@@ -166,6 +166,20 @@ Reply no_conversation(int status, std::string text) {
 ServerSession::ServerSession(repository::Repository& repository, const SessionOptions& options)
     : repository_(repository), options_(options) {}
 
+Reply ServerSession::turn_away(std::string_view content_type, const std::string& why) const {
+  const auto format = request_format(content_type);
+  if (!format) return no_conversation(415, "not a sync request");
+  CardWriter writer;
+  writer.message(why);
+  writer.error(why);
+  writer.timestamp(repository_.options().clock->now(), 1);
+  Reply reply;
+  reply.content_type = content_type_of(*format);
+  reply.body = encode_body(*format, writer.take());
+  reply.figures.error = why;
+  return reply;
+}
+
 Reply ServerSession::answer(const Request& request) {
   const auto format = request_format(request.content_type);
   if (!format) return no_conversation(415, "not a sync request");

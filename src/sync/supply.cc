@@ -36,7 +36,7 @@ void Supply::set_client(const ClientVersion& client, bool private_session) {
   private_session_ = private_session;
 }
 
-bool Supply::full() {
+bool Supply::is_full() {
   // The client must get on with every request, however low the limits are.
   if (sent_ == 0) return false;
   if (max_download_ == 0) {
@@ -84,13 +84,13 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   Result<void> sending;
   // Public and private artifacts are two streams in rid order; this merges them.
   const auto send_hidden_before = [&](Rid rid) {
-    while (sending && next_hidden != hidden.end() && next_hidden->rid < rid && !full()) {
+    while (sending && next_hidden != hidden.end() && next_hidden->rid < rid && !is_full()) {
       sending = send_private(*next_hidden++);
     }
     return sending && (next_hidden == hidden.end() || next_hidden->rid >= rid);
   };
   const auto visit = [&](const StoredArtifact& stored) {
-    if (!send_hidden_before(stored.rid) || full()) return false;
+    if (!send_hidden_before(stored.rid) || is_full()) return false;
     sending = send_stored(stored, version >= 3);
     return sending.has_value();
   };
@@ -190,7 +190,7 @@ Result<void> Supply::answer(const Found& found, NameList::Entry& wanted, NameLis
     return {};
   }
   wanted.flags |= kAnswered;
-  if (full()) {
+  if (is_full()) {
     found.is_private ? writer_.private_igot(name) : writer_.igot(name);
     return {};
   }
@@ -224,6 +224,18 @@ void Supply::announce(NameList& client_has) {
   }
   if (!private_session_) return;
   for (const HashName& name : repository_.private_names()) announce(name, true, client_has);
+}
+
+Result<void> Supply::announce_all(NameList& client_has) {
+  QUARRY_TRY(
+      repository_.visit_names([&](const HashName& name) { announce(name, false, client_has); }));
+  named_all_ = true;
+  announce(client_has);
+  return {};
+}
+
+void Supply::announce_clusters(NameList& client_has) {
+  for (const HashName& name : repository_.clusters()) announce(name, false, client_has);
 }
 
 void Supply::announce(const HashName& name, bool is_private, NameList& client_has) {

@@ -50,6 +50,18 @@ class Supply {
   bool was_wanted(std::string_view name) { return wanted_.find(name) != nullptr; }
   /// `igot` for every unclustered artifact that is not in CLIENT_HAS and was not answered.
   void announce(NameList& client_has);
+  /// The same for every artifact there is, so that nothing can be missed. Error: what reading
+  /// gives.
+  base::Result<void> announce_all(NameList& client_has);
+  /// The same for the clusters, by whose names those of all other artifacts can be found.
+  void announce_clusters(NameList& client_has);
+
+  /// Whether the reply has no room for more.
+  bool is_full();
+  /// Whether the client can make sense of NAME at all. Error: kInvalid (it is too old).
+  base::Result<void> check_age(const artifact::HashName& name) const;
+  /// A thing was sent: from the first one on, a reply may be full.
+  void count_sent() { ++sent_; }
 
   /// How many artifacts were sent.
   std::uint64_t sent() const { return sent_; }
@@ -61,7 +73,6 @@ class Supply {
     bool is_private;
   };
 
-  bool full();
   base::Result<void> answer(const Found& found, NameList::Entry& wanted, NameList& client_has);
   base::Result<void> send(const Found& found, NameList& client_has);
   void announce(const artifact::HashName& name, bool is_private, NameList& client_has);
@@ -71,7 +82,6 @@ class Supply {
   std::vector<Found> private_from(repository::Rid first);
   /// Whether a client that clones has, or will get, SOURCE.
   bool is_cloned_source(const artifact::HashName& source);
-  base::Result<void> check_age(const artifact::HashName& name) const;
 
   repository::Repository& repository_;
   CardWriter& writer_;

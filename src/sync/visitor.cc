@@ -1,5 +1,6 @@
 #include "visitor.h"
 
+#include <fmt/core.h>
 #include <openssl/crypto.h>
 
 #include <algorithm>
@@ -99,8 +100,8 @@ bool split_words(std::string_view card, std::array<std::string_view, kCount>& wo
 
 }  // namespace
 
-Visitor::Visitor(repository::Repository& repository, bool single_login)
-    : repository_(repository), single_login_(single_login) {
+Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins)
+    : repository_(repository), single_login_(single_login), logins_(logins) {
   const auto nobody = repository_.find_user("nobody");
   if (!nobody) return;
   uid_ = nobody->uid;
@@ -130,7 +131,10 @@ Result<void> Visitor::login_cookie(std::string_view cookie, std::string_view bod
 
 void Visitor::remote_user(std::string_view name) {
   if (name.empty() || !repository_.setting_bool("remote_user_ok", false)) return;
-  if (const auto user = repository_.find_user(name)) become(*user);
+  const auto user = repository_.find_user(name);
+  if (!user) return;
+  remote_user_ = name;
+  become(*user);
 }
 
 Result<void> Visitor::check(std::string_view user, std::string_view nonce,
@@ -138,22 +142,34 @@ Result<void> Visitor::check(std::string_view user, std::string_view nonce,
   if (!is_hash_of(nonce, signed_bytes)) return login_failed();
   const std::string login = artifact::defossilize(user);
   if (login == "nobody" || login == "anonymous") return {};
+  if (login == remote_user_ && !login.empty()) return {};
   if (login == "developer" || login == "reader") return login_failed();
-  const auto found = repository_.find_user(login);
-  if (!found || found->secret.empty()) return login_failed();
-  bool right = signs(signature, nonce, found->secret);
-  if (!right && !is_hashed_secret(found->secret)) {
-    std::string text = repository_.project_code();
-    text += '/';
-    text += login;
-    text += '/';
-    text += found->secret;
-    right = signs(signature, nonce, artifact::sha1_hex(text));
+  if (logins_ != nullptr) {
+    if (const auto wait = logins_->wait(login); wait.count() > 0) {
+      return fail(ErrorCode::kDenied,
+                  fmt::format("too many failed logins: try again in {} s", wait.count()));
+    }
   }
-  if (!right) return login_failed();
+  const auto found = repository_.find_user(login);
+  const bool is_right = found && is_secret_of(*found, nonce, signature);
+  if (logins_ != nullptr) logins_->tell(login, is_right);
+  if (!is_right) return login_failed();
   become(*found);
   nonce_ = nonce;
   return {};
+}
+
+bool Visitor::is_secret_of(const repository::User& user, std::string_view nonce,
+                           std::string_view signature) {
+  if (user.secret.empty()) return false;
+  if (signs(signature, nonce, user.secret)) return true;
+  if (is_hashed_secret(user.secret)) return false;
+  std::string text = repository_.project_code();
+  text += '/';
+  text += user.login;
+  text += '/';
+  text += user.secret;
+  return signs(signature, nonce, artifact::sha1_hex(text));
 }
 
 Capabilities Visitor::rights_of(const repository::User& user) {
@@ -182,6 +198,7 @@ Capabilities Visitor::rights_of(const repository::User& user) {
 
 void Visitor::become(const repository::User& user) {
   rights_ |= rights_of(user);
+  is_somebody_ = true;
   name_ = user.login;
   uid_ = user.uid;
 }

@@ -21,13 +21,15 @@
 #include "capabilities.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
+#include "quarry/sync/server_session.h"
 
 namespace quarry::sync {
 
 class Visitor {
  public:
-  /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error.
-  Visitor(repository::Repository& repository, bool single_login);
+  /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error. LOGINS is not owned
+  /// and may be null.
+  Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
   /// A login card: its words as they came, and the bytes that it signs. Error: kDenied.
   base::Result<void> login(std::string_view user, std::string_view nonce,
@@ -46,6 +48,10 @@ class Visitor {
   bool may(Right right) const { return rights_.may(right); }
   /// "nobody", or who logged in last.
   const std::string& name() const { return name_; }
+  /// The same, but nothing for nobody.
+  std::optional<std::string> login_name() const {
+    return is_somebody_ ? std::optional<std::string>(name_) : std::nullopt;
+  }
   /// What a receipt says of the sender: user, nonce of the login if there was one.
   std::int64_t uid() const { return uid_; }
   const std::optional<std::string>& nonce() const { return nonce_; }
@@ -53,14 +59,19 @@ class Visitor {
  private:
   base::Result<void> check(std::string_view user, std::string_view nonce,
                            std::string_view signature, std::string_view signed_bytes);
+  bool is_secret_of(const repository::User& user, std::string_view nonce,
+                    std::string_view signature);
   Capabilities rights_of(const repository::User& user);
   void become(const repository::User& user);
 
   repository::Repository& repository_;
   const bool single_login_;
+  LoginGuard* const logins_;
   bool had_card_ = false;
   bool had_cookie_ = false;
   Capabilities rights_;
+  bool is_somebody_ = false;
+  std::string remote_user_;  // whom the web server let in, where the repository agrees
   std::string name_ = "nobody";
   std::int64_t uid_ = 0;
   std::optional<std::string> nonce_;

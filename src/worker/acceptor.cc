@@ -1,11 +1,13 @@
 #include "acceptor.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <ctime>
+#include <span>
 #include <utility>
 
 #include "quarry/base/log.h"
@@ -89,8 +91,22 @@ std::optional<Connection> Acceptor::next() {
   return std::nullopt;
 }
 
-std::optional<Connection> Acceptor::last() {
+std::optional<Connection> Acceptor::last_kept() {
+  is_ending_ = true;
+  while (!stop_now_requested() && !has_ended_ && !kept_.empty()) {
+    auto kept = kept_.extract(kept_.begin());
+    pollfd waiting{kept.key(), POLLIN, 0};
+    if (::poll(&waiting, 1, 0) == 1) return Connection{std::move(kept.mapped()), true};
+  }
+  return std::nullopt;
+}
+
+std::optional<Connection> Acceptor::last_new(bool was_busy) {
+  is_ending_ = true;
   if (stop_now_requested() || has_ended_) return std::nullopt;
+  const auto heard = std::span(events_).first(events_left_);
+  const auto is_of_new = [this](const epoll_event& event) { return event.data.fd == listener_; };
+  if (was_busy && std::ranges::none_of(heard, is_of_new)) return std::nullopt;
   return accept_one();
 }
 
@@ -144,7 +160,7 @@ bool Acceptor::is_allowed(const base::SocketAddress& peer) const {
 }
 
 void Acceptor::keep(Connection connection) {
-  if (kept_.size() >= kMaxKept) return;
+  if (is_ending_ || kept_.size() >= kMaxKept) return;
   const int fd = connection.fd.get();
   if (!connection.is_watched && !watch(fd, EPOLLIN | EPOLLRDHUP)) return;
   kept_[fd] = std::move(connection.fd);

@@ -46,13 +46,18 @@ class Acceptor {
   /// Waits for a connection that has something to read, or a new one; nothing when it is time to
   /// end, or when it was woken.
   std::optional<Connection> next();
-  /// Before the worker ends by itself or after SIGQUIT: a connection that waits. The kernel may
-  /// have woken this worker for it, and wakes no other for the same one.
-  std::optional<Connection> last();
+  // Before the worker ends by itself or after SIGQUIT. From the first call on, keep() keeps
+  // nothing.
+
+  /// One of the kept connections on which a request waits, which would be lost with it.
+  std::optional<Connection> last_kept();
+  /// A new connection that waits. The kernel may have woken this worker for it, and wakes no other
+  /// for the same one: never for one that was BUSY until now, and has not heard of it before.
+  std::optional<Connection> last_new(bool was_busy);
   /// Whether next() returned nothing although it is not time to end.
   bool was_woken() const { return was_woken_; }
   /// Takes back a connection whose request was answered and that the web server keeps open. Closes
-  /// it where too many are kept.
+  /// it where too many are kept, or the worker ends.
   void keep(Connection connection);
 
  private:
@@ -70,6 +75,7 @@ class Acceptor {
   bool was_woken_ = false;
   bool is_tcp_ = false;
   bool has_ended_ = false;
+  bool is_ending_ = false;
   std::vector<base::SocketAddress> allowed_;
   std::function<void()> idle_work_;
   std::function<void(bool)> tell_ = [](bool) {};

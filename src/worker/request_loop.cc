@@ -138,6 +138,7 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     [[maybe_unused]] const auto ignored = ::write(options.child_accept, &pid, sizeof pid);
   });
   slot.accepting();
+  bool is_used_up = false;
   for (bool has_logs = true; has_logs;) {
     auto connection = acceptor.next();
     // Not only when woken: a worker that is never idle does not look at what would wake it.
@@ -145,11 +146,17 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) break;
     server.serve(std::move(*connection));
-    if (options.max_requests > 0 && server.served() >= options.max_requests) break;
+    if (options.max_requests > 0 && server.served() >= options.max_requests) {
+      is_used_up = true;
+      break;
+    }
     if (handler.has_idle_work()) acceptor.when_idle([&handler] { handler.work_idly(); });
     slot.accepting();
   }
-  if (auto connection = acceptor.last()) server.serve(std::move(*connection));
+  while (auto connection = acceptor.last_kept()) server.serve(std::move(*connection));
+  if (auto connection = acceptor.last_new(/*was_busy=*/is_used_up)) {
+    server.serve(std::move(*connection));
+  }
   handler.work_idly();
 }
 

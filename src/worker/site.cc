@@ -4,6 +4,7 @@
 
 #include <charconv>
 
+#include "admission.h"
 #include "quarry/base/log.h"
 
 namespace quarry::worker {
@@ -51,6 +52,7 @@ Reply not_allowed(std::string_view method) {
 Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
            const base::ListenQueue& queue)
     : options_(options),
+      board_(board),
       status_(options.status, board, queue),
       cache_(options.cache, open_options()) {}
 
@@ -113,18 +115,32 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   auto body = read_body(*size);
   if (!body) return text_reply(400, body.error().message);
 
+  const std::string own_url =
+      fmt::format("{}://{}{}{}", request.is_https ? "https" : "http", request.host,
+                  target.name ? "/" : "", target.name ? target.name->str() : "");
   sync::ServerSession session(**repository, options_.session);
+  Admission admission(options_.admission, board_, slot, request.remote_address);
+  if (const auto refused = admission.begin()) {
+    return reply_of(session.turn_away(request.content_type, *refused), **repository, body->size());
+  }
   sync::Reply answer = session.answer({
       .content_type = request.content_type,
       .body = *body,
       .remote_address = request.remote_address,
       .remote_user = options_.trust_remote_user ? request.remote_user : std::string_view(),
       .cookie = request.cookie,
+      .logins = &admission,
+      .own_url = own_url,
       .on_progress =
           [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
   });
+  return reply_of(std::move(answer), **repository, body->size());
+}
+
+Reply Site::reply_of(sync::Reply answer, const repository::Repository& repository,
+                     std::size_t body_size) {
   Reply reply;
-  reply.repository = (*repository)->path().string();
+  reply.repository = repository.path().string();
   reply.status = answer.status;
   reply.content_type = std::move(answer.content_type);
   reply.body = std::move(answer.body);
@@ -134,7 +150,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   reply.is_fault = answer.figures.is_fault;
   reply.artifacts_in = answer.figures.artifacts_in;
   reply.artifacts_out = answer.figures.artifacts_out;
-  reply.synced_in = body->size();
+  reply.synced_in = body_size;
   return reply;
 }
 

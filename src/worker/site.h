@@ -42,9 +42,12 @@ class Site : public Handler {
   repository::OpenOptions open_options();
   Reply answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
                     scoreboard::Slot& slot);
+  static Reply reply_of(sync::Reply answer, const repository::Repository& repository,
+                        std::size_t body_size);
   Reply answer_get(const Request& request, const Target& target);
 
   const WorkerOptions& options_;
+  const scoreboard::Board& board_;
   StatusPages status_;
   scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;

@@ -37,9 +37,9 @@ DERIVED = {
     "tagxref": {"tagid": TAG, "srcid": BLOB, "origid": BLOB, "rid": BLOB,
                 "mtime": "CASE WHEN tagid=(SELECT tagid FROM tag WHERE tagname='cluster') THEN NULL ELSE {0} END"},
     "cherrypick": {"parentid": BLOB, "childid": BLOB},
-    # srctype 0 is a check-in comment, 1 a ticket, 2 a wiki page, others artifacts too.
-    "backlink": {"srcid": f"CASE srctype WHEN 1 THEN {TICKET} ELSE {BLOB} END"},
-    "attachment": {"attachid": LEFT_OUT},
+    # srctype 2 is a wiki page, known by its tag; all others are artifacts.
+    "backlink": {"srcid": f"CASE srctype WHEN 2 THEN {TAG} ELSE {BLOB} END"},
+    "attachment": {"attachid": BLOB},
     "ticket": {"tkt_id": LEFT_OUT},
     "ticketchng": {"tkt_id": TICKET, "tkt_rid": BLOB},
     "forumpost": {"fpid": BLOB, "froot": BLOB, "fprev": BLOB, "firt": BLOB},
@@ -61,8 +61,10 @@ def dump(path: Path) -> list[str]:
             if table not in tables:
                 continue
             columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            # A project's own ticket tables may note which change a field is from.
+            special = {name: BLOB for name in columns if name.startswith("baseline for ")} | special
             shown = [name for name in columns if special.get(name, PLAIN) is not LEFT_OUT]
-            expressions = ", ".join(special.get(name, PLAIN).format(f"{table}.{name}") for name in shown)
+            expressions = ", ".join(special.get(name, PLAIN).format(f'{table}."{name}"') for name in shown)
             rows = connection.execute(f"SELECT {expressions} FROM {table}").fetchall()
             lines += sorted(f"{table}: " + ", ".join(f"{name}={field!r}" for name, field in zip(shown, row))
                             for row in rows)

@@ -21,7 +21,7 @@ def siege(launch_shared, fossil, tmp_path_factory):
     """A repository that holds SOURCE, served with small limits."""
     path = tmp_path_factory.mktemp("siege") / "r.fossil"
     fossil.new(path)
-    secret = repofile.add_user(path, "hand", "written", "giox")
+    secret = repofile.add_user(path, "hand", "written", "gioxy")
     server = launch_shared(path, settings={"sync.max_body": "32M", "sync.max_cards": "5000",
                                            "repository.max_artifact_size": "16M"})
     peer = wire.Peer(server.port, "/", "hand", secret, repofile.project_code(path))
@@ -93,6 +93,26 @@ MALFORMED = {
     "clone of a number beyond 64 bits": b"clone 3 99999999999999999999999\n",
     "login in the middle": b"login nobody x y\n",
     "login of one word": b"login hand\n",
+    "uvfile of another content": f"uvfile a 1 {HASH} 5 0\n".encode() + b"other",
+    "uvfile that is empty but says otherwise": f"uvfile a 1 {HASH} 0 0\n".encode(),
+    "uvfile that is cut off": f"uvfile a 1 {HASH} {len(TARGET)} 0\n".encode() + TARGET[:-1],
+    "uvfile of 4 GB": f"uvfile a 1 {HASH} 4294967296 0\n".encode() + TARGET,
+    "uvfile larger than a file may be": f"uvfile a 1 {wire.sha3(bytes(17 << 20))} {17 << 20} 0\n".encode() + bytes(17 << 20),
+    "uvfile that is deleted and has content": b"uvfile a 1 - 3 0\nabc",
+    "uvfile whose name climbs out": f"uvfile ../../etc/passwd 1 {HASH} {len(TARGET)} 0\n".encode() + TARGET,
+    "uvfile whose name begins at the root": f"uvfile /etc/passwd 1 {HASH} {len(TARGET)} 0\n".encode() + TARGET,
+    "uvfile whose name is not UTF-8": b"uvfile \xff 1 - 0 1\n",
+    "uvfile from before 1970": f"uvfile a -1 {HASH} {len(TARGET)} 0\n".encode() + TARGET,
+    "uvfile from beyond 64 bits": f"uvfile a 99999999999999999999 {HASH} {len(TARGET)} 0\n".encode() + TARGET,
+    "uvfile of no hash": b"uvfile a 1 zebra 3 0\nabc",
+    "uvfile without flags": f"uvfile a 1 {HASH} 3\nabc".encode(),
+    "uvgimme of a name that climbs out": b"uvgimme ../../etc/passwd\n",
+    "uvigot, which servers alone say": f"uvigot a 1 {HASH} 3\n".encode(),
+    "config from who is no admin": b"config /config 17\n9 'css' value 'x'\n",
+    "config with SQL from who is no admin": b"config @user 16\nDELETE FROM user\n",
+    "config that is cut off": b"config /config 100\n9 'css' value 'x'\n",
+    "config with a size that is no number": b"config /config x\n9 'css' value 'x'\n",
+    "reqconfig without a name": b"reqconfig\n",
     "more cards than are allowed": b"".join(b"igot %064x\n" % number for number in range(6000)),
 }
 

@@ -240,6 +240,11 @@ def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_f
     assert "listen.owner is ignored beside listen.acl_users and listen.acl_groups" in server.log()
     assert may_connect(path, NOBODY.pw_uid)
     assert not may_connect(path, users[1].pw_uid)
+    text = server.config.read_text()
+    server.config.write_text(text.replace(f"nobody, {users[0].pw_name}", "nobody"))
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: server.log().count("ready: ") == 2, "the reload", 30)
+    assert acl_of(path) == [entry for entry in entries if entry != f"user:{users[0].pw_uid}:rw-"]
 
 
 # --- what workers print ------------------------------------------------------------------------------

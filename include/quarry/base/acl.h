@@ -17,7 +17,8 @@ struct AccessList {
   bool empty() const { return users.empty() && groups.empty(); }
 };
 
-/// Adds LIST to what PATH allows already. Errors: kIo (a file system without such lists, too).
-Result<void> grant_access(const std::string& path, const AccessList& list);
+/// What PATH allows is MODE and LIST from now on. Errors: kIo (a file system without such lists,
+/// too).
+Result<void> grant_access(const std::string& path, mode_t mode, const AccessList& list);
 
 }  // namespace quarry::base

@@ -34,6 +34,10 @@ LogLevel log_level_named(std::string_view name, bool* known);
 Result<void> open_log(const LogOptions& options);
 /// Who may make the file that is not there: the master, whose file then has the right owner.
 enum class Reopening { kMakesFile, kWantsFile };
+/// Whether open_log() would succeed, without making or changing anything. Errors: kIo.
+Result<void> check_log(const LogOptions& options);
+/// The same for the file PATH of another log.
+Result<void> check_log_file(const std::string& path);
 /// Opens the log's file anew, so that one that was moved away is let go. The descriptor keeps its
 /// number. The other targets have nothing to reopen. Errors: kIo; the log goes on as it was.
 Result<void> reopen_log(Reopening reopening);

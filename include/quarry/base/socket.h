@@ -82,10 +82,25 @@ struct ListenOptions {
 /// there), kIo.
 Result<Fd> listen_on(const SocketAddress& address, const ListenOptions& options = {});
 
-/// Puts OPTIONS in force on FD, a socket that listens on ADDRESS already. Errors: kInvalid (it does
-/// not), kIo.
+/// Puts the backlog of OPTIONS in force on FD, a socket that listens on ADDRESS already. Errors:
+/// kInvalid (it does not), kIo.
 Result<void> go_on_listening(const Fd& fd, const SocketAddress& address,
                              const ListenOptions& options);
+
+/// Which file a Unix socket is.
+struct SocketFile {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+  friend bool operator==(const SocketFile&, const SocketFile&) = default;
+};
+/// The socket at PATH; a link is not followed. Errors: kIo (there is nothing), kInvalid (it is
+/// none).
+Result<SocketFile> socket_file(const std::string& path);
+/// Gives the socket at PATH the owner, mode and access list of OPTIONS. Nothing else at PATH is
+/// changed: whoever may write to its folder could have put another's file there. Errors: kInvalid
+/// (it is no socket, or not FILE), kIo.
+Result<void> set_owner_and_mode(const std::string& path, const ListenOptions& options,
+                                const std::optional<SocketFile>& file = std::nullopt);
 
 /// Where FD, a socket, is bound: with the port that it got. Errors: kIo, kInvalid.
 Result<SocketAddress> local_address(const Fd& fd);

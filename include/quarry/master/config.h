@@ -83,7 +83,12 @@ struct ServiceConfig {
   std::chrono::seconds read_timeout{60};
   std::uint64_t sync_max_body = std::uint64_t{512} << 20;  // uncompressed
   std::uint64_t sync_max_cards = 1000000;
+  std::uint64_t sync_max_artifacts = 100000;  // in one request
+  std::chrono::seconds sync_max_time{300};    // for one request
   std::uint64_t sync_max_gimme = 200;
+  std::uint64_t sync_max_concurrent = 0;  // sessions of one repository; 0: no bound
+  std::uint64_t sync_max_concurrent_per_address = 0;
+  std::uint64_t sync_login_failures = 5;  // that cost no time; 0: none ever does
   bool sync_refuse_own_server_code = false;
   bool sync_single_login = false;
 };

@@ -16,6 +16,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/base/socket.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
@@ -25,6 +26,8 @@ struct InheritedSocket {
   std::string address;  // as SocketAddress::str()
   base::Fd fd;
   bool is_ours = true;  // otherwise its path is the service manager's, who opened it
+  /// Of a Unix socket that is ours: which file it is, to tell it from one that took its place.
+  std::optional<base::SocketFile> file{};
 };
 
 /// What a child prints into: the master's end, and what came since the last newline.
@@ -49,6 +52,8 @@ struct Elder {
   /// Of its service's board; nothing where that is not the one that it writes to.
   std::optional<std::size_t> slot{};
   std::optional<CaughtOutput> output{};  // nothing: what it prints is not caught
+  std::int64_t slow_request = 0;         // start of the request that the slow log has already
+  bool is_terminated = false;            // since this master was started
 };
 
 /// Whose processes can write to a board.

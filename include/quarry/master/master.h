@@ -72,6 +72,8 @@ class Listener {
   int fd() const { return fd_.get(); }
   /// Whether its path is removed with it: not where a service manager opened it.
   bool is_ours() const { return is_ours_; }
+  /// Of a Unix socket that is ours and still where it was bound.
+  const std::optional<base::SocketFile>& file() const { return file_; }
   /// As it was asked for; "" for none.
   const std::string& asked_for() const { return asked_for_; }
   /// Where it really is: with its port, where the configuration left that open.
@@ -82,9 +84,7 @@ class Listener {
   std::string asked_for_;
   bool is_ours_ = true;
   std::optional<base::SocketAddress> address_;
-  std::string path_;
-  dev_t device_ = 0;
-  ino_t inode_ = 0;
+  std::optional<base::SocketFile> file_;  // nothing: there is no file to remove
 };
 
 struct Service {

@@ -20,6 +20,7 @@
 #include "quarry/artifact/hash_name.h"
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
+#include "quarry/repository/configuration.h"
 
 namespace quarry::repository {
 
@@ -82,6 +83,35 @@ struct Arrival {
   bool is_private = false;
 };
 
+/// A file that lives beside the history: only its newest content is kept.
+struct UnversionedFile {
+  std::string name;
+  std::int64_t mtime = 0;           // seconds since 1970, as whoever changed it had them
+  std::optional<std::string> hash;  // nothing: it was deleted
+  std::int64_t size = 0;            // bytes, uncompressed
+};
+
+/// How an unversioned file, or what is told of it, arrives.
+struct UnversionedArrival {
+  std::string_view name;
+  std::int64_t mtime = 0;
+  std::string_view hash;                    // "-": it was deleted
+  std::optional<std::string_view> content;  // nothing: left out
+};
+
+/// Who said that a commit on a check-in is about to be made.
+struct CheckInLock {
+  std::string login;       // empty: somebody without one
+  std::int64_t since = 0;  // seconds since 1970
+};
+
+/// Another repository of the project.
+struct SyncLink {
+  std::string url;
+  std::string about;       // JSON
+  std::int64_t mtime = 0;  // seconds since 1970
+};
+
 class Database;
 class Receipt;
 
@@ -141,6 +171,12 @@ class Repository {
   bool setting_bool(std::string_view name, bool otherwise);
   std::optional<User> find_user(std::string_view login);
 
+  /// Calls VISIT for each row of AREAS that has a time of change, in the form of a `config` card.
+  void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
+
+  /// Other repositories of the project that were heard of within a month; OWN_URL is this one's.
+  std::vector<SyncLink> sync_links(std::string_view own_url);
+
   // --- artifacts -------------------------------------------------------------------------------
 
   /// Nothing when not even a phantom of NAME is there.
@@ -159,12 +195,14 @@ class Repository {
   base::Result<Rid> visit_stored(Rid first,
                                  const std::function<bool(const StoredArtifact&)>& visit);
   /// Whether RID waits for its content: it came as a delta, and what that is made from is not there
-  /// yet. Such an artifact is neither announced nor sent.
+  /// yet; or for a moderator's consent. Such an artifact is neither announced nor sent.
   bool is_waiting(Rid rid);
   /// Whether any artifact does.
   bool has_waiting();
   /// Names of all artifacts but phantoms, shunned and private ones (legacy clone), in rid order.
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
+  /// Names of the clusters, but for those that visit_names() leaves out and the unclustered ones.
+  std::vector<artifact::HashName> clusters();
   /// Names of the private artifacts that have content, for a client that may have them.
   std::vector<artifact::HashName> private_names();
 
@@ -180,6 +218,17 @@ class Repository {
   const std::vector<artifact::HashName>& unclustered();
   /// At most LIMIT names of phantoms, never shunned ones; private ones only when INCLUDE_PRIVATE.
   std::vector<artifact::HashName> phantoms(std::size_t limit, bool include_private);
+
+  // --- unversioned files -----------------------------------------------------------------------
+
+  /// All of them, deleted ones included, in the order in which they came to be.
+  std::vector<UnversionedFile> unversioned();
+  std::optional<UnversionedFile> find_unversioned(std::string_view name);
+  /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of those that are not deleted, in name order.
+  /// Cached until the file changes; the reference holds until the next call on this object.
+  const std::string& unversioned_hash();
+  /// Errors: kNotFound (no such file, deleted, or its content was never here), kCorrupt, kLimit.
+  base::Result<std::string> unversioned_content(std::string_view name);
 
   /// Begins a write transaction and waits for its lock up to WAIT (nothing: the busy_timeout).
   /// No Snapshot may be alive. Errors: kBusy, kIo.
@@ -223,6 +272,22 @@ class Receipt {
   /// Sets or (nothing) removes a row of `config`.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
+  /// Puts RECORD into its table where there is none of its key, or one with an earlier mtime.
+  /// Nothing is checked but that a setting may travel. Returns whether anything changed.
+  base::Result<bool> merge_config(const ConfigRecord& record);
+
+  /// CLIENT is about to commit on CHECK_IN. Returns who else said so before, and still holds it.
+  base::Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
+                                                         const std::optional<std::string>& login,
+                                                         std::string_view client);
+  /// CLIENT is about to commit on nothing any more.
+  base::Result<void> unlock_check_ins(std::string_view client);
+
+  /// Stores what came where it is newer than what is there: the later mtime wins, of two equal ones
+  /// the greater hash (a deletion has the least). Returns whether anything changed. What has its
+  /// content left out changes nothing but the mtime of that very content. Errors: kInvalid (the
+  /// content is not what its hash says), kLimit.
+  base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
   /// NAMES are sent: they are unsent no longer.
   base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
   /// Gives the user LOGIN another password; the project code must be known. Error: kNotFound.
@@ -267,5 +332,11 @@ using Findings = std::vector<std::string>;
 /// only read. PROGRESS (may be empty) is told (done, total) artifacts.
 base::Result<Findings> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {});
+
+/// Throws every derived table of PATH away and computes it from the artifacts, in one transaction:
+/// whatever interrupts it, the file is as before. Shunned artifacts go, as with `fossil rebuild`.
+/// PROGRESS (may be empty) is told (done, total) artifacts. Errors: kNotFound, kInvalid, kBusy, kIo.
+base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
+                           const std::function<void(std::size_t, std::size_t)>& progress = {});
 
 }  // namespace quarry::repository

@@ -6,7 +6,7 @@
 //
 //   BoardHeader      magic, layout version, slot count and size, name of the pool
 //   PoolMemory       a sequence number, then a PoolState; written by the master
-//   SlotMemory[]     one a child: a sequence number, then a SlotState
+//   SlotMemory[]     one a child: a sequence number, then a SlotState; the same with LoginTallies
 //
 // States are arrays of 64-bit atomic words, each under a sequence lock with exactly one writer: the
 // child, or the master. The number is odd while the writer writes. A reader copies the words and
@@ -41,7 +41,10 @@ struct alignas(64) SharedState {
   std::atomic<std::uint64_t> sequence;
   std::array<std::atomic<std::uint64_t>, kWords> words;
 };
-using SlotMemory = SharedState<SlotState>;
+struct SlotMemory {
+  SharedState<SlotState> state;
+  SharedState<LoginTallies> logins;
+};
 using PoolMemory = SharedState<PoolState>;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
@@ -82,6 +85,13 @@ class Slot {
   void executing(std::string_view repository);
   /// What the session is doing in the stage executing, as far as it knows by now.
   void doing(std::string_view user, std::string_view operation, std::string_view what);
+  /// A sync session of CLIENT, an address, begins; it ends with the request.
+  void session_begins(std::string_view client);
+  /// Remembers a login, in the place of what was known of that user and client, or of what is
+  /// oldest.
+  void remember(const LoginTally& tally);
+  /// What is known of the user and client of TALLY; null for nothing.
+  const LoginTally* remembered(const LoginTally& tally) const;
   /// A statement that is running for long. To be repeated while it does.
   void running_sql(std::string_view sql);
   void end(const Outcome& outcome);
@@ -97,6 +107,7 @@ class Slot {
   SlotMemory* memory_;
   std::uint64_t generation_;
   SlotState state_;
+  LoginTallies logins_;
   Counters counted_at_end_;  // what the outcome adds when the request is finished
   std::uint64_t cpu_before_ = 0;
 };
@@ -149,6 +160,8 @@ class Board {
     bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
+  /// What the child of slot INDEX remembers of logins; nothing where that is torn.
+  LoginTallies read_logins(std::size_t index) const;
 
   struct PoolReading {
     PoolState state;

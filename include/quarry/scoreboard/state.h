@@ -76,6 +76,8 @@ struct SlotState {
   FixedText<192> doing;       // in the session's own words, while it executes
   FixedText<192> sql;         // the last statement of the request that ran for long
   std::int64_t sql_seen = 0;  // when it was seen running last
+  FixedText<48> client;       // whose sync session is under way; "" while none is
+  std::int64_t session_began = 0;
   Counters counters;
 
   /// Whether a child can have written this, all at once.
@@ -83,6 +85,20 @@ struct SlotState {
 };
 static_assert(std::is_trivially_copyable_v<SlotState>);
 static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
+
+/// What a child remembers of the logins of one user from one client. Times are monotonic_micros().
+struct LoginTally {
+  std::uint64_t client = 0;    // a hash; 0 with user 0: nothing
+  std::uint64_t user = 0;      // a hash
+  std::uint64_t failures = 0;  // since the last success
+  std::int64_t failed = 0;     // the last time; 0: never
+  std::int64_t succeeded = 0;  // the last time; 0: never
+};
+/// The latest, in no order.
+struct LoginTallies {
+  std::array<LoginTally, 32> tallies{};
+};
+static_assert(std::is_trivially_copyable_v<LoginTallies>);
 
 /// What the configuration says of a pool's processes. Numbers that its process manager has no use
 /// for are 0.

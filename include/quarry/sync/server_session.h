@@ -9,6 +9,7 @@
 //   commit, then hand the reply over: what the client is told is there, is there
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -30,6 +31,9 @@ struct SessionOptions {
   bool single_login = false;
   /// Whoever asks may do everything, without a login: they could as well open the file.
   bool all_rights = false;
+  /// The largest number of artifacts, and of seconds, that one request may take.
+  std::size_t max_artifacts = 100000;
+  std::chrono::seconds max_time{300};
   /// Phantoms asked for in one reply.
   std::size_t max_gimme = 200;
 };
@@ -39,6 +43,16 @@ struct Doing {
   std::string_view user;
   std::string_view operation;  // as in SessionFigures
   std::string_view what;       // "reading cards: 120 file, 3 igot"
+};
+
+/// Who remembers logins beyond one session, so that nobody tries passwords as fast as he likes.
+class LoginGuard {
+ public:
+  virtual ~LoginGuard() = default;
+  /// How long the client has to wait before another login of USER is looked at; 0: not at all.
+  virtual std::chrono::seconds wait(std::string_view user) = 0;
+  /// A login of USER was looked at.
+  virtual void tell(std::string_view user, bool succeeded) = 0;
 };
 
 struct Request {
@@ -53,6 +67,10 @@ struct Request {
   std::string_view remote_user = {};
   /// The value of the Cookie header, for x-f-l-c.
   std::string_view cookie = {};
+  /// Not owned; null: every login is looked at.
+  LoginGuard* logins = nullptr;
+  /// The URL of the repository, as the client sees it, without a slash at its end. May be empty.
+  std::string_view own_url = {};
   /// Is told now and then, for the scoreboard. May be empty.
   std::function<void(const Doing&)> on_progress = {};
 };
@@ -82,6 +100,10 @@ class ServerSession {
  public:
   /// Neither is owned; both must outlive the session.
   ServerSession(repository::Repository& repository, const SessionOptions& options);
+
+  /// The reply to a request of CONTENT_TYPE that is not looked at: a message and an error, both
+  /// WHY.
+  Reply turn_away(std::string_view content_type, const std::string& why) const;
 
   /// Answers REQUEST. Never throws for bad input: that is an `error` card or a 4xx status.
   Reply answer(const Request& request);

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -31,6 +32,13 @@ struct StatusOptions {
   std::string ping_response = "pong";
 };
 
+/// Bounds on what one client, or all of one repository, may have of a pool; 0: none.
+struct AdmissionOptions {
+  std::uint64_t max_concurrent = 0;              // sync sessions of one repository at a time
+  std::uint64_t max_concurrent_per_address = 0;  // and from one address
+  std::uint64_t login_failures = 5;              // that cost no time
+};
+
 struct WorkerOptions {
   std::string pool;
   /// One of the two: a file that is served whatever the path, or a folder with NAME.fossil files.
@@ -40,6 +48,7 @@ struct WorkerOptions {
   std::size_t cache = 8;
   repository::OpenOptions open;
   sync::SessionOptions session;
+  AdmissionOptions admission;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <random>
 
 #include "history.h"
@@ -14,6 +15,18 @@ using namespace quarry::repository;
 using namespace quarry::repository::test;
 
 namespace {
+
+/// Whether the rows of CONTENT's event depend on when a rebuild looks at it (the title of a thread
+/// is that of the version that it sees last, changes of a ticket with the same date count in the
+/// order in which it sees them). A rebuild makes deltas of check-ins, wiki pages and technotes on
+/// the way, and so changes the order of everything that is stored as a delta on these: fossil's
+/// next rebuild gives something else.
+bool is_sensitive(const std::string& content) {
+  using enum artifact::StructuralType;
+  const auto parsed = artifact::parse_structural(content);
+  return parsed && (parsed->type == kTicketChange || parsed->type == kForumPost ||
+                    parsed->type == kAttachment);
+}
 
 /// Stores ARTIFACTS in an order, in requests and with deltas that RANDOM chooses.
 void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt19937& random) {
@@ -32,6 +45,10 @@ void receive_shuffled(World& world, std::vector<std::string> artifacts, std::mt1
           continue;
         }
         const std::string& source = artifacts[random() % artifacts.size()];
+        if (is_sensitive(content) && !is_sensitive(source)) {
+          REQUIRE(receipt.store(whole(content)));
+          continue;
+        }
         const auto stored = receipt.store(
             delta(name_of(content), name_of(source), artifact::delta_create(source, content)));
         // Two artifacts may have been made deltas of each other.
@@ -84,6 +101,19 @@ TEST_CASE("the derived tables do not depend on the order, even where fossil's wo
     receive_shuffled(world, History(seed, true).make(60), random);
     CHECK(faults(world.file()) == "");
   });
+}
+
+TEST_CASE("the random histories hold every kind of artifact") {
+  std::map<artifact::StructuralType, int> count;
+  for (const std::string& content : History(1, true).make(60)) {
+    if (const auto parsed = artifact::parse_structural(content)) ++count[parsed->type];
+  }
+  using enum artifact::StructuralType;
+  for (const auto type :
+       {kCheckIn, kControl, kWiki, kTicketChange, kAttachment, kTechnote, kForumPost}) {
+    CAPTURE(static_cast<int>(type));
+    CHECK(count[type] >= 20);
+  }
 }
 
 TEST_CASE("a tag gives a check-in other parents") {

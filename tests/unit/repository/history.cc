@@ -7,11 +7,7 @@
 #include "quarry/base/time.h"
 
 namespace quarry::repository::test {
-namespace {
-
-constexpr std::int64_t kStart = 1500000000000;
-
-}  // namespace
+namespace {}  // namespace
 
 std::string History::add(std::string content) {
   const std::string name = artifact::sha3_256_hex(content);
@@ -187,6 +183,7 @@ std::vector<std::string> History::make(int count) {
   for (int i = 0; i < count; ++i) {
     check_in(i);
     if (chance(33)) control(i);
+    document(i);
   }
   return std::move(artifacts_);
 }

@@ -116,12 +116,27 @@ TEST_CASE("more cards than allowed are refused") {
                 "comments and empty lines are work as well");
 }
 
+TEST_CASE("a request that brings too much, or takes too long, stores nothing") {
+  World world;
+  SUBCASE("too many artifacts") {
+    world.options.max_artifacts = 2;
+    CHECK(world.say_as("i", kPush + file("one") + file("two") + file("three")) ==
+          "error more\\sthan\\s2\\sartifacts\\sin\\sone\\srequest\n");
+  }
+  SUBCASE("too long") {
+    world.options.max_time = std::chrono::seconds(-1);
+    CHECK(world.say_as("i", kPush + file("one")).find("send\\sit\\sin\\sparts") !=
+          std::string::npos);
+  }
+  CHECK(world.value("SELECT count(*) FROM blob") == "1");
+}
+
 TEST_CASE("cards of later versions and of other subjects are passed over, their bytes too") {
   World world;
-  const std::string skipped =
-      "reqconfig /all\nuvfile a.txt 1700000000 " + sha3("abc") + " 3 0\nabcuvfile b 1 - 0 1\n" +
-      "uvfile c 1 " + sha3("x") + " 1 4\nuvgimme a.txt\npragma uv-hash x\npragma ci-lock a b\n" +
-      "pragma req-clusters\npragma client-url http://127.0.0.1/\npragma req-links\n";
+  const std::string skipped = "reqconfig /nothing\nuvfile a.txt 1700000000 " + sha3("abc") +
+                              " 3 0\nabcuvfile b 1 - 0 1\n" + "uvfile c 1 " + sha3("x") +
+                              " 1 4\nuvgimme a.txt\npragma uv-hash x\npragma ci-lock a b\n" +
+                              "pragma req-clusters\npragma client-url http://127.0.0.1/\n";
   CHECK(world.say_as("i", kPush + skipped + file("one")).empty());
   CHECK(world.value("SELECT count(*) FROM blob") == "2");
   CHECK(world.say_as("a", "config /user 3\nabc\nconfig /x 0\n\n" + kPull).starts_with("igot "));

@@ -62,6 +62,8 @@ std::vector<std::string> cards_of(std::string_view reply) {
       card += reply.substr(0, size);
       reply.remove_prefix(size);
     }
+    // Which version it is, each says for itself.
+    if (card.starts_with("pragma server-version ")) continue;
     if (card != "\n" && !card.starts_with("#")) cards.push_back(card);
   }
   std::ranges::sort(cards);

@@ -19,7 +19,7 @@ inline const std::string kProjectCode = "111111111111111111111111111111111111111
 inline const std::string kServerCode = "5555555555555555555555555555555555555555";
 /// A client of 2.21: what it says first, and what it is told.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
-inline const std::string kServerVersion = "pragma server-version 22100 20230226 192424\n";
+inline const std::string kServerVersion = "pragma server-version 22800 20260311 000000\n";
 inline const std::string kPull = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
 inline const std::string kPush = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
 

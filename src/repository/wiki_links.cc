@@ -1,13 +1,12 @@
-#include "comment_links.h"
+#include "wiki_links.h"
 
 #include <algorithm>
 #include <array>
 
+#include "text_links.h"
+
 namespace quarry::repository {
 namespace {
-
-constexpr std::size_t kShortestName = 4;
-constexpr std::size_t kLongestName = 64;
 
 // The elements of Fossil's wiki, sorted. What stands between < and > is markup only for these.
 constexpr auto kElements = std::to_array<std::string_view>(
@@ -29,15 +28,15 @@ char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
 }
 
-struct Markup {
+struct Tag {
   std::size_t length = 0;  // 0: no markup, just text
   std::string element;
   bool is_end = false;
 };
 
 /// The markup that begins at the '<' at the start of TEXT.
-Markup markup_at(std::string_view text) {
-  Markup markup;
+Tag markup_at(std::string_view text) {
+  Tag markup;
   std::size_t at = 1;
   if (at < text.size() && text[at] == '/') {
     markup.is_end = true;
@@ -68,34 +67,20 @@ Markup markup_at(std::string_view text) {
 std::size_t after_literal(std::string_view text, std::size_t at, std::string_view element) {
   for (; at < text.size(); ++at) {
     if (text[at] != '<') continue;
-    const Markup markup = markup_at(text.substr(at));
+    const Tag markup = markup_at(text.substr(at));
     if (markup.is_end && markup.element == element) return at + markup.length;
   }
   return text.size();
 }
 
-void add_target(std::string_view target, std::vector<std::string>& links) {
-  constexpr std::string_view kInfo = "/info/";
-  if (target.starts_with(kInfo)) target.remove_prefix(kInfo.size());
-  while (!target.empty() && target.back() == ' ') target.remove_suffix(1);
-  if (target.size() < kShortestName || target.size() > kLongestName) return;
-  std::string name;
-  for (const char c : target) {
-    const char digit = lower(c);
-    if (!((digit >= '0' && digit <= '9') || (digit >= 'a' && digit <= 'f'))) return;
-    name += digit;
-  }
-  links.push_back(std::move(name));
-}
-
 }  // namespace
 
-std::vector<std::string> comment_links(std::string_view comment) {
+std::vector<std::string> wiki_links(std::string_view comment) {
   std::vector<std::string> links;
   std::size_t at = 0;
   while ((at = comment.find_first_of("<[", at)) != std::string_view::npos) {
     if (comment[at] == '<') {
-      const Markup markup = markup_at(comment.substr(at));
+      const Tag markup = markup_at(comment.substr(at));
       at += std::max<std::size_t>(markup.length, 1);
       if (markup.length > 0 && !markup.is_end &&
           (markup.element == "verbatim" || markup.element == "nowiki")) {
@@ -106,7 +91,9 @@ std::vector<std::string> comment_links(std::string_view comment) {
     const std::size_t end = comment.find(']', at);
     if (end == std::string_view::npos) return links;
     const std::string_view link = comment.substr(at + 1, end - at - 1);
-    add_target(link.substr(0, link.find('|')), links);
+    std::string_view target = link.substr(0, link.find('|'));
+    while (!target.empty() && target.back() == ' ') target.remove_suffix(1);
+    add_link(target, links);
     at = end + 1;
   }
   return links;

@@ -1,0 +1,63 @@
+// What of a repository's settings and people travels between repositories, and how it is written.
+//
+//   config /TABLE SIZE        content:   MTIME 'KEY' COLUMN VALUE COLUMN VALUE …
+//
+// TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME
+// whole seconds since 1970; KEY and VALUE are SQL literals: 'text' ('' inside is one '), x'hex',
+// whole numbers, NULL. They are read as values and bound, never run as SQL. Of two rows with one
+// key the later MTIME wins. What belongs to no area neither leaves a repository nor enters it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace quarry::repository {
+
+/// The areas of `fossil configuration`, as bits.
+using ConfigAreas = std::uint32_t;
+inline constexpr ConfigAreas kConfigEmail = 1 << 0;  // concealed addresses in tickets
+inline constexpr ConfigAreas kConfigProject = 1 << 1;
+inline constexpr ConfigAreas kConfigSkin = 1 << 2;
+inline constexpr ConfigAreas kConfigCss = 1 << 3;
+inline constexpr ConfigAreas kConfigShun = 1 << 4;
+inline constexpr ConfigAreas kConfigTicket = 1 << 5;
+inline constexpr ConfigAreas kConfigUser = 1 << 6;
+inline constexpr ConfigAreas kConfigXfer = 1 << 7;
+inline constexpr ConfigAreas kConfigAlias = 1 << 8;
+inline constexpr ConfigAreas kConfigSubscriber = 1 << 9;
+inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
+inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
+
+/// The areas that NAME (without the slash) stands for: that of the first name which begins with it,
+/// in Fossil's order; 0 for none.
+ConfigAreas config_areas(std::string_view name);
+/// The areas to which the row NAME of `config` belongs; 0 where it stays at home.
+ConfigAreas areas_of_setting(std::string_view name);
+
+struct SqlLiteral {
+  enum class Kind : std::uint8_t { kNull, kInteger, kText, kBlob };
+  Kind kind = Kind::kNull;
+  std::int64_t integer = 0;
+  std::string bytes;  // of text and blobs
+};
+
+struct ConfigRecord {
+  std::string table;  // without the slash
+  std::int64_t mtime = 0;
+  std::string key;
+  std::vector<std::pair<std::string, SqlLiteral>> columns;
+};
+
+/// The record that a `config NAME` card (NAME with its slash) holds in CONTENT. Nothing where
+/// either is not as above. Columns that the table has not are left out.
+std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
+
+/// NAME (with its slash) and CONTENT of one card.
+using ConfigVisitor = std::function<void(std::string_view name, std::string_view content)>;
+
+}  // namespace quarry::repository

@@ -1,0 +1,118 @@
+// Attachments to wiki pages, tickets and technotes, and their removals.
+//
+// What an attachment hangs on shows only in the tags that the page, ticket or technote has. So what
+// its row of `event` says depends on which of the two rebuild sees first: one that it sees before
+// anything of its target is taken for a wiki page's, until a ticket change or a technote with that
+// id comes, which words it anew.
+
+#include <fmt/core.h>
+
+#include "derivation.h"
+#include "printed_day.h"
+#include "quarry/base/escape.h"
+#include "rebuild_order.h"
+
+namespace quarry::repository {
+
+using artifact::Structural;
+using artifact::StructuralType;
+
+namespace {
+
+/// The artifacts that carry TAG themselves, the first and the last of them as rebuild sees them.
+struct Span {
+  Rid first = 0, last = 0;
+};
+
+Span span_of(Database& database, std::int64_t tag) {
+  Span span;
+  Query query =
+      database.query("SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
+  query.bind(1, tag);
+  while (query.step()) {
+    const Rid rid = query.integer(0);
+    if (span.first == 0 || rebuilt_before(database, rid, span.first)) span.first = rid;
+    if (span.last == 0 || rebuilt_before(database, span.last, rid)) span.last = rid;
+  }
+  return span;
+}
+
+}  // namespace
+
+void Derivation::add_attachment(Rid rid, const Structural& artifact) {
+  const artifact::AttachmentCard& card = *artifact.attachment;
+  Query insert = c_.database.query(
+      "INSERT OR REPLACE INTO attachment(attachid,mtime,src,target,filename,comment,user)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)");
+  insert.bind(1, rid).bind(2, printed_day(c_.database, base::julian_day(*artifact.date)));
+  card.source.empty() ? insert.bind_null(3) : insert.bind(3, card.source);
+  insert.bind(4, card.target).bind(5, card.name).bind(6, artifact.comment);
+  artifact.has_user ? insert.bind(7, artifact.user) : insert.bind_null(7);
+  insert.run();
+  c_.database
+      .query(
+          "UPDATE attachment SET isLatest=(mtime==(SELECT max(mtime) FROM attachment"
+          " WHERE target=?1 AND filename=?2)) WHERE target=?1 AND filename=?2")
+      .bind(1, card.target)
+      .bind(2, card.name)
+      .run();
+  stale_targets_.insert(std::string(card.target));
+}
+
+void Derivation::refresh_attachments(const std::string& target) {
+  std::vector<Rid> attachments;
+  {
+    Query query = c_.database.query("SELECT attachid FROM attachment WHERE target=?1");
+    query.bind(1, target);
+    while (query.step()) attachments.push_back(query.integer(0));
+  }
+  if (attachments.empty()) return;
+  Database& database = c_.database;
+  const Span ticket = span_of(database, c_.names.find_tag(fmt::format("tkt-{}", target)));
+  const Span note = span_of(database, c_.names.find_tag(fmt::format("event-{}", target)));
+  for (const Rid rid : attachments) {
+    const Manifest artifact = c_.manifests.get(rid);
+    if (!artifact || artifact->type != StructuralType::kAttachment) continue;
+    const artifact::AttachmentCard& card = *artifact->attachment;
+    const auto comes_after = [&](Rid other) {
+      return other != 0 && rebuilt_before(database, rid, other);
+    };
+    const auto comes_before = [&](Rid other) {
+      return other != 0 && rebuilt_before(database, other, rid);
+    };
+    const bool ticket_words_it = comes_after(ticket.last), note_words_it = comes_after(note.last);
+    char type = 'w';
+    if (ticket_words_it || note_words_it) {
+      const bool is_tickets =
+          !note_words_it || (ticket_words_it && rebuilt_before(database, note.last, ticket.last));
+      type = is_tickets ? 't' : 'e';
+    } else if (comes_before(ticket.first)) {
+      type = 't';
+    } else if (comes_before(note.first)) {
+      type = 'e';
+    }
+
+    const std::string name = base::escape_markup(card.name);
+    const std::string where =
+        type == 't'   ? fmt::format("ticket [{}|{}]", linked(target), shown(target))
+        : type == 'e' ? fmt::format("tech note [/technote/{}|{}]", linked(target), shown(target))
+                      : fmt::format("wiki page [{}]", base::escape_markup(target));
+    std::string comment;
+    if (!card.source.empty()) {
+      comment =
+          fmt::format("Add attachment [/artifact/{}|{}] to {}", linked(card.source), name, where);
+    } else if (type == 'e' && !note_words_it) {
+      // So in fossil: the name of the file in the place of a hash.
+      comment = fmt::format("Delete attachment \"/artifact/{}|{}\" from {}", linked(card.name),
+                            name, where);
+    } else {
+      comment = fmt::format("Delete attachment \"{}\" from {}", name, where);
+    }
+    put_event(rid, *artifact,
+              {.type = type,
+               .day = printed_day(database, base::julian_day(*artifact->date)),
+               .comment = std::move(comment)});
+  }
+}
+
+}  // namespace quarry::repository

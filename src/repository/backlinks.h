@@ -1,0 +1,28 @@
+// `backlink`: which text links to which artifact, so that the page of the artifact can tell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "database.h"
+
+namespace quarry::repository {
+
+/// backlink.srctype, and what srcid is then. (Technotes have a number, 3, but no rows.)
+enum class BacklinkSource {
+  kComment = 0,  // the artifact with the comment
+  kTicket = 1,   // the ticket change
+  kWiki = 2,     // the tag of the wiki page
+  kForum = 4,    // the post
+};
+
+/// Removes the rows of one source.
+void remove_backlinks(Database& database, BacklinkSource type, std::int64_t source);
+/// Adds rows to what one source has; DAY as fossil prints it.
+void add_backlinks(Database& database, BacklinkSource type, std::int64_t source,
+                   const std::vector<std::string>& targets, double day);
+/// TARGETS are all that the source has.
+void write_backlinks(Database& database, BacklinkSource type, std::int64_t source,
+                     const std::vector<std::string>& targets, double day);
+
+}  // namespace quarry::repository

@@ -1,0 +1,101 @@
+// Who is about to commit on which check-in.
+//
+//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime, when it was taken
+//
+// A lock ends after `lock-timeout` seconds (60), when the check-in is no leaf any more, or when its
+// owner gives it up. It keeps nobody from anything: a second client is told of it.
+
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "receipt_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+
+namespace {
+
+constexpr std::string_view kPrefix = "ci-lock-";
+constexpr std::int64_t kDefaultTimeout = 60;
+
+struct LockRow {
+  std::string name;
+  std::string login;
+  std::string client;
+  std::int64_t since;
+  bool is_leaf;
+};
+
+std::vector<LockRow> read_locks(Database& database) {
+  std::vector<LockRow> rows;
+  Query query = database.query(
+      "SELECT name, json_extract(value,'$.login'), json_extract(value,'$.clientid'), mtime,"
+      " EXISTS(SELECT 1 FROM leaf WHERE rid=b.rid)"
+      // A check-in that is not here yet has no child either.
+      " OR NOT EXISTS(SELECT 1 FROM plink WHERE pid=b.rid)"
+      " FROM config LEFT JOIN blob AS b ON b.uuid=substr(name,9) WHERE name GLOB 'ci-lock-*' AND "
+      "json_valid(value)");
+  while (query.step()) {
+    rows.push_back({std::string(query.text(0)), std::string(query.text(1)),
+                    std::string(query.text(2)), query.integer(3), query.integer(4) != 0});
+  }
+  return rows;
+}
+
+}  // namespace
+
+base::Result<std::optional<CheckInLock>> Receipt::lock_check_in(
+    const HashName& check_in, const std::optional<std::string>& login, std::string_view client) {
+  using Answer = std::optional<CheckInLock>;
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<Answer> {
+    if (r.derivation.has_pending()) r.derivation.run();
+    std::int64_t timeout = kDefaultTimeout;
+    {
+      Query query =
+          r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='lock-timeout'");
+      if (query.step()) timeout = query.integer(0);
+    }
+    const std::int64_t now = r.options.clock->now().value / 1000;
+    const std::string wanted = std::string(kPrefix) + std::string(check_in.str());
+    Answer held;
+    bool is_taken = false;
+    for (const LockRow& row : read_locks(r.database)) {
+      if (row.since <= now - timeout || !row.is_leaf) {
+        r.database.query("DELETE FROM config WHERE name=?1").bind(1, row.name).run();
+      } else if (row.name == wanted) {
+        is_taken = true;
+        if (row.client != client) held = {.login = row.login, .since = row.since};
+      }
+    }
+    if (!is_taken) {
+      r.database
+          .query(
+              "REPLACE INTO config(name,value,mtime)"
+              " VALUES(?1,json_object('login',?2,'clientid',?3),?4)")
+          .bind(1, wanted)
+          .bind_optional(2, login)
+          .bind(3, client)
+          .bind(4, now)
+          .run();
+    }
+    return held;
+  });
+}
+
+base::Result<void> Receipt::unlock_check_ins(std::string_view client) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<void> {
+    r.database
+        .query(
+            "DELETE FROM config WHERE name GLOB 'ci-lock-*'"
+            " AND (NOT json_valid(value) OR json_extract(value,'$.clientid')=?1)")
+        .bind(1, client)
+        .run();
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

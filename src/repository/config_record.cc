@@ -1,0 +1,150 @@
+// Reading the content of a `config` card.
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "quarry/repository/configuration.h"
+
+namespace quarry::repository {
+namespace {
+
+struct Table {
+  std::string_view name;
+  std::array<std::string_view, 6> columns;
+};
+
+constexpr std::array kTables = {
+    Table{"config", {"value"}},
+    Table{"user", {"pw", "cap", "info", "photo", "jx"}},
+    Table{"shun", {"scom"}},
+    Table{"reportfmt", {"owner", "cols", "sqlcode", "jx"}},
+    Table{"concealed", {"content"}},
+    Table{"subscriber", {"suname", "sdigest", "sdonotcall", "ssub", "sctime", "smip"}},
+};
+
+constexpr std::string_view kSpace = " \t\n\v\f\r";
+
+bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+class Reader {
+ public:
+  explicit Reader(std::string_view text) : text_(text) {}
+
+  /// The next word; empty at the end.
+  std::string_view word() {
+    skip_space();
+    const std::size_t end = std::min(text_.find_first_of(kSpace), text_.size());
+    const std::string_view found = text_.substr(0, end);
+    text_.remove_prefix(end);
+    return found;
+  }
+
+  bool at_end() {
+    skip_space();
+    return text_.empty();
+  }
+
+  std::optional<SqlLiteral> literal() {
+    skip_space();
+    if (text_.starts_with('\'')) return quoted();
+    if (text_.starts_with("x'") || text_.starts_with("X'")) {
+      text_.remove_prefix(1);
+      return blob(quoted());
+    }
+    return number_or_null(word());
+  }
+
+ private:
+  void skip_space() {
+    text_.remove_prefix(std::min(text_.find_first_not_of(kSpace), text_.size()));
+  }
+
+  std::optional<SqlLiteral> quoted() {
+    SqlLiteral literal{.kind = SqlLiteral::Kind::kText, .integer = 0, .bytes = {}};
+    for (std::size_t i = 1; i < text_.size(); ++i) {
+      if (text_[i] == '\0') return std::nullopt;
+      if (text_[i] == '\'') {
+        if (i + 1 == text_.size() || text_[i + 1] != '\'') {
+          text_.remove_prefix(i + 1);
+          return literal;
+        }
+        ++i;
+      }
+      literal.bytes += text_[i];
+    }
+    return std::nullopt;
+  }
+
+  static std::optional<SqlLiteral> blob(std::optional<SqlLiteral> digits) {
+    if (!digits || digits->bytes.size() % 2 != 0) return std::nullopt;
+    std::string bytes;
+    for (std::size_t i = 0; i < digits->bytes.size(); i += 2) {
+      const int high = hex_digit(digits->bytes[i]);
+      const int low = hex_digit(digits->bytes[i + 1]);
+      if (high < 0 || low < 0) return std::nullopt;
+      bytes += static_cast<char>(high * 16 + low);
+    }
+    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .integer = 0, .bytes = std::move(bytes)};
+  }
+
+  static std::optional<SqlLiteral> number_or_null(std::string_view word) {
+    if (word.size() == 4 && (word[0] | 32) == 'n' && (word[1] | 32) == 'u' &&
+        (word[2] | 32) == 'l' && (word[3] | 32) == 'l') {
+      return SqlLiteral{};
+    }
+    SqlLiteral literal{.kind = SqlLiteral::Kind::kInteger, .integer = 0, .bytes = {}};
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, literal.integer);
+    if (word.empty() || word.front() == '-' || error != std::errc{} || stop != end) {
+      return std::nullopt;
+    }
+    return literal;
+  }
+
+  std::string_view text_;
+};
+
+}  // namespace
+
+std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content) {
+  if (!name.starts_with('/')) return std::nullopt;
+  const auto table = std::ranges::find(kTables, name.substr(1), &Table::name);
+  if (table == kTables.end()) return std::nullopt;
+  Reader reader(content);
+  ConfigRecord record{.table = std::string(table->name), .mtime = 0, .key = {}, .columns = {}};
+  const std::string_view mtime = reader.word();
+  const char* const end = mtime.data() + mtime.size();
+  const auto [stop, error] = std::from_chars(mtime.data(), end, record.mtime);
+  if (mtime.empty() || mtime.front() == '-' || error != std::errc{} || stop != end) {
+    return std::nullopt;
+  }
+  auto key = reader.literal();
+  if (!key || key->kind != SqlLiteral::Kind::kText) return std::nullopt;
+  record.key = std::move(key->bytes);
+  for (std::string_view column = reader.word(); !column.empty(); column = reader.word()) {
+    // A last column without a value is as if it were not there.
+    if (reader.at_end()) break;
+    if (!std::ranges::all_of(column, is_alphanumeric)) return std::nullopt;
+    auto value = reader.literal();
+    if (!value) return std::nullopt;
+    if (std::ranges::find(table->columns, column) == table->columns.end()) continue;
+    if (std::ranges::find(record.columns, column, &decltype(record.columns)::value_type::first) !=
+        record.columns.end()) {
+      return std::nullopt;
+    }
+    record.columns.emplace_back(column, std::move(*value));
+  }
+  return record;
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,114 @@
+// What tags make of a row of `event`: background colour, comment, user, date.
+//
+//   check-ins   whatever the tags are, and whenever they came
+//   the rest    in fossil a tag changes the row that is there; one that rebuild sees before the
+//               artifact itself is lost for the row (but for a technote's colour, which is looked
+//               up when the row is made). The rows of ticket changes are made last: no tag shows
+//               there.
+
+#include "backlinks.h"
+#include "derivation.h"
+#include "printed_day.h"
+#include "rebuild_order.h"
+
+namespace quarry::repository {
+
+namespace {
+
+/// A tag on an artifact as its row of `event` sees it.
+struct Seen {
+  bool is_seen = false;
+  std::optional<std::string> value;
+};
+
+class EventTags {
+ public:
+  EventTags(Database& database, Rid rid, char type) : database_(database), rid_(rid), type_(type) {}
+
+  Seen look(PredefinedTag tag) {
+    Query query = database_.query(
+        "SELECT tagtype, coalesce(nullif(srcid,0),(SELECT o.srcid FROM tagxref AS o"
+        "   WHERE o.rid=t.origid AND o.tagid=t.tagid)), value, srcid"
+        " FROM tagxref AS t INDEXED BY sqlite_autoindex_tagxref_1 WHERE t.rid=?1 AND t.tagid=?2");
+    query.bind(1, rid_).bind(2, tag);
+    if (!query.step()) return {};
+    const bool is_inherited = query.integer(3) == 0;
+    if (is_inherited && tag != kTagBgcolor) return {};
+    const bool comes_later = rebuilt_before(database_, rid_, query.integer(1));
+    if (!comes_later && !(type_ == 'e' && tag == kTagBgcolor)) return {};
+    const bool is_cancelled = comes_later && query.integer(0) == 0;
+    if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
+    return {true, std::string(query.text(2))};
+  }
+
+ private:
+  Database& database_;
+  Rid rid_;
+  char type_;
+};
+
+}  // namespace
+
+void Derivation::refresh_event(Rid rid) {
+  Query query = c_.database.query("SELECT type, tagid FROM event WHERE objid=?1");
+  const bool has_row = query.bind(1, rid).step();
+  const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
+  if (type == 'c') return refresh_check_in_event(rid);
+
+  // The links in an edited comment are the artifact's, whatever it is.
+  Query edited = c_.database.query(
+      "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE tagid=2 AND rid=?1 AND srcid<>0 AND tagtype<>0 AND value IS NOT NULL");
+  if (edited.bind(1, rid).step()) {
+    write_backlinks(c_.database, BacklinkSource::kComment, rid,
+                    text_links(edited.text(0), Markup::kWiki),
+                    printed_day(c_.database, edited.real(1)));
+  }
+  if (!has_row || (type == 't' && !query.is_null(1))) return;
+
+  EventTags tags(c_.database, rid, type);
+  const Seen date = tags.look(kTagDate);
+  c_.database
+      .query(
+          "UPDATE event SET bgcolor=?2, ecomment=?3, euser=?4,"
+          " mtime=CASE WHEN ?5 THEN julianday(?6) ELSE coalesce(omtime,mtime) END,"
+          " omtime=CASE WHEN ?5 THEN coalesce(omtime,mtime) END WHERE objid=?1")
+      .bind(1, rid)
+      .bind_optional(2, tags.look(kTagBgcolor).value)
+      .bind_optional(3, tags.look(kTagComment).value)
+      .bind_optional(4, tags.look(kTagUser).value)
+      .bind(5, date.is_seen ? 1 : 0)
+      .bind_optional(6, date.value)
+      .run();
+}
+
+void Derivation::refresh_check_in_event(Rid rid) {
+  c_.database
+      .query(
+          "UPDATE event SET"
+          " bgcolor=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=1 "
+          "AND rid=objid AND tagtype>0),"
+          " ecomment=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
+          "tagid=2 AND rid=objid),"
+          " euser=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=3 "
+          "AND rid=objid)"
+          " WHERE objid=?1")
+      .bind(1, rid)
+      .run();
+  stale_times_.insert(rid);
+
+  Query edited = c_.database.query(
+      "SELECT value, mtime, srcid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=2 "
+      "AND rid=?1 AND value IS NOT NULL");
+  if (!edited.bind(1, rid).step()) return;
+  // fossil dates these links by whichever of the two artifacts it looks at last.
+  double day = printed_day(c_.database, edited.real(1));
+  if (rebuilt_before(c_.database, edited.integer(2), rid)) {
+    Query own = c_.database.query("SELECT omtime FROM event WHERE objid=?1");
+    if (own.bind(1, rid).step()) day = own.real(0);
+  }
+  write_backlinks(c_.database, BacklinkSource::kComment, rid,
+                  text_links(edited.text(0), Markup::kWiki), day);
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,98 @@
+// Rows of `event` for what is no check-in, and who is told about new ones: the mail alerts and the
+// search index.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "derivation.h"
+
+namespace quarry::repository {
+
+using artifact::Structural;
+
+namespace {
+
+constexpr std::size_t kShownDigits = 10;  // unless `hash-digits` says otherwise
+constexpr std::size_t kFewestDigits = 6;
+constexpr std::size_t kMostDigits = 40;
+constexpr std::size_t kMoreInLinks = 6;
+
+}  // namespace
+
+void Derivation::note_for_alerts(char type, Rid rid) {
+  if (is_quiet_ || !c_.database.has_table("pending_alert")) return;
+  c_.database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
+      .bind(1, fmt::format("{}{}", type, rid))
+      .run();
+}
+
+// A row with `idxed` 0 is what fossil's next update of its index looks for. What the index holds of
+// an older text stays there: only fossil's own SQL functions can take it out.
+void Derivation::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
+  if (!c_.database.has_table("ftsdocs")) return;
+  if (type != 't' && c_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) {
+    return;
+  }
+  const std::string_view kind(&type, 1);
+  if (type == 'w') {
+    c_.database.query("DELETE FROM ftsdocs WHERE type=?1 AND name=?2 AND rid<>?3")
+        .bind(1, kind)
+        .bind(2, *name)
+        .bind(3, rid)
+        .run();
+  }
+  Query insert = c_.database.query(
+      "INSERT INTO ftsdocs(type,rid,name,idxed) VALUES(?1,?2,?3,0)"
+      " ON CONFLICT(type,rid) DO UPDATE SET name=excluded.name, idxed=0");
+  insert.bind(1, kind).bind(2, rid);
+  name ? insert.bind(3, *name) : insert.bind_null(3);
+  insert.run();
+}
+
+std::size_t Derivation::shown_digits() {
+  Query query =
+      c_.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-digits'");
+  if (!query.step()) return kShownDigits;
+  return static_cast<std::size_t>(
+      std::clamp<std::int64_t>(query.integer(0), kFewestDigits, kMostDigits));
+}
+
+std::string Derivation::linked(std::string_view hash) {
+  return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMostDigits)));
+}
+
+void Derivation::put_event(Rid rid, const Structural& artifact, const Event& event) {
+  bool is_new = true;
+  {
+    Query present = c_.database.query(
+        "SELECT type IS ?2 AND coalesce(omtime,mtime) IS ?3 AND tagid IS ?4 AND user IS ?5"
+        " AND comment IS ?6 AND brief IS ?7 FROM event WHERE objid=?1");
+    present.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
+    event.tag != 0 ? present.bind(4, event.tag) : present.bind_null(4);
+    artifact.has_user ? present.bind(5, artifact.user) : present.bind_null(5);
+    present.bind_optional(6, event.comment).bind_optional(7, event.brief);
+    if (present.step()) {
+      if (present.integer(0) != 0) return;
+      is_new = false;
+    }
+  }
+  Query insert = c_.database.query(
+      "INSERT OR REPLACE INTO event(objid,type,mtime,tagid,user,comment,brief)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)");
+  insert.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
+  event.tag != 0 ? insert.bind(4, event.tag) : insert.bind_null(4);
+  artifact.has_user ? insert.bind(5, artifact.user) : insert.bind_null(5);
+  insert.bind_optional(6, event.comment).bind_optional(7, event.brief);
+  insert.run();
+  if (is_new) note_for_alerts(event.type, rid);
+  if (c_.database
+          .query("SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND "
+                 "tagid<=4")
+          .bind(1, rid)
+          .step()) {
+    stale_events_.insert(rid);
+  }
+}
+
+}  // namespace quarry::repository

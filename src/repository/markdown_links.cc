@@ -1,0 +1,456 @@
+// Markdown as blocks: which runs of text are read for links, and which are code or HTML.
+
+#include "markdown_links.h"
+
+#include <algorithm>
+#include <array>
+
+#include "markdown_spans.h"
+
+namespace quarry::repository {
+namespace {
+
+// Elements that begin an HTML block, which is left as it is until the element ends.
+constexpr auto kBlockElements = std::to_array<std::string_view>(
+    {"p",     "dl",     "h1",     "h2",       "h3",       "h4",        "h5",
+     "h6",    "ol",     "ul",     "div",      "pre",      "form",      "math",
+     "table", "iframe", "script", "fieldset", "noscript", "blockquote"});
+
+std::size_t line_length(std::string_view text) {
+  return std::min(text.find('\n'), text.size() - 1) + 1;
+}
+
+/// The length of the line that begins TEXT, with its end, if it is blank; otherwise 0.
+std::size_t blank_line(std::string_view text) {
+  for (std::size_t at = 0; at < text.size() && text[at] != '\n'; ++at) {
+    if (!is_blank(text[at])) return 0;
+  }
+  return std::min(text.find('\n'), text.size()) + 1;
+}
+
+std::size_t spaces_before(std::string_view text, std::size_t most) {
+  std::size_t count = 0;
+  while (count < most && count < text.size() && text[count] == ' ') ++count;
+  return count;
+}
+
+bool is_rule(std::string_view text) {
+  if (text.size() < 3) return false;
+  const std::size_t begin = spaces_before(text, 3);
+  if (begin + 2 >= text.size()) return false;
+  const char mark = text[begin];
+  if (mark != '*' && mark != '-' && mark != '_') return false;
+  std::size_t marks = 0;
+  for (std::size_t at = begin; at < text.size() && text[at] != '\n'; ++at) {
+    if (text[at] == mark) {
+      ++marks;
+    } else if (!is_blank(text[at])) {
+      return false;
+    }
+  }
+  return marks >= 3;
+}
+
+/// Whether the line underlines the one before it as a heading.
+bool is_underline(std::string_view text) {
+  if (text.empty() || (text[0] != '=' && text[0] != '-')) return false;
+  std::size_t at = text.find_first_not_of(text[0]);
+  while (at < text.size() && is_blank(text[at])) ++at;
+  return at >= text.size() || text[at] == '\n';
+}
+
+bool is_separator(std::string_view text, std::size_t at) {
+  return text[at] == '|' && (at == 0 || text[at - 1] != '\\');
+}
+
+bool is_table_line(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && is_blank(text[at])) ++at;
+  int inner = 0, outer = at < text.size() && text[at] == '|' ? 1 : 0;
+  for (; at < text.size() && text[at] != '\n'; ++at) inner += is_separator(text, at) ? 1 : 0;
+  while (at > 0 && is_blank_or_newline(text[at - 1])) --at;
+  if (at > 0 && is_separator(text, at - 1)) ++outer;
+  return inner > 0 && inner - outer + 1 != 0;
+}
+
+std::size_t quote_prefix(std::string_view text) {
+  const std::size_t at = spaces_before(text, 3);
+  if (at >= text.size() || text[at] != '>') return 0;
+  return at + (at + 1 < text.size() && is_blank(text[at + 1]) ? 2 : 1);
+}
+
+std::size_t code_prefix(std::string_view text) {
+  if (text.starts_with('\t')) return 1;
+  return text.starts_with("    ") ? 4 : 0;
+}
+
+std::size_t after_item_mark(std::string_view text, std::size_t at) {
+  if (at + 1 >= text.size() || !is_blank(text[at + 1])) return 0;
+  at += 2;
+  while (at < text.size() && is_blank(text[at])) ++at;
+  return at;
+}
+
+std::size_t bullet_prefix(std::string_view text) {
+  const std::size_t at = spaces_before(text, 3);
+  if (at >= text.size() || (text[at] != '*' && text[at] != '+' && text[at] != '-')) return 0;
+  return after_item_mark(text, at);
+}
+
+std::size_t number_prefix(std::string_view text) {
+  const std::size_t begin = spaces_before(text, 3);
+  std::size_t at = begin;
+  while (at < text.size() && text[at] >= '0' && text[at] <= '9') ++at;
+  if (at == begin || at >= text.size() || text[at] != '.') return 0;
+  return after_item_mark(text, at);
+}
+
+std::size_t item_prefix(std::string_view text) {
+  const std::size_t bullet = bullet_prefix(text);
+  return bullet != 0 ? bullet : number_prefix(text);
+}
+
+bool same_nocase(std::string_view a, std::string_view b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](char x, char y) { return (x | 0x20) == (y | 0x20); });
+}
+
+/// Where the HTML block ends that begins TEXT; 0 if there is none.
+std::size_t html_block(std::string_view text) {
+  if (text.size() < 2) return 0;
+  const auto with_blank_line = [&](std::size_t at) -> std::size_t {
+    if (at >= text.size()) return 0;
+    const std::size_t blank = blank_line(text.substr(at));
+    return blank == 0 ? 0 : at + blank;
+  };
+  std::size_t end = 1;
+  while (end < text.size() && std::isalnum(static_cast<unsigned char>(text[end])) != 0) ++end;
+  const std::string_view name = text.substr(1, end - 1);
+  const bool is_block =
+      end < text.size() && std::ranges::any_of(kBlockElements, [&](std::string_view known) {
+        return same_nocase(known, name);
+      });
+  if (!is_block) {
+    if (text.size() > 5 && text.starts_with("<!--")) {
+      const std::size_t close = text.find("-->", 3);
+      if (close != std::string_view::npos) {
+        if (const std::size_t done = with_blank_line(close + 3)) return done;
+      }
+    }
+    if (text.size() > 4 && same_nocase(text.substr(1, 2), "hr")) {
+      const std::size_t close = text.find('>', 3);
+      if (close != std::string_view::npos) return with_blank_line(close + 1);
+    }
+    return 0;
+  }
+  for (std::size_t at = text.find("</", 1); at != std::string_view::npos;
+       at = text.find("</", at + 1)) {
+    const std::string_view tail = text.substr(at);
+    if (name.size() + 3 >= tail.size()) return 0;
+    if (!same_nocase(tail.substr(2, name.size()), name) || tail[name.size() + 2] != '>') continue;
+    // A blank rest of the line, and a blank line after it.
+    const std::size_t rest = blank_line(tail.substr(name.size() + 3));
+    if (rest == 0) continue;
+    std::size_t after = name.size() + 3 + rest;
+    if (after < tail.size()) {
+      const std::size_t blank = blank_line(tail.substr(after));
+      if (blank == 0) continue;
+      after += blank;
+    }
+    return at + after;
+  }
+  return 0;
+}
+
+class MarkdownBlocks {
+ public:
+  explicit MarkdownBlocks(MarkdownSpans& spans) : spans_(spans) {}
+  void read(std::string_view text);
+
+ private:
+  std::size_t heading(std::string_view text);
+  std::size_t quotation(std::string_view text);
+  static std::size_t code(std::string_view text);
+  std::size_t list(std::string_view text);
+  std::size_t item(std::string_view text, bool& is_block, bool& is_end);
+  std::size_t table(std::string_view text);
+  std::size_t row(std::string_view text);
+  std::size_t paragraph(std::string_view text);
+
+  MarkdownSpans& spans_;
+};
+
+void MarkdownBlocks::read(std::string_view text) {
+  const MarkdownSpans::Level level(spans_.depth());
+  if (level.is_too_deep()) return;
+  while (!text.empty() && spans_.may_go_on(1)) {
+    std::size_t used = 0;
+    if (text[0] == '#') {
+      used = heading(text);
+    } else if (text[0] == '<') {
+      used = html_block(text);
+      if (used == 0 && !spans_.may_go_on(text.size())) return;
+    }
+    if (used == 0) used = blank_line(text);
+    if (used == 0 && is_rule(text)) used = line_length(text);
+    if (used == 0 && quote_prefix(text) != 0) used = quotation(text);
+    if (used == 0 && code_prefix(text) != 0) used = code(text);
+    if (used == 0 && item_prefix(text) != 0) used = list(text);
+    if (used == 0 && is_table_line(text)) used = table(text);
+    if (used == 0) used = paragraph(text);
+    text.remove_prefix(std::min(std::max<std::size_t>(used, 1), text.size()));
+  }
+}
+
+std::size_t MarkdownBlocks::heading(std::string_view text) {
+  std::size_t begin = std::min<std::size_t>(text.find_first_not_of('#'), 6);
+  begin = std::min(begin, text.size());
+  while (begin < text.size() && is_blank(text[begin])) ++begin;
+  const std::size_t line_end = std::min(text.find('\n', begin), text.size());
+  std::size_t end = line_end;
+  while (end > 0 && text[end - 1] == '#') --end;
+  while (end > 0 && is_blank(text[end - 1])) --end;
+  if (end <= begin) return paragraph(text);
+  spans_.read(text.substr(begin, end - begin));
+  return line_end;
+}
+
+std::size_t MarkdownBlocks::quotation(std::string_view text) {
+  std::string inner;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    const std::size_t line = line_length(rest);
+    const std::size_t prefix = quote_prefix(rest.substr(0, line));
+    if (prefix == 0 && blank_line(rest.substr(0, line)) != 0) {
+      const std::string_view next = rest.substr(line);
+      if (next.empty() || (quote_prefix(next) == 0 && blank_line(next) == 0)) {
+        at += line;
+        break;
+      }
+    }
+    inner += rest.substr(prefix, line - prefix);
+    at += line;
+  }
+  read(inner);
+  return at;
+}
+
+std::size_t MarkdownBlocks::code(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    const std::string_view line = rest.substr(0, line_length(rest));
+    if (code_prefix(line) == 0 && blank_line(line) == 0) break;
+    at += line.size();
+  }
+  return at;
+}
+
+std::size_t MarkdownBlocks::list(std::string_view text) {
+  std::size_t at = 0;
+  bool is_block = false, is_end = false;
+  while (at < text.size() && !is_end) {
+    const std::size_t used = item(text.substr(at), is_block, is_end);
+    if (used == 0) break;
+    at += used;
+  }
+  return at;
+}
+
+/// One item, with the lines and lists that stand in it.
+std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is_end) {
+  const std::size_t own_indent = spaces_before(text, 3);
+  const std::size_t begin = item_prefix(text);
+  if (begin == 0) return 0;
+  std::size_t at = begin;
+  while (at < text.size() && text[at - 1] != '\n') ++at;
+  std::string inner(text.substr(begin, at - begin));
+  std::size_t sublist = 0;
+  bool after_blank = false, has_blank = false;
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    const std::string_view line = rest.substr(0, line_length(rest));
+    if (blank_line(line) != 0) {
+      after_blank = true;
+      at += line.size();
+      continue;
+    }
+    std::size_t cut = std::min(spaces_before(line, 4), line.size() - 1);
+    std::size_t indent = cut;
+    if (line[0] == '\t') cut = 1, indent = 8;
+    const std::string_view body = line.substr(cut);
+    if ((bullet_prefix(body) != 0 && !is_rule(body)) || number_prefix(body) != 0) {
+      if (after_blank) has_blank = true;
+      if (indent == own_indent) break;
+      if (sublist == 0) sublist = inner.size();
+    } else if (after_blank && cut < 4 && line[0] != '\t') {
+      is_end = true;
+      break;
+    } else if (after_blank) {
+      inner += '\n';
+      has_blank = true;
+    }
+    after_blank = false;
+    inner += body;
+    at += line.size();
+  }
+  if (has_blank) is_block = true;
+  const std::string_view all = inner;
+  const std::size_t split = sublist != 0 && sublist < all.size() ? sublist : all.size();
+  if (is_block) {
+    read(all.substr(0, split));
+  } else {
+    spans_.read(all.substr(0, split));
+  }
+  if (split < all.size()) read(all.substr(split));
+  return at;
+}
+
+std::size_t MarkdownBlocks::row(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && is_blank(text[at])) ++at;
+  if (at < text.size() && text[at] == '|') ++at;
+  bool is_last = false;
+  while (at < text.size() && !is_last) {
+    if (text[at] == ':') ++at;
+    while (at < text.size() && is_blank(text[at])) ++at;
+    const std::size_t begin = at;
+    while (at < text.size() && !is_separator(text, at) && text[at] != '\n') ++at;
+    std::size_t end = at;
+    if (at < text.size()) is_last = text[at++] == '\n';
+    if (end > begin && text[end - 1] == ':') --end;
+    while (end > begin && is_blank(text[end - 1])) --end;
+    spans_.read(text.substr(begin, end - begin));
+  }
+  return is_last ? at : text.size();
+}
+
+std::size_t MarkdownBlocks::table(std::string_view text) {
+  const std::size_t head = text.find('\n');
+  if (head == std::string_view::npos) {
+    row(text);
+    return text.size();
+  }
+  std::size_t at = text.find_first_not_of(" \t-:|", head + 1);
+  if (at != std::string_view::npos && text[at] == '\n') {
+    row(text.substr(0, head));
+    ++at;
+  } else {
+    at = 0;
+  }
+  while (at < text.size() && is_table_line(text.substr(at))) at += row(text.substr(at));
+  return at;
+}
+
+std::size_t MarkdownBlocks::paragraph(std::string_view text) {
+  std::size_t at = 0, end = 0;
+  bool is_heading = false;
+  while (at < text.size()) {
+    const std::string_view rest = text.substr(at);
+    end = at + line_length(rest);
+    if (blank_line(rest) != 0) break;
+    is_heading = is_underline(rest);
+    if (is_heading) break;
+    if ((at > 0 && rest[0] == '#') || is_rule(rest)) {
+      end = at;
+      break;
+    }
+    at = end;
+  }
+  std::string_view body = text.substr(0, at);
+  while (body.ends_with('\n')) body.remove_suffix(1);
+  if (is_heading && !body.empty()) {
+    // The last line is the heading, what stands before it a paragraph.
+    const std::size_t last = body.rfind('\n');
+    if (last != std::string_view::npos) {
+      spans_.read(body.substr(0, last));
+      body.remove_prefix(last + 1);
+    }
+  }
+  spans_.read(body);
+  return end;
+}
+
+/// A line "[name]: target" at the start of TEXT: its length, 0 if it is none.
+std::size_t definition(std::string_view text, MarkdownNames& names) {
+  if (text.size() <= 3) return 0;
+  std::size_t at = spaces_before(text, 4);
+  if (at == 4 || at >= text.size() || text[at] != '[') return 0;
+  const std::size_t name_begin = ++at;
+  at = text.find_first_of("\n\r]", at);
+  if (at == std::string_view::npos || text[at] != ']') return 0;
+  const std::string_view name = text.substr(name_begin, at - name_begin);
+  if (++at >= text.size() || text[at] != ':') return 0;
+  const auto skip_blanks = [&] {
+    while (at < text.size() && is_blank(text[at])) ++at;
+  };
+  ++at;
+  skip_blanks();
+  if (at < text.size() && (text[at] == '\n' || text[at] == '\r')) ++at;
+  skip_blanks();
+  if (at >= text.size()) return 0;
+  if (text[at] == '<') ++at;
+  const std::size_t begin = at;
+  at = std::min(text.find_first_of(" \t\n\r", at), text.size());
+  std::string_view target = text.substr(begin, at - begin);
+  if (target.ends_with('>')) target.remove_suffix(1);
+  skip_blanks();
+  const auto at_newline = [&] { return at >= text.size() || text[at] == '\n' || text[at] == '\r'; };
+  const auto is_quote = [&](std::string_view quotes) {
+    return at < text.size() && quotes.find(text[at]) != std::string_view::npos;
+  };
+  if (!at_newline() && !is_quote("'\"(")) return 0;
+  std::size_t end = 0;
+  if (at_newline()) {
+    end = at;
+    at = std::min(at + 1, text.size());
+    skip_blanks();
+  }
+  // A title on the same line or the next.
+  if (at + 1 < text.size() && is_quote("'\"(")) {
+    const std::size_t title = ++at;
+    const std::size_t title_end = std::min(text.find_first_of("\n\r", at), text.size());
+    at = title_end - 1;
+    while (at > title && is_blank(text[at])) --at;
+    if (at > title && is_quote("'\")")) end = title_end;
+  }
+  if (end == 0) return 0;
+  const std::string key = markdown_name(name);
+  if (key.empty()) return 0;
+  names.emplace(key, target);
+  return end;
+}
+
+/// TEXT without the lines that define names, which go to NAMES, and with newlines alone as line
+/// ends.
+std::string without_definitions(std::string_view text, MarkdownNames& names) {
+  std::string rest;
+  while (!text.empty()) {
+    if (const std::size_t used = definition(text, names)) {
+      text.remove_prefix(used);
+      continue;
+    }
+    const std::size_t end = std::min(text.find_first_of("\n\r"), text.size());
+    rest += text.substr(0, end);
+    text.remove_prefix(end);
+    while (!text.empty() && (text[0] == '\n' || text[0] == '\r')) {
+      if (text[0] == '\n' || (text.size() > 1 && text[1] != '\n')) rest += '\n';
+      text.remove_prefix(1);
+    }
+  }
+  return rest;
+}
+
+}  // namespace
+
+std::vector<std::string> markdown_links(std::string_view text) {
+  std::vector<std::string> links;
+  MarkdownNames names;
+  const std::string rest = without_definitions(text, names);
+  MarkdownSpans spans(names, links);
+  MarkdownBlocks(spans).read(rest);
+  return links;
+}
+
+}  // namespace quarry::repository

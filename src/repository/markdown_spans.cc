@@ -1,0 +1,315 @@
+#include "markdown_spans.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "text_links.h"
+
+namespace quarry::repository {
+namespace {
+
+constexpr std::size_t kMostSteps = 20'000'000;
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+bool starts_with_nocase(std::string_view text, std::string_view prefix) {
+  if (text.size() < prefix.size()) return false;
+  return std::equal(prefix.begin(), prefix.end(), text.begin(), [](char a, char b) {
+    return a == (is_letter(b) ? static_cast<char>(b | 0x20) : b);
+  });
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (!text.empty() && is_blank_or_newline(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank_or_newline(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+/// The length of the run of C at AT.
+std::size_t run_of(std::string_view text, std::size_t at, char c) {
+  return std::min(text.find_first_not_of(c, at), text.size()) - at;
+}
+
+/// Where the code span that begins TEXT ends; 0 if it does not.
+std::size_t code_span(std::string_view text) {
+  const std::size_t ticks = run_of(text, 0, '`');
+  std::size_t seen = 0;
+  for (std::size_t at = ticks; at < text.size(); ++at) {
+    seen = text[at] == '`' ? seen + 1 : 0;
+    if (seen == ticks) return at + 1;
+  }
+  return 0;
+}
+
+std::size_t mail_address(std::string_view text) {
+  std::size_t at = 0, signs = 0;
+  while (at < text.size() && (is_letter(text[at]) || (text[at] >= '0' && text[at] <= '9') ||
+                              std::string_view("-._@").find(text[at]) != std::string_view::npos)) {
+    if (text[at++] == '@') ++signs;
+  }
+  return at < text.size() && text[at] == '>' && signs == 1 ? at + 1 : 0;
+}
+
+/// The length of the HTML tag, or of the URL or mail address in angle brackets, that begins TEXT; 0
+/// if there is none.
+std::size_t tag_length(std::string_view text) {
+  if (text.size() < 3) return 0;
+  std::size_t at = text[1] == '/' ? 2 : 1;
+  if (!is_letter(text[at])) return 0;
+  const std::string_view inner = text.substr(1);
+  std::size_t scheme = 0;
+  for (const std::string_view known : {"http:", "https:", "ftp:"}) {
+    if (starts_with_nocase(inner, known)) scheme = known.size();
+  }
+  if (scheme != 0) {
+    at = 1 + scheme;
+    const std::size_t end = text.find_first_of(">'\" \t\n", at);
+    if (end == std::string_view::npos) return 0;
+    if (end > at && text[end] == '>') return end + 1;
+    at = end;
+  } else {
+    if (starts_with_nocase(inner, "mailto:")) at = 8;
+    if (const std::size_t mail = mail_address(text.substr(std::min(at, text.size())))) {
+      return at + mail;
+    }
+  }
+  const std::size_t end = text.find('>', at);
+  return end == std::string_view::npos ? 0 : end + 1;
+}
+
+/// The target in the parentheses of a link, without its title.
+std::string target_in(std::string_view inside) {
+  std::size_t begin = 0;
+  while (begin < inside.size() && is_blank_or_newline(inside[begin])) ++begin;
+  std::size_t end = std::min(inside.find_first_of("'\"", begin), inside.size());
+  if (end < inside.size()) {
+    std::size_t last = inside.size() - 1;
+    while (last > end + 1 && is_blank_or_newline(inside[last])) --last;
+    // A quotation mark that is not closed begins no title, but ends the target all the same.
+    if (inside[last] != '\'' && inside[last] != '"') ++end;
+  }
+  while (end > begin && is_blank_or_newline(inside[end - 1])) --end;
+  std::string_view target = inside.substr(begin, end - begin);
+  if (target.starts_with('<')) target.remove_prefix(1);
+  if (target.ends_with('>')) target.remove_suffix(1);
+  std::string plain;
+  for (const char c : target) {
+    if (c != '\\') plain += c;
+  }
+  return plain;
+}
+
+/// Where the bracket that begins TEXT is closed; npos if it is not.
+std::size_t closing_bracket(std::string_view text) {
+  int level = 1;
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    if (text[at] == '\n' || text[at - 1] == '\\') continue;
+    if (text[at] == '[') ++level;
+    if (text[at] == ']' && --level == 0) return at;
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::string markdown_name(std::string_view text) {
+  std::string name;
+  for (const char c : trimmed(text)) {
+    if (is_blank_or_newline(c)) {
+      if (name.back() != ' ') name += ' ';
+    } else {
+      name += c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
+    }
+  }
+  return name;
+}
+
+bool MarkdownSpans::may_go_on(std::size_t steps) {
+  steps_ += steps;
+  return steps_ < kMostSteps;
+}
+
+void MarkdownSpans::read(std::string_view text) {
+  const Level level(depth_);
+  if (level.is_too_deep()) return;
+  std::size_t at = 0;
+  while ((at = text.find_first_of("*_`[<\\", at)) != std::string_view::npos) {
+    const std::string_view rest = text.substr(at);
+    std::size_t length = 0;
+    switch (text[at]) {
+      case '*':
+      case '_':
+        length = read_emphasis(rest);
+        break;
+      case '`':
+        length = code_span(rest);
+        break;
+      case '[':
+        length = read_link(rest, at > 0 && text[at - 1] == '!');
+        break;
+      case '<':
+        length = tag_length(rest);
+        break;
+      default:
+        length = 2;
+    }
+    if (!may_go_on(length == 0 ? rest.size() : length)) return;
+    at += std::max<std::size_t>(length, 1);
+  }
+}
+
+std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
+  const std::size_t close = closing_bracket(text);
+  if (close == std::string_view::npos) return 0;
+  const std::string_view shown = text.substr(1, close - 1);
+  std::size_t at = close + 1;
+  while (at < text.size() && is_blank_or_newline(text[at])) ++at;
+  std::size_t end = close + 1;
+  std::string target;
+  if (at < text.size() && text[at] == '(') {
+    std::size_t stop = at;
+    do {
+      stop = text.find(')', stop + 1);
+    } while (stop != std::string_view::npos && text[stop - 1] == '\\');
+    if (stop == std::string_view::npos) return 0;
+    target = target_in(text.substr(at + 1, stop - at - 1));
+    end = stop + 1;
+  } else {
+    std::string_view name = shown;
+    if (at < text.size() && text[at] == '[') {
+      const std::size_t stop = text.find(']', at);
+      if (stop == std::string_view::npos) return 0;
+      if (stop > at + 1) name = text.substr(at + 1, stop - at - 1);
+      end = stop + 1;
+    }
+    const auto found = names_.find(markdown_name(name));
+    if (found == names_.end()) return 0;
+    target = found->second;
+  }
+  if (is_image) return end;
+  read(shown);
+  add_link(target, links_);
+  return end;
+}
+
+/// Where in TEXT, from its second byte on, MARK stands and is neither escaped nor in code or a
+/// link; 0 if nowhere.
+std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
+  std::size_t at = 1;
+  const std::size_t size = text.size();
+  while (at < size) {
+    while (at < size && text[at] != mark && text[at] != '`' && text[at] != '[') ++at;
+    if (at >= size) return 0;
+    if (text[at - 1] == '\\') {
+      ++at;
+      continue;
+    }
+    if (text[at] == mark) return at;
+    // The first mark in a construct that turns out not to be one counts after all.
+    std::size_t inside = 0;
+    const auto skip_until = [&](char end) {
+      while (at < size && text[at] != end) {
+        if (inside == 0 && text[at] == mark) inside = at;
+        ++at;
+      }
+    };
+    if (text[at] == '`') {
+      const std::size_t ticks = run_of(text, at, '`');
+      at += ticks;
+      if (at >= size) return 0;
+      std::size_t seen = 0;
+      while (at < size && seen < ticks) {
+        if (inside == 0 && text[at] == mark) inside = at;
+        seen = text[at] == '`' ? seen + 1 : 0;
+        ++at;
+      }
+      if (at >= size) return inside;
+      ++at;
+      continue;
+    }
+    ++at;
+    skip_until(']');
+    ++at;
+    while (at < size && is_blank_or_newline(text[at])) ++at;
+    if (at >= size) return inside;
+    if (text[at] != '[' && text[at] != '(') {
+      if (inside != 0) return inside;
+      continue;
+    }
+    const char opened = text[at++];
+    skip_until(opened);
+    if (at >= size) return inside;
+    ++at;
+  }
+  return 0;
+}
+
+std::size_t MarkdownSpans::read_emphasis(std::string_view text) {
+  const char mark = text[0];
+  const std::size_t marks = run_of(text, 0, mark);
+  if (marks > 3 || text.size() <= marks + 1 || is_blank_or_newline(text[marks])) return 0;
+  if (!may_go_on(text.size())) return 0;
+  const std::size_t length = marks == 1   ? read_single(text.substr(1), mark)
+                             : marks == 2 ? read_double(text.substr(2), mark)
+                                          : read_triple(text, mark);
+  return length == 0 ? 0 : length + marks;
+}
+
+/// TEXT comes after one mark; the length with the closing mark.
+std::size_t MarkdownSpans::read_single(std::string_view text, char mark) {
+  std::size_t at = text.size() > 1 && text[0] == mark && text[1] == mark ? 1 : 0;
+  while (at < text.size()) {
+    const std::size_t length = next_mark(text.substr(at), mark);
+    if (length == 0 || !may_go_on(length)) return 0;
+    at += length;
+    if (at + 1 < text.size() && text[at + 1] == mark) {
+      ++at;
+      continue;
+    }
+    if (is_blank_or_newline(text[at - 1])) continue;
+    read(text.substr(0, at));
+    return at + 1;
+  }
+  return 0;
+}
+
+std::size_t MarkdownSpans::read_double(std::string_view text, char mark) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = next_mark(text.substr(at), mark);
+    if (length == 0 || !may_go_on(length)) return 0;
+    at += length;
+    if (at + 1 < text.size() && text[at + 1] == mark && !is_blank_or_newline(text[at - 1])) {
+      read(text.substr(0, at));
+      return at + 2;
+    }
+    ++at;
+  }
+  return 0;
+}
+
+/// ALL begins with three marks. What closes first says what stands in what.
+std::size_t MarkdownSpans::read_triple(std::string_view all, char mark) {
+  const std::string_view text = all.substr(3);
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t length = next_mark(text.substr(at), mark);
+    if (length == 0 || !may_go_on(length)) return 0;
+    at += length;
+    if (is_blank_or_newline(text[at - 1])) continue;
+    const std::size_t marks = run_of(text, at, mark);
+    if (marks >= 3) {
+      read(text.substr(0, at));
+      return at + 3;
+    }
+    const std::size_t whole =
+        marks == 2 ? read_single(all.substr(1), mark) : read_double(all.substr(2), mark);
+    const std::size_t before = marks == 2 ? 2 : 1;
+    return whole > before ? whole - before : 0;
+  }
+  return 0;
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,61 @@
+// Markdown inside a paragraph: finds the links in a run of text.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quarry::repository {
+
+/// The targets that lines "[name]: target" define, by name: in lower case, with single spaces.
+using MarkdownNames = std::map<std::string, std::string, std::less<>>;
+
+/// TEXT as a key of MarkdownNames; empty if there is no name in it.
+std::string markdown_name(std::string_view text);
+
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+inline bool is_blank_or_newline(char c) {
+  return is_blank(c) || c == '\n';
+}
+
+class MarkdownSpans {
+ public:
+  /// NAMES is not owned; found targets are added to LINKS.
+  MarkdownSpans(const MarkdownNames& names, std::vector<std::string>& links)
+      : names_(names), links_(links) {}
+
+  void read(std::string_view text);
+
+  /// Counts STEPS of work; false when so many were made that the rest is left alone.
+  bool may_go_on(std::size_t steps);
+  /// How deep things may stand in each other.
+  static constexpr int kDeepest = 200;
+  struct Level {
+    explicit Level(int& depth) : depth_(depth) { ++depth_; }
+    ~Level() { --depth_; }
+    Level(const Level&) = delete;
+    Level& operator=(const Level&) = delete;
+    bool is_too_deep() const { return depth_ > kDeepest; }
+    int& depth_;
+  };
+  int& depth() { return depth_; }
+
+ private:
+  std::size_t read_emphasis(std::string_view text);
+  std::size_t read_single(std::string_view text, char mark);
+  std::size_t read_double(std::string_view text, char mark);
+  std::size_t read_triple(std::string_view all, char mark);
+  std::size_t read_link(std::string_view text, bool is_image);
+  std::size_t next_mark(std::string_view text, char mark);
+
+  const MarkdownNames& names_;
+  std::vector<std::string>& links_;
+  std::size_t steps_ = 0;
+  int depth_ = 0;
+};
+
+}  // namespace quarry::repository

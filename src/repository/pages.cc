@@ -1,0 +1,136 @@
+// Wiki pages and technotes: documents of several versions, each an artifact that names the one
+// before it (P card).
+//
+//   plink     from the version before to this one; tags are inherited along it
+//   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
+//   event     of a wiki page: every version; of a technote: the last one, as rebuild comes to know
+//             them
+//   backlink  the links in the latest version of a wiki page; a technote has none
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "backlinks.h"
+#include "derivation.h"
+#include "printed_day.h"
+#include "rebuild_order.h"
+
+namespace quarry::repository {
+
+using artifact::Structural;
+using artifact::StructuralType;
+
+namespace {
+
+/// TEXT as its length is counted: without white space before it, up to the first NUL.
+std::size_t counted_length(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\n\v\f\r");
+  if (begin == std::string_view::npos) return 0;
+  text.remove_prefix(begin);
+  return std::min(text.find('\0'), text.size());
+}
+
+}  // namespace
+
+void Derivation::link_versions(Rid rid, const Structural& later) {
+  link_parents(rid, later, later.parents);
+  if (const Rid parent = primary_parent(rid); parent != 0) inherit_tags(rid, parent);
+}
+
+void Derivation::add_wiki_page(Rid rid, const Structural& page, double day) {
+  link_versions(rid, page);
+  const std::size_t length = counted_length(page.text);
+  const std::int64_t tag = c_.names.tag(fmt::format("wiki-{}", page.wiki_title));
+  set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
+  stale_pages_.insert(tag);
+  touch_search('w', rid, page.wiki_title);
+  const bool has_prior = !page.parents.empty() && c_.names.find(page.parents.front()) != 0;
+  const char mark = length == 0 ? '-' : has_prior ? ':' : '+';
+  put_event(rid, page,
+            {.type = 'w',
+             .day = printed_day(c_.database, day),
+             .comment = fmt::format("{}{}", mark, page.wiki_title)});
+}
+
+void Derivation::refresh_wiki_links(std::int64_t tag) {
+  std::vector<Rid> latest;
+  {
+    Query versions = c_.database.query(
+        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
+    versions.bind(1, tag);
+    double day = 0;
+    while (versions.step() && (latest.empty() || versions.real(1) == day)) {
+      latest.push_back(versions.integer(0));
+      day = versions.real(1);
+    }
+  }
+  if (latest.empty()) return;
+  sort_as_rebuilt(c_.database, latest);
+  const Manifest page = c_.manifests.get(latest.back());
+  if (!page || page->type != StructuralType::kWiki) return;
+  const auto mimetype = page->mimetype.empty() ? std::nullopt : std::optional(page->mimetype);
+  write_backlinks(c_.database, BacklinkSource::kWiki, tag,
+                  text_links(page->text, markup_of(mimetype)),
+                  printed_day(c_.database, base::julian_day(*page->date)));
+}
+
+void Derivation::add_technote(Rid rid, const Structural& note, double day) {
+  apply_tags(rid, note, day);
+  link_versions(rid, note);
+  const std::int64_t tag = c_.names.tag(fmt::format("event-{}", note.technote_id));
+  set_tag(tag, 1, fmt::format("{}", counted_length(note.text)), rid, day, rid);
+  stale_technotes_.insert(tag);
+  stale_targets_.insert(std::string(note.technote_id));
+}
+
+// A version makes a row unless a later one is there already; one that names the version before it
+// takes away all others' rows then.
+void Derivation::refresh_technote(std::int64_t tag) {
+  struct Version {
+    double day;
+    bool has_prior;
+  };
+  std::vector<Rid> versions;
+  std::map<Rid, Version> known;
+  {
+    Query query = c_.database.query(
+        "SELECT rid, mtime, EXISTS(SELECT 1 FROM plink INDEXED BY plink_i2"
+        "  WHERE cid=tagxref.rid AND isprim AND pid>0)"
+        " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
+    query.bind(1, tag);
+    while (query.step()) {
+      versions.push_back(query.integer(0));
+      known[query.integer(0)] = {query.real(1), query.integer(2) != 0};
+    }
+  }
+  sort_as_rebuilt(c_.database, versions);
+  std::set<Rid> shown;
+  std::optional<double> latest;
+  for (const Rid rid : versions) {
+    const Version& version = known[rid];
+    if (latest && *latest >= version.day) continue;
+    if (version.has_prior) shown.clear();
+    shown.insert(rid);
+    latest = version.day;
+  }
+  for (const Rid rid : versions) {
+    if (!shown.contains(rid)) {
+      c_.database.query("DELETE FROM event WHERE objid=?1 AND type='e'").bind(1, rid).run();
+      continue;
+    }
+    const Manifest note = c_.manifests.get(rid);
+    if (!note || note->type != StructuralType::kTechnote) continue;
+    // Without a name fossil crashes at the first search that finds the note.
+    touch_search('e', rid, note->comment);
+    put_event(
+        rid, *note,
+        {.type = 'e',
+         .day = printed_day(c_.database, base::julian_day(*note->technote_date)),
+         .comment = note->has_comment ? std::optional(std::string(note->comment)) : std::nullopt,
+         .tag = tag});
+  }
+}
+
+}  // namespace quarry::repository

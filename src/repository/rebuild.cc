@@ -1,0 +1,178 @@
+// Computing every derived table from nothing, in one transaction.
+//
+// The tables are dropped and made anew, so that damaged and missing ones come right too. Beyond
+// them a rebuild does what fossil's does: what is shunned goes, blob.size is put right, and what a
+// tag has made private takes the files along that no public check-in has. It adds no artifact
+// (fossil's adds a trunk tag where a project has none).
+
+#include <fmt/core.h>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/base/log.h"
+#include "repository_state.h"
+#include "schema.h"
+#include "ticket_fields.h"
+
+namespace quarry::repository {
+
+using base::ErrorCode;
+
+namespace {
+
+using Progress = std::function<void(std::size_t, std::size_t)>;
+
+class Rebuild {
+ public:
+  explicit Rebuild(Repository::State& state) : r_(state) {}
+
+  void make_tables();
+  void remove_shunned();
+  void derive(const Progress& progress);
+  void extend_private();
+
+ private:
+  void empty_search_index();
+  void store_whole(const char* which);
+  void look_at(Rid rid, std::int64_t size);
+
+  Repository::State& r_;
+};
+
+void Rebuild::make_tables() {
+  Database& database = r_.database;
+  for (const char* table : {"filename", "mlink", "plink", "leaf", "event", "phantom", "orphan",
+                            "unclustered", "unsent", "tag", "tagxref", "backlink", "attachment",
+                            "cherrypick", "forumpost", "fx_quarry_cherrypick"}) {
+    database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
+  }
+  database.execute(kDerivedSchema);
+  add_predefined_tags(database);
+  make_ticket_tables(database);
+  database.execute(
+      "CREATE INDEX IF NOT EXISTS delta_i1 ON delta(srcid);"
+      "DELETE FROM config WHERE name IN ('remote-code','remote-maxid')");
+  empty_search_index();
+}
+
+/// The index proper is made anew as it was defined; what has to go into it is noted as the
+/// artifacts are looked at.
+void Rebuild::empty_search_index() {
+  if (!r_.database.has_table("ftsdocs")) return;
+  std::string definition;
+  {
+    Query query = r_.database.query("SELECT sql FROM sqlite_schema WHERE name='ftsidx'");
+    if (query.step()) definition = query.text(0);
+  }
+  r_.database.execute("SAVEPOINT search");
+  try {
+    r_.database.execute("DELETE FROM ftsdocs; DROP TABLE IF EXISTS ftsidx;" + definition);
+  } catch (const SqliteError& error) {
+    base::log(base::LogLevel::kWarning, "the search index is left as it is: {}", error.what());
+    r_.database.execute("ROLLBACK TO search");
+  }
+  r_.database.execute("RELEASE search");
+}
+
+/// The deltas that WHICH, a SELECT, names by their row numbers stop being deltas.
+void Rebuild::store_whole(const char* which) {
+  std::vector<Rid> deltas;
+  {
+    Query query = r_.database.query(which);
+    while (query.step()) deltas.push_back(query.integer(0));
+  }
+  for (const Rid rid : deltas) {
+    const auto content = r_.contents.get(rid);
+    if (!content) continue;
+    r_.database.query("UPDATE blob SET content=?1 WHERE rid=?2")
+        .bind_blob(1, artifact::blob_compress(**content))
+        .bind(2, rid)
+        .run();
+    r_.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+  }
+}
+
+void Rebuild::remove_shunned() {
+  store_whole(
+      "SELECT rid FROM delta WHERE srcid IN (SELECT rid FROM blob JOIN shun USING(uuid))"
+      " AND rid NOT IN (SELECT rid FROM blob JOIN shun USING(uuid))");
+  r_.database.execute(
+      "DELETE FROM delta WHERE rid IN (SELECT rid FROM blob JOIN shun USING(uuid));"
+      "DELETE FROM blob WHERE uuid IN (SELECT uuid FROM shun);"
+      "DELETE FROM private WHERE rid NOT IN (SELECT rid FROM blob);"
+      "INSERT INTO unclustered SELECT rid FROM blob EXCEPT SELECT rid FROM private;"
+      "INSERT INTO phantom SELECT rid FROM blob WHERE size<0");
+  r_.contents.forget_all();
+}
+
+void Rebuild::look_at(Rid rid, std::int64_t size) {
+  const auto content = r_.contents.get(rid);
+  if (!content) return;
+  if (static_cast<std::int64_t>((*content)->size()) != size) {
+    r_.database.query("UPDATE blob SET size=?1 WHERE rid=?2")
+        .bind(1, static_cast<std::int64_t>((*content)->size()))
+        .bind(2, rid)
+        .run();
+  }
+  if (const Manifest parsed = r_.manifests.parse(rid, **content)) {
+    r_.derivation.arrived(rid, parsed->type);
+  }
+}
+
+void Rebuild::derive(const Progress& progress) {
+  std::vector<std::pair<Rid, std::int64_t>> artifacts;
+  {
+    // Newest first: older versions are deltas on newer ones more often than the other way round.
+    Query query = r_.database.query("SELECT rid, size FROM blob WHERE size>=0 ORDER BY rid DESC");
+    while (query.step()) artifacts.emplace_back(query.integer(0), query.integer(1));
+  }
+  std::size_t done = 0;
+  for (const auto& [rid, size] : artifacts) {
+    look_at(rid, size);
+    if (progress) progress(++done, artifacts.size());
+  }
+  r_.derivation.keep_quiet();
+  r_.derivation.run();
+}
+
+void Rebuild::extend_private() {
+  r_.database.execute(
+      "CREATE TEMP TABLE private_check_in AS"
+      " SELECT rid FROM tagxref WHERE tagid=6 AND tagtype>0;"
+      "INSERT OR IGNORE INTO private SELECT fid FROM mlink"
+      " EXCEPT SELECT fid FROM mlink WHERE mid NOT IN (SELECT rid FROM private_check_in);"
+      "INSERT OR IGNORE INTO private SELECT rid FROM private_check_in;"
+      "DROP TABLE private_check_in");
+  store_whole(
+      "SELECT rid FROM delta WHERE srcid IN (SELECT rid FROM private)"
+      " AND rid NOT IN (SELECT rid FROM private)");
+}
+
+}  // namespace
+
+base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions& options,
+                           const Progress& progress) {
+  if (!std::filesystem::exists(path)) {
+    return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
+  }
+  return guarded(path, [&]() -> base::Result<void> {
+    OpenOptions used = options;
+    used.content_cache_size = std::size_t{64} << 20;
+    Repository::State state(path, used);
+    for (const char* table : {"blob", "delta", "config", "user", "private", "shun"}) {
+      if (state.database.has_table(table)) continue;
+      return base::fail(ErrorCode::kInvalid,
+                        fmt::format("{}: not a Fossil repository", path.string()));
+    }
+    state.database.execute("PRAGMA synchronous=FULL");
+    Transaction transaction(state.database, Transaction::Kind::kWrite);
+    Rebuild rebuild(state);
+    rebuild.make_tables();
+    rebuild.remove_shunned();
+    rebuild.derive(progress);
+    rebuild.extend_private();
+    transaction.commit();
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

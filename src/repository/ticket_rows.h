@@ -1,0 +1,53 @@
+// One ticket's rows in `ticket` and `ticketchng`, made from its changes one by one.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "database.h"
+#include "quarry/artifact/structural.h"
+#include "quarry/repository/repository.h"
+#include "text_links.h"
+#include "ticket_fields.h"
+
+namespace quarry::repository {
+
+/// One ticket while it is made.
+class Ticket {
+ public:
+  Ticket(Database& database, const TicketFields& fields, const std::string& id)
+      : database_(database), fields_(fields), id_(id) {}
+
+  /// Removes the rows of the ticket; its number in the table is kept for the new one.
+  void forget();
+  /// What the change RID, of DAY, does.
+  void apply(Rid rid, const artifact::Structural& change, double day);
+  /// What a column holds by now, "unknown" without a row.
+  std::string value_of(const std::string& column);
+  /// The links in the latest values; those in ticketchng are written as the changes are applied.
+  void write_latest_links();
+  std::int64_t row() const { return row_; }
+
+ private:
+  struct Latest {
+    Rid rid;
+    std::string value;
+    Markup markup;
+    double day;
+  };
+  std::optional<std::string> update_ticket(Rid rid, const artifact::Structural& change, double day);
+  std::optional<std::string> add_change(Rid rid, const artifact::Structural& change, double day);
+  void note_links(Rid rid, const artifact::Structural& change, Markup of_ticket, Markup of_change,
+                  double day);
+
+  Database& database_;
+  const TicketFields& fields_;
+  const std::string& id_;
+  std::int64_t row_ = 0;
+  bool exists_ = false;
+  std::map<int, std::vector<Latest>> latest_;  // by field
+};
+
+}  // namespace quarry::repository

@@ -1,0 +1,188 @@
+// Unversioned files: a table of names with the newest content of each.
+//
+//   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL where it was deleted ·
+//                 sz, of the plain content · encoding 0 plain, 1 as blob.content · content
+//   config        `uv-hash`: the hash over all of them, kept by whoever computes it; whoever
+//   changes
+//                 anything deletes it
+//
+// The table is made with the first file.
+
+#include <fmt/core.h>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/digest.h"
+#include "receipt_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+using base::ErrorCode;
+
+namespace {
+
+constexpr const char* kTable = "unversioned";
+constexpr const char* kHashSetting = "uv-hash";
+constexpr std::string_view kDeleted = "-";
+
+constexpr int kPlain = 0;
+constexpr int kCompressed = 1;
+
+constexpr const char* kSchema =
+    "CREATE TABLE unversioned("
+    "uvid INTEGER PRIMARY KEY AUTOINCREMENT,name TEXT UNIQUE,rcvid INTEGER,mtime DATETIME,"
+    "hash TEXT,sz INTEGER,encoding INT,content BLOB)";
+
+UnversionedFile file_of(const Query& row) {
+  UnversionedFile file{.name = std::string(row.text(0)),
+                       .mtime = row.integer(1),
+                       .hash = std::nullopt,
+                       .size = row.integer(3)};
+  if (!row.is_null(2)) file.hash = std::string(row.text(2));
+  return file;
+}
+
+std::optional<UnversionedFile> find_row(Database& database, std::string_view name) {
+  if (!database.has_table(kTable)) return std::nullopt;
+  Query query = database.query("SELECT name, mtime, hash, sz FROM unversioned WHERE name=?1");
+  if (!query.bind(1, name).step()) return std::nullopt;
+  return file_of(query);
+}
+
+/// What an arrival is to what is there.
+enum class Verdict { kNewer, kSameContentLater, kKnown };
+
+Verdict compare(const UnversionedArrival& arrival, const std::optional<UnversionedFile>& known) {
+  if (!known) return Verdict::kNewer;
+  const std::string_view known_hash = known->hash ? std::string_view(*known->hash) : kDeleted;
+  if (arrival.mtime != known->mtime) {
+    if (arrival.mtime < known->mtime) return Verdict::kKnown;
+    return arrival.hash == known_hash ? Verdict::kSameContentLater : Verdict::kNewer;
+  }
+  return arrival.hash > known_hash ? Verdict::kNewer : Verdict::kKnown;
+}
+
+}  // namespace
+
+std::vector<UnversionedFile> Repository::unversioned() {
+  std::vector<UnversionedFile> files;
+  if (!state_->database.has_table(kTable)) return files;
+  Query query =
+      state_->database.query("SELECT name, mtime, hash, sz FROM unversioned ORDER BY uvid");
+  while (query.step()) files.push_back(file_of(query));
+  return files;
+}
+
+std::optional<UnversionedFile> Repository::find_unversioned(std::string_view name) {
+  return find_row(state_->database, name);
+}
+
+const std::string& Repository::unversioned_hash() {
+  if (!state_->unversioned_hash) state_->unversioned_hash = setting(kHashSetting);
+  if (!state_->unversioned_hash) {
+    std::string text;
+    if (state_->database.has_table(kTable)) {
+      Query query = state_->database.query(
+          "SELECT name, datetime(mtime,'unixepoch'), hash FROM unversioned"
+          " WHERE hash IS NOT NULL ORDER BY name");
+      while (query.step()) {
+        text += fmt::format("{} {} {}\n", query.text(0), query.text(1), query.text(2));
+      }
+    }
+    state_->unversioned_hash = artifact::sha1_hex(text);
+  }
+  return *state_->unversioned_hash;
+}
+
+base::Result<std::string> Repository::unversioned_content(std::string_view name) {
+  return guarded(state_->path, [&]() -> base::Result<std::string> {
+    const auto none = [&] {
+      return base::fail(ErrorCode::kNotFound, fmt::format("no content of {}", name));
+    };
+    if (!state_->database.has_table(kTable)) return none();
+    Query query = state_->database.query(
+        "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
+        // Fossil keeps a name whose content never came with a size of 0.
+        " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
+        "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))");
+    if (!query.bind(1, name).step()) return none();
+    if (query.integer(0) == kPlain) return std::string(query.blob(1));
+    return artifact::blob_expand(query.blob(1), state_->options.max_artifact_size);
+  });
+}
+
+base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<bool> {
+    const bool deleted = arrival.hash == kDeleted;
+    if (arrival.content && arrival.content->size() > r.options.max_artifact_size) {
+      return base::fail(ErrorCode::kLimit, fmt::format("the unversioned file {} has {} bytes; at "
+                                                       "most {} are accepted",
+                                                       arrival.name, arrival.content->size(),
+                                                       r.options.max_artifact_size));
+    }
+    if (arrival.content && !deleted) {
+      const auto name = HashName::parse(arrival.hash);
+      if (!name || !name->names(*arrival.content)) {
+        return base::fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
+      }
+    }
+    const auto known = find_row(r.database, arrival.name);
+    const Verdict verdict = compare(arrival, known);
+    if (verdict == Verdict::kKnown) return false;
+    if (verdict == Verdict::kSameContentLater && !deleted) {
+      state_->touch_unversioned(arrival);
+    } else if (deleted) {
+      // What was never here needs no memory of its end.
+      if (!known) return false;
+      state_->delete_unversioned(arrival);
+    } else {
+      if (!arrival.content) return false;
+      state_->write_unversioned(arrival);
+    }
+    r.unversioned_hash.reset();
+    QUARRY_TRY(set_config(kHashSetting, std::nullopt));
+    return true;
+  });
+}
+
+void Receipt::State::touch_unversioned(const UnversionedArrival& arrival) {
+  r.database.query("UPDATE unversioned SET mtime=?2 WHERE name=?1")
+      .bind(1, arrival.name)
+      .bind(2, arrival.mtime)
+      .run();
+}
+
+void Receipt::State::delete_unversioned(const UnversionedArrival& arrival) {
+  const Rid row = receipt_id();
+  r.database
+      .query(
+          "UPDATE unversioned SET rcvid=?2, mtime=?3, hash=NULL, sz=0, encoding=0, content=NULL"
+          " WHERE name=?1")
+      .bind(1, arrival.name)
+      .bind(2, row)
+      .bind(3, arrival.mtime)
+      .run();
+}
+
+void Receipt::State::write_unversioned(const UnversionedArrival& arrival) {
+  if (!r.database.has_table(kTable)) r.database.execute(kSchema);
+  const Rid row = receipt_id();
+  const std::string_view content = *arrival.content;
+  const std::string compressed = artifact::blob_compress(content);
+  const bool smaller = compressed.size() * 5 < content.size() * 4;
+  Query query = r.database.query(
+      "REPLACE INTO unversioned(name,rcvid,mtime,hash,sz,encoding,content)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7)");
+  query.bind(1, arrival.name).bind(2, row).bind(3, arrival.mtime).bind(4, arrival.hash);
+  query.bind(5, static_cast<std::int64_t>(content.size()));
+  query.bind(6, smaller ? kCompressed : kPlain);
+  if (content.empty()) {
+    query.bind_null(7);
+  } else {
+    query.bind_blob(7, smaller ? std::string_view(compressed) : content);
+  }
+  query.run();
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,66 @@
+#include "configuration.h"
+
+#include <string>
+
+namespace quarry::sync {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using repository::ConfigAreas;
+
+}  // namespace
+
+Configuration::Configuration(repository::Repository& repository, const Visitor& visitor,
+                             Intake& intake, CardWriter& writer)
+    : repository_(repository), visitor_(visitor), intake_(intake), writer_(writer) {}
+
+ConfigAreas Configuration::allowed(ConfigAreas areas) const {
+  if (!visitor_.may(Right::kRead)) return 0;
+  if (!visitor_.may(Right::kAdmin)) {
+    areas &= ~(repository::kConfigUser | repository::kConfigSubscriber);
+  }
+  if (!visitor_.may(Right::kReadAddresses)) areas &= ~repository::kConfigEmail;
+  return areas;
+}
+
+void Configuration::request(const CardReader& card) {
+  const std::string_view name = card[1];
+  if (name.starts_with('/')) {
+    const ConfigAreas areas = allowed(repository::config_areas(name.substr(1)));
+    if (areas == 0) return;
+    repository_.visit_configuration(areas, [this](std::string_view table, std::string_view row) {
+      writer_.config(table, row);
+    });
+    return;
+  }
+  if (allowed(repository::areas_of_setting(name)) == 0) return;
+  const auto value = repository_.setting(name);
+  if (value && !value->empty()) writer_.config(name, *value);
+}
+
+Result<void> Configuration::receive(const CardReader& card) {
+  if (!visitor_.may(Right::kAdmin)) {
+    return fail(ErrorCode::kDenied, "not authorized to push configuration");
+  }
+  const std::string_view name = card[1];
+  if (name.starts_with('@')) {
+    return fail(ErrorCode::kDenied,
+                "configuration as SQL is not accepted: use Fossil 1.19 or later");
+  }
+  if (!name.starts_with('/')) {
+    if (repository::areas_of_setting(name) == 0) return {};
+    repository::Receipt* const receipt = intake_.receipt();
+    return receipt != nullptr ? receipt->set_config(name, card.payload()) : Result<void>{};
+  }
+  const auto record = repository::parse_config_record(name, card.payload());
+  if (!record) return {};
+  if (record->table == "config" && repository::areas_of_setting(record->key) == 0) return {};
+  repository::Receipt* const receipt = intake_.receipt();
+  if (receipt == nullptr) return {};
+  QUARRY_TRY(receipt->merge_config(*record));
+  return {};
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,100 @@
+#include "pragmas.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/artifact/fossilize.h"
+#include "quarry/artifact/hash_name.h"
+
+namespace quarry::sync {
+namespace {
+
+using artifact::fossilize;
+using artifact::HashName;
+using base::Result;
+
+constexpr std::size_t kMaxClientId = 200;
+constexpr std::size_t kMaxUrl = 2000;
+
+}  // namespace
+
+std::string public_url(std::string_view url) {
+  if (url.size() > kMaxUrl) return {};
+  const std::size_t scheme_end = url.starts_with("https://")  ? 8
+                                 : url.starts_with("http://") ? 7
+                                                              : 0;
+  if (scheme_end == 0) return {};
+  const auto is_plain = [](char c) { return c > ' ' && c < 0x7F; };
+  if (!std::ranges::all_of(url, is_plain)) return {};
+  std::string_view rest = url.substr(scheme_end);
+  rest = rest.substr(0, rest.find_first_of("?#"));
+  const std::size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view host = rest.substr(0, slash);
+  if (const std::size_t at = host.rfind('@'); at != std::string_view::npos) {
+    host.remove_prefix(at + 1);
+  }
+  if (host.empty() || host.starts_with(':')) return {};
+  std::string out(url.substr(0, scheme_end));
+  out.append(host).append(rest.substr(slash));
+  return out;
+}
+
+Pragmas::Pragmas(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+                 CardWriter& writer, std::string_view own_url)
+    : repository_(repository),
+      visitor_(visitor),
+      intake_(intake),
+      writer_(writer),
+      own_url_(own_url) {}
+
+Result<void> Pragmas::read(const CardReader& card) {
+  const std::string_view name = card[1];
+  if (name == "ci-lock" && card.size() == 4) return lock(card);
+  if (name == "ci-unlock" && card.size() == 3) return unlock(card[2]);
+  if (name == "client-url" && card.size() == 3) return client_url(card[2]);
+  if (name == "req-links") wants_links_ = visitor_.may(Right::kRead);
+  return {};
+}
+
+Result<void> Pragmas::lock(const CardReader& card) {
+  const auto check_in = HashName::parse(card[2]);
+  if (!check_in || card[3].size() > kMaxClientId || !visitor_.may(Right::kWrite)) return {};
+  repository::Receipt* const receipt = intake_.receipt();
+  if (receipt == nullptr) return {};
+  QUARRY_TRY_ASSIGN(const auto held,
+                    receipt->lock_check_in(*check_in, visitor_.login_name(), card[3]));
+  if (held) {
+    // Without a name the client would not see that this is an answer.
+    const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
+    writer_.pragma("ci-lock-fail", fmt::format("{} {}", login, held->since));
+  }
+  if (repository_.setting_bool("forbid-delta-manifests", false)) {
+    writer_.pragma("avoid-delta-manifests");
+  }
+  return {};
+}
+
+Result<void> Pragmas::unlock(std::string_view client) {
+  if (!visitor_.may(Right::kWrite)) return {};
+  repository::Receipt* const receipt = intake_.receipt();
+  return receipt != nullptr ? receipt->unlock_check_ins(client) : Result<void>{};
+}
+
+Result<void> Pragmas::client_url(std::string_view url) {
+  if (!visitor_.may(Right::kWrite)) return {};
+  const std::string known_as = public_url(url);
+  if (known_as.empty()) return {};
+  repository::Receipt* const receipt = intake_.receipt();
+  return receipt != nullptr ? receipt->set_config("syncfrom:" + known_as, "{}") : Result<void>{};
+}
+
+void Pragmas::finish() {
+  if (!wants_links_) return;
+  for (const repository::SyncLink& link : repository_.sync_links(own_url_)) {
+    writer_.pragma("link",
+                   fmt::format("{} {} {}", fossilize(link.url), fossilize(link.about), link.mtime));
+  }
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,134 @@
+#include "unversioned.h"
+
+#include <optional>
+#include <string>
+
+#include "quarry/artifact/hash_name.h"
+#include "quarry/artifact/structural.h"
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashName;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::uint64_t kNoContent = 1 | 4;  // deleted, left out
+constexpr std::string_view kDeleted = "-";
+
+/// How many bytes the UTF-8 character at the beginning of TEXT has; 0 where that is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  if (byte(0) < 0x80) return 1;
+  const std::size_t length = byte(0) >= 0xF0 ? 4 : byte(0) >= 0xE0 ? 3 : 2;
+  if (byte(0) < 0xC2 || byte(0) > 0xF4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xC0) != 0x80) return 0;
+  }
+  // Longer than need be, a surrogate, or beyond the last character there is.
+  if (byte(0) == 0xE0 && byte(1) < 0xA0) return 0;
+  if (byte(0) == 0xED && byte(1) >= 0xA0) return 0;
+  if (byte(0) == 0xF0 && byte(1) < 0x90) return 0;
+  if (byte(0) == 0xF4 && byte(1) >= 0x90) return 0;
+  return length;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_unversioned_name(std::string_view name) {
+  return artifact::is_simple_path(name) && name.find('\\') == std::string_view::npos &&
+         name.find('\0') == std::string_view::npos && is_utf8(name);
+}
+
+Unversioned::Unversioned(repository::Repository& repository, const Visitor& visitor, Intake& intake,
+                         Supply& supply, CardWriter& writer)
+    : repository_(repository),
+      visitor_(visitor),
+      intake_(intake),
+      supply_(supply),
+      writer_(writer) {}
+
+Result<void> Unversioned::file(const CardReader& card) {
+  const auto mtime = parse_number(card[2]);
+  const auto flags = parse_number(card[5]);
+  if (!is_unversioned_name(card[1]) || !mtime || *mtime > INT64_MAX || !flags ||
+      !parse_number(card[4]) || (card[3] != kDeleted && !HashName::parse(card[3]))) {
+    return std::unexpected(card.misshapen());
+  }
+  repository::UnversionedArrival arrival{.name = card[1],
+                                         .mtime = static_cast<std::int64_t>(*mtime),
+                                         .hash = card[3],
+                                         .content = std::nullopt};
+  if (card[3] != kDeleted && (*flags & kNoContent) == 0) arrival.content = card.payload();
+  // A lie is a lie from whoever may not write, too.
+  const bool is_checked_later = visitor_.may(Right::kWriteUnversioned) && card[3] != kDeleted;
+  if (!is_checked_later && !card.payload().empty()) {
+    const auto hash = HashName::parse(card[3]);
+    if (!hash || !hash->names(card.payload())) {
+      return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
+    }
+  }
+  if (!visitor_.may(Right::kWriteUnversioned)) return {};
+  repository::Receipt* const receipt = intake_.receipt();
+  if (receipt == nullptr) return {};
+  QUARRY_TRY(receipt->store_unversioned(arrival));
+  return {};
+}
+
+Result<void> Unversioned::gimme(const CardReader& card) {
+  if (!is_unversioned_name(card[1])) return std::unexpected(card.misshapen());
+  if (!visitor_.may(Right::kRead)) return {};
+  const auto file = repository_.find_unversioned(card[1]);
+  if (!file) return {};
+  if (!file->hash) {
+    writer_.uvfile_deleted(file->name, file->mtime);
+    return {};
+  }
+  const auto hash = HashName::parse(*file->hash);
+  if (!hash) return {};
+  QUARRY_TRY(supply_.check_age(*hash));
+  if (supply_.is_full()) {
+    writer_.uvigot(file->name, file->mtime, *file->hash, file->size);
+    return {};
+  }
+  const auto content = repository_.unversioned_content(card[1]);
+  if (!content && content.error().code == ErrorCode::kNotFound) return {};
+  if (!content) return std::unexpected(content.error());
+  writer_.uvfile(file->name, file->mtime, *file->hash, *content);
+  supply_.count_sent();
+  return {};
+}
+
+void Unversioned::compare(std::string_view hash) {
+  if (had_catalogue_ || !visitor_.may(Right::kRead)) return;
+  had_catalogue_ = true;
+  if (hash == repository_.unversioned_hash()) return;
+  writer_.pragma(visitor_.may(Right::kWriteUnversioned) ? "uv-push-ok" : "uv-pull-only");
+  send_catalogue();
+}
+
+void Unversioned::offer_to_clone() {
+  if (had_catalogue_ || !repository_.setting_bool("uv-sync", false)) return;
+  had_catalogue_ = true;
+  writer_.pragma("uv-pull-only");
+  send_catalogue();
+}
+
+void Unversioned::send_catalogue() {
+  for (const repository::UnversionedFile& file : repository_.unversioned()) {
+    writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeleted,
+                   file.hash ? file.size : 0);
+  }
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,144 @@
+"""Bounds on what one client may have: tries of a password, sessions at the same time, artifacts in a request."""
+
+import pytest
+
+import proof
+from support import fastcgi, repofile, wire
+from support.process import wait_until
+
+HOME, ELSEWHERE = "192.0.2.1", "192.0.2.2"
+TOO_MANY = "too many failed logins: try again in "
+
+
+class Visitor:
+    """Talks to a pool as a client with ADDRESS would through a web server."""
+
+    def __init__(self, server, repository, address: str = HOME, login: str = "writer", password: str = "pen"):
+        self.server = server
+        self.address = address
+        self.login = login
+        self.code = repofile.project_code(repository)
+        self.secret = wire.shared_secret(self.code, login, password)
+
+    def send(self, *cards: bytes | str):
+        body = wire.signed(wire.body(*cards), self.login, self.secret)
+        connection = fastcgi.connect(self.server.socket)
+        connection.sendall(fastcgi.head("POST", "/", CONTENT_TYPE=wire.PLAIN, CONTENT_LENGTH=str(len(body)),
+                                        REMOTE_ADDR=self.address)
+                           + fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
+        return connection
+
+    def ask(self, *cards: bytes | str) -> list[wire.Card]:
+        with self.send(*cards) as connection:
+            return wire.parse(fastcgi.read_page(connection).body)
+
+    def page(self) -> bytes:
+        return fastcgi.ask(self.server.socket, "/status", "full&json").body
+
+    def error(self) -> str:
+        """What a pull is answered with; nothing where it is granted."""
+        errors = [card.text() for card in self.ask(f"pull {wire.SERVER_CODE} {self.code}") if card.operator == "error"]
+        return errors[0] if errors else ""
+
+
+@pytest.fixture
+def served(start, fresh):
+    """Makes a pool of four workers with LIMITS, and clients of it."""
+    repofile.add_user(fresh, "writer", "pen", "gio")
+    repofile.add_user(fresh, "other", "ink", "gio")
+
+    def make(**limits: object):
+        server = start({"pm.max_children": 4, "pm.status_path": "/status", **{name.replace("__", "."): value for name, value in limits.items()}})
+        return lambda **who: Visitor(server, fresh, **who)
+    return make
+
+
+def fail(visitor: Visitor, times: int) -> None:
+    for _ in range(times):
+        assert visitor.error() == "login failed"
+
+
+def test_failed_logins_are_slowed_whichever_worker_sees_them(served):
+    client = served(sync__login_failures=3)
+    wrong, right = client(password="wrong"), client()
+    fail(wrong, 3)
+    refused = wrong.error()
+    assert refused.startswith(TOO_MANY)
+    assert right.error().startswith(TOO_MANY), "the right password is not looked at either"
+    wait_until(lambda: right.error() == "", "the end of the wait")
+    # Whoever has been let in begins anew.
+    fail(wrong, 3)
+    assert wrong.error().startswith(TOO_MANY)
+
+
+def test_wait_grows_with_each_failure(served):
+    wrong = served(sync__login_failures=1)(password="wrong")
+    waits = []
+    for _ in range(3):
+        wait_until(lambda: wrong.error() == "login failed", "the end of the wait")
+        waits.append(int(wrong.error().removeprefix(TOO_MANY).split()[0]))
+    assert waits[0] == 1 and waits[2] > 2
+
+
+def test_failures_of_one_lock_nobody_else_out(served):
+    client = served(sync__login_failures=2)
+    assert client().error() == ""
+    assert client(login="other", password="ink").error() == ""
+    fail(client(login="other", password="wrong"), 2)
+    for address in ("192.0.2.7", "192.0.2.8", "192.0.2.9"):
+        fail(client(address=address, password="wrong"), 2)
+    assert client(address=ELSEWHERE).error().startswith(TOO_MANY), "too many tries of one user from everywhere"
+    assert client().error() == "", "but he is known where he was before"
+    assert client(login="other", password="ink", address=ELSEWHERE).error() == "", "and so is somebody else, from anywhere"
+
+
+def test_many_names_from_one_address_are_slowed(served):
+    client = served(sync__login_failures=2)
+    for number in range(12):
+        fail(client(login=f"nobody-has-this-{number}"), 1)
+    assert client(login="yet-another").error().startswith(TOO_MANY)
+    assert client(login="yet-another", address=ELSEWHERE).error() == "login failed"
+
+
+def test_no_login_is_slowed_where_that_is_off(served):
+    fail(served(sync__login_failures=0)(password="wrong"), 20)
+
+
+@pytest.mark.parametrize(("limit", "address"), [("sync__max_concurrent", ELSEWHERE), ("sync__max_concurrent_per_address", HOME)])
+def test_more_sessions_than_allowed_are_told_to_come_again(served, fresh, limit, address):
+    """One session waits for the write lock; what would be the second is turned away."""
+    client = served(**{limit: 1, "repository__busy_timeout": "60s"})
+    first = client()
+    push = f"push {wire.SERVER_CODE} {first.code}"
+    pull = f"pull {wire.SERVER_CODE} {first.code}"
+    with repofile.database(fresh, write=True) as lock:
+        lock.isolation_level = None
+        lock.execute("BEGIN IMMEDIATE")
+        waiting = first.send(push, wire.file_card(b"waits"))
+        wait_until(lambda: b"\"push\"" in first.page(), "the first session")
+
+        def told() -> list[str]:
+            return [f"{card.operator} {card.text()}" for card in client(address=address).ask(pull)
+                    if card.operator in ("message", "error")]
+        wait_until(lambda: told() != [], "the refusal")
+        message, error = told()
+        assert message.startswith("message ") and message.endswith("try again in 5 seconds")
+        assert error == message.replace("message", "error", 1)
+        if limit.endswith("address"):
+            assert client(address=ELSEWHERE).error() == ""
+        lock.execute("ROLLBACK")
+    with waiting:
+        assert "error" not in [card.operator for card in wire.parse(fastcgi.read_page(waiting).body)]
+    assert told() == []
+    assert wire.sha3(b"waits") in repofile.artifacts(fresh)
+
+
+def test_more_artifacts_than_allowed_change_nothing(served, fresh, fossil):
+    client = served(sync__max_artifacts=2)()
+    push = f"push {wire.SERVER_CODE} {client.code}"
+    files = [wire.file_card(b"artifact %d" % number) for number in range(3)]
+    with repofile.unchanged(fresh):
+        card = client.ask(push, *files)[0]
+        assert (card.operator, card.text()) == ("error", "more than 2 artifacts in one request")
+    assert "error" not in [card.operator for card in client.ask(push, *files[:2])]
+    proof.check(fresh, fossil)

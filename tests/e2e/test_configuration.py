@@ -1,0 +1,157 @@
+"""Configuration between repositories, by `fossil configuration`, one area after the other."""
+
+import pytest
+
+from support import repofile, wire
+from support.fossil import Checkout
+
+SHUNNED = "ab" * 32
+
+#: What the areas hold, as (area, query for what travels, statements that change it).
+AREAS = {
+    "project": ("SELECT name, value FROM config WHERE name IN ('project-description','ignore-glob')",
+                ["REPLACE INTO config VALUES('project-description','It''s \"ours\"',{now})",
+                 "REPLACE INTO config VALUES('ignore-glob','*.o\n*.a',{now})"]),
+    "skin": ("SELECT name, value FROM config WHERE name IN ('css','header')",
+             ["REPLACE INTO config VALUES('css','body {{}}',{now})", "REPLACE INTO config VALUES('header','<h1>',{now})"]),
+    "ticket": ("SELECT title, owner, cols, sqlcode FROM reportfmt WHERE title='Mine'"
+               " UNION ALL SELECT name, value, 1, 1 FROM config WHERE name='ticket-common'",
+               ["REPLACE INTO reportfmt(title,owner,cols,sqlcode,mtime) VALUES('Mine','a','','SELECT 1',{now})",
+                "REPLACE INTO config VALUES('ticket-common','set x 1',{now})"]),
+    "user": ("SELECT login, pw, cap, info FROM user WHERE login='newcomer'",
+             ["REPLACE INTO user(login,pw,cap,info,mtime) VALUES('newcomer','secret','o','New',{now})"]),
+    "shun": ("SELECT uuid, scom FROM shun", [f"REPLACE INTO shun VALUES('{SHUNNED}',{{now}},'because')"]),
+    "alias": ("SELECT name, value FROM config WHERE name LIKE 'walias:%'",
+              ["REPLACE INTO config VALUES('walias:/x','{{\"dest\":\"/y\"}}',{now})"]),
+    "interwiki": ("SELECT name, value FROM config WHERE name LIKE 'interwiki:%'",
+                  ["REPLACE INTO config VALUES('interwiki:w','{{\"base\":\"http://w/\"}}',{now})"]),
+    "email": ("SELECT hash, content FROM concealed", ["REPLACE INTO concealed VALUES('aa',{now},'me@here')"]),
+    "subscriber": ("SELECT semail, suname, ssub FROM subscriber",
+                   ["REPLACE INTO subscriber(semail,suname,sverified,sdonotcall,sdigest,ssub,sctime,mtime,smip)"
+                    " VALUES('me@here','me',1,0,0,'ac',5,{now},'::1')"]),
+}
+
+
+@pytest.fixture
+def served(launch, fresh, fossil, tmp_path):
+    """The served repository, a clone of it by an admin."""
+    repofile.add_user(fresh, "boss", "word", "agio")
+    server = launch(fresh)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("boss", "word"), clone)
+    return server, clone
+
+
+def change(path, area, now, fossil):
+    if area == "subscriber":  # whose table the program makes when it is first needed
+        fossil("alerts", "subscribers", "-R", path)
+        if not repofile.query(path, "SELECT 1 FROM sqlite_master WHERE name='subscriber'"):
+            fossil("alerts", "reset", "--force", "-R", path)
+    if area == "user":  # a clone's owner has a new password there, which is to stay there
+        repofile.execute(path, "UPDATE user SET mtime=NULL")
+    for statement in AREAS[area][1]:
+        repofile.execute(path, statement.format(now=now))
+
+
+def state(path, area):
+    try:
+        return sorted(repofile.query(path, AREAS[area][0]))
+    except Exception:
+        return []
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_area_is_pushed_pulled_and_synced(served, fresh, fossil, tmp_path, area):
+    server, clone = served
+    change(clone, area, 2000000000, fossil)
+    mine = state(clone, area)
+    assert mine
+    fossil("configuration", "push", area, "-R", clone)
+    assert state(fresh, area) == mine
+    other = tmp_path / "other.fossil"
+    fossil.clone(server.url_for("boss", "word"), other)
+    fossil("configuration", "pull", area, "-R", other)
+    assert state(other, area) == mine
+    if area in ("skin", "project"):
+        name = "css" if area == "skin" else "ignore-glob"
+        repofile.execute(other, "REPLACE INTO config VALUES(?,'changed there',2000000001)", name)
+        fossil("configuration", "sync", area, "-R", other)
+        fossil("configuration", "sync", area, "-R", clone)
+        assert state(clone, area) == state(fresh, area) == state(other, area) != mine
+
+
+def test_all_at_once_and_from_a_file(served, fresh, fossil, tmp_path):
+    server, clone = served
+    for area in AREAS:
+        change(clone, area, 2000000000, fossil)
+    fossil("configuration", "push", "all", "-R", clone)
+    assert {area: state(fresh, area) for area in AREAS} == {area: state(clone, area) for area in AREAS}
+    fossil("configuration", "export", "all", tmp_path / "exported", "-R", clone)
+    merged = tmp_path / "merged.fossil"
+    fossil.clone(server.url_for("boss", "word"), merged)
+    fossil("configuration", "merge", tmp_path / "exported", "-R", merged)
+    fossil("configuration", "sync", "all", "-R", merged)
+    assert {area: state(merged, area) for area in AREAS} == {area: state(fresh, area) for area in AREAS}
+
+
+def test_who_is_not_admin_pushes_none(served, fresh, fossil, tmp_path):
+    server, _ = served
+    clone = tmp_path / "writers.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    change(clone, "skin", 2000000000, fossil)
+    _, output = fossil.attempt("configuration", "push", "skin", "-R", clone)
+    assert "not authorized to push configuration" in output
+    assert state(fresh, "skin") == []
+
+
+def test_what_is_shunned_by_a_push_is_gone_after_a_rebuild_and_never_sent(served, fresh, fossil, tmp_path):
+    server, clone = served
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("unwanted.txt", "nobody is to see this\n")
+    checkout("add", "unwanted.txt")
+    checkout.commit("a mistake")
+    checkout("push")
+    name = wire.sha3(b"nobody is to see this\n")
+    assert name in repofile.artifacts(fresh)
+    repofile.execute(clone, "INSERT INTO shun VALUES(?,2000000000,'')", name)
+    fossil("configuration", "push", "shun", "-R", clone)
+    visitor = tmp_path / "visitor.fossil"
+    fossil.clone(server.url, visitor)
+    assert name not in repofile.artifacts(visitor)
+    server.stop()
+    fossil("rebuild", fresh)
+    assert name not in repofile.artifacts(fresh)
+
+
+#: Rows that an admin sends and that are not of the form: each is passed over.
+BAD_ROWS = {
+    "a subquery for a value": ("/config", "9 'css' value (SELECT group_concat(pw) FROM user)"),
+    "a function for a value": ("/config", "9 'css' value readfile('/etc/passwd')"),
+    "a statement after the value": ("/config", "9 'css' value 'x'; DELETE FROM user"),
+    "a statement after the key": ("/config", "9 'css');DELETE FROM user;-- value 'x'"),
+    "a word for a key": ("/config", "9 css value 'x'"),
+    "a column for a value": ("/user", "9 'writer' cap pw"),
+    "a time that is none": ("/config", "now 'css' value 'x'"),
+    "a string without an end": ("/config", "9 'css' value 'x"),
+    "a setting that stays at home": ("/config", "9999999999 'project-code' value 'x'"),
+    "a script's setting": ("/config", "9999999999 'th1-setup' value 'x'"),
+    "a table that is none of these": ("/blob", "9 'css' content 'x'"),
+    "nothing": ("/config", ""),
+}
+
+
+@pytest.mark.ours("it runs words of SQL in values, and takes scripts")
+def test_rows_that_are_not_of_the_form_are_passed_over(launch, fresh, peer_of):
+    peer = peer_of(launch(fresh), "root", "as")
+    for what, (name, content) in BAD_ROWS.items():
+        with repofile.unchanged(fresh):
+            answer = peer.ask(f"config {name} {len(content)}\n{content}\n")
+            assert answer.status == 200 and not answer.errors(), what
+
+
+@pytest.mark.ours("it ignores them")
+def test_rows_as_sql_text_are_refused_and_never_run(launch, fresh, peer_of):
+    peer = peer_of(launch(fresh), "root", "as")
+    with repofile.unchanged(fresh):
+        answer = peer.ask("config @user 16\nDELETE FROM user\n")
+        assert answer.errors() and "SQL is not accepted" in answer.errors()[0]

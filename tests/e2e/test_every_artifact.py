@@ -1,0 +1,218 @@
+"""Artifacts of every kind, from the stock client and by hand: what the server's file shows is what fossil would."""
+
+import random
+import subprocess
+import time
+
+import pytest
+
+import proof
+from support import artifacts, documents, repofile, wire
+from support.fossil import Checkout
+from test_quarry_init import quarry
+
+ALERTS = """CREATE TABLE pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false,
+            sentDigest BOOLEAN DEFAULT false, sentMod BOOLEAN DEFAULT false) WITHOUT ROWID"""
+
+
+@pytest.fixture
+def served(fresh, launch):
+    return launch(fresh)
+
+
+@pytest.fixture
+def client(served, fossil, tmp_path):
+    path = tmp_path / "client.fossil"
+    fossil.clone(served.url_for("writer", "pen"), path)
+    return path
+
+
+def assert_right(path, fossil):
+    proof.check(path, fossil)
+    done = quarry("verify", path)
+    assert done.returncode == 0, done.stdout
+
+
+def write_documents(fossil, client, folder):
+    """What a person does with each kind of document."""
+    page = folder / "page.txt"
+    page.write_text("The [abcd1234|first] text.\n")
+    fossil("wiki", "create", "A Page", page, "-R", client)
+    page.write_text("# The second\n\nSee [this](beef1234).\n")
+    fossil("wiki", "commit", "A Page", page, "-M", "text/x-markdown", "-R", client)
+    fossil("wiki", "create", "--technote", "2026-01-02 03:04:05", "A note", page, "-R", client)
+    fossil("wiki", "commit", "--technote", "2026-01-02 03:04:05", "A note", page, "-R", client)
+    fossil("ticket", "add", "title", "It breaks", "status", "Open", "comment", "Since [cafe1234].", "-R", client)
+    ticket = repofile.value(client, "SELECT tkt_uuid FROM ticket")
+    fossil("ticket", "change", ticket, "status", "Fixed", "+comment", " No more.", "-R", client)
+    fossil("ticket", "set", ticket, "severity", "Severe", "-R", client)
+    fossil("attachment", "add", "A Page", page, "-R", client)
+    fossil("attachment", "add", page, "--technote", "2026-01-02 03:04:05", "-R", client)
+    checkout = Checkout(fossil, client, folder / "checkout")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit(f"fixes [{ticket[:10]}]")
+    checkout("close")
+
+
+def test_from_client_to_client(served, client, fossil, tmp_path):
+    write_documents(fossil, client, tmp_path)
+    fossil("push", "-R", client)
+    assert_right(served.target, fossil)
+    assert {kind for kind, in repofile.query(served.target, "SELECT DISTINCT type FROM event")} >= {"ci", "w", "e", "t"}
+    assert not fossil.timeline_differences(served.target, client)
+
+    other = tmp_path / "other.fossil"
+    fossil.clone(served.url_for("writer", "pen"), other)
+    page = tmp_path / "exported"
+    fossil("wiki", "export", "A Page", page, "-R", other)
+    assert page.read_text() == "# The second\n\nSee [this](beef1234).\n"
+    assert fossil("ticket", "show", "0", "-R", other) == fossil("ticket", "show", "0", "-R", served.target)
+    ticket = repofile.value(other, "SELECT tkt_uuid FROM ticket")
+    fossil("ticket", "change", ticket, "status", "Closed", "-R", other)
+    fossil("sync", "-R", other)
+    fossil("sync", "-R", client)
+    assert_right(served.target, fossil)
+    assert repofile.value(client, "SELECT status FROM ticket") == "Closed"
+    assert repofile.value(served.target, "SELECT status FROM ticket") == "Closed"
+
+
+def in_requests(peer, made, seed):
+    """Pushes MADE in an order and a split that SEED chooses."""
+    chance = random.Random(seed)
+    chance.shuffle(made)
+    while made:
+        count = chance.randint(1, 12)
+        answer = peer.push(*[wire.file_card(artifact) for artifact in made[:count]])
+        assert not answer.errors(), answer.errors()
+        made = made[count:]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_documents_in_any_order(launch, fresh, fossil, peer_of, seed):
+    server = launch(fresh)
+    in_requests(peer_of(server), documents.of_every_kind(), seed)
+    assert_right(fresh, fossil)
+    assert repofile.value(fresh, "SELECT count(DISTINCT type) FROM event") == 6
+    assert repofile.value(fresh, "SELECT title||status||comment FROM ticket") == \
+        "it <breaks> badlyFixedsince [cafe1234] and more"
+
+
+@pytest.mark.parametrize("definition", [
+    # No ticketchng at all, no tkt_ctime, no status, a column that fills itself, one of a name that SQL knows.
+    "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, \"order\", comment,"
+    " words AS (length(comment)));",
+    "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, tkt_ctime DATE, status, title,"
+    " icomment, \"baseline for status\" INTEGER, mimetype AS (iif(icomment GLOB '*(*','text/x-markdown',NULL)));"
+    "CREATE TABLE ticketchng(tkt_id INTEGER REFERENCES ticket, tkt_mtime DATE, icomment, status);",
+])
+def test_tickets_as_the_project_defines_them(launch, fresh, fossil, peer_of, definition):
+    repofile.set_config(fresh, "ticket-table", definition)
+    repofile.set_config(fresh, "ticket-status-column", "title")
+    fossil("rebuild", fresh)
+    server = launch(fresh)
+    in_requests(peer_of(server), documents.of_every_kind(), 1)
+    assert_right(fresh, fossil)
+
+
+def test_a_ticket_table_that_takes_no_change_is_no_reason_to_refuse_a_push(launch, fresh, peer_of):
+    repofile.execute(fresh, "DROP TABLE ticket")
+    repofile.execute(fresh, "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT, tkt_mtime CHECK(tkt_mtime<0), title)")
+    server = launch(fresh)
+    change = documents.ticket_change(documents.identifier("t"), "2026-01-01T00:00:00", {"title": "x"})
+    answer = peer_of(server).push(wire.file_card(change))
+    assert not answer.errors()
+    assert wire.sha3(change) in repofile.artifacts(fresh)
+    assert repofile.query(fresh, "SELECT * FROM ticket") == []
+
+
+ODD = {
+    "a change with fields that the table lacks":
+        lambda: [documents.ticket_change(documents.identifier("t"), "2026-01-01T00:00:00", {"unheard-of": "x", "+tkt_id": "7"})],
+    "a delta manifest whose baseline never comes":
+        lambda: [artifacts.manifest("c", "2026-01-01T00:00:00", "u", {}, baseline=wire.sha3(b"never"))],
+    "a delta manifest whose baseline is no manifest":
+        lambda: [b"some text", artifacts.manifest("c", "2026-01-01T00:00:00", "u", {}, baseline=wire.sha3(b"some text"))],
+    "a reply whose parent never comes":
+        lambda: [documents.post("2026-01-01T00:00:00", "re", root=wire.sha3(b"never"), reply_to=wire.sha3(b"never"))],
+    "a reply to what is no post":
+        lambda: [documents.wiki_page("W", "2026-01-01T00:00:00", "w"),
+                 documents.post("2026-01-02T00:00:00", "re", root=wire.sha3(documents.wiki_page("W", "2026-01-01T00:00:00", "w")),
+                                reply_to=wire.sha3(b"never"))],
+    "a page whose version before never comes":
+        lambda: [documents.wiki_page("W", "2026-01-01T00:00:00", "w", prior=wire.sha3(b"never"))],
+    "tags on an artifact that is not there":
+        lambda: [artifacts.control("2026-01-01T00:00:00", "u", [f"+bgcolor {wire.sha3(b'never')} #fff",
+                                                                f"+comment {wire.sha3(b'never')} see\\s[abcd1234]",
+                                                                f"+sym-x {wire.sha3(b'never')}"])],
+    "an attachment to nothing": lambda: [documents.attachment("a", "nothing", "2026-01-01T00:00:00", wire.sha3(b"never"))],
+    "a page with an empty title": lambda: [documents.wiki_page("", "2026-01-01T00:00:00", "w")],
+    "a text with a NUL in it": lambda: [documents.wiki_page("W", "2026-01-01T00:00:00", "w [abcd1234]\0[beef1234]")],
+    "two notes of one id that do not know of each other":
+        lambda: [documents.technote(documents.identifier("n"), f"2026-01-0{day}T00:00:00", f"{day}", "text") for day in (1, 2)],
+    "changes of one moment":
+        lambda: [documents.ticket_change(documents.identifier("t"), "2026-01-01T00:00:00", {"title": title}) for title in "abc"],
+}
+
+
+@pytest.mark.parametrize("which", ODD)
+def test_what_is_odd_but_well_formed_is_stored(launch, fresh, fossil, peer_of, which):
+    made = ODD[which]()
+    peer = peer_of(launch(fresh))
+    for artifact in made:
+        assert not peer.push(wire.file_card(artifact)).errors()
+    assert {wire.sha3(artifact) for artifact in made} <= repofile.artifacts(fresh)
+    assert_right(fresh, fossil)
+
+
+def test_new_events_wait_for_the_next_mail_once(launch, fresh, peer_of):
+    repofile.execute(fresh, ALERTS)
+    peer = peer_of(launch(fresh))
+    for artifact in documents.of_every_kind():
+        peer.push(wire.file_card(artifact))
+    events = {f"{kind[0]}{rid}" for kind, rid in repofile.query(fresh, "SELECT type, objid FROM event")}
+    waiting = {event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")}
+    # The first check-in was there before; the first version of the technote has lost its event to the second, and what
+    # was attached before it was known to what is waiting under the letter of a wiki page.
+    assert {event[1:] for event in events - {"c1"}} <= {event[1:] for event in waiting}
+    repofile.execute(fresh, "DELETE FROM pending_alert")
+    later = documents.ticket_change(documents.identifier("ticket"), "2026-09-01T00:00:00", {"status": "Closed"})
+    earlier = documents.ticket_change(documents.identifier("ticket"), "2026-01-01T00:00:00", {"title": "first of all"})
+    peer.push(wire.file_card(later), wire.file_card(earlier))
+    rids = [rid for rid, in repofile.query(fresh, "SELECT rid FROM blob WHERE uuid IN (?,?)", wire.sha3(later), wire.sha3(earlier))]
+    assert sorted(event for event, in repofile.query(fresh, "SELECT eventid FROM pending_alert")) == \
+        sorted(f"t{rid}" for rid in rids)
+
+
+def search(fossil, path, word):
+    """The page with the results, as somebody with all rights sees it."""
+    request = f"GET /search?s={word}&y=all HTTP/1.0\r\n\r\n"
+    return subprocess.run(["fossil", "test-http", path], input=request, capture_output=True, text=True,
+                          env=fossil.environment, check=True, timeout=60).stdout
+
+
+def test_fossils_next_search_finds_what_came(launch, fresh, fossil, peer_of):
+    fossil("fts-config", "enable", "cdtwef", "-R", fresh)
+    fossil("fts-config", "index", "on", "-R", fresh)
+    peer = peer_of(launch(fresh))
+    page = documents.wiki_page("Zoo", "2026-01-01T00:00:00", "an aardvark")
+    peer.push(wire.file_card(page))
+    peer.push(wire.file_card(documents.wiki_page("Zoo", "2026-01-02T00:00:00", "a buffalo", prior=wire.sha3(page))),
+              *[wire.file_card(artifact) for artifact in documents.of_every_kind()])
+    assert repofile.query(fresh, "SELECT idxed FROM ftsdocs WHERE type='w' AND name='Zoo'") == [(0,)]
+    for word, trace in (("buffalo", "Zoo"), ("breaks", "badly"), ("hello", "A better title"), ("more", "the note, better")):
+        assert trace in search(fossil, fresh, word), word
+    assert "Zoo" not in search(fossil, fresh, "aardvark")
+
+
+def test_a_push_of_many_changes_of_one_ticket_takes_no_long(launch, fresh, fossil, peer_of):
+    """Every change makes the ticket anew: once for a request, not for each change."""
+    peer = peer_of(launch(fresh))
+    ticket = documents.identifier("t")
+    made = [documents.ticket_change(ticket, f"2026-01-01T{i // 60 % 24:02d}:{i % 60:02d}:{i // 1440:02d}",
+                                    {"+comment": f"change {i}\n"}) for i in range(3000)]
+    started = time.monotonic()
+    assert not peer.push(*[wire.file_card(change) for change in made]).errors()
+    assert time.monotonic() - started < 60
+    assert repofile.value(fresh, "SELECT count(*) FROM ticketchng") == 3000
+    assert_right(fresh, fossil)

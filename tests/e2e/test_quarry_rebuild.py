@@ -1,0 +1,159 @@
+"""`quarry rebuild` leaves what `fossil rebuild` leaves, or the file as it was."""
+
+import contextlib
+import os
+import pty
+import re
+import signal
+import subprocess
+
+import pytest
+
+import proof
+from support import documents, places, repofile, wire
+from support.process import wait_until
+from test_quarry_init import quarry
+
+DAMAGE = """
+    DELETE FROM event WHERE objid%2; UPDATE event SET comment='forged', mtime=mtime+1;
+    DELETE FROM mlink WHERE rowid%3=0; UPDATE plink SET isprim=NOT isprim, mtime=0; INSERT INTO leaf SELECT rid FROM blob
+    WHERE rid NOT IN leaf LIMIT 5; INSERT INTO filename(name) VALUES('never/was');
+    UPDATE tagxref SET value='forged', tagtype=1; INSERT INTO tag(tagname) VALUES('sym-never'); DELETE FROM cherrypick;
+    INSERT INTO backlink VALUES('abcd',0,1,0.0); DELETE FROM unclustered; INSERT INTO orphan VALUES(1,1);
+    INSERT INTO phantom SELECT rid FROM blob WHERE rid NOT IN phantom LIMIT 5; INSERT INTO unsent SELECT rid FROM blob LIMIT 5;
+    UPDATE attachment SET isLatest=NOT isLatest; DROP TABLE ticket; DELETE FROM ticketchng; DROP INDEX plink_i2;
+"""
+
+
+def damage(path):
+    with repofile.database(path, write=True) as connection:
+        connection.executescript(DAMAGE)
+
+
+def assert_rebuilds_like_fossil(path, fossil, tmp_path):
+    theirs = repofile.copy(path, tmp_path / "theirs.fossil")
+    fossil("rebuild", theirs, seconds=300)
+    damage(path)
+    truth = {table: repofile.query(path, f"SELECT * FROM {table}") for table in ("config", "user", "rcvfrom", "shun")}
+    done = quarry("rebuild", path)
+    assert done.returncode == 0, done.stderr
+    assert not proof.differences(proof.dump(path), proof.dump(theirs))
+    assert not repofile.query(path, "SELECT * FROM unsent")
+    for table, rows in truth.items():
+        assert repofile.query(path, f"SELECT * FROM {table}") == rows
+    assert not fossil.integrity(path)
+    assert repofile.value(path, "PRAGMA integrity_check") == "ok"
+    assert repofile.artifacts(path) == repofile.artifacts(theirs)
+
+
+def with_documents(fossil, path):
+    fossil.new(path)
+    with repofile.database(path, write=True) as connection:
+        for artifact in documents.of_every_kind():
+            connection.execute("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,?,?,?)",
+                               (len(artifact), wire.sha3(artifact), wire.compress(artifact)))
+    return path
+
+
+def test_small_history(small, fossil, tmp_path):
+    assert_rebuilds_like_fossil(small, fossil, tmp_path)
+
+
+def test_generated_history(generated, fossil, tmp_path):
+    assert_rebuilds_like_fossil(generated, fossil, tmp_path)
+
+
+def test_real_history(hiredis, fossil, tmp_path):
+    assert_rebuilds_like_fossil(hiredis, fossil, tmp_path)
+
+
+def test_documents_of_every_kind(fossil, tmp_path):
+    path = with_documents(fossil, tmp_path / "documents.fossil")
+    fossil("rebuild", path)
+    assert repofile.value(path, "SELECT count(DISTINCT type) FROM event") == 6
+    assert_rebuilds_like_fossil(path, fossil, tmp_path)
+
+
+def test_tickets_as_the_project_defines_them(fossil, tmp_path):
+    path = with_documents(fossil, tmp_path / "documents.fossil")
+    repofile.set_config(path, "ticket-table", """
+        CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, status TEXT DEFAULT 'none',
+          title TEXT, severity INTEGER, "baseline for status" INTEGER, comment, "with space" TEXT);
+        CREATE TABLE ticketchng(tkt_id INTEGER REFERENCES ticket, tkt_rid INTEGER, tkt_mtime DATE, icomment TEXT,
+          status TEXT, mimetype TEXT AS (CASE WHEN icomment GLOB '*(*' THEN 'text/x-markdown' END));
+        CREATE INDEX ticket_by_status ON ticket(status);""")
+    repofile.set_config(path, "ticket-title-expr", "severity")
+    repofile.set_config(path, "hash-digits", "14")
+    fossil("rebuild", path)
+    assert repofile.value(path, "SELECT title FROM ticket") == "it <breaks> badly"
+    assert_rebuilds_like_fossil(path, fossil, tmp_path)
+
+
+def test_a_ticket_table_that_does_anything_else_is_refused(small):
+    repofile.set_config(small, "ticket-table", "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT);"
+                                               "DELETE FROM user;")
+    with repofile.unchanged(small):
+        done = quarry("rebuild", small)
+    assert done.returncode == 1 and "not authorized" in done.stderr
+
+
+def test_shunned_artifacts_go(small, fossil, tmp_path):
+    for name, in repofile.query(small, "SELECT uuid FROM blob JOIN delta ON delta.srcid=blob.rid LIMIT 3"):
+        repofile.shun(small, name)
+    assert_rebuilds_like_fossil(small, fossil, tmp_path)
+
+
+def test_private_branches_stay_private(small, fossil, tmp_path):
+    assert repofile.value(small, "SELECT count(*) FROM private") > 0
+    repofile.execute(small, "DELETE FROM private WHERE rid IN (SELECT fid FROM mlink)")
+    assert_rebuilds_like_fossil(small, fossil, tmp_path)
+
+
+def test_alerts_are_left_alone(small):
+    repofile.execute(small, "CREATE TABLE IF NOT EXISTS pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false)")
+    assert quarry("rebuild", small).returncode == 0
+    assert not repofile.query(small, "SELECT * FROM pending_alert")
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_ended_in_the_middle_it_leaves_the_file_as_it_was(generated, number):
+    damage(generated)
+    repofile.execute(generated, "CREATE TABLE IF NOT EXISTS ticket(tkt_id INTEGER PRIMARY KEY)")
+    with repofile.unchanged(generated):
+        running = subprocess.Popen([places.program("quarry"), "rebuild", generated], stdout=subprocess.DEVNULL)
+        journal = generated.with_name(generated.name + "-journal")
+        wait_until(lambda: journal.exists() and journal.stat().st_size > 0, "the rebuild writes")
+        running.send_signal(number)
+        assert running.wait(20) == -number
+        assert journal.exists(), "it was over already"
+
+
+def test_progress_on_a_terminal_alone(small):
+    leader, follower = pty.openpty()
+    with subprocess.Popen([places.program("quarry"), "rebuild", small], stderr=follower, stdout=subprocess.PIPE) as running:
+        os.close(follower)
+        shown = b""
+        with contextlib.suppress(OSError):  # a terminal that nobody writes to any more
+            while piece := os.read(leader, 1 << 16):
+                shown += piece
+        assert running.stdout.read().decode() == f"{small}: rebuilt\n"
+    os.close(leader)
+    assert running.returncode == 0
+    assert re.search(r"\r\[#+\] 100% of \d+ artifacts", shown.decode())
+    assert quarry("rebuild", "--quiet", small).stderr == ""
+
+
+@pytest.mark.parametrize("content, trace", [(None, "no such file"), (b"hello", "not a database"), (b"", "not a Fossil")])
+def test_what_is_no_repository(tmp_path, content, trace):
+    path = tmp_path / "none.fossil"
+    if content is not None:
+        path.write_bytes(content)
+    done = quarry("rebuild", path)
+    assert done.returncode == 1
+    assert trace in done.stderr and str(path) in done.stderr and done.stderr.count("\n") == 1
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_usage():
+    assert quarry("rebuild").returncode == 2
+    assert "rebuild" in quarry("--help").stdout

@@ -1,0 +1,131 @@
+"""Unversioned files between clones, by `fossil uv`."""
+
+import pytest
+
+from support import repofile, wire
+
+ABSENT = "0" * 40
+
+
+@pytest.fixture
+def clones(launch, fresh, fossil, tmp_path):
+    """The served repository and two clones of it, all of whose owner may write unversioned files."""
+    repofile.add_user(fresh, "keeper", "word", "gioy")
+    server = launch(fresh)
+    one, other = tmp_path / "one.fossil", tmp_path / "other.fossil"
+    for path in (one, other):
+        fossil.clone(server.url_for("keeper", "word"), path)
+    return server, one, other
+
+
+def listed(fossil, path):
+    return sorted(line.split()[-1] for line in fossil("uv", "ls", "-R", path).splitlines())
+
+
+def add(fossil, tmp_path, repository, name, content):
+    path = tmp_path / "content"
+    path.write_bytes(content)
+    fossil("uv", "add", path, "--as", name, "-R", repository)
+
+
+def live(path):
+    return dict(repofile.query(path, "SELECT name, hash FROM unversioned WHERE hash IS NOT NULL"))
+
+
+def later(path):
+    """Makes what was changed in PATH seem to have been changed long after everything else."""
+    repofile.execute(path, "UPDATE unversioned SET mtime=mtime+1000")
+    repofile.execute(path, "DELETE FROM config WHERE name='uv-hash'")
+
+
+def test_files_travel_both_ways_and_end_everywhere(clones, fresh, fossil, tmp_path):
+    _, one, other = clones
+    add(fossil, tmp_path, one, "text.txt", b"some text\n" * 1000)
+    add(fossil, tmp_path, one, "folder/random.bin", bytes(range(256)) * 8)
+    add(fossil, tmp_path, one, "small", b"s")
+    fossil("uv", "sync", "-R", one)
+    assert live(fresh) == live(one)
+    add(fossil, tmp_path, other, "theirs", b"theirs")
+    fossil("uv", "sync", "-R", other)
+    fossil("uv", "sync", "-R", one)
+    assert live(one) == live(other) == live(fresh)
+    assert listed(fossil, one) == ["folder/random.bin", "small", "text.txt", "theirs"]
+    assert fossil("uv", "cat", "text.txt", "-R", other) == "some text\n" * 1000
+    assert fossil("uv", "cat", "text.txt", "-R", fresh) == "some text\n" * 1000
+
+    fossil("uv", "rm", "text.txt", "-R", other)
+    later(other)
+    fossil("uv", "sync", "-R", other)
+    fossil("uv", "sync", "-R", one)
+    assert listed(fossil, one) == ["folder/random.bin", "small", "theirs"]
+    assert live(one) == live(other) == live(fresh)
+    assert repofile.value(fresh, "SELECT count(*) FROM unversioned WHERE hash IS NULL") == 1
+    assert fossil("uv", "sync", "-v", "-R", one).count("uvigot") == 0, "all are the same: no catalogue"
+
+
+def test_new_content_replaces_old_and_revert_takes_the_servers(clones, fresh, fossil, tmp_path):
+    _, one, other = clones
+    add(fossil, tmp_path, one, "a", b"first")
+    fossil("uv", "sync", "-R", one)
+    fossil("uv", "sync", "-R", other)
+    add(fossil, tmp_path, other, "a", b"second")
+    later(other)
+    fossil("uv", "sync", "-R", other)
+    assert fossil("uv", "cat", "a", "-R", fresh) == "second"
+    add(fossil, tmp_path, one, "a", b"mine")
+    fossil("uv", "revert", "-R", one)
+    assert fossil("uv", "cat", "a", "-R", one) == "second"
+    assert live(one) == live(fresh)
+
+
+def test_same_content_with_a_later_time_travels_without_the_content(clones, fresh, fossil, tmp_path):
+    _, one, other = clones
+    add(fossil, tmp_path, one, "a", b"x" * 100000)
+    fossil("uv", "sync", "-R", one)
+    received = repofile.value(fresh, "SELECT rcvid FROM unversioned")
+    later(one)
+    fossil("uv", "sync", "-R", one)
+    assert repofile.value(fresh, "SELECT mtime FROM unversioned") == repofile.value(one, "SELECT mtime FROM unversioned")
+    assert repofile.value(fresh, "SELECT rcvid FROM unversioned") == received
+
+
+def test_clone_brings_them_where_uv_sync_is_on(clones, fresh, fossil, tmp_path):
+    server, one, _ = clones
+    add(fossil, tmp_path, one, "a", b"content of a" * 100)
+    fossil("uv", "sync", "-R", one)
+    fossil.clone(server.url_for("keeper", "word"), tmp_path / "without.fossil")
+    assert not repofile.query(tmp_path / "without.fossil", "SELECT 1 FROM sqlite_master WHERE name='unversioned'") \
+        or live(tmp_path / "without.fossil") == {}
+    fossil("settings", "uv-sync", "on", "-R", fresh)
+    fossil.clone(server.url_for("keeper", "word"), tmp_path / "with.fossil", "--unversioned")
+    assert live(tmp_path / "with.fossil") == live(fresh)
+
+
+def test_who_may_only_read_gets_them_and_changes_nothing(clones, fresh, fossil, tmp_path):
+    server, one, _ = clones
+    add(fossil, tmp_path, one, "a", b"content of a")
+    fossil("uv", "sync", "-R", one)
+    repofile.add_user(fresh, "reading", "word", "go")
+    visitor = tmp_path / "visitor.fossil"
+    fossil.clone(server.url_for("reading", "word"), visitor)
+    fossil("uv", "sync", "-R", visitor)
+    assert live(visitor) == live(fresh)
+    before = repofile.query(fresh, "SELECT * FROM unversioned")
+    add(fossil, tmp_path, visitor, "b", b"not wanted")
+    fossil("uv", "rm", "a", "-R", visitor)
+    later(visitor)
+    fossil("uv", "sync", "-R", visitor)
+    assert repofile.query(fresh, "SELECT * FROM unversioned") == before
+
+
+@pytest.mark.ours("it gives a file to whoever asks")
+def test_catalogue_and_files_need_the_right_to_read(clones, fresh, fossil, tmp_path, peer_of):
+    server, one, _ = clones
+    add(fossil, tmp_path, one, "a", b"content of a")
+    fossil("uv", "sync", "-R", one)
+    fossil("user", "capabilities", "nobody", "", "-R", fresh)
+    peer = peer_of(server, "blind", "y")
+    answer = peer.ask(wire.body(wire.CLIENT_VERSION, f"pragma uv-hash {ABSENT}", "uvgimme a"))
+    assert not answer.errors()
+    assert not answer.of("uvigot") and not answer.of("uvfile") and not answer.of("pragma")
+    assert wire.Peer(server.port).ask(wire.body("uvgimme a")).of("uvfile") == []

@@ -1,0 +1,101 @@
+// Arbitrary bytes as the cards of a request, from somebody who may do everything, to a real file.
+//
+// Whatever comes: no crash, a reply that ends as every reply does, and now and then a look at the
+// whole file, which must still be in order. The file is made anew from time to time, so that a
+// finding needs few inputs to come about.
+#include <stdlib.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "quarry/repository/repository.h"
+#include "quarry/sync/server_session.h"
+#include "require.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using quarry::repository::ConfigRecord;
+using quarry::repository::Receipt;
+using quarry::repository::Repository;
+using quarry::repository::SqlLiteral;
+
+constexpr int kRenewedEvery = 2000;
+
+fs::path folder() {
+  static const fs::path made = [] {
+    const bool in_memory = fs::exists("/dev/shm");
+    std::string name = (in_memory ? fs::path("/dev/shm") : fs::temp_directory_path()) / "fuzz-XXXXXX";
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    static const std::string kept = name;
+    ::atexit([] {
+      std::error_code ignored;
+      fs::remove_all(kept, ignored);
+    });
+    return fs::path(kept);
+  }();
+  return made;
+}
+
+/// Says what is wrong with the file, and stops.
+void check(const fs::path& path) {
+  const auto findings = quarry::repository::verify(path);
+  REQUIRE(findings.has_value());
+  for (const std::string& finding : *findings) std::fprintf(stderr, "%s\n", finding.c_str());
+  REQUIRE(findings->empty());
+}
+
+void let_nobody_do_everything(Repository& repository) {
+  auto receipt = repository.receive();
+  REQUIRE(receipt.has_value());
+  // The built-in people have a time here, so that a later one wins.
+  const ConfigRecord record{
+      .table = "user",
+      .mtime = INT64_C(4000000000),
+      .key = "nobody",
+      .columns = {{"cap", {.kind = SqlLiteral::Kind::kText, .integer = 0, .bytes = "asxyge"}}}};
+  REQUIRE(receipt->merge_config(record).value());
+  REQUIRE(receipt->set_config("project-code", std::string(40, '1')).has_value());
+  REQUIRE(receipt->commit().has_value());
+}
+
+std::unique_ptr<Repository> make_repository() {
+  const fs::path path = folder() / "r.fossil";
+  for (const char* suffix : {"", "-wal", "-shm"}) fs::remove(path.string() + suffix);
+  REQUIRE(quarry::repository::init(path, {.project_name = "fuzz", .user = "u", .password = "p"}));
+  auto opened = Repository::open(path, {.max_artifact_size = std::size_t{1} << 20});
+  REQUIRE(opened.has_value());
+  let_nobody_do_everything(**opened);
+  return std::move(*opened);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static std::unique_ptr<Repository> repository;
+  static int runs = 0;
+  static const quarry::sync::SessionOptions options{.max_body = std::size_t{1} << 20,
+                                                    .max_cards = 1000};
+  if (runs++ % kRenewedEvery == 0) {
+    if (repository) {
+      const fs::path path = repository->path();
+      repository.reset();
+      check(path);
+    }
+    repository = make_repository();
+  }
+  quarry::sync::ServerSession session(*repository, options);
+  const quarry::sync::Reply reply =
+      session.answer({.content_type = "application/x-fossil-debug",
+                      .body = {reinterpret_cast<const char*>(data), size},
+                      .remote_address = "192.0.2.7"});
+  REQUIRE(reply.status == 200);
+  REQUIRE(reply.body.find("# timestamp ") != std::string::npos);
+  REQUIRE(reply.body.ends_with(reply.figures.error.empty() ? "errors 0\n" : "errors 1\n"));
+  REQUIRE(!reply.figures.is_fault);
+  return 0;
+}

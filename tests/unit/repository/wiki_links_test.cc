@@ -1,0 +1,42 @@
+#include "wiki_links.h"
+
+#include <doctest/doctest.h>
+
+using quarry::repository::wiki_links;
+using Links = std::vector<std::string>;
+
+// Each answer is the one that fossil 2.21 gives in its backlink table for a check-in comment.
+TEST_CASE("a comment links to what stands in brackets and may be an artifact's name") {
+  CHECK(wiki_links("see [abcdef12]") == Links{"abcdef12"});
+  CHECK(wiki_links("see [ABCDEF12]") == Links{"abcdef12"});
+  CHECK(wiki_links("[abcd]") == Links{"abcd"});
+  CHECK(wiki_links("[abcdef | text]") == Links{"abcdef"});
+  CHECK(wiki_links("[abcdef|te]xt]") == Links{"abcdef"});
+  CHECK(wiki_links("[/info/abcdef12|x]") == Links{"abcdef12"});
+  CHECK(wiki_links("[a]b[abcdef][beefbeef|") == Links{"abcdef"});
+  CHECK(wiki_links("[abcdef]]") == Links{"abcdef"});
+  CHECK(wiki_links(std::string("[") + std::string(64, 'a') + "]") ==
+        Links{std::string(64, 'a')});
+}
+
+TEST_CASE("what is too short, too long, unclosed or no hex is no link") {
+  for (const char* comment :
+       {"[abc]", "[abcdg]", "[[abcdef]]", " [ abcdef ]", "[x|abcdef]", "[|abcdef]", "[abcdef",
+        "x[y [abcdef]]", "[abcdef\n|x]", "[2020-01-01]", "[/artifact/abcdef]", "[wiki:abcdef]"}) {
+    CAPTURE(comment);
+    CHECK(wiki_links(comment).empty());
+  }
+  CHECK(wiki_links(std::string("[") + std::string(65, 'a') + "]").empty());
+}
+
+TEST_CASE("markup hides links in its attributes and in verbatim text, and unknown markup is text") {
+  CHECK(wiki_links("<b>[abcdef]</b>") == Links{"abcdef"});
+  CHECK(wiki_links("<b title=\"[abcdef]\">").empty());
+  CHECK(wiki_links("<verbatim>[abcdef]</verbatim>[beef]") == Links{"beef"});
+  CHECK(wiki_links("<VERBATIM>[abcdef]").empty());
+  CHECK(wiki_links("<nowiki/>[abcdef]").empty());
+  CHECK(wiki_links("<x [abcdef]>") == Links{"abcdef"});
+  CHECK(wiki_links("<b[abcdef]>") == Links{"abcdef"});
+  CHECK(wiki_links("a<b [abcdef]") == Links{"abcdef"});
+  CHECK(wiki_links("a<b [abcdef]>").empty());
+}
