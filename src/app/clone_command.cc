@@ -52,25 +52,36 @@ std::string admin_of(const CloneArguments& arguments, const sync::RemoteUrl& url
   return is_a_person ? url.user : login_of_caller();
 }
 
+/// What a clone has of its own: its administrator's PASSWORD, and where it came from.
+base::Result<void> settle(repository::Repository& clone, const std::string& admin,
+                          const std::string& password, const sync::RemoteUrl& url,
+                          const RemoteArguments& arguments) {
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone.receive());
+  QUARRY_TRY(receipt.set_password(admin, password));
+  QUARRY_TRY(remember(receipt, url, arguments));
+  return receipt.commit();
+}
+
 /// Makes the clone in FILE. Returns its administrator's password.
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
                                const sync::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));
-  QUARRY_TRY_ASSIGN(const auto clone, repository::Repository::open(file));
+  QUARRY_TRY_ASSIGN(auto clone, repository::Repository::open(file));
   sync::ClientOptions options;
   options.clone = true;
   QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
                     talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
   if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
-  QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone->receive());
-  QUARRY_TRY(receipt.set_password(admin, password));
-  QUARRY_TRY(remember(receipt, reached, arguments));
-  QUARRY_TRY(receipt.commit());
+  QUARRY_TRY(settle(*clone, admin, password, reached, arguments));
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->project_code(), clone->server_code());
   }
+  // The tickets came before the project's own table of them.
+  const bool has_own_tickets = clone->setting("ticket-table").has_value();
   // With the connection its log goes, and the file is all that there is.
+  clone.reset();
+  if (has_own_tickets) QUARRY_TRY(repository::rebuild(file));
   return password;
 }
 

@@ -85,6 +85,7 @@ void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
   command.add_flag("--save-password", arguments.save_password,
                    "remember the password too, readable for who can read the repository");
   command.add_flag("--private", arguments.with_private, "private branches as well");
+  command.add_flag("--uv", arguments.with_unversioned, "unversioned files as well");
   command.add_flag("--quiet", arguments.quiet, "print nothing but errors");
 }
 
@@ -133,6 +134,8 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, const RemoteUrl
     options.password = url.password;
   }
   options.with_private = arguments.with_private;
+  options.with_unversioned =
+      arguments.with_unversioned || repository.setting_bool("uv-sync", false);
   const auto words =
       transport_options(arguments, repository.setting("ssh-command").value_or(std::string()));
   QUARRY_TRY_ASSIGN(const auto transport, sync::Transport::make(url, words));

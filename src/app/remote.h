@@ -23,6 +23,7 @@ struct RemoteArguments {
   bool once = false;
   bool save_password = false;
   bool with_private = false;
+  bool with_unversioned = false;
   bool quiet = false;
 };
 void add_remote_options(CLI::App& command, RemoteArguments& arguments);

@@ -39,16 +39,6 @@ bool is_project_code(std::string_view text) {
 
 }  // namespace
 
-ClientReply::ClientReply(repository::Repository& repository, const ClientOptions& options,
-                         ClientWants& wants, ClientOffer& offer, bool takes,
-                         const repository::Sender& sender)
-    : repository_(repository),
-      options_(options),
-      wants_(wants),
-      offer_(offer),
-      takes_(takes),
-      sender_(sender) {}
-
 Result<void> ClientReply::read(std::string_view cards) {
   reader_ = CardReader(cards, {.max_cards = SIZE_MAX}, Speaker::kServer);
   while (true) {
@@ -88,24 +78,34 @@ Result<void> ClientReply::handle() {
       QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
       return receipt->set_config("cookie", reader_[1]);
     }
-    default:  // pragmas that this client does not need, and what it did not ask for
+    case CardType::kConfig:
+      return config();
+    case CardType::kPragma:
+      if (c_.unversioned != nullptr) c_.unversioned->pragma(reader_);
+      return {};
+    case CardType::kUvigot:
+      return c_.unversioned != nullptr ? c_.unversioned->igot(reader_) : Result<void>{};
+    case CardType::kUvfile:
+      if (c_.unversioned == nullptr) return {};
+      return c_.unversioned->file(reader_, [this] { return receipt(); });
+    default:  // the reader gives no others
       return {};
   }
 }
 
 Result<repository::Receipt*> ClientReply::receipt() {
   if (!receipt_) {
-    auto begun = repository_.receive();
+    auto begun = c_.repository.receive();
     if (!begun) return std::unexpected(std::move(begun).error());
     receipt_.emplace(std::move(*begun));
-    receipt_->set_sender(sender_);
+    receipt_->set_sender(c_.sender);
   }
   return &*receipt_;
 }
 
 bool ClientReply::is_refused(const HashName& name) {
   return name.algorithm() == HashAlgorithm::kSha1 &&
-         repository_.setting_int("hash-policy", 0) == kPolicyShunSha1;
+         c_.repository.setting_int("hash-policy", 0) == kPolicyShunSha1;
 }
 
 Result<void> ClientReply::file() {
@@ -127,11 +127,11 @@ Result<void> ClientReply::file() {
     arrival.declared_size = parse_number(reader_[reader_.size() - 2]);
     if (!arrival.declared_size) return std::unexpected(reader_.misshapen());
   }
-  if (!takes_ || is_refused(*name) || (is_private && !options_.with_private)) return {};
+  if (!takes() || is_refused(*name) || (is_private && !c_.options.with_private)) return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY_ASSIGN(const bool is_new, receipt->store(arrival));
-  offer_.has(*name);
-  wants_.came(*name);
+  c_.offer.has(*name);
+  c_.wants.came(*name);
   if (is_new) ++received_;
   return {};
 }
@@ -140,18 +140,18 @@ Result<void> ClientReply::igot() {
   const auto name = HashName::parse(reader_[1]);
   if (!name) return std::unexpected(reader_.misshapen());
   const bool is_private = reader_[2] == "1";
-  offer_.has(*name);
+  c_.offer.has(*name);
   // What is private there is had in a private session alone.
-  if (!is_private || options_.with_private) wants_.promised(*name);
-  const auto known = repository_.find(*name);
+  if (!is_private || c_.options.with_private) c_.wants.promised(*name);
+  const auto known = c_.repository.find(*name);
   if (known) {
-    if (repository_.is_private(known->rid) == is_private) return {};
+    if (c_.repository.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};
     QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
     return receipt->set_private(*name, is_private);
   }
-  if (!takes_ || (is_private && !options_.with_private)) return {};
-  if (is_refused(*name) || repository_.is_shunned(*name)) return {};
+  if (!takes() || (is_private && !c_.options.with_private)) return {};
+  if (is_refused(*name) || c_.repository.is_shunned(*name)) return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   return receipt->add_phantom(*name, is_private);
 }
@@ -159,17 +159,17 @@ Result<void> ClientReply::igot() {
 Result<void> ClientReply::gimme() {
   const auto name = HashName::parse(reader_[1]);
   if (!name) return std::unexpected(reader_.misshapen());
-  if (options_.push) offer_.asked_for(*name);
+  if (c_.options.push) c_.offer.asked_for(*name);
   return {};
 }
 
 Result<void> ClientReply::push() {
   const std::string_view code = reader_[2];
-  if (repository_.project_code() == code) return {};
-  if (!repository_.project_code().empty()) {
+  if (c_.repository.project_code() == code) return {};
+  if (!c_.repository.project_code().empty()) {
     return fail(ErrorCode::kInvalid, "the server is of another project");
   }
-  if (!options_.clone || !is_project_code(code)) {
+  if (!c_.options.clone || !is_project_code(code)) {
     return fail(ErrorCode::kInvalid, "the server tells a project code that is none");
   }
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
@@ -184,6 +184,17 @@ Result<void> ClientReply::clone_seqno() {
   return {};
 }
 
+/// A row of the configuration, where it was asked for.
+Result<void> ClientReply::config() {
+  if (!c_.takes_settings) return {};
+  const auto record = repository::parse_config_record(reader_[1], reader_.payload());
+  if (!record) return {};
+  if (record->table == "config" && repository::areas_of_setting(record->key) == 0) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  QUARRY_TRY(receipt->merge_config(*record));
+  return {};
+}
+
 void ClientReply::message() {
   std::string text = told(reader_[1]);
   if (text.starts_with("pull only")) refuses_push_ = true;
@@ -191,11 +202,14 @@ void ClientReply::message() {
 }
 
 Result<void> ClientReply::finish() {
-  if (!error_ && !offer_.sent_of_unsent().empty() && !refuses_push_) {
-    QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
-    QUARRY_TRY(receipt->forget_unsent(offer_.sent_of_unsent()));
+  if (!error_ && c_.unversioned != nullptr) {
+    QUARRY_TRY(c_.unversioned->settle([this] { return receipt(); }));
   }
-  offer_.accepted();
+  if (!error_ && !c_.offer.sent_of_unsent().empty() && !refuses_push_) {
+    QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+    QUARRY_TRY(receipt->forget_unsent(c_.offer.sent_of_unsent()));
+  }
+  c_.offer.accepted();
   if (!receipt_) return {};
   QUARRY_TRY(receipt_->commit());
   receipt_.reset();

@@ -10,6 +10,7 @@
 
 #include "card_reader.h"
 #include "client_offer.h"
+#include "client_unversioned.h"
 #include "client_wants.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
@@ -19,9 +20,17 @@ namespace quarry::sync {
 
 class ClientReply {
  public:
-  /// None is owned. TAKES: artifacts are taken from the server (a pull or a clone).
-  ClientReply(repository::Repository& repository, const ClientOptions& options, ClientWants& wants,
-              ClientOffer& offer, bool takes, const repository::Sender& sender);
+  /// What the reply is to, and for. Nothing is owned.
+  struct Context {
+    repository::Repository& repository;
+    const ClientOptions& options;
+    ClientWants& wants;
+    ClientOffer& offer;
+    ClientUnversioned* unversioned;  // null: no unversioned files
+    const repository::Sender& sender;
+    bool takes_settings;  // the request asked for the configuration
+  };
+  explicit ClientReply(const Context& context) : c_(context) {}
 
   /// Carries out CARDS. After an error nothing of them was stored.
   base::Result<void> read(std::string_view cards);
@@ -45,17 +54,14 @@ class ClientReply {
   base::Result<void> gimme();
   base::Result<void> push();
   base::Result<void> clone_seqno();
+  base::Result<void> config();
+  bool takes() const { return c_.options.clone || c_.options.pull; }
   void message();
   bool is_refused(const artifact::HashName& name);
   base::Result<repository::Receipt*> receipt();
   base::Result<void> finish();
 
-  repository::Repository& repository_;
-  const ClientOptions& options_;
-  ClientWants& wants_;
-  ClientOffer& offer_;
-  bool takes_;
-  const repository::Sender& sender_;
+  Context c_;
   CardReader reader_{{}};
   std::optional<repository::Receipt> receipt_;
   bool next_is_private_ = false;

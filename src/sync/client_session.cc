@@ -13,6 +13,7 @@
 #include "client_cards.h"
 #include "client_offer.h"
 #include "client_reply.h"
+#include "client_unversioned.h"
 #include "client_wants.h"
 
 namespace quarry::sync {
@@ -31,6 +32,10 @@ struct ClientSession::State {
         clone_next(options.clone ? 1 : 0),
         wants_settings(options.clone),
         is_probing(options.clone && options.with_private && !options.user.empty()),
+        unversioned(options.with_unversioned
+                        ? std::make_optional<ClientUnversioned>(file, options.pull || options.clone,
+                                                                options.push)
+                        : std::nullopt),
         sender{.uid = options.uid, .login_nonce = {}, .address = {}} {}
 
   Result<std::string> cards();
@@ -59,6 +64,7 @@ struct ClientSession::State {
   bool logged_in = false;  // the last request had a login card
   bool is_done = false;
   std::string last_cards;  // the last request without its login
+  std::optional<ClientUnversioned> unversioned;
   repository::Sender sender;
   ClientFigures figures;
   std::vector<std::string> messages;
@@ -109,6 +115,7 @@ Result<std::string> ClientSession::State::cards() {
     write_card(writer, {"push", server, project});
     QUARRY_TRY(offer.write(writer));
   }
+  if (unversioned && clone_next == 0) QUARRY_TRY(unversioned->write(writer));
   write_salt(writer);
   return writer.take();
 }
@@ -148,8 +155,13 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   std::string storage;
   QUARRY_TRY_ASSIGN(const std::string_view cards,
                     decode_body(*format, body, options.max_reply, storage));
-  const bool takes = options.clone || options.pull;
-  ClientReply reply(repository, options, wants, offer, takes, sender);
+  ClientReply reply({.repository = repository,
+                     .options = options,
+                     .wants = wants,
+                     .offer = offer,
+                     .unversioned = unversioned ? &*unversioned : nullptr,
+                     .sender = sender,
+                     .takes_settings = asked_settings});
   QUARRY_TRY(reply.read(cards));
   figures.artifacts_received += reply.received();
   figures.artifacts_sent = offer.sent();
@@ -164,7 +176,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   }
   if (clone_next != 0) QUARRY_TRY(go_on_cloning(reply));
   is_done = clone_next == 0 && !wants_settings && !(may_push && offer.has_more()) &&
-            !(has_to_pull() && wants.any());
+            !(has_to_pull() && wants.any()) && !(unversioned && unversioned->has_more());
   if (is_done && options.clone && repository.has_waiting()) {
     return fail(
         ErrorCode::kInvalid,

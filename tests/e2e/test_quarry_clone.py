@@ -92,6 +92,48 @@ def test_private_branches_come_when_they_are_asked_for(serve, quarry, fresh, fos
     proof.check(private, fossil)
 
 
+def test_configuration_comes_as_far_as_its_user_may_have_it(serve, quarry, fresh, tmp_path):
+    execute = "REPLACE INTO config(name,value,mtime) VALUES(?,?,1700000000)"
+    repofile.execute(fresh, execute, "project-description", "all about it")
+    repofile.execute(fresh, execute, "backoffice-nodelay", "1")
+    repofile.add_user(fresh, "boss", "pen", "s")
+    repofile.execute(fresh, "UPDATE user SET mtime=1700000000 WHERE login='writer'")
+    server = serve(fresh)
+    value = "SELECT value FROM config WHERE name=?"
+    for login, knows_people in (("writer", 0), ("boss", 1)):
+        clone = tmp_path / f"{login}.fossil"
+        quarry("clone", server.url_for(login, "pen"), clone, "--admin-user", "me")
+        assert repofile.value(clone, value, "project-description") == "all about it"
+        assert repofile.query(clone, value, "backoffice-nodelay") == []
+        assert repofile.value(clone, "SELECT count(*) FROM user WHERE login='writer'") == knows_people
+
+
+def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path):
+    table = repofile.value(fresh, "SELECT sql FROM sqlite_schema WHERE name='ticket'")
+    changed = table.replace("tkt_uuid TEXT UNIQUE,", "tkt_uuid TEXT UNIQUE, weight TEXT,")
+    assert changed != table
+    repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,1700000000)",
+                     changed + ";\n" + repofile.value(fresh, "SELECT sql FROM sqlite_schema WHERE name='ticketchng'") + ";")
+    fossil("rebuild", fresh)
+    fossil("ticket", "add", "title", "heavy", "weight", "100 kg", "-R", fresh, "--user", "writer")
+    server = serve(fresh)
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", server.url_for("writer", "pen"), clone)
+    assert repofile.value(clone, "SELECT weight FROM ticket") == "100 kg"
+    proof.check(clone, fossil)
+
+
+def test_unversioned_files_come_when_they_are_asked_for(serve, quarry, fresh, fossil, tmp_path):
+    (tmp_path / "news.txt").write_text("news\n")
+    fossil("uv", "add", tmp_path / "news.txt", "--as", "news.txt", "-R", fresh)
+    server = serve(fresh)
+    without, clone = tmp_path / "without.fossil", tmp_path / "clone.fossil"
+    quarry("clone", server.url_for("writer", "pen"), without)
+    assert "news.txt" not in fossil("uv", "list", "-R", without)
+    quarry("clone", server.url_for("writer", "pen"), clone, "--uv")
+    assert fossil("uv", "cat", "news.txt", "-R", clone) == "news\n"
+
+
 @pytest.mark.parametrize("path", ["plain", "file"])
 def test_from_a_file_beside(quarry, small, fossil, tmp_path, path):
     clone = tmp_path / "clone.fossil"

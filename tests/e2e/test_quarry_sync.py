@@ -114,6 +114,46 @@ def test_private_branches_travel_only_when_they_are_asked_for(pair, quarry, fres
     proof.check(fresh, fossil)
 
 
+def unversioned(repository):
+    return repofile.query(repository, "SELECT name, mtime, hash FROM unversioned WHERE hash IS NOT NULL ORDER BY name")
+
+
+def test_unversioned_files_travel_both_ways(pair, quarry, fresh, fossil, tmp_path):
+    _, checkout = pair
+    repofile.set_capabilities(fresh, "writer", "gioxy")
+    def put(repository, name, text, mtime):
+        (tmp_path / "text").write_text(text)
+        fossil("uv", "add", tmp_path / "text", "--as", name, "-R", repository, "--mtime", mtime)
+    clone = checkout.repository
+    put(fresh, "theirs", "theirs\n", "2024-01-01 00:00:00")
+    put(fresh, "both", "old\n", "2024-01-01 00:00:00")
+    put(fresh, "touched", "same\n", "2024-01-01 00:00:00")
+    put(clone, "mine", "x" * 400000, "2024-01-01 00:00:00")
+    put(clone, "both", "new\n", "2024-02-01 00:00:00")
+    put(clone, "touched", "same\n", "2024-02-01 00:00:00")
+    put(clone, "also-mine", "y" * 400000, "2024-01-01 00:00:00")
+    quarry("sync", clone)
+    assert len(unversioned(fresh)) == 3 and len(unversioned(clone)) == 4
+    quarry("sync", clone, "--uv")
+    assert unversioned(fresh) == unversioned(clone) and len(unversioned(clone)) == 5
+    assert fossil("uv", "cat", "both", "-R", fresh) == "new\n"
+    fossil("uv", "rm", "theirs", "-R", clone)
+    fossil("uv", "rm", "mine", "-R", fresh)
+    quarry("sync", clone, "--uv")
+    assert unversioned(fresh) == unversioned(clone) and len(unversioned(clone)) == 3
+    assert quarry("sync", clone, "--uv").startswith("round trips: 1 ")
+
+
+def test_who_may_not_write_unversioned_files_only_takes_them(pair, quarry, fresh, fossil, tmp_path):
+    _, checkout = pair
+    (tmp_path / "text").write_text("text\n")
+    fossil("uv", "add", tmp_path / "text", "--as", "theirs", "-R", fresh)
+    fossil("uv", "add", tmp_path / "text", "--as", "mine", "-R", checkout.repository)
+    quarry("sync", checkout.repository, "--uv")
+    assert [row[0] for row in unversioned(fresh)] == ["theirs"]
+    assert [row[0] for row in unversioned(checkout.repository)] == ["mine", "theirs"]
+
+
 def test_what_was_overlooked_is_sent_verily(pair, quarry, fresh, fossil):
     _, checkout = pair
     add(checkout, "a.txt", "a\n")

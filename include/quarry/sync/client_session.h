@@ -4,6 +4,7 @@
 //   clone   `clone 3 N` until the server has no more, then one request for the configuration; where
 //           something that came refers to what did not come, pulls follow
 //   pull    `gimme` for phantoms; `igot` and clusters in replies make further phantoms
+//   files   unversioned ones: see src/sync/client_unversioned.h
 //   push    what was never sent, and `igot` for everything unclustered; then what the server asks
 //   for
 //
@@ -29,6 +30,8 @@ struct ClientOptions {
   bool push = false;
   /// Private artifacts travel as well; the server wants the right `x` for it.
   bool with_private = false;
+  /// Unversioned files travel as well, in the directions above; to a clone, too.
+  bool with_unversioned = false;
   /// Both sides name everything that they have, instead of what no cluster names.
   bool verily = false;
 
