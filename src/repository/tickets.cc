@@ -93,6 +93,20 @@ void Derivation::add_ticket_change(Rid rid, const Structural& change, double day
   stale_targets_.insert(std::string(change.ticket));
 }
 
+void Derivation::remake_tickets() {
+  c_.database.execute("SAVEPOINT tickets");
+  try {
+    make_ticket_tables(c_.database);
+  } catch (const SqliteError& error) {
+    base::log(base::LogLevel::kWarning, "the setting ticket-table is not obeyed: {}", error.what());
+    c_.database.execute("ROLLBACK TO tickets");
+  }
+  c_.database.execute("RELEASE tickets");
+  constexpr std::string_view kPrefix = "tkt-";
+  Query tags = c_.database.query("SELECT tagname FROM tag WHERE tagname GLOB 'tkt-*'");
+  while (tags.step()) stale_tickets_.emplace(tags.text(0).substr(kPrefix.size()));
+}
+
 void Derivation::refresh_tickets() {
   if (stale_tickets_.empty()) return;
   const TicketFields fields(c_.database);

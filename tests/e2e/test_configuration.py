@@ -2,6 +2,7 @@
 
 import pytest
 
+import proof
 from support import repofile, wire
 from support.fossil import Checkout
 
@@ -155,3 +156,21 @@ def test_rows_as_sql_text_are_refused_and_never_run(launch, fresh, peer_of):
     with repofile.unchanged(fresh):
         answer = peer.ask("config @user 16\nDELETE FROM user\n")
         assert answer.errors() and "SQL is not accepted" in answer.errors()[0]
+
+
+def test_tickets_are_made_anew_when_their_table_is_another(served, fresh, fossil):
+    _, clone = served
+    fossil("ticket", "add", "title", "one", "comment", "words", "-R", fresh)
+    fossil("configuration", "pull", "ticket", "-R", clone)
+    table = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, tkt_ctime DATE, title,"
+             " comment, status, extra DEFAULT 'more'); CREATE TABLE ticketchng(tkt_id INTEGER REFERENCES ticket,"
+             " tkt_rid INTEGER, tkt_mtime DATE, title);")
+    repofile.execute(clone, "REPLACE INTO config VALUES('ticket-table',?,2000000000)", table)
+    fossil("configuration", "push", "ticket", "-R", clone)
+    assert repofile.query(fresh, "SELECT title, comment, extra FROM ticket") == [("one", "words", "more")]
+    proof.check(fresh, fossil)
+    # One that does something else is kept, as the setting that it is, and not obeyed.
+    repofile.execute(clone, "REPLACE INTO config VALUES('ticket-table','DROP TABLE blob',2000000001)")
+    fossil("configuration", "push", "ticket", "-R", clone)
+    assert repofile.query(fresh, "SELECT title, comment, extra FROM ticket") == [("one", "words", "more")]
+    assert repofile.artifacts(fresh)
