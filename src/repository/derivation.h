@@ -55,11 +55,12 @@ class Derivation {
   void forget_pending();
   /// What a tag has made private since the last call.
   std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
-  /// The setting `ticket-table` has another value: the ticket tables are made anew by it, or stay as
-  /// they are where it is wrong. Throws SqliteError.
+  /// The setting `ticket-table` has another value: the ticket tables are made anew by it, or stay
+  /// as they are where it is wrong. Throws SqliteError.
   void remake_tickets();
   bool has_pending() const {
-    return !stale_tickets_.empty() || !check_ins_.empty() || !controls_.empty() || !others_.empty() || !clusters_.empty();
+    return !stale_tickets_.empty() || !check_ins_.empty() || !controls_.empty() ||
+           !others_.empty() || !clusters_.empty();
   }
   /// From now on no event is news to anybody: everything is computed again.
   void keep_quiet() { is_quiet_ = true; }
