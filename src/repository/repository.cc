@@ -4,8 +4,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <charconv>
-
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
@@ -233,59 +231,6 @@ base::Result<Snapshot> Repository::snapshot() {
 
 std::uint64_t Repository::state() {
   return state_->epoch;
-}
-
-// --- settings and people ----------------------------------------------------------------------
-
-std::optional<std::string> Repository::setting(std::string_view name) {
-  if (const auto found = state_->settings.find(name); found != state_->settings.end()) {
-    return found->second;
-  }
-  std::optional<std::string> value;
-  Query query = state_->database.query("SELECT value FROM config WHERE name=?1");
-  query.bind(1, name);
-  if (query.step() && !query.is_null(0)) value = std::string(query.text(0));
-  return state_->settings.emplace(std::string(name), std::move(value)).first->second;
-}
-
-std::int64_t Repository::setting_int(std::string_view name, std::int64_t otherwise) {
-  const auto value = setting(name);
-  if (!value) return otherwise;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-  return error == std::errc() ? number : otherwise;
-}
-
-bool Repository::setting_bool(std::string_view name, bool otherwise) {
-  const auto value = setting(name);
-  if (!value) return otherwise;
-  if (*value == "1" || *value == "on" || *value == "yes" || *value == "true") return true;
-  if (*value == "0" || *value == "off" || *value == "no" || *value == "false") return false;
-  return otherwise;
-}
-
-const std::string& Repository::project_code() {
-  if (state_->project_code.empty()) state_->project_code = setting("project-code").value_or("");
-  return state_->project_code;
-}
-
-const std::string& Repository::server_code() {
-  if (state_->server_code.empty()) state_->server_code = setting("server-code").value_or("");
-  return state_->server_code;
-}
-
-std::optional<User> Repository::find_user(std::string_view login) {
-  // Only names that exist are kept: a client must not be able to fill the memory with others.
-  if (const auto found = state_->users.find(login); found != state_->users.end()) {
-    return found->second;
-  }
-  Query query = state_->database.query(
-      "SELECT uid, login, pw, cap FROM user WHERE login=?1 AND length(login)>0");
-  query.bind(1, login);
-  if (!query.step()) return std::nullopt;
-  User user{query.integer(0), std::string(query.text(1)), std::string(query.text(2)),
-            std::string(query.text(3))};
-  return state_->users.emplace(std::string(login), std::move(user)).first->second;
 }
 
 // --- artifacts --------------------------------------------------------------------------------
