@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,10 @@ from support.servers import Launcher
 from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
+
+# A shell that runs the tests in the background has the interrupt ignored, and every program that a test starts would
+# inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
