@@ -54,18 +54,10 @@ std::size_t end_of_head(std::string_view text) {
   return lf < crlf ? lf + 2 : crlf + 4;
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
 /// HEAD, which refuse_head() has let in; the value of Content-Length goes into LENGTH.
 OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   WebRequest request;
-  const std::string_view first = take_line(head);
+  const std::string_view first = gateway::take_line(head);
   const std::size_t space = first.find(' ');
   request.method = first.substr(0, space);
   std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
@@ -80,7 +72,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   if (!path) return refuse(400, "the path is malformed");
   request.path = *path;
   while (!head.empty()) {
-    const std::string_view line = take_line(head);
+    const std::string_view line = gateway::take_line(head);
     const std::size_t colon = std::min(line.find(':'), line.size());
     const std::string_view name = line.substr(0, colon);
     const std::string_view value =

@@ -19,14 +19,6 @@ Refusal refuse(int status, std::string text) {
   return {.status = status, .text = std::move(text)};
 }
 
-std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
-
 struct Head {
   std::string_view method;
   std::string_view version;

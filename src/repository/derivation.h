@@ -125,6 +125,8 @@ class Derivation {
     std::optional<std::string> brief = {};
     std::int64_t tag = 0;  // 0: none
   };
+  /// Tags may have come before RID, which they are on: its event then takes them in.
+  void note_earlier_tags(Rid rid);
   /// Writes the row for the artifact RID unless it is there and says the same.
   void put_event(Rid rid, const artifact::Structural& artifact, const Event& event);
   /// Where mail alerts are set up, a new event waits in pending_alert for the next notification.

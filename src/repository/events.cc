@@ -63,15 +63,18 @@ std::string Derivation::linked(std::string_view hash) {
 }
 
 void Derivation::put_event(Rid rid, const Structural& artifact, const Event& event) {
+  const auto bind_row = [&](Query& query) {
+    query.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
+    event.tag != 0 ? query.bind(4, event.tag) : query.bind_null(4);
+    artifact.has_user ? query.bind(5, artifact.user) : query.bind_null(5);
+    query.bind_optional(6, event.comment).bind_optional(7, event.brief);
+  };
   bool is_new = true;
   {
     Query present = c_.database.query(
         "SELECT type IS ?2 AND coalesce(omtime,mtime) IS ?3 AND tagid IS ?4 AND user IS ?5"
         " AND comment IS ?6 AND brief IS ?7 FROM event WHERE objid=?1");
-    present.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
-    event.tag != 0 ? present.bind(4, event.tag) : present.bind_null(4);
-    artifact.has_user ? present.bind(5, artifact.user) : present.bind_null(5);
-    present.bind_optional(6, event.comment).bind_optional(7, event.brief);
+    bind_row(present);
     if (present.step()) {
       if (present.integer(0) != 0) return;
       is_new = false;
@@ -80,19 +83,16 @@ void Derivation::put_event(Rid rid, const Structural& artifact, const Event& eve
   Query insert = c_.database.query(
       "INSERT OR REPLACE INTO event(objid,type,mtime,tagid,user,comment,brief)"
       " VALUES(?1,?2,?3,?4,?5,?6,?7)");
-  insert.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
-  event.tag != 0 ? insert.bind(4, event.tag) : insert.bind_null(4);
-  artifact.has_user ? insert.bind(5, artifact.user) : insert.bind_null(5);
-  insert.bind_optional(6, event.comment).bind_optional(7, event.brief);
+  bind_row(insert);
   insert.run();
   if (is_new) note_for_alerts(event.type, rid);
-  if (c_.database
-          .query("SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND "
-                 "tagid<=4")
-          .bind(1, rid)
-          .step()) {
-    stale_events_.insert(rid);
-  }
+  note_earlier_tags(rid);
+}
+
+void Derivation::note_earlier_tags(Rid rid) {
+  Query tags = c_.database.query(
+      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4");
+  if (tags.bind(1, rid).step()) stale_events_.insert(rid);
 }
 
 }  // namespace quarry::repository

@@ -101,14 +101,7 @@ void Derivation::make_check_in_event(Rid rid, const Structural& manifest) {
                   text_links(manifest.comment, Markup::kWiki), day);
   note_for_alerts('c', rid);
   touch_search('c', rid);
-  // Tags may have come before what they are on.
-  if (c_.database
-          .query("SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND "
-                 "tagid<=4")
-          .bind(1, rid)
-          .step()) {
-    stale_events_.insert(rid);
-  }
+  note_earlier_tags(rid);
 }
 
 void Derivation::make_control_event(Rid rid, const Structural& control) {

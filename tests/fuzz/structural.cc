@@ -123,10 +123,19 @@ bool same_tag(const TagCard& a, const TagCard& b) {
   return a.kind == b.kind && a.name == b.name && a.target == b.target && a.value == b.value;
 }
 
+/// Whether two of the tags, which are in order, differ in nothing but the case of their target's
+/// digits as they stood: that cannot be written again.
+bool has_tag_twice(const Structural& artifact) {
+  return std::ranges::adjacent_find(artifact.tags, [](const TagCard& a, const TagCard& b) {
+           return a.kind == b.kind && a.name == b.name && a.target == b.target;
+         }) != artifact.tags.end();
+}
+
 /// What is written of ARTIFACT says the same, in the cards that can be written.
 void require_round_trip(const Structural& artifact) {
   constexpr base::UnixMillis kYearZero{-62'167'219'200'000};
   if (artifact.date && *artifact.date < kYearZero) return;  // a D card can say it, as a number
+  if (has_tag_twice(artifact)) return;
   std::string text;
   if (artifact.type == StructuralType::kCluster) {
     text = write_cluster(artifact);

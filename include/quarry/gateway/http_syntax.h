@@ -12,6 +12,8 @@ namespace quarry::gateway {
 bool is_token(std::string_view text);
 /// No control character but the tab.
 bool is_field_value(std::string_view text);
+/// Takes the first line off TEXT, and its end, LF or CR LF, too.
+std::string_view take_line(std::string_view& text);
 /// TEXT without spaces and tabs at its ends.
 std::string_view trim_blanks(std::string_view text);
 /// Whether two header names are the same; case does not count.

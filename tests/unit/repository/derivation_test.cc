@@ -219,6 +219,26 @@ TEST_CASE("what fossil itself wrote is found right by a recomputation") {
   CHECK(faults(world.file()) == "");
 }
 
+TEST_CASE("what is shunned is no fault, neither before a rebuild nor after one") {
+  World world;
+  for (const std::string& artifact : History(3, false).make(12)) world.put(artifact);
+  REQUIRE(faults(world.file()) == "");
+  SUBCASE("all") {
+    world.sql("INSERT INTO shun(uuid,mtime) SELECT uuid,0 FROM blob");
+  }
+  SUBCASE("some that are not structural") {
+    world.sql(
+        "INSERT INTO shun(uuid,mtime) SELECT uuid,0 FROM blob WHERE rid%2=0"
+        " AND rid NOT IN (SELECT objid FROM event) AND rid NOT IN (SELECT srcid FROM tagxref)");
+  }
+  CHECK(
+      world.sql("SELECT count(*)>0 FROM unclustered JOIN blob USING(rid) JOIN shun USING(uuid)") ==
+      "1");
+  CHECK(faults(world.file()) == "");
+  REQUIRE(world.fossil("rebuild " + world.file().string()));
+  CHECK(faults(world.file()) == "");
+}
+
 TEST_CASE("verify finds a flipped byte, a wrong name and a wrong derived row") {
   World world;
   world.put("some content that is long enough to be compressed, compressed, compressed");
