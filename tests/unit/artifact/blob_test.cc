@@ -65,7 +65,7 @@ TEST_CASE("a declared size over the limit is refused whatever follows it") {
 }
 
 TEST_CASE("a stream that is missing, cut off or damaged is refused") {
-  const std::string blob = blob_compress(std::string(1000, 'a') + "and more");
+  const std::string blob = blob_compress(std::string(1000, 'a').append("and more"));
   check_fails(blob.substr(0, 4), base::ErrorCode::kInvalid);
   check_fails("\0\0\0\0"sv, base::ErrorCode::kInvalid);
   for (std::size_t size = 4; size < blob.size(); ++size) {
