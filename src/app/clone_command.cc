@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include <memory>
 #include <string>
 
 #include "commands.h"
@@ -16,12 +15,6 @@
 
 namespace quarry::app {
 namespace {
-
-struct CloneArguments {
-  std::string file;
-  std::string admin_user;
-  RemoteArguments remote;
-};
 
 /// The unfinished file, removed with its companions unless it was moved to its place.
 class Unfinished {
@@ -103,22 +96,11 @@ base::Result<void> run(const CloneArguments& arguments) {
   return {};
 }
 
+}  // namespace
+
 int run_clone(const CloneArguments& arguments) {
   const auto done = run(arguments);
   return done ? kDone : failed(done.error());
-}
-
-}  // namespace
-
-void add_clone(CLI::App& app, Run& run) {
-  auto clone = std::make_shared<CloneArguments>();
-  CLI::App* command = app.add_subcommand("clone", "make a copy of a repository that syncs with it");
-  command->add_option("URL", clone->remote.url, "http:, https:, ssh: or file: URL")->required();
-  command->add_option("FILE", clone->file, "the repository file to make")->required();
-  command->add_option("--admin-user", clone->admin_user,
-                      "login of its administrator (default: the URL's user, or your own)");
-  add_remote_options(*command, clone->remote);
-  command->callback([clone, &run] { run = [clone] { return run_clone(*clone); }; });
 }
 
 }  // namespace quarry::app

@@ -3,10 +3,14 @@
 // Exit codes: 0 done; 1 the operation failed, one line on standard error says why; 2 wrong usage.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <functional>
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
 
 #include "quarry/base/result.h"
+#include "remote.h"
+#include "server_place.h"
 
 namespace quarry::app {
 
@@ -17,18 +21,66 @@ inline constexpr int kWrongUsage = 2;
 /// Says on standard error why a command failed, and returns kFailed.
 int failed(const base::Error& error);
 
-/// What the command line asks for; its result is the exit code.
-using Run = std::function<int()>;
+struct InitArguments {
+  std::string file;
+  std::string project_name;
+  std::string user;
+  std::string password;
+};
+int run_init(const InitArguments& arguments);
 
-// Each adds its command to APP, which sets RUN when it is named.
-void add_clone(CLI::App& app, Run& run);
+struct CloneArguments {
+  std::string file;
+  std::string admin_user;
+  RemoteArguments remote;
+};
+int run_clone(const CloneArguments& arguments);
+
+struct SyncArguments {
+  std::string file;
+  RemoteArguments remote;
+  bool push = false;
+  bool pull = false;
+  bool verily = false;
+};
+int run_sync(const SyncArguments& arguments);
+
+struct HttpArguments {
+  std::string path;         // a repository or a folder of them
+  bool is_trusted = false;  // every request may do everything: who asks could read the file too
+};
 /// Both `http` and `test-http`.
-void add_http(CLI::App& app, Run& run);
-void add_init(CLI::App& app, Run& run);
-void add_sync(CLI::App& app, Run& run);
-void add_verify(CLI::App& app, Run& run);
-void add_rebuild(CLI::App& app, Run& run);
-void add_status(CLI::App& app, Run& run);
-void add_top(CLI::App& app, Run& run);
+int run_http(const HttpArguments& arguments);
+
+struct VerifyArguments {
+  std::string file;
+  bool quiet = false;
+};
+int run_verify(const VerifyArguments& arguments);
+
+struct RebuildArguments {
+  std::string file;
+  bool quiet = false;
+};
+int run_rebuild(const RebuildArguments& arguments);
+
+struct StatusArguments {
+  ServerPlace server;
+  std::vector<std::string> pools;  // empty: all
+  bool as_json = false;
+  bool is_full = false;
+
+  bool wants(const std::string& pool) const {
+    return pools.empty() || std::ranges::find(pools, pool) != pools.end();
+  }
+};
+int run_status(const StatusArguments& arguments);
+
+struct TopArguments {
+  ServerPlace server;
+  double interval = 1;      // seconds
+  std::uint64_t count = 0;  // of frames; 0: no end
+};
+int run_top(const TopArguments& arguments);
 
 }  // namespace quarry::app

@@ -170,27 +170,12 @@ int answer_all(const std::filesystem::path& path) {
   }
 }
 
-int run_http(const std::string& path, bool is_trusted) {
-  const auto became = become_owner(path);
-  if (!became) return failed(became.error());
-  return is_trusted ? answer_all(path) : answer_one(path);
-}
-
-void add(CLI::App& app, Run& run, const char* name, const char* description, bool is_trusted) {
-  auto path = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand(name, description);
-  command->add_option("REPO", *path, "a repository file, or a folder of them")->required();
-  command->callback([path, is_trusted, &run] {
-    run = [path, is_trusted] { return run_http(*path, is_trusted); };
-  });
-}
-
 }  // namespace
 
-void add_http(CLI::App& app, Run& run) {
-  add(app, run, "http", "answer one HTTP request on standard input, or as a CGI program", false);
-  add(app, run, "test-http",
-      "the same with all rights, for request after request: what clients start over ssh", true);
+int run_http(const HttpArguments& arguments) {
+  const auto became = become_owner(arguments.path);
+  if (!became) return failed(became.error());
+  return arguments.is_trusted ? answer_all(arguments.path) : answer_one(arguments.path);
 }
 
 }  // namespace quarry::app

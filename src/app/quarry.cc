@@ -1,21 +1,144 @@
 // quarry: everything that a person does to a repository, or asks a server, from a command line.
+// What the command line takes is all here, and the commands are in files of their own.
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "commands.h"
 #include "password.h"
 
-namespace app = quarry::app;
+namespace quarry::app {
+namespace {
 
-int app::failed(const base::Error& error) {
+/// What the command line asks for; its result is the exit code.
+using Run = std::function<int()>;
+
+/// Where COMMAND's words go. It sets RUN to ACTION on them when it is named.
+template <typename Arguments>
+Arguments& arguments_of(CLI::App& command, Run& run, int (*action)(const Arguments&)) {
+  auto arguments = std::make_shared<Arguments>();
+  command.callback(
+      [arguments, &run, action] { run = [arguments, action] { return action(*arguments); }; });
+  return *arguments;
+}
+
+void add_place_options(CLI::App& command, ServerPlace& place) {
+  auto* by_socket =
+      command.add_option("--socket", place.socket, "the control socket of the server");
+  command
+      .add_option("-c,--config", place.config,
+                  "the server's configuration, which says where that is")
+      ->capture_default_str()
+      ->excludes(by_socket);
+}
+
+void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
+  command.add_option("--password-file", arguments.password_file,
+                     "take the password from the first line of this file (-: standard input)");
+  command.add_option("--ca-file", arguments.ca_file,
+                     "believe these authorities' certificates (PEM) instead of the system's");
+  command.add_option("--ssh-command", arguments.ssh_command,
+                     "ssh and its first arguments (default: ssh -e none -T)");
+  command.add_flag("--once", arguments.once, "do not remember the URL");
+  command.add_flag("--save-password", arguments.save_password,
+                   "remember the password too, readable for who can read the repository");
+  command.add_flag("--private", arguments.with_private, "private branches as well");
+  command.add_flag("--uv", arguments.with_unversioned, "unversioned files as well");
+  command.add_flag("--quiet", arguments.quiet, "print nothing but errors");
+}
+
+void add_init(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("init", "make a new repository");
+  auto& init = arguments_of(*command, run, run_init);
+  command->add_option("FILE", init.file, "the repository file to make")->required();
+  command->add_option("--project-name", init.project_name, "name of the project");
+  command->add_option("--user", init.user, "login of the first user (default: your own)");
+  command->add_option("--password", init.password,
+                      "password of that user (default: a random one, printed)");
+}
+
+void add_clone(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("clone", "make a copy of a repository that syncs with it");
+  auto& clone = arguments_of(*command, run, run_clone);
+  command->add_option("URL", clone.remote.url, "http:, https:, ssh: or file: URL")->required();
+  command->add_option("FILE", clone.file, "the repository file to make")->required();
+  command->add_option("--admin-user", clone.admin_user,
+                      "login of its administrator (default: the URL's user, or your own)");
+  add_remote_options(*command, clone.remote);
+}
+
+void add_sync(CLI::App& app, Run& run) {
+  CLI::App* command =
+      app.add_subcommand("sync", "exchange what is new with another repository of the project");
+  auto& sync = arguments_of(*command, run, run_sync);
+  command->add_option("REPO", sync.file, "the repository file")->required();
+  command->add_option("URL", sync.remote.url,
+                      "http:, https:, ssh: or file: URL (default: that of the last sync)");
+  command->add_flag("--push", sync.push, "only send");
+  command->add_flag("--pull", sync.pull, "only receive");
+  command->add_flag("--verily", sync.verily, "name everything, for where something was overlooked");
+  add_remote_options(*command, sync.remote);
+}
+
+void add_http(CLI::App& app, Run& run, const char* name, const char* description, bool is_trusted) {
+  CLI::App* command = app.add_subcommand(name, description);
+  auto& http = arguments_of(*command, run, run_http);
+  http.is_trusted = is_trusted;
+  command->add_option("REPO", http.path, "a repository file, or a folder of them")->required();
+}
+
+void add_verify(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand(
+      "verify", "check every hash, every delta, and the derived tables; changes nothing");
+  auto& verify = arguments_of(*command, run, run_verify);
+  command->add_option("FILE", verify.file, "the repository file to check")->required();
+  command->add_flag("--quiet", verify.quiet, "print faults only");
+}
+
+void add_rebuild(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand(
+      "rebuild", "compute every derived table from the artifacts; all or nothing");
+  auto& rebuild = arguments_of(*command, run, run_rebuild);
+  command->add_option("FILE", rebuild.file, "the repository file to rebuild")->required();
+  command->add_flag("--quiet", rebuild.quiet, "print errors only");
+}
+
+void add_status(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("status", "tell how a running server is");
+  auto& status = arguments_of(*command, run, run_status);
+  command->add_option("POOL", status.pools, "the pools to tell of (default: all)");
+  add_place_options(*command, status.server);
+  command->add_flag("--full", status.is_full, "with all workers");
+  command->add_flag("--json", status.as_json, "as JSON");
+}
+
+void add_top(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand("top", "show what a running server does, live");
+  auto& top = arguments_of(*command, run, run_top);
+  add_place_options(*command, top.server);
+  command->add_option("--interval", top.interval, "seconds between two looks, from 0.1 to 3600")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 3600.0));
+  command->add_option("--count", top.count, "end after so many (default: go on)")
+      ->check(CLI::Range(1, 1000000000));
+}
+
+}  // namespace
+
+int failed(const base::Error& error) {
   fmt::print(stderr, "quarry: {}\n", error.message);
   return kFailed;
 }
+
+}  // namespace quarry::app
+
+namespace app = quarry::app;
 
 int main(int argc, char** argv) {
   const std::vector<std::string> words(argv, argv + argc);
@@ -29,7 +152,11 @@ int main(int argc, char** argv) {
   app::add_init(cli, run);
   app::add_clone(cli, run);
   app::add_sync(cli, run);
-  app::add_http(cli, run);
+  app::add_http(cli, run, "http", "answer one HTTP request on standard input, or as a CGI program",
+                false);
+  app::add_http(cli, run, "test-http",
+                "the same with all rights, for request after request: what clients start over ssh",
+                true);
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
   app::add_status(cli, run);

@@ -74,21 +74,6 @@ void tell(sync::ClientSession& session) {
 
 }  // namespace
 
-void add_remote_options(CLI::App& command, RemoteArguments& arguments) {
-  command.add_option("--password-file", arguments.password_file,
-                     "take the password from the first line of this file (-: standard input)");
-  command.add_option("--ca-file", arguments.ca_file,
-                     "believe these authorities' certificates (PEM) instead of the system's");
-  command.add_option("--ssh-command", arguments.ssh_command,
-                     "ssh and its first arguments (default: ssh -e none -T)");
-  command.add_flag("--once", arguments.once, "do not remember the URL");
-  command.add_flag("--save-password", arguments.save_password,
-                   "remember the password too, readable for who can read the repository");
-  command.add_flag("--private", arguments.with_private, "private branches as well");
-  command.add_flag("--uv", arguments.with_unversioned, "unversioned files as well");
-  command.add_flag("--quiet", arguments.quiet, "print nothing but errors");
-}
-
 base::Result<RemoteUrl> remote_url(const std::string& url) {
   QUARRY_TRY_ASSIGN(RemoteUrl parsed, RemoteUrl::parse(url));
   if (parsed.scheme == RemoteUrl::Scheme::kFile) {

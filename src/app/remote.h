@@ -2,7 +2,6 @@
 // reached, and what a person is told meanwhile.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
@@ -26,7 +25,6 @@ struct RemoteArguments {
   bool with_unversioned = false;
   bool quiet = false;
 };
-void add_remote_options(CLI::App& command, RemoteArguments& arguments);
 
 /// ARGUMENTS.url; a path in it becomes absolute.
 base::Result<sync::RemoteUrl> remote_url(const std::string& url);

@@ -14,13 +14,6 @@ base::Result<base::SocketAddress> address_of(const ServerPlace& place) {
 
 }  // namespace
 
-void ServerPlace::add_options(CLI::App& command) {
-  auto* by_socket = command.add_option("--socket", socket, "the control socket of the server");
-  command.add_option("-c,--config", config, "the server's configuration, which says where that is")
-      ->capture_default_str()
-      ->excludes(by_socket);
-}
-
 base::Result<std::string> ServerPlace::ask(control::Question question) const {
   QUARRY_TRY_ASSIGN(const auto address, address_of(*this));
   return control::ask(address, question);

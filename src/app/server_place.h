@@ -1,7 +1,6 @@
 // Which running server a command is about.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "quarry/base/result.h"
@@ -16,7 +15,6 @@ struct ServerPlace {
   std::string socket;
   std::string config = kUsualConfig;
 
-  void add_options(CLI::App& command);
   /// What the server answers to QUESTION. Errors: as control::ask(), and that the configuration
   /// does not say where to ask.
   base::Result<std::string> ask(control::Question question) const;

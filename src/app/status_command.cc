@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,17 +18,6 @@ namespace {
 
 // The master's order is one for readers.
 using json = nlohmann::ordered_json;
-
-struct StatusArguments {
-  ServerPlace server;
-  std::vector<std::string> pools;  // empty: all
-  bool as_json = false;
-  bool is_full = false;
-
-  bool wants(const std::string& pool) const {
-    return pools.empty() || std::ranges::find(pools, pool) != pools.end();
-  }
-};
 
 void print(const Lines& lines) {
   for (const std::string& line : lines) fmt::print("{}\n", line);
@@ -58,6 +46,8 @@ void print_json(const StatusArguments& arguments, const std::string& document) {
   fmt::print("{}\n", root.dump(2, ' ', true, json::error_handler_t::replace));
 }
 
+}  // namespace
+
 int run_status(const StatusArguments& arguments) {
   const auto document = arguments.server.ask(arguments.is_full ? control::Question::kFullStatus
                                                                : control::Question::kStatus);
@@ -80,18 +70,6 @@ int run_status(const StatusArguments& arguments) {
     print(child_lines(pool));
   }
   return kDone;
-}
-
-}  // namespace
-
-void add_status(CLI::App& app, Run& run) {
-  auto status = std::make_shared<StatusArguments>();
-  CLI::App* command = app.add_subcommand("status", "tell how a running server is");
-  command->add_option("POOL", status->pools, "the pools to tell of (default: all)");
-  status->server.add_options(*command);
-  command->add_flag("--full", status->is_full, "with all workers");
-  command->add_flag("--json", status->as_json, "as JSON");
-  command->callback([status, &run] { run = [status] { return run_status(*status); }; });
 }
 
 }  // namespace quarry::app

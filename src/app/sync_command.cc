@@ -1,7 +1,6 @@
 // quarry sync: brings a repository and another one of the same project to the same state.
 #include <fmt/core.h>
 
-#include <memory>
 #include <string>
 
 #include "commands.h"
@@ -11,14 +10,6 @@
 
 namespace quarry::app {
 namespace {
-
-struct SyncArguments {
-  std::string file;
-  RemoteArguments remote;
-  bool push = false;
-  bool pull = false;
-  bool verily = false;
-};
 
 /// Where to: what the command line says, or where the last sync went.
 struct Destination {
@@ -61,26 +52,11 @@ base::Result<void> run(const SyncArguments& arguments) {
   return receipt.commit();
 }
 
+}  // namespace
+
 int run_sync(const SyncArguments& arguments) {
   const auto done = run(arguments);
   return done ? kDone : failed(done.error());
-}
-
-}  // namespace
-
-void add_sync(CLI::App& app, Run& run) {
-  auto sync = std::make_shared<SyncArguments>();
-  CLI::App* command =
-      app.add_subcommand("sync", "exchange what is new with another repository of the project");
-  command->add_option("REPO", sync->file, "the repository file")->required();
-  command->add_option("URL", sync->remote.url,
-                      "http:, https:, ssh: or file: URL (default: that of the last sync)");
-  command->add_flag("--push", sync->push, "only send");
-  command->add_flag("--pull", sync->pull, "only receive");
-  command->add_flag("--verily", sync->verily,
-                    "name everything, for where something was overlooked");
-  add_remote_options(*command, sync->remote);
-  command->callback([sync, &run] { run = [sync] { return run_sync(*sync); }; });
 }
 
 }  // namespace quarry::app

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -23,12 +22,6 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 constexpr const char* kKeys = "q: quit   first: r requests, b bytes, a active, n name";
-
-struct TopArguments {
-  ServerPlace server;
-  double interval = 1;      // seconds
-  std::uint64_t count = 0;  // of frames; 0: no end
-};
 
 base::Result<Look> look_at(const ServerPlace& place) {
   QUARRY_TRY_ASSIGN(const auto document, place.ask(control::Question::kFullStatus));
@@ -117,6 +110,8 @@ class Top {
   Terminal terminal_;
 };
 
+}  // namespace
+
 int run_top(const TopArguments& arguments) {
   auto first = look_at(arguments.server);
   if (!first) return failed(first.error());
@@ -136,20 +131,6 @@ int run_top(const TopArguments& arguments) {
   ::raise(signal);
   ::sigprocmask(SIG_UNBLOCK, &that, nullptr);
   return kFailed;
-}
-
-}  // namespace
-
-void add_top(CLI::App& app, Run& run) {
-  auto top = std::make_shared<TopArguments>();
-  CLI::App* command = app.add_subcommand("top", "show what a running server does, live");
-  top->server.add_options(*command);
-  command->add_option("--interval", top->interval, "seconds between two looks, from 0.1 to 3600")
-      ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--count", top->count, "end after so many (default: go on)")
-      ->check(CLI::Range(1, 1000000000));
-  command->callback([top, &run] { run = [top] { return run_top(*top); }; });
 }
 
 }  // namespace quarry::app
