@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -15,6 +16,9 @@ namespace {
 
 using sync::ClientFigures;
 using sync::RemoteUrl;
+
+/// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
+constexpr std::int64_t kMostSkew = 10;
 
 /// One line on a terminal that is written over and over; elsewhere nothing but the end.
 class Counter {
@@ -70,6 +74,15 @@ void tell(sync::ClientSession& session) {
   for (const std::string& message : session.take_messages()) {
     fmt::print(stderr, "quarry: the server says: {}\n", message);
   }
+}
+
+/// SKEW: seconds that the server's clock is ahead.
+void warn_of_clocks(std::int64_t skew) {
+  if (std::abs(skew) <= kMostSkew) return;
+  fmt::print(stderr,
+             "quarry: the server's clock is {} s {} of this machine's: the dates of what is made "
+             "on one of them will be wrong\n",
+             std::abs(skew), skew > 0 ? "ahead" : "behind");
 }
 
 }  // namespace
@@ -133,6 +146,7 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, const RemoteUrl
   tell(session);
   if (!spoken) return std::unexpected(spoken.error());
   counter.finish(session.figures());
+  warn_of_clocks(session.figures().clock_skew);
   const auto moved = transport->moved_to();
   if (!moved) return url;
   fmt::print(stderr, "quarry: the repository has moved to {}\n", *moved);

@@ -24,7 +24,20 @@ std::optional<unsigned> as_number(const std::string& text) {
 }
 
 Credentials of_entry(const passwd& entry) {
-  return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir};
+  return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir, {}};
+}
+
+/// The groups of USER, GID among them.
+std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
+  if (user.starts_with('#')) return {gid};
+  int count = 16;
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  while (::getgrouplist(user.c_str(), gid, groups.data(), &count) < 0) {
+    groups.resize(std::max(static_cast<std::size_t>(count), groups.size() * 2));
+    count = static_cast<int>(groups.size());
+  }
+  groups.resize(static_cast<std::size_t>(count));
+  return groups;
 }
 
 }  // namespace
@@ -43,13 +56,14 @@ base::Result<Credentials> credentials_named(const std::string& name, const std::
   } else if (const passwd* known = number ? ::getpwuid(*number) : nullptr) {
     credentials = of_entry(*known);
   } else if (number && !group.empty()) {
-    credentials = {"#" + name, *number, 0, {}};
+    credentials = {"#" + name, *number, 0, {}, {}};
   } else {
     return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no user \"{}\"", name));
   }
   if (!group.empty()) {
     QUARRY_TRY_ASSIGN(credentials.gid, group_named(group));
   }
+  credentials.groups = groups_of(credentials.user, credentials.gid);
   return credentials;
 }
 
@@ -64,7 +78,7 @@ base::Result<Credentials> owner_of(const std::filesystem::path& path) {
   const passwd* entry = ::getpwuid(status.st_uid);
   const std::string name = entry != nullptr ? entry->pw_name : fmt::format("#{}", status.st_uid);
   const std::string home = entry != nullptr ? entry->pw_dir : "";
-  return Credentials{name, status.st_uid, status.st_gid, home};
+  return Credentials{name, status.st_uid, status.st_gid, home, groups_of(name, status.st_gid)};
 }
 
 base::Result<std::vector<uid_t>> users_named(std::string_view names) {
@@ -86,10 +100,7 @@ base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
 }
 
 base::Result<void> take_groups(const Credentials& credentials) {
-  const bool has_name = !credentials.user.starts_with('#');
-  const int grouped = has_name ? ::initgroups(credentials.user.c_str(), credentials.gid)
-                               : ::setgroups(1, &credentials.gid);
-  if (grouped == 0) return {};
+  if (::setgroups(credentials.groups.size(), credentials.groups.data()) == 0) return {};
   return base::fail_errno(fmt::format("cannot take the groups of user {}", credentials.user));
 }
 

@@ -59,7 +59,7 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
                                 const std::optional<Credentials>& run_as) {
   limit_process(settings.limits, settings.priority);
   set_environment(settings, run_as);
-  // The user database is outside the new root, and only root may go there.
+  // Only root may take groups, and go to a new root.
   if (run_as) QUARRY_TRY(take_groups(*run_as));
   QUARRY_TRY(change_root(settings.chroot));
   if (run_as) QUARRY_TRY(become(*run_as));

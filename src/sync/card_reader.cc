@@ -19,6 +19,8 @@ using base::Result;
 /// How much of a card that nobody understands is told back.
 constexpr std::size_t kEchoLimit = 200;
 
+constexpr std::string_view kTimestamp = "# timestamp ";
+
 // Flags of a uvfile card: its content is not sent.
 constexpr std::uint64_t kUvDeleted = 1;
 constexpr std::uint64_t kUvContentOmitted = 4;
@@ -114,12 +116,17 @@ Result<bool> CardReader::next() {
       return fail(ErrorCode::kLimit,
                   fmt::format("more than {} cards in one request", limits_.max_cards));
     }
+    if (line_.starts_with(kTimestamp)) timestamp_ = line_.substr(kTimestamp.size());
     if (line_.empty() || line_.front() == '#') continue;
     QUARRY_TRY(split());
     QUARRY_TRY(classify());
     return true;
   }
   return false;
+}
+
+std::optional<base::UnixMillis> CardReader::timestamp() const {
+  return base::parse_iso(timestamp_.substr(0, timestamp_.find(' ')));
 }
 
 Result<void> CardReader::split() {

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "quarry/base/result.h"
+#include "quarry/base/time.h"
 
 namespace quarry::sync {
 
@@ -88,6 +89,8 @@ class CardReader {
   /// "bad command: …".
   base::Error misshapen() const;
 
+  /// What the last comment "# timestamp TIME …" so far says: when a server has replied.
+  std::optional<base::UnixMillis> timestamp() const;
   /// How many cards were read.
   std::size_t count() const { return count_; }
 
@@ -108,6 +111,7 @@ class CardReader {
   std::size_t word_count_ = 0;
   std::string_view payload_;
   CardType type_ = CardType::kPragma;
+  std::string_view timestamp_;
 };
 
 /// The number that WORD is (decimal digits alone), or nothing.

@@ -46,6 +46,8 @@ class ClientReply {
   bool refuses_push() const { return refuses_push_; }
   std::vector<std::string>& messages() { return messages_; }
   std::uint64_t received() const { return received_; }
+  /// When the server says that it replied.
+  std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
 
  private:
   base::Result<void> handle();

@@ -163,6 +163,9 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
                      .sender = sender,
                      .takes_settings = asked_settings});
   QUARRY_TRY(reply.read(cards));
+  if (const auto at = reply.timestamp()) {
+    figures.clock_skew = (at->value - repository.options().clock->now().value) / 1000;
+  }
   figures.artifacts_received += reply.received();
   figures.artifacts_sent = offer.sent();
   std::ranges::move(reply.messages(), std::back_inserter(messages));

@@ -271,3 +271,25 @@ def test_password_is_asked_for_without_showing_it(serve, quarry, fresh):
     os.close(terminal)
     assert os.waitstatus_to_exitcode(status) == 0, shown.decode()
     assert b"pen" not in shown and b"round trips: 1" in shown
+
+
+@pytest.mark.parametrize("year,words", [("2001", "behind"), ("2999", "ahead")])
+def test_clocks_that_are_apart_are_told_of(pair, quarry, year, words):
+    _, checkout = pair
+    assert "clock" not in quarry.attempt("sync", checkout.repository)[2]
+
+    def answer(handler, _):
+        cards = f"# timestamp {year}-01-01T00:00:00 errors 0\n".encode()
+        handler.send_response(200)
+        handler.send_header("Content-Type", "application/x-fossil-debug")
+        handler.send_header("Content-Length", str(len(cards)))
+        handler.end_headers()
+        handler.wfile.write(cards)
+
+    pretender = Pretender(answer)
+    try:
+        code, _, told = quarry.attempt("sync", checkout.repository, pretender.url(), "--once")
+    finally:
+        pretender.stop()
+    assert code == 0
+    assert f"s {words} of this machine's" in told

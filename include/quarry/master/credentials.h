@@ -14,10 +14,13 @@
 namespace quarry::master {
 
 struct Credentials {
-  std::string user;  // for initgroups(3) and messages; "#UID" where the number has no name
+  std::string user;  // for messages; "#UID" where the number has no name
   uid_t uid = 0;
   gid_t gid = 0;
   std::string home;  // "" where the user has no entry
+  /// GID, and what else the user belonged to when this was found out: once, since it takes longer
+  /// than all else that a new child does.
+  std::vector<gid_t> groups;
 };
 
 /// The user called NAME (or a number) with the group called GROUP ("": the user's own).

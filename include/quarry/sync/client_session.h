@@ -52,6 +52,8 @@ struct ClientFigures {
   std::uint64_t artifacts_received = 0;
   std::uint64_t bytes_sent = 0;  // bodies as they travel
   std::uint64_t bytes_received = 0;
+  /// Seconds that the server's clock is ahead, by its last reply: the journey of that is in it.
+  std::int64_t clock_skew = 0;
 };
 
 struct ClientRequest {

@@ -85,7 +85,7 @@ TEST_CASE("nothing of the master's environment is left unless clear_env is off")
 
 TEST_CASE("a child that becomes somebody has that user's USER and HOME, unless they are set") {
   const ProcessSettings settings = settings_with("env[HOME]", "/elsewhere");
-  CHECK(as_map(environment_of(settings, Credentials{"fossil", 7, 7, "/srv"}, {"USER=root"})) ==
+  CHECK(as_map(environment_of(settings, Credentials{"fossil", 7, 7, "/srv", {7}}, {"USER=root"})) ==
         std::map<std::string, std::string>{{"HOME", "/elsewhere"}, {"USER", "fossil"}});
 }
 

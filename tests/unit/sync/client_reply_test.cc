@@ -98,3 +98,23 @@ TEST_CASE("what a server has for people cannot move their cursor") {
   REQUIRE(messages.size() == 1);
   CHECK(messages[0] == "a b\\x1b[2Jc\\x0a");
 }
+
+TEST_CASE("a reply tells how far the clocks are apart") {
+  World client;
+  ClientSession session(client.repository(), both_ways());
+  const auto skew_after = [&](std::string_view line) {
+    REQUIRE(session.next_request().has_value());
+    REQUIRE(session.take_reply("application/x-fossil-debug", line).has_value());
+    return session.figures().clock_skew;
+  };
+  // The client's clock stands at 2023-11-14T22:13:20.
+  SUBCASE("behind") {
+    CHECK(skew_after("# timestamp 2023-11-14T22:12:50 errors 0\n") == -30);
+  }
+  SUBCASE("ahead") {
+    CHECK(skew_after("# timestamp 2023-11-15T22:13:20 errors 0\n") == 86400);
+  }
+  SUBCASE("no time") {
+    CHECK(skew_after("# timestamp now errors 0\n") == 0);
+  }
+}
