@@ -55,10 +55,11 @@ void Derivation::refresh_event(Rid rid) {
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
-  // The links in an edited comment are the artifact's, whatever it is.
+  // The links in an edited comment are the artifact's, whatever it is, and who takes the edit back
+  // takes them away.
   Query edited = c_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      " WHERE tagid=2 AND rid=?1 AND srcid<>0 AND tagtype<>0 AND value IS NOT NULL");
+      " WHERE tagid=2 AND rid=?1 AND srcid<>0");
   if (edited.bind(1, rid).step()) {
     write_backlinks(c_.database, BacklinkSource::kComment, rid,
                     text_links(edited.text(0), Markup::kWiki),
@@ -99,16 +100,20 @@ void Derivation::refresh_check_in_event(Rid rid) {
 
   Query edited = c_.database.query(
       "SELECT value, mtime, srcid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=2 "
-      "AND rid=?1 AND value IS NOT NULL");
+      "AND rid=?1 AND (value IS NOT NULL OR srcid<>0)");
   if (!edited.bind(1, rid).step()) return;
-  // fossil dates these links by whichever of the two artifacts it looks at last.
+  // In fossil whichever of the two artifacts it looks at last dates these links; and where that is
+  // one that takes the edit back, there are none.
+  const bool is_own = rebuilt_before(c_.database, edited.integer(2), rid);
+  std::string comment(edited.text(0));
   double day = printed_day(c_.database, edited.real(1));
-  if (rebuilt_before(c_.database, edited.integer(2), rid)) {
-    Query own = c_.database.query("SELECT omtime FROM event WHERE objid=?1");
-    if (own.bind(1, rid).step()) day = own.real(0);
+  Query own = c_.database.query("SELECT omtime, comment FROM event WHERE objid=?1");
+  if (is_own && own.bind(1, rid).step()) {
+    day = own.real(0);
+    if (edited.is_null(0)) comment = own.text(1);
   }
-  write_backlinks(c_.database, BacklinkSource::kComment, rid,
-                  text_links(edited.text(0), Markup::kWiki), day);
+  write_backlinks(c_.database, BacklinkSource::kComment, rid, text_links(comment, Markup::kWiki),
+                  day);
 }
 
 }  // namespace quarry::repository

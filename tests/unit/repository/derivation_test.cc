@@ -25,7 +25,7 @@ bool is_sensitive(const std::string& content) {
   using enum artifact::StructuralType;
   const auto parsed = artifact::parse_structural(content);
   return parsed && (parsed->type == kTicketChange || parsed->type == kForumPost ||
-                    parsed->type == kAttachment);
+                    parsed->type == kAttachment || parsed->type == kControl);
 }
 
 /// Stores ARTIFACTS in an order, in requests and with deltas that RANDOM chooses.
