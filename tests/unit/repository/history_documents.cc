@@ -157,7 +157,7 @@ void History::control_of_document(int number) {
       fmt::format("T +date {} 2018-01-01T00:00:{:02d}\n", target, number % 60),
       fmt::format("T -comment {}\n", target),
       fmt::format("T +sym-docs{} {}\n", number, target),
-      fmt::format("T *line {} {}\n", target, number),
+      fmt::format("T *line{} {} {}\n", ambiguous_ ? "" : std::to_string(number), target, number),
   };
   const std::int64_t date = kStart + 500LL * 86400000 + number * 60000;
   add(finish(fmt::format("D {}\n{}U admin\n", base::iso_millis({date}), tags[below(7)])));
