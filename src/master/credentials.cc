@@ -99,13 +99,9 @@ base::Result<std::vector<gid_t>> groups_named(std::string_view names) {
   return groups;
 }
 
-base::Result<void> take_groups(const Credentials& credentials) {
-  if (::setgroups(credentials.groups.size(), credentials.groups.data()) == 0) return {};
-  return base::fail_errno(fmt::format("cannot take the groups of user {}", credentials.user));
-}
-
 base::Result<void> become(const Credentials& credentials) {
-  if (::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
+  if (::setgroups(credentials.groups.size(), credentials.groups.data()) != 0 ||
+      ::setgid(credentials.gid) != 0 || ::setuid(credentials.uid) != 0) {
     return base::fail_errno(fmt::format("cannot become user {}", credentials.user));
   }
   // A way back would make all of the above worthless.

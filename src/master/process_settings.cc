@@ -59,9 +59,7 @@ base::Result<void> put_in_force(const ProcessSettings& settings,
                                 const std::optional<Credentials>& run_as) {
   limit_process(settings.limits, settings.priority);
   set_environment(settings, run_as);
-  // Only root may take groups, and go to a new root.
-  if (run_as) QUARRY_TRY(take_groups(*run_as));
-  QUARRY_TRY(change_root(settings.chroot));
+  QUARRY_TRY(change_root(settings.chroot));  // while still root
   if (run_as) QUARRY_TRY(become(*run_as));
   if (!settings.chdir.empty() && ::chdir(settings.chdir.c_str()) != 0) {
     return base::fail_errno(fmt::format("cannot change to the folder {}", settings.chdir));

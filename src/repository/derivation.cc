@@ -129,9 +129,8 @@ void clear_derived(Database& database) {
       "DELETE FROM attachment;"
       "DELETE FROM unclustered;"
       "INSERT INTO unclustered SELECT rid FROM blob"
-      " WHERE rid NOT IN (SELECT rid FROM private) AND uuid NOT IN (SELECT uuid FROM shun);"
-      "INSERT INTO phantom SELECT rid FROM blob"
-      " WHERE size<0 AND uuid NOT IN (SELECT uuid FROM shun)");
+      " WHERE rid NOT IN (SELECT rid FROM private);"
+      "INSERT INTO phantom SELECT rid FROM blob WHERE size<0");
   for (const char* table : {"forumpost", "ticket", "ticketchng"}) {
     if (database.has_table(table)) database.execute(fmt::format("DELETE FROM {}", table));
   }

@@ -116,8 +116,11 @@ Result<bool> CardReader::next() {
       return fail(ErrorCode::kLimit,
                   fmt::format("more than {} cards in one request", limits_.max_cards));
     }
-    if (line_.starts_with(kTimestamp)) timestamp_ = line_.substr(kTimestamp.size());
-    if (line_.empty() || line_.front() == '#') continue;
+    if (line_.empty()) continue;
+    if (line_.front() == '#') {
+      if (line_.starts_with(kTimestamp)) timestamp_ = line_.substr(kTimestamp.size());
+      continue;
+    }
     QUARRY_TRY(split());
     QUARRY_TRY(classify());
     return true;

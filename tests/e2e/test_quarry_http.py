@@ -9,7 +9,7 @@ import threading
 import pytest
 
 import proof
-from support import places, process, repofile, wire
+from support import daemon, places, process, repofile, wire
 from support.fossil import Checkout
 
 PROGRAM = places.program("quarry")
@@ -218,6 +218,16 @@ def test_request_after_request_on_one_connection(fresh):
     reply = run(["test-http", fresh], request + b"\r\n" + request)
     assert reply.count(b"Status: 200 OK\r\n") == 2
     assert run(["http", fresh], request + request).count(b"200 OK") == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_root_becomes_the_owner_with_none_of_its_own_groups(fresh):
+    os.chown(fresh, 65534, 65534)
+    with subprocess.Popen([PROGRAM, "http", fresh], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+                          extra_groups=[0, 4]) as child:
+        process.wait_until(lambda: daemon.status(child.pid, "Uid").split() == ["65534"] * 4, "the owner")
+        assert daemon.status(child.pid, "Groups").split() == ["65534"]
+        child.stdin.close()
 
 
 def test_what_is_no_repository(tmp_path):

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <set>
+#include <tuple>
 
 #include "quarry/artifact/digest.h"
 #include "require.h"
@@ -123,12 +125,13 @@ bool same_tag(const TagCard& a, const TagCard& b) {
   return a.kind == b.kind && a.name == b.name && a.target == b.target && a.value == b.value;
 }
 
-/// Whether two of the tags, which are in order, differ in nothing but the case of their target's
-/// digits as they stood: that cannot be written again.
+/// Whether two of the tags differed in nothing but the case of their target's digits: that cannot
+/// be written again.
 bool has_tag_twice(const Structural& artifact) {
-  return std::ranges::adjacent_find(artifact.tags, [](const TagCard& a, const TagCard& b) {
-           return a.kind == b.kind && a.name == b.name && a.target == b.target;
-         }) != artifact.tags.end();
+  std::set<std::tuple<char, std::string_view, std::string_view>> seen;
+  return !std::ranges::all_of(artifact.tags, [&](const TagCard& tag) {
+    return seen.insert({tag.kind, tag.name, tag.target}).second;
+  });
 }
 
 /// What is written of ARTIFACT says the same, in the cards that can be written.

@@ -35,9 +35,7 @@ base::Result<gid_t> group_named(const std::string& name);
 base::Result<std::vector<uid_t>> users_named(std::string_view names);
 base::Result<std::vector<gid_t>> groups_named(std::string_view names);
 
-/// Takes the supplementary groups of CREDENTIALS. Errors: kIo.
-base::Result<void> take_groups(const Credentials& credentials);
-/// Becomes the user and group of CREDENTIALS for good. Errors: kDenied, kIo.
+/// Becomes the user of CREDENTIALS, with its groups and no others, for good. Errors: kDenied, kIo.
 base::Result<void> become(const Credentials& credentials);
 
 }  // namespace quarry::master
