@@ -94,6 +94,10 @@ base::Result<std::string> password_from_file(const std::string& file) {
   return line;
 }
 
+bool has_terminal() {
+  return static_cast<bool>(base::Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)));
+}
+
 base::Result<std::string> ask_for_password(const std::string& question) {
   const base::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
   if (!terminal) {

@@ -15,6 +15,8 @@ void hide_passwords(int argc, char** argv);
 
 /// The first line of FILE; "-" is standard input.
 base::Result<std::string> password_from_file(const std::string& file);
+/// Whether there is somebody to ask.
+bool has_terminal();
 /// Asks on the terminal, without showing what is typed. Error: kInvalid where there is no terminal.
 base::Result<std::string> ask_for_password(const std::string& question);
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -19,6 +20,8 @@ using sync::RemoteUrl;
 
 /// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
 constexpr std::int64_t kMostSkew = 10;
+/// How often somebody at a terminal may try a password.
+constexpr int kMostTries = 3;
 
 /// One line on a terminal that is written over and over; elsewhere nothing but the end.
 class Counter {
@@ -85,6 +88,34 @@ void warn_of_clocks(std::int64_t skew) {
              std::abs(skew), skew > 0 ? "ahead" : "behind");
 }
 
+std::string question_for(const RemoteUrl& url) {
+  return fmt::format("password for {} at {}: ", url.user, url.host);
+}
+
+struct Conversation {
+  base::Result<void> spoken;
+  std::optional<std::string> moved_to;
+  bool login_failed = false;
+};
+
+Conversation converse_once(repository::Repository& repository, sync::Transport& transport,
+                           const RemoteArguments& arguments, sync::ClientOptions options) {
+  sync::ClientSession session(repository, std::move(options));
+  Counter counter(arguments.quiet);
+  Conversation done;
+  done.spoken = sync::converse(session, transport, [&] {
+    tell(session);
+    counter.show(session.figures());
+  });
+  tell(session);
+  done.login_failed = session.login_failed();
+  if (!done.spoken) return done;
+  counter.finish(session.figures());
+  warn_of_clocks(session.figures().clock_skew);
+  done.moved_to = transport.moved_to();
+  return done;
+}
+
 }  // namespace
 
 base::Result<RemoteUrl> remote_url(const std::string& url) {
@@ -106,8 +137,7 @@ base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& argu
   }
   if (url.password.empty()) url.password = kept;
   if (!url.password.empty() || url.user == "anonymous" || url.user == "nobody") return {};
-  QUARRY_TRY_ASSIGN(url.password,
-                    ask_for_password(fmt::format("password for {} at {}: ", url.user, url.host)));
+  QUARRY_TRY_ASSIGN(url.password, ask_for_password(question_for(url)));
   return {};
 }
 
@@ -125,32 +155,34 @@ sync::TransportOptions transport_options(const RemoteArguments& arguments,
   return options;
 }
 
-base::Result<RemoteUrl> talk(repository::Repository& repository, const RemoteUrl& url,
+base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
                              const RemoteArguments& arguments, sync::ClientOptions options) {
-  if (url.is_http() && url.user != "anonymous" && url.user != "nobody") {
-    options.user = url.user;
-    options.password = url.password;
-  }
+  const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.setting_bool("uv-sync", false);
   const auto words =
       transport_options(arguments, repository.setting("ssh-command").value_or(std::string()));
-  QUARRY_TRY_ASSIGN(const auto transport, sync::Transport::make(url, words));
-  sync::ClientSession session(repository, std::move(options));
-  Counter counter(arguments.quiet);
-  const auto spoken = sync::converse(session, *transport, [&] {
-    tell(session);
-    counter.show(session.figures());
-  });
-  tell(session);
-  if (!spoken) return std::unexpected(spoken.error());
-  counter.finish(session.figures());
-  warn_of_clocks(session.figures().clock_skew);
-  const auto moved = transport->moved_to();
-  if (!moved) return url;
-  fmt::print(stderr, "quarry: the repository has moved to {}\n", *moved);
-  return remote_url(*moved);
+  for (int tries = 1;; ++tries) {
+    if (logs_in) {
+      options.user = url.user;
+      options.password = url.password;
+    }
+    QUARRY_TRY_ASSIGN(const auto transport, sync::Transport::make(url, words));
+    const Conversation done = converse_once(repository, *transport, arguments, options);
+    if (done.spoken && !done.moved_to) return url;
+    if (done.spoken) {
+      fmt::print(stderr, "quarry: the repository has moved to {}\n", *done.moved_to);
+      return remote_url(*done.moved_to);
+    }
+    if (!done.login_failed || tries == kMostTries || !arguments.password_file.empty()) {
+      return std::unexpected(done.spoken.error());
+    }
+    // Without a terminal what the server said is the thing to know.
+    if (!has_terminal()) return std::unexpected(done.spoken.error());
+    fmt::print(stderr, "quarry: {}\n", done.spoken.error().message);
+    QUARRY_TRY_ASSIGN(url.password, ask_for_password(question_for(url)));
+  }
 }
 
 base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,

@@ -37,8 +37,9 @@ sync::TransportOptions transport_options(const RemoteArguments& arguments,
                                          const std::string& ssh_command);
 
 /// Talks to the server at URL until everything is said, and tells how far it is, and what the
-/// server has for people. Returns the URL to remember.
-base::Result<sync::RemoteUrl> talk(repository::Repository& repository, const sync::RemoteUrl& url,
+/// server has for people. A password that the server does not take is asked for again, where there
+/// is somebody to ask. Returns the URL to remember, with the password that was taken.
+base::Result<sync::RemoteUrl> talk(repository::Repository& repository, sync::RemoteUrl url,
                                    const RemoteArguments& arguments, sync::ClientOptions options);
 /// Keeps URL in the repository, as fossil does, for the next sync without one.
 base::Result<void> remember(repository::Receipt& receipt, const sync::RemoteUrl& url,

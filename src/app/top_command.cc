@@ -122,8 +122,7 @@ int run_top(const TopArguments& arguments) {
     signal = top.run();
     trouble = top.trouble();
   }
-  if (!trouble.empty()) return failed({.message = trouble});
-  if (signal == 0) return kDone;
+  if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
   // As a program ends that does not care, now that the terminal is as it was.
   sigset_t that;
   ::sigemptyset(&that);

@@ -62,6 +62,7 @@ struct ClientSession::State {
   bool is_probing;
   bool asked_settings = false;
   bool logged_in = false;  // the last request had a login card
+  bool login_failed = false;
   bool is_done = false;
   std::string last_cards;  // the last request without its login
   std::optional<ClientUnversioned> unversioned;
@@ -127,6 +128,7 @@ Result<void> ClientSession::State::refused(const ClientReply& reply) {
     is_probing = false;
     return {};
   }
+  login_failed = logged_in && *reply.error() == "login failed";
   return fail(ErrorCode::kDenied, "the server says: " + *reply.error());
 }
 
@@ -228,6 +230,10 @@ Result<void> ClientSession::take_reply(std::string_view content_type, std::strin
   return state_->read(content_type, body);
 } catch (const std::exception& failure) {
   return fail(ErrorCode::kIo, failure.what());
+}
+
+bool ClientSession::login_failed() const {
+  return state_->login_failed;
 }
 
 const ClientFigures& ClientSession::figures() const {

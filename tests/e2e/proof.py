@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """The proof that a repository file is right: what was computed as artifacts came equals what
-`fossil rebuild` computes from nothing, and fossil and SQLite have no complaint.
+`fossil rebuild` computes from nothing, and so does `quarry rebuild`, and fossil and SQLite have no
+complaint.
 
     proof.py FILE...      prints what is wrong, line by line; exit status 0 if nothing is
 
@@ -8,11 +9,12 @@ The file itself is only read: the rebuild happens on a copy.
 """
 
 import difflib
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from support import repofile
+from support import places, repofile
 from support.fossil import Fossil
 
 # How a column's row ids become names that are the same in every copy of the repository. The number
@@ -96,8 +98,15 @@ def findings(path: Path, fossil: Fossil | None = None) -> list[str]:
         if complaint:
             wrong.append(f"fossil test-integrity: {complaint}")
         before = dump(copy)
+        ours = repofile.copy(copy, Path(folder) / "ours.fossil")
         fossil("rebuild", copy)
-        return wrong + differences(before, dump(copy))
+        rebuilt = dump(copy)
+        wrong += differences(before, rebuilt)
+        done = subprocess.run([places.program("quarry"), "rebuild", "--quiet", ours], env=fossil.environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            return [*wrong, f"quarry rebuild: {done.stderr}"]
+        return wrong + [f"quarry rebuild: {line}" for line in differences(dump(ours), rebuilt)]
 
 
 def check(path: Path, fossil: Fossil | None = None) -> None:

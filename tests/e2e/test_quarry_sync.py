@@ -252,16 +252,17 @@ def test_password_is_not_in_the_list_of_processes(quarry, fresh):
     assert "warning: a password on the command line" in errors and "extraordinary" not in errors
 
 
-def test_password_is_asked_for_without_showing_it(serve, quarry, fresh):
-    server = serve(fresh)
+def answer_on_a_terminal(quarry, arguments: list[str], passwords: list[bytes]) -> tuple[int, bytes]:
+    """Runs the program at a terminal where each question is answered with the next of PASSWORDS."""
     pid, terminal = pty.fork()
     if pid == 0:
         program = str(places.program("quarry"))
-        os.execve(program, [program, "sync", str(fresh), f"http://writer@127.0.0.1:{server.port}/"], quarry.environment)
+        os.execve(program, [program, *arguments], quarry.environment)
     shown = b""
-    while b"password for writer" not in shown:
-        shown += os.read(terminal, 1000)
-    os.write(terminal, b"pen\n")
+    for asked, password in enumerate(passwords, start=1):
+        while shown.count(b"password for writer") < asked:
+            shown += os.read(terminal, 1000)
+        os.write(terminal, password + b"\n")
     try:
         while part := os.read(terminal, 1000):
             shown += part
@@ -269,8 +270,26 @@ def test_password_is_asked_for_without_showing_it(serve, quarry, fresh):
         pass  # the end of a terminal
     _, status = os.waitpid(pid, 0)
     os.close(terminal)
-    assert os.waitstatus_to_exitcode(status) == 0, shown.decode()
+    return os.waitstatus_to_exitcode(status), shown
+
+
+def test_password_is_asked_for_without_showing_it(serve, quarry, fresh):
+    server = serve(fresh)
+    status, shown = answer_on_a_terminal(
+        quarry, ["sync", str(fresh), f"http://writer@127.0.0.1:{server.port}/"], [b"pen"])
+    assert status == 0, shown.decode()
     assert b"pen" not in shown and b"round trips: 1" in shown
+
+
+def test_password_that_is_not_taken_is_asked_for_again(serve, quarry, fresh, tmp_path):
+    server = serve(fresh)
+    url = f"http://writer@127.0.0.1:{server.port}/"
+    status, shown = answer_on_a_terminal(quarry, ["sync", str(fresh), url], [b"quill", b"pen"])
+    assert status == 0 and shown.count(b"login failed") == 1, shown.decode()
+    status, shown = answer_on_a_terminal(quarry, ["clone", url, str(tmp_path / "clone.fossil")], [b"quill", b"pen"])
+    assert status == 0 and (tmp_path / "clone.fossil").exists(), shown.decode()
+    status, shown = answer_on_a_terminal(quarry, ["sync", str(fresh), url], [b"quill"] * 3)
+    assert status == 1 and shown.count(b"login failed") == 3, shown.decode()
 
 
 @pytest.mark.parametrize("year,words", [("2001", "behind"), ("2999", "ahead")])

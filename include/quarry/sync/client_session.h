@@ -84,6 +84,8 @@ class ClientSession {
   base::Result<void> take_reply(std::string_view content_type, std::string_view body,
                                 std::string_view remote_address = {});
 
+  /// Whether the session ended since the server does not know the user, or not the password.
+  bool login_failed() const;
   const ClientFigures& figures() const;
   /// What the server has told for people since the last call.
   std::vector<std::string> take_messages();
