@@ -1,0 +1,163 @@
+#include "quarry/base/file_system.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "quarry/base/fd.h"
+
+namespace quarry::base {
+namespace {
+
+namespace fs = std::filesystem;
+
+ErrorCode code_of(int error) {
+  switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+      return ErrorCode::kNotFound;
+    case EACCES:
+    case EPERM:
+      return ErrorCode::kDenied;
+    case EROFS:
+      return ErrorCode::kReadOnly;
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+      return ErrorCode::kNoSpace;
+    case EEXIST:
+      return ErrorCode::kBusy;
+    default:
+      return ErrorCode::kIo;
+  }
+}
+
+/// What errno says of PATH.
+std::unexpected<Error> refused(const fs::path& path) {
+  const int error = errno;
+  return fail(code_of(error), path.string() + ": " + std::generic_category().message(error));
+}
+
+class RealFile final : public File {
+ public:
+  RealFile(Fd fd, fs::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
+    std::size_t done = 0;
+    while (done < buffer.size()) {
+      const ssize_t count = ::pread(fd_.get(), buffer.data() + done, buffer.size() - done,
+                                    static_cast<off_t>(offset + done));
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return refused(path_);
+      if (count == 0) break;
+      done += static_cast<std::size_t>(count);
+    }
+    return done;
+  }
+
+  Result<void> append(std::string_view bytes) override {
+    while (!bytes.empty()) {
+      const ssize_t count = ::write(fd_.get(), bytes.data(), bytes.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return refused(path_);
+      bytes.remove_prefix(static_cast<std::size_t>(count));
+    }
+    return {};
+  }
+
+  Result<void> truncate(std::uint64_t size) override {
+    if (::ftruncate(fd_.get(), static_cast<off_t>(size)) == 0) return {};
+    return refused(path_);
+  }
+
+  Result<std::uint64_t> size() override {
+    struct stat status {};
+    if (::fstat(fd_.get(), &status) != 0) return refused(path_);
+    return static_cast<std::uint64_t>(status.st_size);
+  }
+
+  Result<void> sync() override {
+    if (::fdatasync(fd_.get()) == 0) return {};
+    return refused(path_);
+  }
+
+  Result<bool> try_lock() override {
+    while (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) return false;
+      if (errno != EINTR) return refused(path_);
+    }
+    return true;
+  }
+
+ private:
+  Fd fd_;
+  fs::path path_;
+};
+
+int flags_of(FileUse use) {
+  switch (use) {
+    case FileUse::kRead:
+      return O_RDONLY;
+    case FileUse::kAppend:
+      return O_RDWR | O_APPEND;
+    case FileUse::kMake:
+      return O_RDWR | O_APPEND | O_CREAT | O_EXCL;
+    case FileUse::kOpenOrMake:
+      return O_RDWR | O_APPEND | O_CREAT;
+  }
+  return O_RDONLY;
+}
+
+class RealFileSystem final : public FileSystem {
+ public:
+  Result<std::unique_ptr<File>> open(const fs::path& path, FileUse use) override {
+    Fd fd(::open(path.c_str(), flags_of(use) | O_CLOEXEC | O_NOFOLLOW, 0600));
+    if (!fd) return refused(path);
+    return std::make_unique<RealFile>(std::move(fd), path);
+  }
+
+  Result<void> rename(const fs::path& from, const fs::path& to) override {
+    if (::rename(from.c_str(), to.c_str()) == 0) return {};
+    return refused(to);
+  }
+
+  Result<void> remove(const fs::path& path) override {
+    if (::unlink(path.c_str()) == 0) return {};
+    return refused(path);
+  }
+
+  Result<std::vector<std::string>> list(const fs::path& folder) override {
+    std::vector<std::string> names;
+    std::error_code code;
+    for (fs::directory_iterator at(folder, code), end; !code && at != end; at.increment(code)) {
+      names.push_back(at->path().filename().string());
+    }
+    if (!code) return names;
+    errno = code.value();
+    return refused(folder);
+  }
+
+  Result<void> make_folder(const fs::path& folder) override {
+    if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
+    return refused(folder);
+  }
+
+  Result<void> sync_directory(const fs::path& folder) override {
+    const Fd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!fd || ::fsync(fd.get()) != 0) return refused(folder);
+    return {};
+  }
+};
+
+}  // namespace
+
+FileSystem& FileSystem::real() {
+  static RealFileSystem system;
+  return system;
+}
+
+}  // namespace quarry::base

@@ -1,0 +1,166 @@
+#include "disk_store.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace quarry::spool {
+
+using base::Result;
+
+DiskStore::DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter)
+    : files_(files), options_(options), reporter_(std::move(reporter)) {}
+
+void DiskStore::report(const Result<void>& result) {
+  if (!result && result.error().message != last_trouble_) reporter_(result.error().message);
+  last_trouble_ = result ? std::string() : result.error().message;
+}
+
+std::size_t DiskStore::push(std::span<Message> messages, base::Error* error) {
+  if (!has_position_ && reader_) {
+    if (auto written = files_.write_position(settled_); !written) {
+      *error = written.error();
+      return 0;
+    }
+    has_position_ = true;
+  }
+  if (begins_segment_.exchange(false)) writer_->finish();
+  step();
+  const std::size_t count = writer_->append(messages, error);
+  step();
+  end_.store(writer_->sequence());
+  return count;
+}
+
+std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* error) {
+  const bool is_untouched = taken_.empty() && base_ == 0 && settled_.offset == 0;
+  if (!is_untouched || settled_.segment == 0) return push(messages, error);
+  const Position front{.segment = settled_.segment - 1,
+                       .offset = 0,
+                       .sequence = settled_.sequence - messages.size()};
+  // In one file, however large: there is one number before the first.
+  SegmentWriter writer(files_, {.file_size = UINT64_MAX, .disk_space = 0}, usage_, front.segment,
+                       front.sequence);
+  const std::size_t count = writer.append(messages, error);
+  if (count < messages.size()) return count;
+  settled_ = front;
+  reader_.emplace(files_, reporter_, front);
+  report(checkpoint());
+  return count;
+}
+
+std::uint64_t DiskStore::waiting() const {
+  if (!reader_) return 0;
+  const std::uint64_t end = end_.load();
+  const std::uint64_t next = reader_->position().sequence;
+  return returned_count_ + (end > next ? end - next : 0);
+}
+
+std::uint64_t DiskStore::unsettled() const {
+  const std::uint64_t end = writer_ ? writer_->sequence() : end_.load();
+  return end > settled_.sequence ? end - settled_.sequence : 0;
+}
+
+Batch DiskStore::take_returned(std::size_t most) {
+  auto first = returned_.extract(returned_.begin());
+  Batch batch{.ticket = first.key(), .messages = std::move(first.mapped())};
+  if (batch.messages.size() > most) {
+    const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(most);
+    returned_.emplace(batch.ticket + most,
+                      std::vector<Message>(std::make_move_iterator(rest),
+                                           std::make_move_iterator(batch.messages.end())));
+    batch.messages.erase(rest, batch.messages.end());
+  }
+  returned_count_ -= batch.messages.size();
+  return batch;
+}
+
+Batch DiskStore::take(std::size_t most) {
+  if (!returned_.empty()) return take_returned(most);
+  Batch batch{.ticket = base_ + taken_.size(), .messages = {}};
+  const std::uint64_t end = end_.load();
+  while (batch.messages.size() < most) {
+    Message message;
+    const Result<bool> has_one = reader_->next(end, message);
+    if (!has_one) {
+      report(std::unexpected(has_one.error()));
+      break;
+    }
+    if (!*has_one) {
+      // What should be there is not: the segment being written is damaged.
+      if (end != UINT64_MAX && reader_->position().sequence < end) {
+        reader_->give_up_until(end, reader_->position().segment);
+        begins_segment_.store(true);
+      }
+      break;
+    }
+    taken_.push_back({.after = reader_->position()});
+    batch.messages.push_back(std::move(message));
+  }
+  return batch;
+}
+
+void DiskStore::settle(Batch batch, std::size_t delivered) {
+  const std::size_t first = batch.ticket - base_;
+  for (std::size_t i = 0; i < delivered; ++i) taken_[first + i].is_settled = true;
+  if (delivered < batch.messages.size()) {
+    batch.messages.erase(batch.messages.begin(),
+                         batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered));
+    returned_count_ += batch.messages.size();
+    returned_.emplace(batch.ticket + delivered, std::move(batch.messages));
+  }
+  const std::uint64_t segment = settled_.segment;
+  while (!taken_.empty() && taken_.front().is_settled) {
+    settled_ = taken_.front().after;
+    taken_.pop_front();
+    ++base_;
+    ++unwritten_;
+  }
+  const bool is_due =
+      options_.checkpoint_interval != 0 && unwritten_ >= options_.checkpoint_interval;
+  if (settled_.segment != segment) {
+    report(remove_done());
+  } else if (is_due) {
+    report(checkpoint());
+  }
+}
+
+Result<void> DiskStore::checkpoint() {
+  unwritten_ = 0;
+  QUARRY_TRY(files_.write_position(settled_));
+  has_position_ = true;
+  return {};
+}
+
+Result<void> DiskStore::remove_segment(std::uint64_t number) {
+  if (reader_ && reader_->damaged().contains(number)) {
+    QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(number));
+    reporter_(fmt::format("{}: kept as {}", files_.shown(number), aside));
+  } else {
+    QUARRY_TRY(files_.remove(number));
+  }
+  usage_.remove(number);
+  return {};
+}
+
+/// Removes the segments before the first message that is not settled. That it is the first is
+/// written down before: who starts without them must not miss them.
+Result<void> DiskStore::remove_done() {
+  QUARRY_TRY(checkpoint());
+  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
+  for (const std::uint64_t number : segments) {
+    if (number < settled_.segment) QUARRY_TRY(remove_segment(number));
+  }
+  return {};
+}
+
+Result<void> DiskStore::destroy() {
+  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
+  for (const std::uint64_t number : segments) QUARRY_TRY(remove_segment(number));
+  QUARRY_TRY(files_.remove_position());
+  return files_.sync_names();
+}
+
+}  // namespace quarry::spool

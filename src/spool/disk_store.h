@@ -1,0 +1,94 @@
+// Messages on the disk: what a disk queue, and the helper of a disk-assisted one, keep theirs in.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "disk_usage.h"
+#include "quarry/spool/options.h"
+#include "quarry/spool/queue.h"
+#include "segment_reader.h"
+#include "segment_writer.h"
+#include "spool_files.h"
+#include "store.h"
+
+namespace quarry::spool {
+
+class DiskStore final : public Store {
+ public:
+  /// Whether there are files of a queue with messages.
+  static base::Result<bool> is_there(const SpoolFiles& files);
+  /// Opens what is there, or begins anew, and tells REPORTER what was found. The caller has the
+  /// locks of ROLES. Errors: what the disk says.
+  static base::Result<std::unique_ptr<DiskStore>> open(const SpoolFiles& files,
+                                                       const QueueOptions& options,
+                                                       const Reporter& reporter,
+                                                       Roles roles = Roles::kBoth);
+
+  std::size_t push(std::span<Message> messages, base::Error* error) override;
+  Batch take(std::size_t most) override;
+  void settle(Batch batch, std::size_t delivered) override;
+  std::uint64_t waiting() const override;
+
+  /// Puts MESSAGES before all others, while nothing was taken; later behind them.
+  std::size_t push_front(std::span<Message> messages, base::Error* error);
+  /// Writes down how far reading has come: everything before the first message not settled.
+  base::Result<void> checkpoint();
+  /// Removes all files. Only when everything is settled.
+  base::Result<void> destroy();
+
+  /// Messages that the next start will find: those waiting, and those taken and not settled.
+  std::uint64_t unsettled() const;
+  std::uint64_t bytes() const { return usage_.total(); }
+  /// Messages that were there once, and cannot be read.
+  std::uint64_t missing() const { return reader_ ? reader_->missing() : 0; }
+
+ private:
+  /// A message that was taken: where the next one begins, and whether it is settled.
+  struct Taken {
+    Position after;
+    bool is_settled = false;
+  };
+
+  DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter);
+  base::Result<void> recover(Roles roles);
+  base::Result<std::optional<Position>> recover_position(std::vector<std::uint64_t>& segments);
+  base::Result<std::uint64_t> find_end(const std::vector<std::uint64_t>& segments,
+                                       const Position& start);
+  base::Result<void> measure(const std::vector<std::uint64_t>& segments);
+  Batch take_returned(std::size_t most);
+  base::Result<void> remove_done();
+  base::Result<void> remove_segment(std::uint64_t number);
+  void report(const base::Result<void>& result);
+
+  SpoolFiles files_;
+  QueueOptions options_;
+  Reporter reporter_;
+  DiskUsage usage_;
+
+  // --- who writes ------------------------------------------------------------------------------
+  std::optional<SegmentWriter> writer_;
+  bool has_position_ = false;                // there is a position file
+  std::atomic<bool> begins_segment_{false};  // the reader wants the next message in a new segment
+  // After the last message that can be read. Where somebody else writes, nobody knows.
+  std::atomic<std::uint64_t> end_{UINT64_MAX};
+
+  // --- who reads -------------------------------------------------------------------------------
+  std::optional<SegmentReader> reader_;
+  Position settled_;         // everything before is settled
+  std::deque<Taken> taken_;  // from there on
+  std::uint64_t base_ = 0;   // the ticket of the first of them
+  // What was given back, by the tickets of the first of each batch.
+  std::map<std::uint64_t, std::vector<Message>> returned_;
+  std::uint64_t returned_count_ = 0;
+  std::size_t unwritten_ = 0;  // settled since the last checkpoint
+  std::string last_trouble_;
+};
+
+}  // namespace quarry::spool

@@ -1,0 +1,40 @@
+// How many bytes each segment has: the writer adds, whoever removes a segment takes away.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "threading.h"
+
+namespace quarry::spool {
+
+class DiskUsage {
+ public:
+  void set(std::uint64_t segment, std::uint64_t bytes) {
+    const Lock lock(mutex_);
+    total_ += bytes - bytes_[segment];
+    bytes_[segment] = bytes;
+  }
+  void remove(std::uint64_t segment) {
+    const Lock lock(mutex_);
+    const auto found = bytes_.find(segment);
+    if (found == bytes_.end()) return;
+    total_ -= found->second;
+    bytes_.erase(found);
+  }
+  std::uint64_t total() const {
+    const Lock lock(mutex_);
+    return total_;
+  }
+  std::map<std::uint64_t, std::uint64_t> segments() const {
+    const Lock lock(mutex_);
+    return bytes_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::map<std::uint64_t, std::uint64_t> bytes_;
+  std::uint64_t total_ = 0;
+};
+
+}  // namespace quarry::spool

@@ -1,0 +1,209 @@
+#include "engine.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "memory_store.h"
+
+namespace quarry::spool {
+
+using base::Error;
+using base::ErrorCode;
+
+namespace {
+
+// How long who can wait a moment does (rsyslog's light delay).
+constexpr std::chrono::seconds kLightDelay{1};
+
+TimePoint after(milliseconds time) {
+  return time == kEternal ? TimePoint::max() : now() + time;
+}
+
+}  // namespace
+
+/// A producer of a disk queue that waits until its messages are written.
+struct Engine::Waiting {
+  std::span<Message> messages;
+  std::size_t taken = 0;
+  std::optional<Error> error;
+  bool is_done = false;
+};
+
+Engine::Engine(Setup setup)
+    : setup_(std::move(setup)),
+      high_watermark_(setup_.options.high_watermark.value_or(0)),
+      low_watermark_(setup_.options.low_watermark.value_or(0)),
+      workers_(
+          [this](Worker& self) {
+            // A worker that is left behind outlives the queue otherwise.
+            const auto engine = shared_from_this();
+            engine->worker_main(self);
+          },
+          setup_.consumer ? setup_.options.worker_threads : 0),
+      da_worker_([this](Worker& self) { da_worker_main(self); }, 1) {
+  disk_ = setup_.disk.get();
+  if (disk_ != nullptr) {
+    store_ = std::move(setup_.disk);
+  } else {
+    store_ = std::make_unique<MemoryStore>();
+  }
+}
+
+void Engine::start(bool found) {
+  const Lock lock(mutex_);
+  count();
+  if (found) {
+    start_da();
+  } else {
+    advise_workers();
+  }
+}
+
+/// Brings the figures up to date.
+void Engine::count() {
+  const std::uint64_t all = held();
+  step();
+  undelivered_.store(all);
+  if (disk_ == nullptr) {
+    setup_.figures->set_size(all);
+    return;
+  }
+  setup_.figures->on_disk = all;
+  setup_.figures->disk_bytes = disk_->bytes();
+}
+
+/// How many more messages the queue takes from who can be held up like DELAY.
+std::size_t Engine::room(Delay delay) const {
+  std::size_t mark = setup_.options.size;
+  if (delay == Delay::kFull) mark = *setup_.options.full_delay_mark;
+  const std::uint64_t now_held = held();
+  return now_held < mark ? static_cast<std::size_t>(mark - now_held) : 0;
+}
+
+/// Waits until MESSAGE can be taken. False, with *error: it is not.
+bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
+  const QueueOptions& options = setup_.options;
+  const auto is_open = [&] { return is_closing_ || room(delay) > 0; };
+  if (delay == Delay::kLight && held() >= *options.light_delay_mark) {
+    room_.wait_until(lock, now() + kLightDelay,
+                     [&] { return is_closing_ || held() < *options.light_delay_mark; });
+  } else if (delay == Delay::kFull) {
+    room_.wait(lock, is_open);
+  }
+  if (message.severity >= options.discard_severity && held() >= *options.discard_mark) {
+    ++setup_.figures->discarded;
+    *error = {ErrorCode::kDenied, "discarded: queue.discardmark is reached"};
+    return false;
+  }
+  if (!is_open()) room_.wait_until(lock, after(options.timeout_enqueue), is_open);
+  if (is_closing_) {
+    *error = {ErrorCode::kBusy, "the queue is ending"};
+    return false;
+  }
+  if (room(delay) > 0) return true;
+  ++setup_.figures->full;
+  *error = {ErrorCode::kLimit,
+            fmt::format("the queue has been full ({} messages) for queue.timeoutenqueue ({} ms)",
+                        options.size, options.timeout_enqueue.count())};
+  return false;
+}
+
+std::size_t Engine::enqueue(std::span<Message> messages, Delay delay, Error* error) {
+  const auto too_long = std::ranges::find_if(
+      messages, [](const Message& one) { return one.content.size() > kMostContent; });
+  const auto count = static_cast<std::size_t>(too_long - messages.begin());
+  const std::span<Message> good = messages.first(count);
+  const std::size_t taken = disk_ != nullptr ? enqueue_to_disk(good, delay, error)
+                                             : enqueue_to_memory(good, delay, error);
+  if (!is_helper()) setup_.figures->enqueued += taken;
+  if (taken == count && count < messages.size()) {
+    *error = {ErrorCode::kLimit, fmt::format("a message of {} bytes is too long: {} are the most",
+                                             too_long->content.size(), kMostContent)};
+  }
+  return taken;
+}
+
+std::size_t Engine::enqueue_to_memory(std::span<Message> messages, Delay delay, Error* error) {
+  Lock lock(mutex_);
+  std::size_t done = 0;
+  while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
+    // Each message is looked at where some may be discarded.
+    const bool is_choosy = setup_.options.discard_severity <= kLeastSevere;
+    const std::size_t some = is_choosy ? 1 : std::min(messages.size() - done, room(delay));
+    store_->push(messages.subspan(done, some), error);
+    done += some;
+    messages_came();
+  }
+  return done;
+}
+
+void Engine::messages_came() {
+  count();
+  is_told_empty_ = false;
+  if (is_da_enabled() && store_->waiting() >= high_watermark_) {
+    if (!is_da_ && now() >= next_da_) {
+      ++setup_.figures->high_watermark_hits;
+      start_da();
+    } else if (is_held_) {
+      ++setup_.figures->high_watermark_hits;
+      is_held_ = false;
+    }
+  }
+  if (!is_da_) {
+    advise_workers();
+    return;
+  }
+  start_da_worker();
+  if (da_place_ == DaPlace::kOnEmptyQueue || !is_held_) da_.notify_all();
+}
+
+/// Writes the messages of all who wait, while others may join the next group.
+void Engine::push_group(Lock& lock) {
+  is_writing_ = true;
+  std::deque<Waiting*> group;
+  group.swap(group_);
+  lock.unlock();
+  for (Waiting* one : group) {
+    Error error;
+    one->taken = store_->push(one->messages, &error);
+    if (one->taken < one->messages.size()) one->error = error;
+  }
+  lock.lock();
+  for (Waiting* one : group) one->is_done = true;
+  is_writing_ = false;
+  quiet_.notify_all();
+  messages_came();
+}
+
+std::size_t Engine::enqueue_to_disk(std::span<Message> messages, Delay delay, Error* error) {
+  Lock lock(mutex_);
+  // The helper of another queue takes what is saved when that ends.
+  if (!is_helper() && !messages.empty() && !wait_for_room(lock, messages.front(), delay, error)) {
+    return 0;
+  }
+  Waiting mine{.messages = messages, .taken = 0, .error = std::nullopt, .is_done = false};
+  group_.push_back(&mine);
+  while (!mine.is_done) {
+    if (is_writing_) {
+      quiet_.wait(lock);
+    } else {
+      push_group(lock);
+    }
+  }
+  if (mine.error) *error = *mine.error;
+  return mine.taken;
+}
+
+bool Engine::wait_until_empty(milliseconds timeout) {
+  Lock lock(mutex_);
+  return quiet_.wait_until(lock, after(timeout), [this] { return held() == 0 && !is_da_; });
+}
+
+DaPlace Engine::da_place() const {
+  const Lock lock(mutex_);
+  return da_place_;
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,46 @@
+// Messages in memory.
+//
+// rsyslog has a fixed array and a linked list. This one structure serves for both: a deque is an
+// array in pieces, which takes memory as messages come and gives it back as they go, like a list,
+// without one allocation for each, like an array.
+#pragma once
+
+#include <algorithm>
+#include <deque>
+#include <iterator>
+#include <utility>
+
+#include "store.h"
+
+namespace quarry::spool {
+
+class MemoryStore final : public Store {
+ public:
+  std::size_t push(std::span<Message> messages, base::Error* /*error*/) override {
+    std::ranges::move(messages, std::back_inserter(messages_));
+    return messages.size();
+  }
+
+  Batch take(std::size_t most) override {
+    Batch batch;
+    const auto end =
+        messages_.begin() + static_cast<std::ptrdiff_t>(std::min(most, messages_.size()));
+    batch.messages.reserve(static_cast<std::size_t>(end - messages_.begin()));
+    std::move(messages_.begin(), end, std::back_inserter(batch.messages));
+    messages_.erase(messages_.begin(), end);
+    return batch;
+  }
+
+  void settle(Batch batch, std::size_t delivered) override {
+    const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
+    messages_.insert(messages_.begin(), std::make_move_iterator(rest),
+                     std::make_move_iterator(batch.messages.end()));
+  }
+
+  std::uint64_t waiting() const override { return messages_.size(); }
+
+ private:
+  std::deque<Message> messages_;
+};
+
+}  // namespace quarry::spool

@@ -1,0 +1,137 @@
+#include "segment.h"
+
+#include <fmt/core.h>
+#include <libdeflate.h>
+
+#include <array>
+#include <charconv>
+#include <concepts>
+#include <cstring>
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::string_view kMagic = "QSPOOL";
+constexpr std::size_t kDigits = 8;
+
+template <std::unsigned_integral Number>
+void put(char* to, Number value) {
+  for (std::size_t i = 0; i < sizeof value; ++i) {
+    to[i] = static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
+  }
+}
+
+template <std::unsigned_integral Number>
+Number get(const char* from) {
+  Number value = 0;
+  for (std::size_t i = sizeof value; i-- > 0;) {
+    value = static_cast<Number>(static_cast<std::uint64_t>(value) << 8 |
+                                static_cast<unsigned char>(from[i]));
+  }
+  return value;
+}
+
+/// The checksum of everything about a record but its content.
+std::uint32_t checksum_of_place(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
+                                std::uint8_t severity) {
+  std::array<char, 24> place{};
+  put(place.data(), number);
+  put(place.data() + 8, sequence);
+  put(place.data() + 16, length);
+  place[20] = static_cast<char>(severity);
+  return libdeflate_crc32(0, place.data(), place.size());
+}
+
+void put_check(char* to, std::uint32_t checksum) {
+  for (int i = 0; i < 3; ++i) to[i] = static_cast<char>(checksum >> (8 * i));
+}
+
+}  // namespace
+
+std::string encode(const SegmentHeader& header) {
+  std::string bytes(kSegmentHeader, '\0');
+  std::memcpy(bytes.data(), kMagic.data(), kMagic.size());
+  put(bytes.data() + 6, kFormat);
+  put(bytes.data() + 8, header.number);
+  put(bytes.data() + 16, header.first);
+  put(bytes.data() + 24, libdeflate_crc32(0, bytes.data(), 24));
+  return bytes;
+}
+
+base::Result<SegmentHeader> decode_header(std::string_view bytes) {
+  if (!bytes.starts_with(kMagic)) {
+    return fail(ErrorCode::kCorrupt, "it does not begin like a segment of a queue");
+  }
+  if (bytes.size() < kSegmentHeader) {
+    return fail(ErrorCode::kCorrupt, "it ends within its header");
+  }
+  const auto format = get<std::uint16_t>(bytes.data() + 6);
+  if (format != kFormat) {
+    return fail(ErrorCode::kCorrupt,
+                fmt::format("it has format {}, and this program reads {}: export it with the "
+                            "program that wrote it",
+                            format, kFormat));
+  }
+  if (get<std::uint32_t>(bytes.data() + 24) != libdeflate_crc32(0, bytes.data(), 24)) {
+    return fail(ErrorCode::kCorrupt, "the checksum of its header is wrong");
+  }
+  return SegmentHeader{.number = get<std::uint64_t>(bytes.data() + 8),
+                       .first = get<std::uint64_t>(bytes.data() + 16)};
+}
+
+void encode(std::string& to, std::uint64_t number, std::uint64_t sequence, const Message& message) {
+  const auto length = static_cast<std::uint32_t>(message.content.size());
+  const std::uint32_t place = checksum_of_place(number, sequence, length, message.severity);
+  std::array<char, kRecordHeader> header{};
+  put(header.data(), length);
+  header[4] = static_cast<char>(message.severity);
+  put_check(header.data() + 5, place);
+  put(header.data() + 8, libdeflate_crc32(place, message.content.data(), message.content.size()));
+  to.append(header.data(), header.size());
+  to.append(message.content);
+}
+
+RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint64_t sequence) {
+  RecordView record;
+  record.bytes = kRecordHeader;
+  if (bytes.size() < kRecordHeader) return record;
+  const auto length = get<std::uint32_t>(bytes.data());
+  record.severity = static_cast<std::uint8_t>(bytes[4]);
+  const std::uint32_t place = checksum_of_place(number, sequence, length, record.severity);
+  std::array<char, 3> check{};
+  put_check(check.data(), place);
+  if (length > kMostContent || record.severity > kLeastSevere ||
+      std::memcmp(check.data(), bytes.data() + 5, check.size()) != 0) {
+    record.state = RecordState::kDamaged;
+    return record;
+  }
+  record.bytes += length;
+  if (bytes.size() < record.bytes) return record;
+  record.content = bytes.substr(kRecordHeader, length);
+  const bool is_right = get<std::uint32_t>(bytes.data() + 8) ==
+                        libdeflate_crc32(place, record.content.data(), record.content.size());
+  record.state = is_right ? RecordState::kWhole : RecordState::kDamaged;
+  return record;
+}
+
+std::string segment_name(std::string_view name, std::uint64_t number) {
+  return fmt::format("{}.{:08}", name, number);
+}
+
+std::optional<std::uint64_t> segment_number(std::string_view name, std::string_view file) {
+  if (!file.starts_with(name) || file.size() < name.size() + 1 + kDigits) return std::nullopt;
+  if (file[name.size()] != '.') return std::nullopt;
+  const std::string_view digits = file.substr(name.size() + 1);
+  std::uint64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto read = std::from_chars(digits.data(), end, number);
+  if (read.ec != std::errc{} || read.ptr != end || segment_name(name, number) != file) {
+    return std::nullopt;
+  }
+  return number;
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,152 @@
+#include "segment_reader.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::FileUse;
+using base::Result;
+
+// Bytes that are read at once: more where there is more, since who follows a writer finds little.
+constexpr std::size_t kLeastAtOnce = std::size_t{4} << 10;
+constexpr std::size_t kMostAtOnce = std::size_t{256} << 10;
+
+}  // namespace
+
+SegmentReader::SegmentReader(SpoolFiles files, Reporter reporter, Position start)
+    : files_(std::move(files)),
+      reporter_(std::move(reporter)),
+      position_(start),
+      at_once_(kLeastAtOnce) {}
+
+void SegmentReader::report_damage(const std::string& what) {
+  reporter_(fmt::format("{}: {}; what comes after it in this file is not delivered",
+                        files_.shown(position_.segment), what));
+  damaged_.insert(position_.segment);
+  is_damaged_ = true;
+}
+
+void SegmentReader::give_up_until(std::uint64_t sequence, std::uint64_t segment) {
+  if (sequence <= position_.sequence) return;
+  const std::uint64_t count = sequence - position_.sequence;
+  reporter_(fmt::format("{}: {} messages cannot be read", files_.shown(segment), count));
+  damaged_.insert(segment);
+  missing_ += count;
+  position_.sequence = sequence;
+}
+
+/// Opens the segment of position_, or the next that is there. False: there is none.
+Result<bool> SegmentReader::open() {
+  auto opened = files_.system().open(files_.segment(position_.segment), FileUse::kRead);
+  if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
+  if (!opened) return std::unexpected(opened.error());
+  file_ = std::move(*opened);
+  return true;
+}
+
+/// Goes on to the segment after position_'s. False: there is none yet.
+Result<bool> SegmentReader::open_next() {
+  QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
+  const auto next = std::ranges::upper_bound(numbers, position_.segment);
+  if (next == numbers.end()) return false;
+  QUARRY_TRY_ASSIGN(file_, files_.system().open(files_.segment(*next), FileUse::kRead));
+  before_ = std::exchange(position_.segment, *next);
+  position_.offset = 0;
+  buffer_.clear();
+  used_ = 0;
+  has_next_ = is_damaged_ = false;
+  return true;
+}
+
+/// Reads on until WANTED bytes are there, or the file ends.
+Result<void> SegmentReader::fill(std::size_t wanted) {
+  if (ahead().size() >= wanted) return {};
+  buffer_.erase(0, used_);
+  used_ = 0;
+  const std::size_t had = buffer_.size();
+  const std::size_t size = std::max(wanted, at_once_);
+  buffer_.resize(size);
+  const auto count =
+      file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
+  buffer_.resize(had + count.value_or(0));
+  if (!count) return std::unexpected(count.error());
+  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kMostAtOnce) : kLeastAtOnce;
+  return {};
+}
+
+/// False: it is not whole, or damaged.
+Result<bool> SegmentReader::read_header() {
+  QUARRY_TRY(fill(kSegmentHeader));
+  if (ahead().size() < kSegmentHeader) return false;
+  const auto header = decode_header(ahead());
+  if (!header || header->number != position_.segment) {
+    report_damage(header ? "it is another segment under this name" : header.error().message);
+    return false;
+  }
+  if (position_.sequence != 0) give_up_until(header->first, before_);
+  position_.sequence = header->first;
+  position_.offset = used_ = kSegmentHeader;
+  return true;
+}
+
+/// What comes at position_.
+Result<RecordView> SegmentReader::look() {
+  if (is_damaged_) return RecordView{};
+  if (position_.offset < kSegmentHeader) {
+    QUARRY_TRY_ASSIGN(const bool is_whole, read_header());
+    if (!is_whole) return RecordView{};
+  }
+  QUARRY_TRY(fill(kRecordHeader));
+  const RecordView record = decode_record(ahead(), position_.segment, position_.sequence);
+  if (record.state != RecordState::kCutOff || ahead().size() < kRecordHeader) return record;
+  QUARRY_TRY(fill(record.bytes));
+  return decode_record(ahead(), position_.segment, position_.sequence);
+}
+
+/// The segment has no more whole record. True: look again.
+Result<bool> SegmentReader::go_on() {
+  if (!has_next_ && !is_damaged_) {
+    QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
+    has_next_ = !numbers.empty() && numbers.back() > position_.segment;
+    // Its writer is done with this one: whatever it wrote can be read now.
+    return has_next_;
+  }
+  if (!ahead().empty() && !is_damaged_) {
+    reporter_(fmt::format("{}: its last message is cut off, and was never taken",
+                          files_.shown(position_.segment)));
+  }
+  return open_next();
+}
+
+Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
+  while (position_.sequence < end || position_.sequence == 0) {
+    if (!file_) {
+      QUARRY_TRY_ASSIGN(const bool is_there, open());
+      if (!is_there) return false;
+    }
+    QUARRY_TRY_ASSIGN(const RecordView record, look());
+    if (record.state == RecordState::kWhole) {
+      // The header may have told of messages that are not there.
+      if (position_.sequence >= end) return false;
+      message.content = record.content;
+      message.severity = record.severity;
+      used_ += record.bytes;
+      position_.offset += record.bytes;
+      ++position_.sequence;
+      return true;
+    }
+    if (record.state == RecordState::kDamaged) {
+      report_damage(fmt::format("the record at offset {} is damaged", position_.offset));
+    }
+    QUARRY_TRY_ASSIGN(const bool again, go_on());
+    if (!again) return false;
+  }
+  return false;
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,162 @@
+#include "spool_files.h"
+
+#include <fmt/core.h>
+#include <libdeflate.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::File;
+using base::FileUse;
+using base::Result;
+
+constexpr std::string_view kFirstLine = "quarry-spool 1\n";
+// A position file has five short lines.
+constexpr std::size_t kMostPosition = 512;
+
+std::string text_of(const Position& position) {
+  std::string text = fmt::format("{}segment {}\noffset {}\nsequence {}\n", kFirstLine,
+                                 position.segment, position.offset, position.sequence);
+  text += fmt::format("checksum {:08x}\n", libdeflate_crc32(0, text.data(), text.size()));
+  return text;
+}
+
+/// The number in the line "NAME number" at the beginning of TEXT, which loses it.
+std::optional<std::uint64_t> take_number(std::string_view& text, std::string_view name) {
+  if (!text.starts_with(name)) return std::nullopt;
+  text.remove_prefix(name.size());
+  std::uint64_t number = 0;
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<std::size_t>(read.ptr - text.data()));
+  if (read.ec != std::errc{} || !text.starts_with('\n')) return std::nullopt;
+  text.remove_prefix(1);
+  return number;
+}
+
+std::optional<Position> position_in(std::string_view text) {
+  std::string_view rest = text;
+  if (!rest.starts_with(kFirstLine)) return std::nullopt;
+  rest.remove_prefix(kFirstLine.size());
+  const auto segment = take_number(rest, "segment ");
+  const auto offset = take_number(rest, "offset ");
+  const auto sequence = take_number(rest, "sequence ");
+  if (!segment || !offset || !sequence) return std::nullopt;
+  const Position position{.segment = *segment, .offset = *offset, .sequence = *sequence};
+  // The checksum's line can only be what would be written.
+  if (text_of(position) != text) return std::nullopt;
+  return position;
+}
+
+}  // namespace
+
+std::filesystem::path SpoolFiles::segment(std::uint64_t number) const {
+  return folder_ / segment_name(name_, number);
+}
+
+std::filesystem::path SpoolFiles::position_path() const {
+  return folder_ / (name_ + ".qi");
+}
+
+Result<std::vector<std::uint64_t>> SpoolFiles::segments() const {
+  QUARRY_TRY_ASSIGN(const auto names, system_->list(folder_));
+  std::vector<std::uint64_t> numbers;
+  for (const std::string& name : names) {
+    if (const auto number = segment_number(name_, name)) numbers.push_back(*number);
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Result<std::unique_ptr<File>> SpoolFiles::lock(const char* suffix, const char* what) const {
+  const auto path = folder_ / (name_ + suffix);
+  QUARRY_TRY_ASSIGN(auto file, system_->open(path, FileUse::kOpenOrMake));
+  QUARRY_TRY_ASSIGN(const bool is_ours, file->try_lock());
+  if (is_ours) return file;
+  return fail(ErrorCode::kBusy,
+              fmt::format("{}: another process {} this queue", path.string(), what));
+}
+
+Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
+  SpoolLock taken;
+  if (roles != Roles::kReader) {
+    QUARRY_TRY_ASSIGN(taken.writer, lock(".write.lock", "writes to"));
+  }
+  if (roles != Roles::kWriter) {
+    QUARRY_TRY_ASSIGN(taken.reader, lock(".read.lock", "reads from"));
+  }
+  return taken;
+}
+
+Result<std::optional<Position>> SpoolFiles::position() const {
+  auto file = system_->open(position_path(), FileUse::kRead);
+  if (!file && file.error().code == ErrorCode::kNotFound) return std::nullopt;
+  if (!file) return std::unexpected(file.error());
+  std::array<char, kMostPosition> buffer;
+  QUARRY_TRY_ASSIGN(const std::size_t size, (*file)->read_at(0, buffer));
+  const std::string_view text(buffer.data(), size);
+  if (const auto position = position_in(text)) return position;
+  const bool is_other = text.starts_with("quarry-spool ") && !text.starts_with(kFirstLine);
+  return fail(ErrorCode::kCorrupt, position_path().string() +
+                                       (is_other ? ": it has another format" : ": it is damaged"));
+}
+
+Result<void> SpoolFiles::write_position(const Position& position) const {
+  auto beside = position_path();
+  beside += ".new";
+  // What a process that was killed has left.
+  if (auto removed = system_->remove(beside);
+      !removed && removed.error().code != ErrorCode::kNotFound) {
+    return removed;
+  }
+  {
+    QUARRY_TRY_ASSIGN(const auto file, system_->open(beside, FileUse::kMake));
+    QUARRY_TRY(file->append(text_of(position)));
+    if (synced_) QUARRY_TRY(file->sync());
+  }
+  QUARRY_TRY(system_->rename(beside, position_path()));
+  return sync_names();
+}
+
+Result<void> SpoolFiles::remove_position() const {
+  auto removed = system_->remove(position_path());
+  if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
+  return {};
+}
+
+Result<std::string> SpoolFiles::set_position_aside() const {
+  return put_aside(position_path());
+}
+
+Result<void> SpoolFiles::remove(std::uint64_t number) const {
+  return system_->remove(segment(number));
+}
+
+Result<std::string> SpoolFiles::put_aside(const std::filesystem::path& path) const {
+  // Numbers come again once a queue was empty: what was put aside before is not overwritten.
+  for (int count = 1;; ++count) {
+    auto aside = path;
+    aside += count == 1 ? ".damaged" : fmt::format(".damaged.{}", count);
+    const auto taken = system_->open(aside, FileUse::kRead);
+    if (!taken && taken.error().code == ErrorCode::kNotFound) {
+      QUARRY_TRY(system_->rename(path, aside));
+      return aside.string();
+    }
+    if (!taken) return std::unexpected(taken.error());
+  }
+}
+
+Result<std::string> SpoolFiles::set_aside(std::uint64_t number) const {
+  return put_aside(segment(number));
+}
+
+Result<void> SpoolFiles::sync_names() const {
+  return synced_ ? system_->sync_directory(folder_) : Result<void>{};
+}
+
+}  // namespace quarry::spool

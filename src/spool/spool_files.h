@@ -1,0 +1,77 @@
+// Where the files of one queue are, what they are called, and the file that says how far reading
+// has come:
+//
+//   quarry-spool 1
+//   segment 12
+//   offset 34567
+//   sequence 4294968000
+//   checksum 1a2b3c4d
+//
+// It is replaced as a whole: written beside its place, and renamed. Its being there tells that
+// there is something to deliver.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/base/file_system.h"
+#include "quarry/base/result.h"
+#include "segment.h"
+
+namespace quarry::spool {
+
+/// What a process does with the files: mostly both.
+enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
+
+/// While it lives, no other process has the same role.
+struct SpoolLock {
+  std::unique_ptr<base::File> writer;
+  std::unique_ptr<base::File> reader;
+};
+
+class SpoolFiles {
+ public:
+  SpoolFiles(base::FileSystem& system, std::filesystem::path folder, std::string name, bool synced)
+      : system_(&system), folder_(std::move(folder)), name_(std::move(name)), synced_(synced) {}
+
+  base::FileSystem& system() const { return *system_; }
+  bool is_synced() const { return synced_; }
+  std::filesystem::path segment(std::uint64_t number) const;
+  /// As a person would look for it.
+  std::string shown(std::uint64_t number) const { return segment(number).string(); }
+
+  /// The numbers of the segments that are there, ascending.
+  base::Result<std::vector<std::uint64_t>> segments() const;
+  /// Errors: kBusy, and what the disk says.
+  base::Result<SpoolLock> lock(Roles roles) const;
+
+  /// Nothing where there is no such file. Errors: kCorrupt.
+  base::Result<std::optional<Position>> position() const;
+  base::Result<void> write_position(const Position& position) const;
+  base::Result<void> remove_position() const;
+  /// Puts the position file out of the way, under a name that tells that it is damaged. Returns
+  /// that.
+  base::Result<std::string> set_position_aside() const;
+
+  base::Result<void> remove(std::uint64_t number) const;
+  /// The same for a segment. Returns its new name.
+  base::Result<std::string> set_aside(std::uint64_t number) const;
+  /// Makes names that came and went durable, where the queue is to be.
+  base::Result<void> sync_names() const;
+
+ private:
+  std::filesystem::path position_path() const;
+  base::Result<std::unique_ptr<base::File>> lock(const char* suffix, const char* what) const;
+  base::Result<std::string> put_aside(const std::filesystem::path& path) const;
+
+  base::FileSystem* system_;  // not owned
+  std::filesystem::path folder_;
+  std::string name_;
+  bool synced_;
+};
+
+}  // namespace quarry::spool

@@ -1,0 +1,59 @@
+#include "worker_pool.h"
+
+#include <algorithm>
+#include <system_error>
+
+namespace quarry::spool {
+
+std::size_t WorkerPool::alive() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      workers_, [](const auto& worker) { return worker->state != Worker::State::kEnded; }));
+}
+
+bool WorkerPool::any_starting() const {
+  return std::ranges::any_of(
+      workers_, [](const auto& worker) { return worker->state == Worker::State::kStarting; });
+}
+
+void WorkerPool::join_ended() {
+  std::erase_if(workers_, [](const std::shared_ptr<Worker>& worker) {
+    if (worker->state != Worker::State::kEnded) return false;
+    // Since it ended under the mutex that we have now, it does not need it any more.
+    worker->thread.join();
+    return true;
+  });
+}
+
+bool WorkerPool::advise(std::size_t wanted) {
+  if (alive() >= std::min(wanted, most_)) return true;
+  join_ended();
+  while (workers_.size() < std::min(wanted, most_)) {
+    auto worker = std::make_shared<Worker>();
+    try {
+      worker->thread = Thread([main = main_, worker] { main(*worker); });
+    } catch (const std::system_error&) {
+      return false;
+    }
+    workers_.push_back(std::move(worker));
+  }
+  return true;
+}
+
+void WorkerPool::retire(bool retired) {
+  for (const auto& worker : workers_) worker->is_retired = retired;
+}
+
+void WorkerPool::request_stop() {
+  for (const auto& worker : workers_) worker->stop.request_stop();
+}
+
+std::vector<std::shared_ptr<Worker>> WorkerPool::leave() {
+  join_ended();
+  for (const auto& worker : workers_) {
+    worker->is_left = true;
+    worker->thread.detach();
+  }
+  return std::exchange(workers_, {});
+}
+
+}  // namespace quarry::spool

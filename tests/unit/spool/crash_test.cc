@@ -1,0 +1,194 @@
+// A machine that stops at any moment: every operation on files is recorded, and played again with
+// any part of what was not synced lost.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+
+#include "store_world.h"
+
+using namespace quarry::spool;
+
+namespace {
+
+/// What was promised by the time that so many operations had been done.
+struct Promise {
+  std::size_t operations;
+  std::size_t taken;    // messages 1 to this
+  std::size_t settled;  // of them
+};
+
+struct Recording {
+  std::vector<FileOperation> operations;
+  std::vector<Promise> promises;
+
+  Promise at(std::size_t operation) const {
+    Promise last{};
+    for (const Promise& promise : promises) {
+      if (promise.operations <= operation) last = promise;
+    }
+    return last;
+  }
+};
+
+constexpr std::size_t kMessages = 24;
+
+/// A life with everything in it: segments that fill, batches of all sizes, messages that are given
+/// back, checkpoints, an end and another start.
+Recording record(bool synced) {
+  MemoryFileSystem system;
+  Recording recording;
+  std::size_t taken = 0;
+  std::size_t settled = 0;
+  const auto promise = [&] {
+    recording.promises.push_back({system.operations().size(), taken, settled});
+  };
+  QueueOptions options = small_segments();
+  options.checkpoint_interval = 3;
+  const auto push = [&](StoreWorld& world, std::size_t count) {
+    std::vector<Message> messages = numbers(taken + 1, taken + count);
+    quarry::base::Error error;
+    REQUIRE(world.store->push(messages, &error) == count);
+    taken += count;
+    promise();
+  };
+  const auto consume = [&](StoreWorld& world, std::size_t count, std::size_t delivered) {
+    Batch batch = world.store->take(count);
+    REQUIRE(batch.messages.front() == numbered(settled + 1));
+    // What was given back comes alone.
+    delivered = std::min(delivered, batch.messages.size());
+    // The consumer has them before that is written down.
+    settled += delivered;
+    promise();
+    world.store->settle(std::move(batch), delivered);
+    promise();
+  };
+  {
+    StoreWorld world(system, options, synced);
+    push(world, 1);
+    push(world, 5);
+    consume(world, 2, 2);
+    push(world, 6);
+    consume(world, 4, 1);
+    consume(world, 7, 7);
+    REQUIRE(world.store->checkpoint());
+    promise();
+  }
+  {
+    StoreWorld world(system, options, synced);
+    promise();
+    push(world, 8);
+    consume(world, 3, 3);
+    push(world, 4);
+    while (settled < taken) consume(world, 11, 11);
+    REQUIRE(world.store->destroy());
+    promise();
+  }
+  REQUIRE(taken == kMessages);
+  REQUIRE(settled == kMessages);
+  recording.operations = system.operations();
+  return recording;
+}
+
+/// Whether MESSAGES are messages of the test, ascending; the first and the last of them.
+bool are_of_the_test(const std::vector<Message>& messages) {
+  std::size_t before = 0;
+  for (const Message& message : messages) {
+    const std::size_t number = std::stoul(message.content.substr(8));
+    if (number <= before || number > kMessages || message != numbered(number)) return false;
+    before = number;
+  }
+  return true;
+}
+
+/// What a new process delivers that finds IMAGE.
+std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string& told) {
+  MemoryFileSystem system(image);
+  StoreWorld world(system, small_segments());
+  REQUIRE(world.error == "");
+  auto messages = world.drain();
+  told = world.told;
+  // And it can go on.
+  REQUIRE(world.push(kMessages + 1, kMessages + 2) == 2);
+  REQUIRE(world.drain() == numbers(kMessages + 1, kMessages + 2));
+  return messages;
+}
+
+bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t last) {
+  return std::ranges::all_of(numbers(first, last), [&](const Message& message) {
+    return std::ranges::find(messages, message) != messages.end();
+  });
+}
+
+}  // namespace
+
+TEST_CASE(
+    "what was acknowledged survives a machine that stops anywhere, with queue.syncqueuefiles") {
+  const Recording recording = record(true);
+  std::mt19937 random(1);
+  for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
+    const std::size_t open = MemoryFileSystem::unsynced(recording.operations, count);
+    const bool is_exhaustive = open <= 10;
+    const std::size_t subsets = is_exhaustive ? std::size_t{1} << open : 1000;
+    for (std::size_t subset = 0; subset < subsets; ++subset) {
+      const std::size_t bits = is_exhaustive ? subset : random();
+      const auto image =
+          MemoryFileSystem::after_a_stop({}, recording.operations, count,
+                                         [&](std::size_t i) { return (bits >> i % 32 & 1) != 0; });
+      std::string told;
+      const auto messages = recovered(image, told);
+      const Promise promise = recording.at(count);
+      CAPTURE(count);
+      CAPTURE(subset);
+      CAPTURE(told);
+      REQUIRE(are_of_the_test(messages));
+      REQUIRE(holds(messages, promise.settled + 1, promise.taken));
+      REQUIRE_FALSE(has(told, "cannot be read"));
+    }
+  }
+}
+
+TEST_CASE("without queue.syncqueuefiles a machine that stops loses, but invents nothing") {
+  const Recording recording = record(false);
+  std::mt19937 random(2);
+  for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
+    for (int subset = 0; subset < 200; ++subset) {
+      const auto image = MemoryFileSystem::after_a_stop(
+          {}, recording.operations, count, [&](std::size_t) { return random() % 4 != 0; });
+      std::string told;
+      const auto messages = recovered(image, told);
+      CAPTURE(count);
+      CAPTURE(told);
+      REQUIRE(are_of_the_test(messages));
+    }
+  }
+}
+
+TEST_CASE("a process that is killed at any byte of any write loses nothing that was acknowledged") {
+  for (const bool synced : {false, true}) {
+    const Recording recording = record(synced);
+    for (std::size_t count = 0; count < recording.operations.size(); ++count) {
+      auto operations = recording.operations;
+      const std::size_t bytes = operations[count].bytes.size();
+      for (std::size_t size = 0; size <= bytes; ++size) {
+        // The last operation is done in part.
+        operations[count].bytes.resize(size);
+        const auto image = MemoryFileSystem::after_a_stop(
+            {}, operations, count + (size > 0 ? 1 : 0), [](std::size_t) { return true; });
+        operations[count].bytes = recording.operations[count].bytes;
+        std::string told;
+        const auto messages = recovered(image, told);
+        const Promise promise = recording.at(count);
+        CAPTURE(count);
+        CAPTURE(size);
+        CAPTURE(told);
+        REQUIRE(are_of_the_test(messages));
+        REQUIRE(holds(messages, promise.settled + 1, promise.taken));
+        // A message whose write was not done whole was not taken; nothing is told to be lost.
+        REQUIRE_FALSE(has(told, "damaged"));
+        REQUIRE_FALSE(has(told, "cannot be read"));
+      }
+    }
+  }
+}

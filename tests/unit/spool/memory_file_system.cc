@@ -1,0 +1,255 @@
+#include "memory_file_system.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace quarry::spool {
+
+using base::Error;
+using base::ErrorCode;
+using base::fail;
+using base::File;
+using base::FileUse;
+using base::Result;
+using Kind = FileOperation::Kind;
+
+class MemoryFile final : public File {
+ public:
+  MemoryFile(MemoryFileSystem& system, std::shared_ptr<MemoryFileSystem::Node> node)
+      : system_(system), node_(std::move(node)) {}
+  ~MemoryFile() override {
+    if (has_lock_) node_->is_locked = false;
+  }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
+    if (offset >= node_->content.size()) return 0;
+    const std::size_t count = std::min(buffer.size(), node_->content.size() - offset);
+    std::copy_n(node_->content.begin() + static_cast<std::ptrdiff_t>(offset), count,
+                buffer.begin());
+    return count;
+  }
+  Result<void> append(std::string_view bytes) override {
+    const std::uint64_t offset = node_->content.size();
+    if (auto error = system_.next({.kind = Kind::kWrite,
+                                   .file = node_->id,
+                                   .offset = offset,
+                                   .bytes = std::string(bytes),
+                                   .name = {},
+                                   .to = {}})) {
+      // Half of it may be there when a disk is full.
+      if (error->code == ErrorCode::kNoSpace) node_->content += bytes.substr(0, bytes.size() / 2);
+      return std::unexpected(*error);
+    }
+    node_->content += bytes;
+    return {};
+  }
+  Result<void> truncate(std::uint64_t size) override {
+    if (auto error = system_.next({.kind = Kind::kTruncate,
+                                   .file = node_->id,
+                                   .offset = size,
+                                   .bytes = {},
+                                   .name = {},
+                                   .to = {}})) {
+      return std::unexpected(*error);
+    }
+    node_->content.resize(size);
+    return {};
+  }
+  Result<std::uint64_t> size() override { return node_->content.size(); }
+  Result<void> sync() override {
+    if (auto error = system_.next({.kind = Kind::kSync,
+                                   .file = node_->id,
+                                   .offset = 0,
+                                   .bytes = {},
+                                   .name = {},
+                                   .to = {}})) {
+      return std::unexpected(*error);
+    }
+    return {};
+  }
+  Result<bool> try_lock() override {
+    if (node_->is_locked) return has_lock_;
+    return has_lock_ = node_->is_locked = true;
+  }
+
+ private:
+  MemoryFileSystem& system_;
+  std::shared_ptr<MemoryFileSystem::Node> node_;
+  bool has_lock_ = false;
+};
+
+MemoryFileSystem::MemoryFileSystem(const Image& image) {
+  for (const auto& [name, content] : image) {
+    files_[name] = std::make_shared<Node>(Node{.id = ++ids_, .content = content});
+  }
+}
+
+/// Counts OPERATION and notes it, unless it is to fail.
+std::optional<Error> MemoryFileSystem::next(FileOperation operation) {
+  ++calls_;
+  if (before) {
+    if (auto error = before(calls_)) return error;
+  }
+  operations_.push_back(std::move(operation));
+  return std::nullopt;
+}
+
+Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::filesystem::path& path,
+                                                     FileUse use) {
+  const std::string name = path.filename().string();
+  const auto found = files_.find(name);
+  if (found != files_.end()) {
+    if (use == FileUse::kMake) return fail(ErrorCode::kBusy, name + ": File exists");
+    return std::make_unique<MemoryFile>(*this, found->second);
+  }
+  if (use == FileUse::kRead || use == FileUse::kAppend) {
+    return fail(ErrorCode::kNotFound, name + ": No such file or directory");
+  }
+  auto node = std::make_shared<Node>(Node{.id = ++ids_, .content = {}});
+  if (auto error = next({.kind = Kind::kLink,
+                         .file = node->id,
+                         .offset = 0,
+                         .bytes = {},
+                         .name = name,
+                         .to = {}})) {
+    return std::unexpected(*error);
+  }
+  files_[name] = node;
+  return std::make_unique<MemoryFile>(*this, node);
+}
+
+Result<void> MemoryFileSystem::rename(const std::filesystem::path& from,
+                                      const std::filesystem::path& to) {
+  const auto found = files_.find(from.filename().string());
+  if (found == files_.end()) return fail(ErrorCode::kNotFound, from.string() + ": not there");
+  if (auto error = next({.kind = Kind::kRename,
+                         .file = found->second->id,
+                         .offset = 0,
+                         .bytes = {},
+                         .name = from.filename().string(),
+                         .to = to.filename().string()})) {
+    return std::unexpected(*error);
+  }
+  files_[to.filename().string()] = found->second;
+  files_.erase(from.filename().string());
+  return {};
+}
+
+Result<void> MemoryFileSystem::remove(const std::filesystem::path& path) {
+  const std::string name = path.filename().string();
+  if (!files_.contains(name)) return fail(ErrorCode::kNotFound, name + ": not there");
+  if (auto error = next({.kind = Kind::kRemove,
+                         .file = files_[name]->id,
+                         .offset = 0,
+                         .bytes = {},
+                         .name = name,
+                         .to = {}})) {
+    return std::unexpected(*error);
+  }
+  files_.erase(name);
+  return {};
+}
+
+Result<std::vector<std::string>> MemoryFileSystem::list(const std::filesystem::path& /*folder*/) {
+  std::vector<std::string> names;
+  for (const auto& [name, node] : files_) names.push_back(name);
+  return names;
+}
+
+Result<void> MemoryFileSystem::make_folder(const std::filesystem::path& /*folder*/) {
+  return {};
+}
+
+Result<void> MemoryFileSystem::sync_directory(const std::filesystem::path& /*folder*/) {
+  if (auto error = next(
+          {.kind = Kind::kSyncNames, .file = 0, .offset = 0, .bytes = {}, .name = {}, .to = {}})) {
+    return std::unexpected(*error);
+  }
+  return {};
+}
+
+MemoryFileSystem::Image MemoryFileSystem::image() const {
+  Image image;
+  for (const auto& [name, node] : files_) image[name] = node->content;
+  return image;
+}
+
+namespace {
+
+bool is_about_names(Kind kind) {
+  return kind == Kind::kLink || kind == Kind::kRename || kind == Kind::kRemove;
+}
+
+/// Whether each of the first COUNT operations was made durable by a later one of them.
+std::vector<bool> durable(const std::vector<FileOperation>& operations, std::size_t count) {
+  std::vector<bool> is_durable(count, false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const FileOperation& sync = operations[i];
+    if (sync.kind != Kind::kSync && sync.kind != Kind::kSyncNames) continue;
+    is_durable[i] = true;
+    for (std::size_t j = 0; j < i; ++j) {
+      const FileOperation& one = operations[j];
+      if (sync.kind == Kind::kSyncNames && is_about_names(one.kind)) is_durable[j] = true;
+      if (sync.kind == Kind::kSync && !is_about_names(one.kind) && one.file == sync.file) {
+        is_durable[j] = true;
+      }
+    }
+  }
+  return is_durable;
+}
+
+}  // namespace
+
+std::size_t MemoryFileSystem::unsynced(const std::vector<FileOperation>& operations,
+                                       std::size_t count) {
+  return static_cast<std::size_t>(std::ranges::count(durable(operations, count), false));
+}
+
+MemoryFileSystem::Image MemoryFileSystem::after_a_stop(
+    const Image& start, const std::vector<FileOperation>& operations, std::size_t count,
+    const std::function<bool(std::size_t)>& keeps) {
+  std::map<std::uint64_t, std::string> contents;
+  std::map<std::string, std::uint64_t> names;
+  std::uint64_t ids = 0;
+  for (const auto& [name, content] : start) {
+    contents[++ids] = content;
+    names[name] = ids;
+  }
+  const std::vector<bool> is_durable = durable(operations, count);
+  std::size_t lost = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const FileOperation& one = operations[i];
+    if (!is_durable[i] && !keeps(lost++)) continue;
+    std::string& content = contents[one.file];
+    switch (one.kind) {
+      case Kind::kWrite:
+        // What was lost before it is a hole.
+        if (content.size() < one.offset) content.resize(one.offset);
+        content.replace(one.offset, one.bytes.size(), one.bytes);
+        break;
+      case Kind::kTruncate:
+        content.resize(one.offset);
+        break;
+      case Kind::kLink:
+        names[one.name] = one.file;
+        break;
+      case Kind::kRename:
+        names[one.to] = one.file;
+        names.erase(one.name);
+        break;
+      case Kind::kRemove:
+        if (names.contains(one.name) && names[one.name] == one.file) names.erase(one.name);
+        break;
+      case Kind::kSync:
+      case Kind::kSyncNames:
+        break;
+    }
+  }
+  Image image;
+  for (const auto& [name, id] : names) image[name] = contents[id];
+  return image;
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,77 @@
+// Files in memory, for tests of what a queue leaves on the disk: every operation is counted and may
+// be made to fail, and a machine that stops can be played, which forgets what was not synced.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quarry/base/file_system.h"
+
+namespace quarry::spool {
+
+/// What one operation did to the disk.
+struct FileOperation {
+  enum class Kind : std::uint8_t { kWrite, kTruncate, kSync, kLink, kRename, kRemove, kSyncNames };
+  Kind kind;
+  std::uint64_t file = 0;    // which file, whatever its name is now
+  std::uint64_t offset = 0;  // of a write; the size of a truncation
+  std::string bytes;
+  std::string name;
+  std::string to;  // of a rename
+};
+
+/// One folder of files, all that a queue needs. Paths' folders are not looked at. Not for several
+/// threads at a time.
+class MemoryFileSystem final : public base::FileSystem {
+ public:
+  using Image = std::map<std::string, std::string>;  // contents by name
+
+  MemoryFileSystem() = default;
+  /// With the files of IMAGE.
+  explicit MemoryFileSystem(const Image& image);
+
+  base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
+                                                 base::FileUse use) override;
+  base::Result<void> rename(const std::filesystem::path& from,
+                            const std::filesystem::path& to) override;
+  base::Result<void> remove(const std::filesystem::path& path) override;
+  base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override;
+  base::Result<void> make_folder(const std::filesystem::path& folder) override;
+  base::Result<void> sync_directory(const std::filesystem::path& folder) override;
+
+  /// Called before each operation that changes something, with its number; what it returns is the
+  /// operation's error.
+  std::function<std::optional<base::Error>(std::uint64_t)> before;
+
+  /// What changed the disk so far.
+  const std::vector<FileOperation>& operations() const { return operations_; }
+  /// The files as they are now.
+  Image image() const;
+  /// What a machine finds that stopped after the first COUNT of OPERATIONS on START. Those that no
+  /// sync has made durable until then are kept where KEEPS(i) says so for the i-th of them.
+  static Image after_a_stop(const Image& start, const std::vector<FileOperation>& operations,
+                            std::size_t count, const std::function<bool(std::size_t)>& keeps);
+  /// How many of the first COUNT of OPERATIONS no sync has made durable.
+  static std::size_t unsynced(const std::vector<FileOperation>& operations, std::size_t count);
+
+ private:
+  friend class MemoryFile;
+  struct Node {
+    std::uint64_t id;
+    std::string content;
+    bool is_locked = false;
+  };
+  std::optional<base::Error> next(FileOperation operation);
+
+  std::map<std::string, std::shared_ptr<Node>> files_;
+  std::vector<FileOperation> operations_;
+  std::uint64_t ids_ = 0;
+  std::uint64_t calls_ = 0;
+};
+
+}  // namespace quarry::spool

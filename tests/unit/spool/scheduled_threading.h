@@ -1,0 +1,204 @@
+// Threads that a scheduler moves: threading.h takes these instead of the ones of std when
+// QUARRY_SPOOL_SCHEDULED is defined, so that a test runs the real code in every interleaving up to
+// a bound. All threads are fibers of one OS thread. Wherever another thread could get in and be
+// noticed, a choice is made; schedule::explore() runs a scenario again and again, depth first over
+// all choices.
+//
+// Where a choice is made, and why that is enough
+//
+//   before lock() and try_lock(), at step(), before a notification whose sender does not hold the
+//   mutex of the waiters, and wherever a thread cannot go on (a held mutex, wait, join, its end).
+//
+// Code between two of these touches only what its mutex guards, or its own; both commute with all
+// that other threads may do meanwhile, so a switch in there, after unlock(), or between the
+// creation of a thread and the next choice gives nothing that a switch at the choice does not.
+// Hence the one duty of the code: call step() before each access to something shared that no held
+// mutex guards (an atomic, a file, and now() where its exact moment matters). A step() under a
+// mutex is allowed. That a mutex is held in the middle of such code shows only to try_lock(), which
+// may therefore fail on a free mutex, as the standard allows, at the price of one preemption.
+//
+// Time is virtual: it stands still but when a deadline passes (or schedule::advance() says so). A
+// timed wait may time out at every choice, for one of Bounds::timeouts, and times out for free when
+// nothing else can run. It need not time out as soon as its deadline has passed: real ones are
+// late too.
+//
+// What a scenario must keep to: it is deterministic (no real time, no addresses in decisions), it
+// makes all that it shares anew on each run, it does not spin on a flag (a loop around step() is
+// taken for a livelock), and thread_local is shared by all its threads. errno and exceptions in
+// flight belong to each thread as usual. Outside of a schedule a mutex does nothing and the other
+// classes cannot be used.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <source_location>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace quarry::spool {
+
+namespace schedule {
+class Scheduler;
+struct Fiber;
+}  // namespace schedule
+
+using TimePoint = std::chrono::steady_clock::time_point;
+
+TimePoint now();
+
+/// Another thread may get in here. WHERE is for the trace.
+void step(std::source_location where = std::source_location::current());
+
+/// Locking it twice, unlocking what another thread holds, and destroying it while it is held or
+/// waited for fail the schedule.
+class Mutex {
+ public:
+  Mutex() = default;
+  ~Mutex();
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock();
+  bool try_lock();
+  void unlock();
+
+ private:
+  friend class schedule::Scheduler;
+  schedule::Fiber* owner_ = nullptr;
+};
+
+/// Which of several waiters notify_one() wakes is a choice. Destroying it while a thread waits that
+/// was not notified fails the schedule.
+class Condition {
+ public:
+  Condition() = default;
+  ~Condition();
+  Condition(const Condition&) = delete;
+  Condition& operator=(const Condition&) = delete;
+
+  void wait(std::unique_lock<Mutex>& lock) { wait_until(lock, TimePoint::max()); }
+
+  template <typename Predicate>
+  void wait(std::unique_lock<Mutex>& lock, Predicate satisfied) {
+    while (!satisfied()) wait(lock);
+  }
+
+  /// TimePoint::max() never passes.
+  std::cv_status wait_until(std::unique_lock<Mutex>& lock, TimePoint deadline);
+
+  template <typename Predicate>
+  bool wait_until(std::unique_lock<Mutex>& lock, TimePoint deadline, Predicate satisfied) {
+    while (!satisfied()) {
+      if (wait_until(lock, deadline) == std::cv_status::timeout) return satisfied();
+    }
+    return true;
+  }
+
+  template <typename Rep, typename Period>
+  std::cv_status wait_for(std::unique_lock<Mutex>& lock, std::chrono::duration<Rep, Period> time) {
+    return wait_until(lock, now() + std::chrono::ceil<TimePoint::duration>(time));
+  }
+
+  template <typename Rep, typename Period, typename Predicate>
+  bool wait_for(std::unique_lock<Mutex>& lock, std::chrono::duration<Rep, Period> time,
+                Predicate satisfied) {
+    const TimePoint deadline = now() + std::chrono::ceil<TimePoint::duration>(time);
+    return wait_until(lock, deadline, std::move(satisfied));
+  }
+
+  void notify_one();
+  void notify_all();
+
+ private:
+  friend class schedule::Scheduler;
+  const Mutex* mutex_ = nullptr;  // of the last waiter; all that wait at once share one
+};
+
+/// As std::thread. Where that would call std::terminate, the schedule fails.
+class Thread {
+ public:
+  Thread() = default;
+  template <typename Work, typename... Arguments>
+  requires(!std::is_same_v<std::remove_cvref_t<Work>, Thread>) explicit Thread(
+      Work&& work, Arguments&&... arguments) {
+    start(std::bind_front(std::forward<Work>(work), std::forward<Arguments>(arguments)...));
+  }
+  ~Thread();
+  Thread(Thread&& other) noexcept : fiber_(std::exchange(other.fiber_, nullptr)) {}
+  Thread& operator=(Thread&& other) noexcept;
+
+  bool joinable() const { return fiber_ != nullptr; }
+  void join();
+  void detach();
+
+ private:
+  void start(std::move_only_function<void()> work);
+
+  schedule::Fiber* fiber_ = nullptr;
+};
+
+namespace schedule {
+
+inline constexpr int kUnlimited = std::numeric_limits<int>::max();
+
+/// How far from the plainest schedule, in which each thread runs until it cannot, others may be.
+struct Bounds {
+  int preemptions = 2;              // switches away from a thread that could have gone on
+  int timeouts = 2;                 // deadlines that pass while something else could have run
+  int spurious_wakeups = 0;         // waits that end for no reason
+  std::uint64_t max_schedules = 0;  // 0: no limit
+  std::uint64_t max_steps = 20000;  // choices a schedule; more of them are taken for a livelock
+};
+
+struct Outcome {
+  std::uint64_t schedules = 0;
+  bool complete = false;             // every schedule within the bounds was seen, and none failed
+  std::string failure;               // empty: none failed
+  std::vector<int> failing_choices;  // for replay(); they do not depend on the bounds
+  std::string trace;                 // what the failing schedule did, a line each
+};
+
+using Scenario = std::function<void()>;
+
+/// Runs SCENARIO as the thread "main" in every schedule within the bounds, until one fails: by an
+/// exception that leaves a thread, a deadlock, a misuse of these classes or too many steps. A
+/// schedule ends when all threads have ended, the detached ones too: one that is left blocked is a
+/// deadlock (but see leave_detached()). A failed schedule is left where it stands: what its threads
+/// had on their stacks is never destroyed. After any other schedule everything is unwound.
+Outcome explore(const Bounds& bounds, const Scenario& scenario);
+
+/// COUNT random schedules within (large) bounds, for what is too large to explore.
+Outcome sample(std::uint64_t seed, std::uint64_t count, const Bounds& bounds,
+               const Scenario& scenario);
+
+/// The one schedule that these choices, and then always the first alternative, lead to.
+Outcome replay(const std::vector<int>& choices, const Scenario& scenario,
+               std::uint64_t max_steps = Bounds{}.max_steps);
+
+struct Failed : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Within a scenario: fails the schedule, whoever may catch the exception (Failed).
+void require(bool condition, const std::string& message);
+
+/// Within a scenario: a line in the trace.
+void note(const std::string& text);
+
+/// Within a scenario: lets time pass, as if something had been slow.
+void advance(std::chrono::nanoseconds time);
+
+/// Within a scenario: detached threads may be left blocked, or in a timed wait, when main has
+/// ended. They are dropped there, with what is on their stacks.
+void leave_detached();
+
+}  // namespace schedule
+
+}  // namespace quarry::spool

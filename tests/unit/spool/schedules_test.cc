@@ -1,0 +1,287 @@
+// The queue's own code, in every interleaving of its threads up to a bound: see
+// scheduled_threading.h. What a schedule leaves undone shows as a deadlock, what it loses or
+// exchanges in what was delivered and saved.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "disk_store.h"
+#include "memory_file_system.h"
+#include "quarry/spool/queue.h"
+#include "scheduled_threading.h"
+
+using namespace quarry::spool;
+
+namespace {
+
+QueueOptions disk_assisted() {
+  QueueOptions options;
+  options.spool_directory = "/spool";
+  options.filename = "q";
+  options.size = 4;
+  options.high_watermark = 2;
+  options.low_watermark = 1;
+  options.dequeue_batch_size = 1;
+  options.save_on_shutdown = true;
+  // Only what a schedule is about may time out.
+  options.timeout_enqueue = kEternal;
+  options.timeout_shutdown = kEternal;
+  options.timeout_action_completion = kEternal;
+  options.timeout_worker_thread_shutdown = kEternal;
+  return options;
+}
+
+/// One life of a queue in a schedule.
+struct Life {
+  explicit Life(const QueueOptions& chosen, std::vector<std::string> on_disk = {})
+      : options(chosen), given(std::move(on_disk)) {
+    if (given.empty()) return;
+    const auto store = DiskStore::open(files(), options, [](const std::string&) {});
+    for (const std::string& content : given) {
+      Message message{.content = content};
+      quarry::base::Error error;
+      schedule::require((*store)->push(std::span(&message, 1), &error) == 1, error.message);
+    }
+  }
+
+  SpoolFiles files() { return {system, "/spool", "q", false}; }
+
+  /// A queue whose consumer does what WANTED says with the batch; by default it takes it.
+  void start(Consumer wanted = {}) {
+    Consumer consumer = [this, wanted](std::span<const Message> batch,
+                                       const std::stop_token& stop) -> Delivery {
+      ++consumers;
+      schedule::require(consumers <= options.worker_threads, "too many consumers at a time");
+      step();
+      const Delivery delivery = wanted ? wanted(batch, stop) : Delivery{.delivered = batch.size()};
+      for (const Message& message : batch.first(delivery.delivered)) {
+        delivered.push_back(message.content);
+      }
+      --consumers;
+      return delivery;
+    };
+    auto started = Queue::start(
+        options, std::move(consumer), [](const std::string&) {}, system);
+    schedule::require(started.has_value(), started ? "" : started.error().message);
+    queue = std::move(*started);
+  }
+
+  void enqueue(const std::string& content) {
+    if (queue->enqueue({.content = content})) given.push_back(content);
+  }
+
+  /// Ends the queue. What was given was delivered, and then saved, in its order; nothing twice.
+  void end() {
+    const Ending ending = queue->shutdown();
+    queue.reset();
+    schedule::require(ending.lost == 0, "messages are lost");
+    auto all = delivered;
+    if (DiskStore::is_there(files()).value()) {
+      const auto store = DiskStore::open(files(), options, [](const std::string&) {});
+      Batch batch = (*store)->take(100);
+      for (const Message& message : batch.messages) all.push_back(message.content);
+      schedule::require(batch.messages.size() == ending.saved, "not as many were saved as it says");
+    }
+    std::string text;
+    for (const std::string& content : all) text += content + " ";
+    if (options.worker_threads > 1) std::ranges::sort(all);
+    schedule::require(all == given, "delivered and saved: " + text);
+  }
+
+  MemoryFileSystem system;
+  QueueOptions options;
+  std::vector<std::string> given;
+  std::vector<std::string> delivered;
+  std::size_t consumers = 0;
+  std::unique_ptr<Queue> queue;
+};
+
+void in_all(const schedule::Bounds& bounds, const schedule::Scenario& scenario) {
+  const schedule::Outcome outcome = schedule::explore(bounds, scenario);
+  std::string choices;
+  for (const int choice : outcome.failing_choices) choices += std::to_string(choice) + " ";
+  INFO(outcome.failure);
+  INFO(outcome.trace);
+  INFO("choices: ", choices);
+  const std::string seen = std::to_string(outcome.schedules) + " schedules" +
+                           (outcome.complete ? ", all within the bounds" : "");
+  MESSAGE(seen);
+  CHECK(outcome.failure == "");
+  CHECK(outcome.complete);
+  CHECK(outcome.schedules > 50);
+}
+
+schedule::Bounds bounds(int preemptions, int timeouts, std::uint64_t schedules = 400000) {
+  return {.preemptions = preemptions,
+          .timeouts = timeouts,
+          .spurious_wakeups = 0,
+          .max_schedules = schedules,
+          .max_steps = 20000};
+}
+
+}  // namespace
+
+TEST_CASE("in all schedules: into disk-assisted mode, through it and out of it") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted());
+    life.start();
+    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: the end in the middle of disk-assisted mode") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted());
+    life.start();
+    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a start with files on the disk, and messages meanwhile") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted(), {"a", "b"});
+    life.start();
+    life.enqueue("c");
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: workers that end for want of work are started when there is some") {
+  QueueOptions options = disk_assisted();
+  options.timeout_worker_thread_shutdown = milliseconds(10);
+  in_all(bounds(1, 2), [&] {
+    Life life(options, {"a"});
+    life.start();
+    life.enqueue("b");
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
+    life.enqueue("c");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: the worker that would notice the end of disk assistance has ended") {
+  QueueOptions options = disk_assisted();
+  options.timeout_worker_thread_shutdown = milliseconds(10);
+  in_all(bounds(1, 2), [&] {
+    Life life(options, {"a", "b"});
+    life.start();
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(!life.queue->statistics().is_disk_assisted, "still disk-assisted");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a consumer that says to try again, in disk-assisted mode") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted());
+    int calls = 0;
+    life.start([&calls](std::span<const Message> batch, const std::stop_token&) -> Delivery {
+      return {.delivered = ++calls % 2 == 0 ? batch.size() : 0};
+    });
+    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(life.delivered.size() == 3, "not all were delivered");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a consumer that says to try again, and the end") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted());
+    int calls = 0;
+    life.start([&calls](std::span<const Message> batch, const std::stop_token&) -> Delivery {
+      return {.delivered = ++calls % 2 == 0 ? batch.size() : 0};
+    });
+    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: producers while the queue ends") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted());
+    life.start();
+    life.enqueue("a");
+    bool is_taken = false;
+    Thread other([&] { is_taken = life.queue->enqueue({.content = "b"}).has_value(); });
+    const Ending ending = life.queue->shutdown();
+    other.join();
+    if (is_taken) life.given.push_back("b");
+    schedule::require(ending.lost == 0, "messages are lost");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: two who end a queue that has just begun") {
+  in_all(bounds(2, 0), [] {
+    Life life(disk_assisted(), {"a"});
+    life.start();
+    Thread other([&] { life.queue->shutdown(); });
+    const Ending ending = life.queue->shutdown();
+    other.join();
+    schedule::require(ending.lost == 0, "messages are lost");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: two workers, the high water mark again and again") {
+  QueueOptions options = disk_assisted();
+  options.worker_threads = 2;
+  options.worker_thread_minimum_messages = 1;
+  in_all(bounds(0, 0), [&] {
+    Life life(options);
+    life.start();
+    for (const char* content : {"a", "b", "c", "d"}) life.enqueue(content);
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a disk queue with two producers") {
+  QueueOptions options = disk_assisted();
+  options.type = QueueType::kDisk;
+  options.worker_threads = 1;
+  in_all(bounds(2, 0), [&] {
+    Life life(options);
+    life.start();
+    Thread other(
+        [&] { schedule::require(life.queue->enqueue({.content = "a"}).has_value(), "not taken"); });
+    schedule::require(life.queue->enqueue({.content = "b"}).has_value(), "not taken");
+    other.join();
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(life.delivered.size() == 2, "not delivered");
+    life.given = life.delivered;
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a consumer that does not end is left behind, and its message saved") {
+  QueueOptions options = disk_assisted();
+  options.timeout_action_completion = milliseconds(10);
+  in_all(bounds(2, 0), [&] {
+    schedule::leave_detached();
+    Life life(options);
+    // Shared with a thread that outlives the scenario.
+    auto mutex = std::make_shared<Mutex>();
+    auto never = std::make_shared<Condition>();
+    life.start([mutex, never](std::span<const Message>, const std::stop_token&) -> Delivery {
+      std::unique_lock lock(*mutex);
+      never->wait(lock);
+      return {};
+    });
+    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    const Ending ending = life.queue->shutdown();
+    schedule::require(ending.consumers_left <= 1, "more were left behind than there may be");
+    schedule::require(ending.saved == 3, "not all were saved");
+    life.end();
+  });
+}
