@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -82,5 +83,23 @@ struct TopArguments {
   std::uint64_t count = 0;  // of frames; 0: no end
 };
 int run_top(const TopArguments& arguments);
+
+struct SpoolArguments {
+  std::string folder;
+  std::string filename = "queue";
+  bool as_json = false;
+  bool is_null = false;  // messages end in a NUL, not in a newline
+  bool follow = false;
+  std::uint8_t severity = 6;
+  /// queue.* without that, and the value.
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+int run_spool_status(const SpoolArguments& arguments);
+int run_spool_list(const SpoolArguments& arguments);
+int run_spool_export(const SpoolArguments& arguments);
+int run_spool_replay(const SpoolArguments& arguments);
+int run_spool_purge(const SpoolArguments& arguments);
+int run_spool_feed(const SpoolArguments& arguments);
+int run_spool_drain(const SpoolArguments& arguments);
 
 }  // namespace quarry::app

@@ -3,15 +3,19 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "commands.h"
 #include "password.h"
+#include "quarry/spool/options.h"
 
 namespace quarry::app {
 namespace {
@@ -129,6 +133,70 @@ void add_top(CLI::App& app, Run& run) {
       ->check(CLI::Range(1, 1000000000));
 }
 
+SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
+                                  const char* description, int (*action)(const SpoolArguments&)) {
+  CLI::App* command = spool.add_subcommand(name, description);
+  auto& arguments = arguments_of(*command, run, action);
+  command->add_option("DIR", arguments.folder, "the folder of the queue's files")->required();
+  command->add_option("--filename", arguments.filename, "what their names begin with")
+      ->capture_default_str();
+  return arguments;
+}
+
+/// The queue.* parameters that are about WANTED, as options.
+void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
+                          std::initializer_list<std::string_view> wanted) {
+  for (const spool::Parameter& parameter : spool::parameters()) {
+    if (std::ranges::find(wanted, parameter.name) == wanted.end()) continue;
+    const std::string name(parameter.name);
+    command
+        .add_option_function<std::string>(
+            "--" + name,
+            [&arguments, name](const std::string& value) {
+              arguments.parameters.emplace_back(name, value);
+            },
+            std::string(parameter.description))
+        ->type_name(std::string(parameter.value));
+  }
+}
+
+void add_spool(CLI::App& app, Run& run) {
+  CLI::App* spool = app.add_subcommand("spool", "look after the files of a queue, or use one");
+  spool->require_subcommand(1);
+  auto& status = add_spool_command(*spool, run, "status", "tell how full it is", run_spool_status);
+  spool->get_subcommand("status")->add_flag("--json", status.as_json, "as JSON");
+  add_spool_command(*spool, run, "list", "tell what waits: number, severity, bytes, beginning",
+                    run_spool_list);
+  auto& exported = add_spool_command(*spool, run, "export", "print what waits, and leave it there",
+                                     run_spool_export);
+  CLI::App* exporting = spool->get_subcommand("export");
+  exporting->add_flag("-0,--null", exported.is_null, "end messages with NUL instead of newline");
+  exporting->add_flag("--json", exported.as_json, "as JSON, one object a line");
+  add_spool_command(*spool, run, "replay",
+                    "put what can be read in segments set aside back into the queue",
+                    run_spool_replay);
+  add_spool_command(*spool, run, "purge", "remove what waits", run_spool_purge);
+
+  auto& fed = add_spool_command(*spool, run, "feed",
+                                "put lines of standard input there; ends when all are safe",
+                                run_spool_feed);
+  CLI::App* feeding = spool->get_subcommand("feed");
+  feeding->add_flag("-0,--null", fed.is_null, "messages end with NUL instead of newline");
+  feeding->add_option("--severity", fed.severity, "of all of them, 0 (most) to 7")
+      ->check(CLI::Range(0, 7));
+  add_queue_parameters(
+      *feeding, fed,
+      {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark", "discardmark",
+       "discardseverity", "maxfilesize", "maxdiskspace", "syncqueuefiles", "timeoutshutdown"});
+  auto& drained = add_spool_command(
+      *spool, run, "drain", "print what waits, and forget what was printed", run_spool_drain);
+  CLI::App* draining = spool->get_subcommand("drain");
+  draining->add_flag("-0,--null", drained.is_null, "end messages with NUL instead of newline");
+  draining->add_flag("-f,--follow", drained.follow, "wait for more");
+  add_queue_parameters(*draining, drained,
+                       {"dequeuebatchsize", "checkpointinterval", "syncqueuefiles"});
+}
+
 }  // namespace
 
 int failed(const base::Error& error) {
@@ -161,6 +229,7 @@ int main(int argc, char** argv) {
   app::add_rebuild(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);
+  app::add_spool(cli, run);
   try {
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,7 +1,6 @@
 #include "quarry/base/file_system.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,15 +84,28 @@ class RealFile final : public File {
     return refused(path_);
   }
 
+  // Of the open file, not of the process: it can be asked about without being taken.
   Result<bool> try_lock() override {
-    while (::flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) return false;
-      if (errno != EINTR) return refused(path_);
-    }
-    return true;
+    struct flock lock = whole_file();
+    if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;
+    if (errno == EAGAIN || errno == EACCES) return false;
+    return refused(path_);
+  }
+
+  Result<bool> is_locked() override {
+    struct flock lock = whole_file();
+    if (::fcntl(fd_.get(), F_OFD_GETLK, &lock) == 0) return lock.l_type != F_UNLCK;
+    return refused(path_);
   }
 
  private:
+  static struct flock whole_file() {
+    struct flock lock {};
+    lock.l_type = F_WRLCK;
+    lock.l_whence = SEEK_SET;
+    return lock;
+  }
+
   Fd fd_;
   fs::path path_;
 };

@@ -110,7 +110,7 @@ bool Engine::settle(Worker& self, const Delivery& delivery) {
 
 /// What is left of BATCH after DELIVERED is the first to come again.
 void Engine::put_back(Batch batch, std::size_t delivered) {
-  if (!is_da_ || disk_ != nullptr) {
+  if (!helper_) {
     store_->settle(std::move(batch), delivered);
     return;
   }
@@ -135,14 +135,16 @@ void Engine::deliver(Lock& lock, Worker& self) {
   count();
   bool is_done = false;
   while (true) {
+    self.is_consuming = true;
     lock.unlock();
     const Delivery delivery = consume(self);
     lock.lock();
+    self.is_consuming = false;
     if (self.is_left) return;
     is_done = settle(self, delivery);
     const bool is_stopped = self.stop.stop_requested();
     if (!is_done && !is_stopped && delivery.retry_after.count() > 0) {
-      pause_.wait_until(lock, now() + delivery.retry_after,
+      pause_.wait_until(lock, after(delivery.retry_after),
                         [&] { return self.is_left || is_closing_ || self.stop.stop_requested(); });
       if (self.is_left) return;
     }

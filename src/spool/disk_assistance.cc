@@ -168,15 +168,20 @@ void Engine::shuffle(Lock& lock, Worker& self) {
     quiet_.notify_all();
     report(fmt::format("messages stay in memory: {}", error.message));
   }
+  next_da_ = now() + kNextTry;
+  is_refused_ = helper_->is_empty();
+  // Without anything on the disk memory can deliver by itself; else there is room in time.
+  if (is_da_over()) return;
   da_place_ = DaPlace::kOnFullDisk;
-  pause_.wait_until(lock, now() + kNextTry);
+  pause_.wait_until(lock, next_da_);
 }
 
 // --- out --------------------------------------------------------------------------------------
 
 bool Engine::is_da_over() const {
   if (is_closing_ || !setup_.consumer) return false;
-  return helper_ && helper_->is_empty() && store_->waiting() < high_watermark_;
+  if (!helper_ || !helper_->is_empty()) return false;
+  return store_->waiting() < high_watermark_ || is_refused_;
 }
 
 /// Called by the disk queue's worker when that has nothing left. This one's worker may be about to
@@ -191,9 +196,13 @@ void Engine::helper_is_empty() {
 void Engine::leave_da() {
   is_da_ = false;
   setup_.figures->is_disk_assisted = false;
-  workers_.retire(false);
-  if (!is_closing_) advise_workers();
+  if (!is_closing_) {
+    workers_.retire(false);
+    advise_workers();
+  }
   quiet_.notify_all();
+  // Who waits for room may have to see to the next try.
+  room_.notify_all();
 }
 
 /// Ends the disk queue, without the mutex, since its worker may wait for that. False: it is done.
@@ -205,7 +214,8 @@ bool Engine::switch_back(Lock& lock) {
   lock.lock();
   if (!gone) report(gone.error().message);
   leave_da();
-  if (is_closing_ || store_->waiting() < high_watermark_) return false;
+  const bool is_low = store_->waiting() < high_watermark_;
+  if (is_closing_ || is_low || std::exchange(is_refused_, false)) return false;
   ++setup_.figures->high_watermark_hits;
   start_da();
   return true;
@@ -237,7 +247,10 @@ Result<void> Engine::destroy() {
   workers_.join_ended();
   is_ended_ = true;
   setup_.figures->disk_bytes = 0;
-  return disk_->destroy();
+  auto gone = disk_->destroy();
+  // What could not be removed is at least known to be delivered.
+  if (!gone && !disk_->checkpoint()) report("what was delivered may come again");
+  return gone;
 }
 
 std::size_t Engine::push_front(std::span<Message> messages, Error* error) {

@@ -139,7 +139,10 @@ Result<void> DiskStore::recover(Roles roles) {
     end_.store(end);
   }
   if (roles != Roles::kWriter) reader_.emplace(files_, reporter_, settled_);
-  if (roles == Roles::kBoth && !has_position_ && !segments.empty()) QUARRY_TRY(checkpoint());
+  if (roles == Roles::kBoth && !has_position_ && !segments.empty()) {
+    QUARRY_TRY(checkpoint());
+    has_position_ = true;
+  }
   if (roles == Roles::kBoth && waiting() > 0) {
     reporter_(fmt::format("{}: {} messages of before wait to be delivered",
                           files_.shown(settled_.segment), waiting()));

@@ -35,20 +35,33 @@ std::size_t DiskStore::push(std::span<Message> messages, base::Error* error) {
 }
 
 std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* error) {
-  const bool is_untouched = taken_.empty() && base_ == 0 && settled_.offset == 0;
-  if (!is_untouched || settled_.segment == 0) return push(messages, error);
+  if (!is_untouched() || settled_.segment == 0) return push(messages, error);
   const Position front{.segment = settled_.segment - 1,
                        .offset = 0,
                        .sequence = settled_.sequence - messages.size()};
   // In one file, however large: there is one number before the first.
   SegmentWriter writer(files_, {.file_size = UINT64_MAX, .disk_space = 0}, usage_, front.segment,
                        front.sequence);
-  const std::size_t count = writer.append(messages, error);
-  if (count < messages.size()) return count;
+  if (writer.append(messages, error) < messages.size()) {
+    usage_.remove(front.segment);
+    report(files_.remove(front.segment));
+    return 0;
+  }
   settled_ = front;
   reader_.emplace(files_, reporter_, front);
   report(checkpoint());
-  return count;
+  return messages.size();
+}
+
+bool DiskStore::make_room() {
+  if (!reader_ || !writer_ || !taken_.empty() || waiting() > 0 || usage_.total() == 0) return false;
+  writer_->finish();
+  const std::uint64_t next = std::max(writer_->next_number(), settled_.segment + 1);
+  settled_ = {.segment = next, .offset = 0, .sequence = writer_->sequence()};
+  const auto removed = remove_done();
+  report(removed);
+  reader_.emplace(files_, reporter_, settled_);
+  return removed.has_value();
 }
 
 std::uint64_t DiskStore::waiting() const {
@@ -129,9 +142,9 @@ void DiskStore::settle(Batch batch, std::size_t delivered) {
 
 Result<void> DiskStore::checkpoint() {
   unwritten_ = 0;
-  QUARRY_TRY(files_.write_position(settled_));
-  has_position_ = true;
-  return {};
+  // How far reading has come is for him to say who reads.
+  if (!reader_) return {};
+  return files_.write_position(settled_);
 }
 
 Result<void> DiskStore::remove_segment(std::uint64_t number) {
@@ -146,14 +159,16 @@ Result<void> DiskStore::remove_segment(std::uint64_t number) {
 }
 
 /// Removes the segments before the first message that is not settled. That it is the first is
-/// written down before: who starts without them must not miss them.
+/// written down before: who starts without them must not miss them. On a full disk it is written
+/// after, when there is room; who starts in between looks for messages that were delivered.
 Result<void> DiskStore::remove_done() {
-  QUARRY_TRY(checkpoint());
+  const auto written = checkpoint();
+  if (!written && written.error().code != base::ErrorCode::kNoSpace) return written;
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   for (const std::uint64_t number : segments) {
     if (number < settled_.segment) QUARRY_TRY(remove_segment(number));
   }
-  return {};
+  return written ? written : checkpoint();
 }
 
 Result<void> DiskStore::destroy() {

@@ -38,11 +38,16 @@ class DiskStore final : public Store {
 
   /// Puts MESSAGES before all others, while nothing was taken; later behind them.
   std::size_t push_front(std::span<Message> messages, base::Error* error);
+  /// Removes the last segment if everything was delivered, though it is not full; for who finds no
+  /// room. Not beside push(). Returns whether there is more room now.
+  bool make_room();
   /// Writes down how far reading has come: everything before the first message not settled.
   base::Result<void> checkpoint();
   /// Removes all files. Only when everything is settled.
   base::Result<void> destroy();
 
+  /// Whether nothing was ever taken from these files.
+  bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
   /// Messages that the next start will find: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
   std::uint64_t bytes() const { return usage_.total(); }

@@ -14,14 +14,6 @@
 #include "engine.h"
 
 namespace quarry::spool {
-namespace {
-
-TimePoint after(milliseconds time) {
-  return time == kEternal ? TimePoint::max() : now() + time;
-}
-
-}  // namespace
-
 Ending Engine::shut_down() {
   Lock lock(mutex_);
   if (is_closing_) {
@@ -69,7 +61,10 @@ void Engine::stop_workers(Lock& lock) {
   workers_.request_stop();
   pause_.notify_all();
   if (quiet_.wait_until(lock, after(timeout), are_gone)) return;
-  for (const auto& worker : workers_.leave()) take_back(*worker);
+  for (const auto& worker : workers_.leave_consuming()) take_back(*worker);
+  // The others have just nothing to do but to end.
+  quiet_.wait(lock, are_gone);
+  if (ending_.consumers_left == 0) return;
   report(
       fmt::format("{} consumers do not end, though asked to: what they have counts as not "
                   "delivered",
@@ -99,22 +94,26 @@ void Engine::end_plainly(Lock& lock) {
 
 /// Everything in memory goes to the disk, within the time that there is.
 void Engine::drain_to_disk(Lock& lock) {
-  const TimePoint soon = now() + setup_.options.timeout_shutdown;
-  while (store_->waiting() > 0 || da_worker_.alive() > 0) {
-    if (da_worker_.alive() == 0) {
+  const TimePoint soon = after(setup_.options.timeout_shutdown);
+  // For ever, unless the disk takes nothing.
+  const auto is_patient = [this] { return setup_.options.save_on_shutdown && !has_da_failed_; };
+  const auto has_ended = [this] { return da_worker_.alive() == 0; };
+  while (store_->waiting() > 0 || !has_ended()) {
+    if (has_ended()) {
       if (has_da_failed_ && !helper_) break;  // told already
       is_da_ ? start_da_worker() : start_da();
+      if (has_ended()) break;  // there is no thread to be had
     }
-    // For ever, unless the disk takes nothing.
-    const bool is_patient = setup_.options.save_on_shutdown && !has_da_failed_;
-    const auto changed = [&] { return da_worker_.alive() == 0 || (is_patient && has_da_failed_); };
-    if (!quiet_.wait_until(lock, is_patient ? TimePoint::max() : soon, changed)) break;
+    const bool was_patient = is_patient();
+    const auto changed = [&] { return has_ended() || is_patient() != was_patient; };
+    if (!quiet_.wait_until(lock, was_patient ? TimePoint::max() : soon, changed)) break;
   }
   // It is never interrupted in what it does: with its files half written, or half removed.
   is_da_ = false;
+  setup_.figures->is_disk_assisted = false;
   da_.notify_all();
   pause_.notify_all();
-  quiet_.wait(lock, [this] { return da_worker_.alive() == 0; });
+  quiet_.wait(lock, has_ended);
 }
 
 void Engine::end_helper(Lock& lock) {

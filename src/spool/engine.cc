@@ -17,10 +17,6 @@ namespace {
 // How long who can wait a moment does (rsyslog's light delay).
 constexpr std::chrono::seconds kLightDelay{1};
 
-TimePoint after(milliseconds time) {
-  return time == kEternal ? TimePoint::max() : now() + time;
-}
-
 }  // namespace
 
 /// A producer of a disk queue that waits until its messages are written.
@@ -74,35 +70,55 @@ void Engine::count() {
   setup_.figures->disk_bytes = disk_->bytes();
 }
 
+/// What the marks are held against. With disk assistance what consumers have counts no more: they
+/// may keep it for long, and the high water mark has to be within reach then.
+std::uint64_t Engine::fullness() const {
+  return is_da_enabled() ? store_->waiting() : held();
+}
+
 /// How many more messages the queue takes from who can be held up like DELAY.
 std::size_t Engine::room(Delay delay) const {
-  std::size_t mark = setup_.options.size;
-  if (delay == Delay::kFull) mark = *setup_.options.full_delay_mark;
-  const std::uint64_t now_held = held();
-  return now_held < mark ? static_cast<std::size_t>(mark - now_held) : 0;
+  const std::size_t mark =
+      delay == Delay::kFull ? *setup_.options.full_delay_mark : setup_.options.size;
+  const std::uint64_t now_there = fullness();
+  return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
+}
+
+/// Waits until IS_READY, or DEADLINE. Where the disk could not be used, it is tried again
+/// meanwhile: nobody else comes by while the queue is full.
+bool Engine::wait_until_ready(Lock& lock, TimePoint deadline,
+                              const std::function<bool()>& is_ready) {
+  while (!is_ready()) {
+    const bool may_assist = is_da_enabled() && !is_da_ && store_->waiting() >= high_watermark_;
+    if (may_assist && now() >= next_da_) start_da();
+    const TimePoint until = may_assist && !is_da_ ? std::min(deadline, next_da_) : deadline;
+    const bool is_in_time = room_.wait_until(lock, until) == std::cv_status::no_timeout;
+    if (!is_in_time && until == deadline) return is_ready();
+  }
+  return true;
 }
 
 /// Waits until MESSAGE can be taken. False, with *error: it is not.
 bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
   const QueueOptions& options = setup_.options;
   const auto is_open = [&] { return is_closing_ || room(delay) > 0; };
-  if (delay == Delay::kLight && held() >= *options.light_delay_mark) {
-    room_.wait_until(lock, now() + kLightDelay,
-                     [&] { return is_closing_ || held() < *options.light_delay_mark; });
+  if (delay == Delay::kLight) {
+    wait_until_ready(lock, now() + kLightDelay,
+                     [&] { return is_closing_ || fullness() <= *options.light_delay_mark; });
   } else if (delay == Delay::kFull) {
-    room_.wait(lock, is_open);
+    wait_until_ready(lock, TimePoint::max(), is_open);
   }
-  if (message.severity >= options.discard_severity && held() >= *options.discard_mark) {
+  if (message.severity >= options.discard_severity && fullness() >= *options.discard_mark) {
     ++setup_.figures->discarded;
     *error = {ErrorCode::kDenied, "discarded: queue.discardmark is reached"};
     return false;
   }
-  if (!is_open()) room_.wait_until(lock, after(options.timeout_enqueue), is_open);
+  const bool has_room = wait_until_ready(lock, after(options.timeout_enqueue), is_open);
   if (is_closing_) {
     *error = {ErrorCode::kBusy, "the queue is ending"};
     return false;
   }
-  if (room(delay) > 0) return true;
+  if (has_room) return true;
   ++setup_.figures->full;
   *error = {ErrorCode::kLimit,
             fmt::format("the queue has been full ({} messages) for queue.timeoutenqueue ({} ms)",
@@ -110,18 +126,22 @@ bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   return false;
 }
 
-std::size_t Engine::enqueue(std::span<Message> messages, Delay delay, Error* error) {
+/// How many of MESSAGES come before one that is too long; *error then.
+std::size_t Engine::count_good(std::span<const Message> messages, Error* error) {
   const auto too_long = std::ranges::find_if(
       messages, [](const Message& one) { return one.content.size() > kMostContent; });
-  const auto count = static_cast<std::size_t>(too_long - messages.begin());
-  const std::span<Message> good = messages.first(count);
-  const std::size_t taken = disk_ != nullptr ? enqueue_to_disk(good, delay, error)
-                                             : enqueue_to_memory(good, delay, error);
-  if (!is_helper()) setup_.figures->enqueued += taken;
-  if (taken == count && count < messages.size()) {
+  if (too_long != messages.end()) {
     *error = {ErrorCode::kLimit, fmt::format("a message of {} bytes is too long: {} are the most",
                                              too_long->content.size(), kMostContent)};
   }
+  return static_cast<std::size_t>(too_long - messages.begin());
+}
+
+std::size_t Engine::enqueue(std::span<Message> messages, Delay delay, Error* error) {
+  const std::span<Message> good = messages.first(count_good(messages, error));
+  const std::size_t taken = disk_ != nullptr ? enqueue_to_disk(good, delay, error)
+                                             : enqueue_to_memory(good, delay, error);
+  if (!is_helper()) setup_.figures->enqueued += taken;
   return taken;
 }
 
@@ -159,18 +179,28 @@ void Engine::messages_came() {
   if (da_place_ == DaPlace::kOnEmptyQueue || !is_held_) da_.notify_all();
 }
 
+/// Writes what is left of ONE's messages. False: there is no room for them.
+bool Engine::write(Waiting& one) {
+  Error error;
+  one.taken += store_->push(one.messages.subspan(one.taken), &error);
+  one.error.reset();
+  if (one.taken < one.messages.size()) one.error = error;
+  return !one.error || one.error->code != ErrorCode::kNoSpace;
+}
+
 /// Writes the messages of all who wait, while others may join the next group.
 void Engine::push_group(Lock& lock) {
   is_writing_ = true;
   std::deque<Waiting*> group;
   group.swap(group_);
   lock.unlock();
-  for (Waiting* one : group) {
-    Error error;
-    one->taken = store_->push(one->messages, &error);
-    if (one->taken < one->messages.size()) one->error = error;
-  }
+  const auto full = std::ranges::partition(group, [this](Waiting* one) { return write(*one); });
   lock.lock();
+  if (!full.empty() && disk_->make_room()) {
+    lock.unlock();
+    for (Waiting* one : full) write(*one);
+    lock.lock();
+  }
   for (Waiting* one : group) one->is_done = true;
   is_writing_ = false;
   quiet_.notify_all();

@@ -56,6 +56,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void start(bool found);
 
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
+  static std::size_t count_good(std::span<const Message> messages, base::Error* error);
   Ending shut_down();
   bool wait_until_empty(milliseconds timeout);
 
@@ -82,10 +83,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   struct Waiting;  // a producer of a disk queue
 
   // --- engine.cc
+  bool wait_until_ready(Lock& lock, TimePoint deadline, const std::function<bool()>& is_ready);
   bool wait_for_room(Lock& lock, const Message& message, Delay delay, base::Error* error);
+  std::uint64_t fullness() const;
   std::size_t room(Delay delay) const;
   std::size_t enqueue_to_memory(std::span<Message> messages, Delay delay, base::Error* error);
   std::size_t enqueue_to_disk(std::span<Message> messages, Delay delay, base::Error* error);
+  bool write(Waiting& one);
   void push_group(Lock& lock);
   void messages_came();
   void count();
@@ -155,6 +159,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool is_da_ = false;
   bool has_da_failed_ = false;  // the disk cannot be used: told once
   TimePoint next_da_{};         // after a failure, not before
+  bool is_refused_ = false;     // the disk takes nothing, and has nothing
   bool is_held_ = false;        // the low water mark was reached
   DaPlace da_place_ = DaPlace::kNone;
   WorkerPool da_worker_;  // of one

@@ -53,6 +53,7 @@ std::optional<std::int64_t> integer(std::string_view text) {
 
 // Beyond it nobody has memory, and sums of two cannot overflow.
 constexpr std::int64_t kMostMessages = 1'000'000'000;
+constexpr std::uint64_t kLeastFileSize = 1024;
 constexpr std::int64_t kMostMilliseconds = 1'000'000'000'000;
 
 /// Puts TEXT into TARGET, a count from LEAST to MOST.
@@ -118,6 +119,33 @@ Result<void> set_type(std::string_view text, QueueType& target) {
 
 }  // namespace
 
+namespace {
+
+/// What no text could have set.
+Result<void> check_ranges(const QueueOptions& o) {
+  const auto at_least = [](std::string_view name, std::uint64_t value,
+                           std::uint64_t least) -> Result<void> {
+    if (value >= least) return {};
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.{} ({}) must be at least {}", name, value, least));
+  };
+  QUARRY_TRY(at_least("size", o.size, 1));
+  QUARRY_TRY(at_least("workerthreads", o.worker_threads, 1));
+  QUARRY_TRY(at_least("dequeuebatchsize", o.dequeue_batch_size, 1));
+  QUARRY_TRY(at_least("maxfilesize", o.max_file_size, kLeastFileSize));
+  QUARRY_TRY(at_least("highwatermark", o.high_watermark.value_or(1), 1));
+  QUARRY_TRY(at_least("fulldelaymark", o.full_delay_mark.value_or(1), 1));
+  QUARRY_TRY(at_least("lightdelaymark", o.light_delay_mark.value_or(1), 1));
+  QUARRY_TRY(at_least("discardmark", o.discard_mark.value_or(1), 1));
+  QUARRY_TRY(
+      at_least("workerthreadminimummessages", o.worker_thread_minimum_messages.value_or(1), 1));
+  if (o.discard_severity <= 8) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("queue.discardseverity ({}) must be 0 to 8", o.discard_severity));
+}
+
+}  // namespace
+
 std::span<const Parameter> parameters() {
   return kParameters;
 }
@@ -139,7 +167,7 @@ Result<void> set_parameter(QueueOptions& o, std::string_view name, std::string_v
     o.discard_severity = static_cast<std::uint8_t>(severity);
     return {};
   }
-  if (name == "maxfilesize") return set_bytes(name, text, o.max_file_size, 1024);
+  if (name == "maxfilesize") return set_bytes(name, text, o.max_file_size, kLeastFileSize);
   if (name == "maxdiskspace") return set_bytes(name, text, o.max_disk_space, 0);
   if (name == "checkpointinterval") return count(o.checkpoint_interval, 0);
   if (name == "syncqueuefiles") return set_switch(name, text, o.sync_queue_files);
@@ -164,12 +192,13 @@ Result<void> set_parameter(QueueOptions& o, std::string_view name, std::string_v
 }
 
 Result<QueueOptions> complete(QueueOptions o) {
+  QUARRY_TRY(check_ranges(o));
   const auto part = [&o](std::size_t percent) {
     return std::max<std::size_t>(o.size * percent / 100, 1);
   };
   if (!o.high_watermark) o.high_watermark = part(90);
   if (!o.low_watermark) o.low_watermark = std::min(o.size * 70 / 100, *o.high_watermark - 1);
-  if (!o.full_delay_mark) o.full_delay_mark = part(97);
+  if (!o.full_delay_mark) o.full_delay_mark = std::max(part(97), *o.high_watermark);
   if (!o.light_delay_mark) o.light_delay_mark = part(70);
   if (!o.discard_mark) o.discard_mark = part(80);
   if (!o.worker_thread_minimum_messages) {
@@ -188,6 +217,10 @@ Result<QueueOptions> complete(QueueOptions o) {
   }
   if (*o.full_delay_mark > o.size) {
     return above("fulldelaymark", *o.full_delay_mark, "size", o.size);
+  }
+  if (o.is_disk_assisted() && *o.full_delay_mark < *o.high_watermark) {
+    // Who waits there would never let the queue become full enough for the disk.
+    return above("highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark);
   }
   if (*o.light_delay_mark > o.size) {
     return above("lightdelaymark", *o.light_delay_mark, "size", o.size);

@@ -1,5 +1,10 @@
 #include "quarry/spool/queue.h"
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
 #include <utility>
 
 #include "engine.h"
@@ -9,18 +14,20 @@ namespace {
 
 using base::Error;
 using base::ErrorCode;
+using base::fail;
 using base::Result;
 
-/// Who enqueues consumes: the queue of type direct.
-std::size_t consume_directly(const Consumer& consumer, std::span<Message> messages,
-                             Figures& figures, Error* error) {
-  const Delivery delivery = consumer(messages, std::stop_token());
-  const std::size_t done = std::min(delivery.delivered, messages.size());
-  figures.enqueued += done;
-  figures.delivered += done;
-  figures.retried += messages.size() - done;
-  if (done < messages.size()) *error = {ErrorCode::kBusy, "the consumer says to try again"};
-  return done;
+/// What BATCH's consumer has done; nothing, if it threw.
+Delivery consume(const Consumer& consumer, std::span<const Message> batch,
+                 const Reporter& reporter) {
+  try {
+    return consumer(batch, std::stop_token());
+  } catch (const std::exception& failure) {
+    reporter(fmt::format("the consumer failed: {}", failure.what()));
+  } catch (...) {
+    reporter("the consumer failed");
+  }
+  return {};
 }
 
 }  // namespace
@@ -30,10 +37,29 @@ class Queue::Implementation {
   QueueOptions options;
   Consumer consumer;
   std::shared_ptr<Figures> figures = std::make_shared<Figures>();
-  Mutex reports;
+  Reporter reporter;
   SpoolLock lock;
   std::shared_ptr<Engine> engine;  // none: direct
+  std::atomic<bool> is_ended{false};
+
+  std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
+
+/// Who enqueues consumes: the queue of type direct.
+std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
+  if (is_ended) {
+    *error = {ErrorCode::kBusy, "the queue is ending"};
+    return 0;
+  }
+  const std::size_t good = Engine::count_good(messages, error);
+  const Delivery delivery = consume(consumer, messages.first(good), reporter);
+  const std::size_t done = std::min(delivery.delivered, good);
+  figures->enqueued += done;
+  figures->delivered += done;
+  figures->retried += good - done;
+  if (done < good) *error = {ErrorCode::kBusy, "the consumer says to try again"};
+  return done;
+}
 
 Queue::Queue(std::unique_ptr<Implementation> implementation)
     : implementation_(std::move(implementation)) {}
@@ -47,12 +73,16 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   auto made = std::make_unique<Implementation>();
   QUARRY_TRY_ASSIGN(made->options, complete(options));
   made->consumer = consumer;
-  if (options.type == QueueType::kDirect) return std::unique_ptr<Queue>(new Queue(std::move(made)));
   const auto tell = [reporter = std::move(reporter),
                      mutex = std::make_shared<Mutex>()](const std::string& line) {
     const Lock lock(*mutex);
     if (reporter) reporter(line);
   };
+  made->reporter = tell;
+  if (options.type == QueueType::kDirect) {
+    if (!made->consumer) return fail(ErrorCode::kInvalid, "a direct queue needs a consumer");
+    return std::unique_ptr<Queue>(new Queue(std::move(made)));
+  }
   const SpoolFiles spool(files, options.spool_directory, options.filename,
                          options.sync_queue_files);
   const bool is_disk = options.type == QueueType::kDisk;
@@ -81,8 +111,8 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
 
 std::size_t Queue::enqueue(std::span<Message> messages, Delay delay, Error* error) {
   Implementation& it = *implementation_;
-  if (it.engine) return it.engine->enqueue(messages, delay, error);
-  return consume_directly(it.consumer, messages, *it.figures, error);
+  return it.engine ? it.engine->enqueue(messages, delay, error)
+                   : it.consume_directly(messages, error);
 }
 
 Result<void> Queue::enqueue(Message message, Delay delay) {
@@ -92,6 +122,7 @@ Result<void> Queue::enqueue(Message message, Delay delay) {
 }
 
 Ending Queue::shutdown() {
+  implementation_->is_ended = true;
   return implementation_->engine ? implementation_->engine->shut_down() : Ending{};
 }
 

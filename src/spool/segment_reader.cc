@@ -71,8 +71,7 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   const std::size_t had = buffer_.size();
   const std::size_t size = std::max(wanted, at_once_);
   buffer_.resize(size);
-  const auto count =
-      file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
+  const auto count = file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
   buffer_.resize(had + count.value_or(0));
   if (!count) return std::unexpected(count.error());
   at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kMostAtOnce) : kLeastAtOnce;

@@ -50,7 +50,7 @@ class SegmentReader {
   std::unique_ptr<base::File> file_;  // the segment of position_
   std::string buffer_;                // from it; what was used up, and what comes at position_
   std::size_t used_ = 0;
-  std::size_t at_once_;  // bytes to read
+  std::size_t at_once_;      // bytes to read
   bool is_damaged_ = false;  // the segment of position_, from there on
   // The segment after this one was there before this one was read to its end.
   bool has_next_ = false;

@@ -16,6 +16,8 @@ using base::File;
 using base::FileUse;
 using base::Result;
 
+constexpr const char* kWriteLock = ".write.lock";
+constexpr const char* kReadLock = ".read.lock";
 constexpr std::string_view kFirstLine = "quarry-spool 1\n";
 // A position file has five short lines.
 constexpr std::size_t kMostPosition = 512;
@@ -85,12 +87,29 @@ Result<std::unique_ptr<File>> SpoolFiles::lock(const char* suffix, const char* w
 Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
   SpoolLock taken;
   if (roles != Roles::kReader) {
-    QUARRY_TRY_ASSIGN(taken.writer, lock(".write.lock", "writes to"));
+    QUARRY_TRY_ASSIGN(taken.writer, lock(kWriteLock, "writes to"));
   }
   if (roles != Roles::kWriter) {
-    QUARRY_TRY_ASSIGN(taken.reader, lock(".read.lock", "reads from"));
+    QUARRY_TRY_ASSIGN(taken.reader, lock(kReadLock, "reads from"));
   }
   return taken;
+}
+
+Result<bool> SpoolFiles::is_taken(Roles role) const {
+  const auto path = folder_ / (name_ + (role == Roles::kWriter ? kWriteLock : kReadLock));
+  const auto file = system_->open(path, FileUse::kRead);
+  if (!file && file.error().code == ErrorCode::kNotFound) return false;
+  if (!file) return std::unexpected(file.error());
+  return (*file)->is_locked();
+}
+
+Result<std::vector<std::string>> SpoolFiles::damaged() const {
+  QUARRY_TRY_ASSIGN(auto names, system_->list(folder_));
+  std::erase_if(names, [this](const std::string& name) {
+    return !name.starts_with(name_ + ".") || name.find(".damaged") == std::string::npos;
+  });
+  std::ranges::sort(names);
+  return names;
 }
 
 Result<std::optional<Position>> SpoolFiles::position() const {

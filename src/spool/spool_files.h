@@ -49,6 +49,13 @@ class SpoolFiles {
   /// Errors: kBusy, and what the disk says.
   base::Result<SpoolLock> lock(Roles roles) const;
 
+  /// Whether some process has ROLE, kWriter or kReader, just now.
+  base::Result<bool> is_taken(Roles role) const;
+  /// The names of what was set aside.
+  base::Result<std::vector<std::string>> damaged() const;
+  const std::filesystem::path& folder() const { return folder_; }
+  const std::string& name() const { return name_; }
+
   /// Nothing where there is no such file. Errors: kCorrupt.
   base::Result<std::optional<Position>> position() const;
   base::Result<void> write_position(const Position& position) const;

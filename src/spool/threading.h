@@ -3,8 +3,8 @@
 // (tests/unit/spool/scheduled_threading.h).
 #pragma once
 
-#ifdef QUARRY_SPOOL_SCHEDULED
-#include "scheduled_threading.h"
+#ifdef QUARRY_SPOOL_THREADING
+#include QUARRY_SPOOL_THREADING
 #else
 
 #include <chrono>
@@ -33,5 +33,13 @@ inline void step() {}
 namespace quarry::spool {
 
 using Lock = std::unique_lock<Mutex>;
+
+/// When TIME will have passed; the greatest duration never does.
+inline TimePoint after(std::chrono::milliseconds time) {
+  using std::chrono::milliseconds;
+  const TimePoint start = now();
+  const auto most = std::chrono::duration_cast<milliseconds>(TimePoint::max() - start);
+  return time < most ? start + time : TimePoint::max();
+}
 
 }  // namespace quarry::spool

@@ -1,6 +1,7 @@
 #include "worker_pool.h"
 
 #include <algorithm>
+#include <iterator>
 #include <system_error>
 
 namespace quarry::spool {
@@ -47,13 +48,16 @@ void WorkerPool::request_stop() {
   for (const auto& worker : workers_) worker->stop.request_stop();
 }
 
-std::vector<std::shared_ptr<Worker>> WorkerPool::leave() {
-  join_ended();
-  for (const auto& worker : workers_) {
+std::vector<std::shared_ptr<Worker>> WorkerPool::leave_consuming() {
+  std::vector<std::shared_ptr<Worker>> left;
+  std::ranges::copy_if(workers_, std::back_inserter(left),
+                       [](const auto& worker) { return worker->is_consuming; });
+  std::erase_if(workers_, [](const auto& worker) { return worker->is_consuming; });
+  for (const auto& worker : left) {
     worker->is_left = true;
     worker->thread.detach();
   }
-  return std::exchange(workers_, {});
+  return left;
 }
 
 }  // namespace quarry::spool

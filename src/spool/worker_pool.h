@@ -20,6 +20,7 @@ struct Worker {
   bool is_retired = false;
   /// Its consumer does not end: what it has was given to others, and it is to touch nothing.
   bool is_left = false;
+  bool is_consuming = false;
   /// What its consumer has, and how much of it is done with.
   Batch batch;
   std::size_t delivered = 0;
@@ -44,8 +45,8 @@ class WorkerPool {
   /// They end as soon as they are done with what they have (or, with false, do not).
   void retire(bool retired = true);
   void request_stop();
-  /// Those that are alive, which will be alive no more: their consumers go on for ever.
-  std::vector<std::shared_ptr<Worker>> leave();
+  /// Those whose consumers run, which will be alive no more: they go on for ever.
+  std::vector<std::shared_ptr<Worker>> leave_consuming();
   /// Waits for the threads that have ended.
   void join_ended();
 

@@ -29,6 +29,8 @@ class File {
   virtual Result<void> sync() = 0;
   /// Locks the file until it is closed, against every other File of it. False: somebody else has.
   virtual Result<bool> try_lock() = 0;
+  /// Whether somebody else has it locked just now.
+  virtual Result<bool> is_locked() = 0;
 };
 
 enum class FileUse : std::uint8_t {

@@ -35,7 +35,9 @@ struct QueueOptions {
 
   // --- messages --------------------------------------------------------------------------------
 
-  /// queue.size: how many there may be in memory; of a disk queue: at all.
+  /// queue.size: how many there may be in memory; of a disk queue: at all. What consumers have
+  /// counts, but not where the queue is disk-assisted. Several producers at a time may pass the
+  /// size of a disk queue together.
   std::size_t size = 10000;
   /// queue.highwatermark: from so many in memory on, they go to the disk (90 % of the size).
   std::optional<std::size_t> high_watermark;

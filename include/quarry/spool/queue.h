@@ -43,7 +43,8 @@ using Consumer =
     std::function<Delivery(std::span<const Message> batch, const std::stop_token& stop)>;
 
 /// Told what a person should know: trouble with files, and what was found at the start. A line
-/// without its end. May be called in any thread, one at a time.
+/// without its end. May be called in any thread, one at a time, while the queue waits: it must not
+/// call the queue.
 using Reporter = std::function<void(const std::string& line)>;
 
 /// How a queue ended.

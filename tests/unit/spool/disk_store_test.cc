@@ -276,6 +276,27 @@ TEST_CASE("a full disk takes nothing of a message, says so, and goes on when the
   CHECK(world.drain() == numbers(4, 30));
 }
 
+TEST_CASE("a disk that is full to the last byte is freed by reading") {
+  MemoryFileSystem system;
+  StoreWorld world(system, small_segments());
+  REQUIRE(world.push(1, 60) == 60);
+  std::size_t used = 0;
+  for (const auto& [name, content] : system.image()) used += content.size();
+  system.before = [&](std::uint64_t) -> std::optional<Error> {
+    std::size_t now = 0;
+    for (const auto& [name, content] : system.image()) now += content.size();
+    if (now < used) return std::nullopt;
+    // Names can go, but nothing can be written.
+    const bool is_removal = system.is_removing();
+    return is_removal ? std::nullopt
+                      : std::optional(Error{ErrorCode::kNoSpace, "No space left on device"});
+  };
+  CHECK(world.drain(10) == numbers(1, 60));
+  CHECK(segments_in(system) <= 2);
+  CHECK(world.push(61, 64) == 4);
+  CHECK(world.drain() == numbers(61, 64));
+}
+
 TEST_CASE("queue.maxdiskspace bounds all segments together") {
   MemoryFileSystem system;
   QueueOptions options = small_segments();
@@ -325,4 +346,7 @@ TEST_CASE("who reads follows who writes, as two processes do") {
   }
   CHECK(got == numbers(1, 60));
   CHECK(segments_in(system) <= 2);
+  const auto position = system.image().at("q.qi");
+  REQUIRE((*writer)->checkpoint());
+  CHECK(system.image().at("q.qi") == position);
 }

@@ -73,6 +73,7 @@ class MemoryFile final : public File {
     if (node_->is_locked) return has_lock_;
     return has_lock_ = node_->is_locked = true;
   }
+  Result<bool> is_locked() override { return node_->is_locked && !has_lock_; }
 
  private:
   MemoryFileSystem& system_;
@@ -89,6 +90,7 @@ MemoryFileSystem::MemoryFileSystem(const Image& image) {
 /// Counts OPERATION and notes it, unless it is to fail.
 std::optional<Error> MemoryFileSystem::next(FileOperation operation) {
   ++calls_;
+  is_removing_ = operation.kind == Kind::kRemove;
   if (before) {
     if (auto error = before(calls_)) return error;
   }

@@ -48,6 +48,9 @@ class MemoryFileSystem final : public base::FileSystem {
   /// operation's error.
   std::function<std::optional<base::Error>(std::uint64_t)> before;
 
+  /// Within `before`: whether the operation only removes a name.
+  bool is_removing() const { return is_removing_; }
+
   /// What changed the disk so far.
   const std::vector<FileOperation>& operations() const { return operations_; }
   /// The files as they are now.
@@ -72,6 +75,7 @@ class MemoryFileSystem final : public base::FileSystem {
   std::vector<FileOperation> operations_;
   std::uint64_t ids_ = 0;
   std::uint64_t calls_ = 0;
+  bool is_removing_ = false;
 };
 
 }  // namespace quarry::spool

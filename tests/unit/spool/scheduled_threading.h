@@ -1,8 +1,8 @@
-// Threads that a scheduler moves: threading.h takes these instead of the ones of std when
-// QUARRY_SPOOL_SCHEDULED is defined, so that a test runs the real code in every interleaving up to
-// a bound. All threads are fibers of one OS thread. Wherever another thread could get in and be
-// noticed, a choice is made; schedule::explore() runs a scenario again and again, depth first over
-// all choices.
+// Threads that a scheduler moves: threading.h takes these instead of the ones of std where
+// QUARRY_SPOOL_THREADING names this header, so that a test runs the real code in every interleaving
+// up to a bound. All threads are fibers of one OS thread. Wherever another thread could get in and
+// be noticed, a choice is made; schedule::explore() runs a scenario again and again, depth first
+// over all choices.
 //
 // Where a choice is made, and why that is enough
 //

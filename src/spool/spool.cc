@@ -1,0 +1,125 @@
+#include "quarry/spool/spool.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "disk_store.h"
+
+namespace quarry::spool {
+namespace {
+
+using base::Error;
+using base::ErrorCode;
+using base::FileUse;
+using base::Result;
+
+SpoolFiles files_of(const SpoolPlace& place, base::FileSystem& files, bool synced = false) {
+  return {files, place.folder, place.name, synced};
+}
+
+/// Where delivery goes on, as far as the files tell without being changed.
+Result<Position> place_of_delivery(const SpoolFiles& files) {
+  const auto position = files.position();
+  if (position && *position) return **position;
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  return Position{.segment = segments.empty() ? 1 : segments.front(), .offset = 0, .sequence = 0};
+}
+
+}  // namespace
+
+Result<void> visit_spool(const SpoolPlace& place,
+                         const std::function<bool(std::uint64_t, const Message&)>& visitor,
+                         const Reporter& reporter, base::FileSystem& files) {
+  const SpoolFiles spool = files_of(place, files);
+  QUARRY_TRY_ASSIGN(const Position start, place_of_delivery(spool));
+  SegmentReader reader(spool, reporter, start);
+  Message message;
+  for (std::uint64_t number = 1;; ++number) {
+    QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
+    if (!has_one || !visitor(number, message)) return {};
+  }
+}
+
+Result<SpoolStatus> spool_status(const SpoolPlace& place, base::FileSystem& files) {
+  const SpoolFiles spool = files_of(place, files);
+  SpoolStatus status;
+  QUARRY_TRY_ASSIGN(const auto segments, spool.segments());
+  for (const std::uint64_t number : segments) {
+    const auto file = files.open(spool.segment(number), FileUse::kRead);
+    // A process that delivers may just have removed it.
+    if (!file && file.error().code == ErrorCode::kNotFound) continue;
+    if (!file) return std::unexpected(file.error());
+    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
+    status.bytes += size;
+    ++status.segments;
+  }
+  const auto count = [&status](std::uint64_t, const Message&) { return ++status.messages > 0; };
+  QUARRY_TRY(visit_spool(
+      place, count, [](const std::string&) {}, files));
+  QUARRY_TRY_ASSIGN(status.damaged, spool.damaged());
+  QUARRY_TRY_ASSIGN(status.has_writer, spool.is_taken(Roles::kWriter));
+  QUARRY_TRY_ASSIGN(status.has_reader, spool.is_taken(Roles::kReader));
+  return status;
+}
+
+// --- drain ------------------------------------------------------------------------------------
+
+struct Drain::State {
+  SpoolFiles files;
+  SpoolLock lock;
+  std::unique_ptr<DiskStore> store;
+  Batch batch;
+};
+
+Drain::Drain(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Drain::~Drain() = default;
+
+Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueOptions& options,
+                                           const Reporter& reporter, base::FileSystem& files) {
+  std::unique_ptr<State> state(new State{.files = files_of(place, files, options.sync_queue_files),
+                                         .lock = {},
+                                         .store = nullptr,
+                                         .batch = {}});
+  QUARRY_TRY_ASSIGN(state->lock, state->files.lock(Roles::kReader));
+  QUARRY_TRY_ASSIGN(state->store, DiskStore::open(state->files, options, reporter, Roles::kReader));
+  return std::unique_ptr<Drain>(new Drain(std::move(state)));
+}
+
+std::vector<Message> Drain::next(std::size_t most) {
+  state_->batch = state_->store->take(most);
+  return state_->batch.messages;
+}
+
+void Drain::settle() {
+  const std::size_t count = state_->batch.messages.size();
+  state_->store->settle(std::exchange(state_->batch, {}), count);
+}
+
+Result<void> Drain::finish() {
+  if (!state_->store->is_untouched()) QUARRY_TRY(state_->store->checkpoint());
+  const auto writer = state_->files.lock(Roles::kWriter);
+  if (!writer || !state_->batch.empty()) return {};
+  // Nobody can write now. Whatever came before the lock is there.
+  Batch rest = state_->store->take(1);
+  if (rest.empty()) return state_->store->destroy();
+  state_->store->settle(std::move(rest), 0);
+  return {};
+}
+
+Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
+                                  base::FileSystem& files) {
+  constexpr std::size_t kAtOnce = 10000;
+  QUARRY_TRY_ASSIGN(const auto drain, Drain::open(place, {}, reporter, files));
+  std::uint64_t count = 0;
+  while (true) {
+    const auto messages = drain->next(kAtOnce);
+    if (messages.empty()) break;
+    count += messages.size();
+    drain->settle();
+  }
+  QUARRY_TRY(drain->finish());
+  return count;
+}
+
+}  // namespace quarry::spool
