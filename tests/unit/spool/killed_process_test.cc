@@ -1,0 +1,224 @@
+// A process that is killed (SIGKILL) before each single operation on files that a life of the queue
+// does, one after the other: a real queue, with its threads, on real files. What the process was
+// told to be taken is written to a pipe; so is what its consumer got.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <string>
+#include <vector>
+
+#include "queue_world.h"
+
+using namespace quarry::spool;
+using quarry::base::File;
+using quarry::base::FileSystem;
+using quarry::base::FileUse;
+using quarry::base::Result;
+
+namespace {
+
+/// Counts down to the operation before which the process is killed.
+class Fuse {
+ public:
+  explicit Fuse(int operations) : left_(operations) {}
+  void burn() {
+    if (left_.fetch_sub(1) == 0) ::raise(SIGKILL);
+  }
+
+ private:
+  std::atomic<int> left_;
+};
+
+class KillingFile final : public File {
+ public:
+  KillingFile(std::unique_ptr<File> file, Fuse& fuse) : file_(std::move(file)), fuse_(fuse) {}
+  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
+    return file_->read_at(offset, buffer);
+  }
+  Result<void> append(std::string_view bytes) override {
+    fuse_.burn();
+    // The first half can be there without the second.
+    if (auto half = file_->append(bytes.substr(0, bytes.size() / 2)); !half) return half;
+    fuse_.burn();
+    return file_->append(bytes.substr(bytes.size() / 2));
+  }
+  Result<void> truncate(std::uint64_t size) override {
+    fuse_.burn();
+    return file_->truncate(size);
+  }
+  Result<std::uint64_t> size() override { return file_->size(); }
+  Result<void> sync() override {
+    fuse_.burn();
+    return file_->sync();
+  }
+  Result<bool> try_lock() override { return file_->try_lock(); }
+  Result<bool> is_locked() override { return file_->is_locked(); }
+
+ private:
+  std::unique_ptr<File> file_;
+  Fuse& fuse_;
+};
+
+class KillingFiles final : public FileSystem {
+ public:
+  explicit KillingFiles(Fuse& fuse) : fuse_(fuse) {}
+  Result<std::unique_ptr<File>> open(const std::filesystem::path& path, FileUse use) override {
+    if (use != FileUse::kRead) fuse_.burn();
+    auto file = real().open(path, use);
+    if (!file) return file;
+    return std::make_unique<KillingFile>(std::move(*file), fuse_);
+  }
+  Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
+    fuse_.burn();
+    return real().rename(from, to);
+  }
+  Result<void> remove(const std::filesystem::path& path) override {
+    fuse_.burn();
+    return real().remove(path);
+  }
+  Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
+    return real().list(folder);
+  }
+  Result<void> make_folder(const std::filesystem::path& folder) override {
+    return real().make_folder(folder);
+  }
+  Result<void> sync_directory(const std::filesystem::path& folder) override {
+    fuse_.burn();
+    return real().sync_directory(folder);
+  }
+
+ private:
+  Fuse& fuse_;
+};
+
+constexpr int kMessages = 40;
+constexpr int kAtOnce = 5;
+
+QueueOptions options_in(const TemporaryFolder& folder, bool is_disk, bool synced) {
+  QueueOptions options;
+  options.type = is_disk ? QueueType::kDisk : QueueType::kMemory;
+  options.spool_directory = folder.path();
+  options.filename = "q";
+  options.size = is_disk ? 100 : 10;
+  options.high_watermark = 5;
+  options.low_watermark = 1;
+  options.max_file_size = 1024;
+  options.checkpoint_interval = 3;
+  options.dequeue_batch_size = 2;
+  options.save_on_shutdown = true;
+  options.sync_queue_files = synced;
+  options.timeout_enqueue = options.timeout_shutdown = kEternal;
+  return options;
+}
+
+void tell(int pipe, char what, int number) {
+  std::array<char, 2> record{what, static_cast<char>(number)};
+  (void)!::write(pipe, record.data(), record.size());
+}
+
+/// What the process does that is killed. It never returns.
+[[noreturn]] void live(const QueueOptions& options, int fuse_length, int pipe) {
+  Fuse fuse(fuse_length);
+  KillingFiles files(fuse);
+  const std::string padding(80, '.');
+  int calls = 0;
+  const auto consumer = [&](std::span<const Message> batch, const std::stop_token&) {
+    // So slow that much goes to the disk first.
+    const bool is_slow = options.type == QueueType::kMemory;
+    if (is_slow && ++calls % 8 != 0)
+      return Delivery{.delivered = 0, .retry_after = milliseconds(1)};
+    for (const Message& message : batch) tell(pipe, 'd', std::stoi(message.content));
+    return Delivery{.delivered = batch.size()};
+  };
+  {
+    auto queue = Queue::start(options, consumer, {}, files);
+    if (!queue) ::_exit(3);
+    for (int number = 1; number <= kMessages; number += kAtOnce) {
+      std::array<Message, kAtOnce> messages;
+      for (int i = 0; i < kAtOnce; ++i) {
+        messages.at(static_cast<std::size_t>(i)).content = std::to_string(number + i) + padding;
+      }
+      quarry::base::Error error;
+      const auto taken = static_cast<int>((*queue)->enqueue(messages, Delay::kNone, &error));
+      for (int i = 0; i < taken; ++i) tell(pipe, 't', number + i);
+    }
+    (*queue)->shutdown();
+  }
+  tell(pipe, 'e', 0);
+  ::_exit(0);
+}
+
+struct Account {
+  std::array<bool, kMessages + 1> taken{}, delivered{};
+  bool ended = false;
+};
+
+/// Lets a process live and die. Returns what it told.
+Account account_of(const QueueOptions& options, int fuse_length) {
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::close(pipe[0]);
+    live(options, fuse_length, pipe[1]);
+  }
+  ::close(pipe[1]);
+  Account account;
+  std::array<char, 2> record{};
+  while (::read(pipe[0], record.data(), record.size()) == 2) {
+    const auto number = static_cast<std::size_t>(record[1]);
+    if (record[0] == 't') account.taken.at(number) = true;
+    if (record[0] == 'd') account.delivered.at(number) = true;
+    if (record[0] == 'e') account.ended = true;
+  }
+  ::close(pipe[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
+  return account;
+}
+
+/// Kills processes at each of their operations. IS_DISK: what was taken is on the disk at once, so
+/// nothing of it may be missing.
+void kill_everywhere(bool is_disk, bool synced) {
+  int fuse_length = 0;
+  for (bool ended = false; !ended; ++fuse_length) {
+    const TemporaryFolder folder;
+    const QueueOptions options = options_in(folder, is_disk, synced);
+    const Account account = account_of(options, fuse_length);
+    ended = account.ended;
+    std::array<bool, kMessages + 1> again{};
+    int before = 0;
+    for (const std::string& content : rest_of(options)) {
+      const int number = std::stoi(content);
+      CHECK(number > before);
+      REQUIRE(number <= kMessages);
+      before = number;
+      again.at(static_cast<std::size_t>(number)) = true;
+    }
+    for (std::size_t number = 1; number <= kMessages; ++number) {
+      CAPTURE(fuse_length);
+      CAPTURE(number);
+      const bool is_there = account.delivered.at(number) || again.at(number);
+      if (is_disk || ended) CHECK((is_there || !account.taken.at(number)));
+    }
+    REQUIRE(fuse_length < 5000);
+  }
+  CHECK(fuse_length > 30);
+}
+
+}  // namespace
+
+TEST_CASE("a disk queue that is killed at any operation has everything that it said it took") {
+  kill_everywhere(true, false);
+  kill_everywhere(true, true);
+}
+
+TEST_CASE("a disk-assisted queue that is killed at any operation comes back in order") {
+  kill_everywhere(false, false);
+}
