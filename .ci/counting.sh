@@ -1,5 +1,5 @@
 # Adding up what ran, and the line that says so. Sourced by check and .ci/run.
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2154
 
 passed=0
 failed=0
@@ -17,6 +17,29 @@ count_from() {
   else
     failed=$((failed + 1))
   fi
+}
+
+# one NAME COMMAND…: a test that passes or fails as a whole, and tells what it said if it fails. Needs
+# $work, a folder.
+one() {
+  local name=$1
+  shift
+  if "$@" > "$work/one.log" 2>&1; then
+    echo "$name: passed"
+    passed=$((passed + 1))
+  else
+    cat "$work/one.log"
+    echo "$name: FAILED"
+    failed=$((failed + 1))
+  fi
+}
+
+# queue_threads: the tests of the disk-assisted queue under ThreadSanitizer.
+queue_threads() {
+  [ -f build-tsan/build.ninja ] || meson setup build-tsan -Dwerror=true -Db_sanitize=thread \
+    -Db_lundef=false -Db_pch=false -Doptimization=1 -Dcpp_args=-g1 &&
+    ninja -C build-tsan tests/unit/spool/test-spool &&
+    TSAN_OPTIONS=halt_on_error=1 build-tsan/tests/unit/spool/test-spool
 }
 
 # fuzz SECONDS FILE: runs every fuzz target for so long, one of them is one test. FILE takes the output.

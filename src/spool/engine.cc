@@ -61,7 +61,7 @@ void Engine::start(bool found) {
 void Engine::count() {
   const std::uint64_t all = held();
   step();
-  undelivered_.store(all);
+  undelivered_.store(all, std::memory_order_release);
   if (disk_ == nullptr) {
     setup_.figures->set_size(all);
     return;
@@ -101,6 +101,9 @@ bool Engine::wait_until_ready(Lock& lock, TimePoint deadline,
 /// Waits until MESSAGE can be taken. False, with *error: it is not.
 bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
   const QueueOptions& options = setup_.options;
+  // So it is nearly always: no look at the clock, and no more.
+  const bool is_choosy = message.severity >= options.discard_severity;
+  if (delay == Delay::kNone && !is_choosy && !is_closing_ && room(delay) > 0) return true;
   const auto is_open = [&] { return is_closing_ || room(delay) > 0; };
   if (delay == Delay::kLight) {
     wait_until_ready(lock, now() + kLightDelay,
@@ -108,7 +111,7 @@ bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   } else if (delay == Delay::kFull) {
     wait_until_ready(lock, TimePoint::max(), is_open);
   }
-  if (message.severity >= options.discard_severity && fullness() >= *options.discard_mark) {
+  if (is_choosy && fullness() >= *options.discard_mark) {
     ++setup_.figures->discarded;
     *error = {ErrorCode::kDenied, "discarded: queue.discardmark is reached"};
     return false;

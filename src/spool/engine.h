@@ -66,7 +66,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   /// Everything was delivered.
   bool is_empty() const {
     step();
-    return undelivered_.load() == 0;
+    return undelivered_.load(std::memory_order_acquire) == 0;
   }
   /// At most so many consumers from now on.
   void set_most_workers(std::size_t most);
