@@ -37,6 +37,13 @@ std::string_view meaning(long status) {
   }
 }
 
+/// A `+` is a space only in what people write for fossil.
+std::string without_plus(std::string_view url) {
+  std::string text;
+  for (const char c : url) c == '+' ? text += "%2B" : text += c;
+  return text;
+}
+
 }  // namespace
 
 HttpTransport::HttpTransport(const RemoteUrl& url, const TransportOptions& options)
@@ -114,7 +121,7 @@ Result<TransportReply> HttpTransport::follow(long status) {
     return fail(ErrorCode::kInvalid, fmt::format("{}: a redirect to nowhere", url_));
   }
   const std::string shown = base::printable(header->value, 500);
-  const auto target = RemoteUrl::parse(header->value);
+  auto target = RemoteUrl::parse(without_plus(header->value));
   if (!target || !target->is_http()) {
     return fail(ErrorCode::kDenied, fmt::format("{}: not redirected to {}", url_, shown));
   }
@@ -128,13 +135,14 @@ Result<TransportReply> HttpTransport::follow(long status) {
   url_ = target->without_user();
   // Remembered only where every step was for good.
   moved_for_good_ = moved_for_good_ && (status == 301 || status == 308);
-  moved_to_ = moved_for_good_ ? std::optional(url_) : std::nullopt;
+  moved_to_ = moved_for_good_ ? std::optional(target->without_password()) : std::nullopt;
   TransportReply reply;
   reply.was_redirected = true;
   return reply;
 }
 
 Result<TransportReply> HttpTransport::failed(CURLcode code) const {
+  target->user.clear();
   if (too_large_) {
     return fail(ErrorCode::kLimit,
                 fmt::format("{}: a reply of more than {} bytes", url_, options_.max_reply));
