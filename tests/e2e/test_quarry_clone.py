@@ -1,5 +1,6 @@
 """`quarry clone`: from fossil and from quarryd, over every transport; and what keeps a clone from being made."""
 
+import os
 import re
 from pathlib import Path
 
@@ -153,6 +154,21 @@ def test_far_side_of_ssh_runs_no_word_of_the_url(quarry, fossil, tmp_path):
     """The path is one word to the shell there, whatever is in it."""
     trap = tmp_path / "trap"
     target = tmp_path / "it's; touch $(echo trap) `touch trap` &.fossil"
+@pytest.mark.parametrize("options", [[], ["--uv"]])
+def test_unversioned_files_that_a_project_gives_to_all_come_once(serve, quarry, fresh, fossil, tmp_path, options):
+    (tmp_path / "large").write_bytes(os.urandom(300000))
+    fossil("uv", "add", tmp_path / "large", "--as", "large", "-R", fresh)
+    there = repofile.query(fresh, "SELECT name, mtime, hash, sz FROM unversioned")
+    repofile.set_config(fresh, "uv-sync", "1")
+    server = serve(fresh)
+    clone, theirs = tmp_path / "clone.fossil", tmp_path / "theirs.fossil"
+    output = quarry("clone", server.url_for("writer", "pen"), clone, *options)
+    assert int(re.search(r"bytes sent: \d+ +received: (\d+)", output)[1]) < 500000
+    fossil.clone(server.url_for("writer", "pen"), theirs)
+    for each in (clone, theirs):
+        assert repofile.query(each, "SELECT name, mtime, hash, sz FROM unversioned") == there
+
+
     fossil.new(target)
     clone = tmp_path / "clone.fossil"
     url = f"ssh://host/{target}".replace(" ", "%20").replace("`", "%60")
