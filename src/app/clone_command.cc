@@ -70,11 +70,6 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->project_code(), clone->server_code());
   }
-  // The tickets came before the project's own table of them.
-  const bool has_own_tickets = clone->setting("ticket-table").has_value();
-  // With the connection its log goes, and the file is all that there is.
-  clone.reset();
-  if (has_own_tickets) QUARRY_TRY(repository::rebuild(file));
   return password;
 }
 

@@ -119,6 +119,7 @@ def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path
     fossil("ticket", "add", "title", "heavy", "weight", "100 kg", "-R", fresh, "--user", "writer")
     server = serve(fresh)
     clone = tmp_path / "clone.fossil"
+    repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-title-expr','weight',1700000000)")
     quarry("clone", server.url_for("writer", "pen"), clone)
     assert repofile.value(clone, "SELECT weight FROM ticket") == "100 kg"
     proof.check(clone, fossil)
@@ -128,6 +129,18 @@ def test_unversioned_files_come_when_they_are_asked_for(serve, quarry, fresh, fo
     (tmp_path / "news.txt").write_text("news\n")
     fossil("uv", "add", tmp_path / "news.txt", "--as", "news.txt", "-R", fresh)
     server = serve(fresh)
+def test_ticket_table_that_is_no_good_keeps_nobody_from_cloning(serve, quarry, fresh, fossil, tmp_path):
+    fossil("ticket", "add", "title", "heavy", "-R", fresh, "--user", "writer")
+    server = serve(fresh)
+    repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,1700000000)",
+                     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid, tkt_mtime); DROP TABLE blob;")
+    clone = tmp_path / "clone.fossil"
+    status, _, errors = quarry.attempt("clone", server.url_for("writer", "pen"), clone)
+    assert status == 0 and "ticket-table: not authorized: DROP TABLE blob;" in errors, errors
+    assert files_beside(clone) == [clone.name]
+    assert repofile.value(clone, "SELECT title FROM ticket") == "heavy"
+
+
     without, clone = tmp_path / "without.fossil", tmp_path / "clone.fossil"
     quarry("clone", server.url_for("writer", "pen"), without)
     assert "news.txt" not in fossil("uv", "list", "-R", without)
