@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "first_user.h"
+#include "interruption.h"
 #include "password.h"
 #include "remote.h"
 
@@ -59,7 +60,10 @@ base::Result<void> run(const SyncArguments& arguments) {
 }  // namespace
 
 int run_sync(const SyncArguments& arguments) {
+  // What is asked for a password shows what is typed again before it ends.
+  const Interruption interruption;
   const auto done = run(arguments);
+  if (Interruption::signal() != 0) return end_by(Interruption::signal());
   return done ? kDone : failed(done.error());
 }
 

@@ -60,6 +60,13 @@ std::size_t HttpTransport::receive(char* bytes, std::size_t size, std::size_t co
   return length;
 }
 
+/// Not 0: libcurl gives up.
+int HttpTransport::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                        curl_off_t /*unused*/, curl_off_t /*unused*/) {
+  const auto& asked = static_cast<HttpTransport*>(self)->options_.is_interrupted;
+  return asked && asked() ? 1 : 0;
+}
+
 void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
                             TransportReply& reply) {
   CURL* const curl = handle_.get();
@@ -78,6 +85,9 @@ void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
                    static_cast<long>(options_.connect_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLowSpeed);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.idle_timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::look);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &HttpTransport::receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message_);
@@ -132,6 +142,7 @@ Result<TransportReply> HttpTransport::follow(long status) {
   if (++redirects_ > kMostRedirects) {
     return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMostRedirects));
   }
+  target->user.clear();
   url_ = target->without_user();
   // Remembered only where every step was for good.
   moved_for_good_ = moved_for_good_ && (status == 301 || status == 308);
@@ -142,7 +153,6 @@ Result<TransportReply> HttpTransport::follow(long status) {
 }
 
 Result<TransportReply> HttpTransport::failed(CURLcode code) const {
-  target->user.clear();
   if (too_large_) {
     return fail(ErrorCode::kLimit,
                 fmt::format("{}: a reply of more than {} bytes", url_, options_.max_reply));
