@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <string>
 
 #include "commands.h"
 #include "first_user.h"
+#include "interruption.h"
 #include "remote.h"
 
 namespace quarry::app {
@@ -28,6 +30,12 @@ class Unfinished {
   Unfinished& operator=(const Unfinished&) = delete;
 
   const std::string& path() const { return path_; }
+  /// ERROR in the name of FILE, which is the one that the caller knows.
+  base::Error told(base::Error error, const std::string& file) const {
+    const std::size_t at = error.message.find(path_);
+    if (at != std::string::npos) error.message.replace(at, path_.size(), file);
+    return error;
+  }
   /// Never over a file that came meanwhile.
   base::Result<void> move_to(const std::string& file) {
     if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0)
@@ -70,12 +78,15 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->project_code(), clone->server_code());
   }
-  // The tickets came before the project's own table of them.
-  const bool has_own_tickets = clone->setting("ticket-table").has_value();
-  // With the connection its log goes, and the file is all that there is.
-  clone.reset();
-  if (has_own_tickets) QUARRY_TRY(repository::rebuild(file));
   return password;
+}
+
+/// Whether FILE can be made where it is to be.
+base::Result<void> check_folder(const std::string& file) {
+  std::string folder = std::filesystem::path(file).parent_path();
+  if (folder.empty()) folder = ".";
+  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  return base::fail_errno(file);
 }
 
 base::Result<void> run(const CloneArguments& arguments) {
@@ -84,14 +95,16 @@ base::Result<void> run(const CloneArguments& arguments) {
     return base::fail(base::ErrorCode::kInvalid,
                       fmt::format("{}: exists already; nothing was changed", arguments.file));
   }
+  QUARRY_TRY(check_folder(arguments.file));
   QUARRY_TRY(complete_password(url, arguments.remote, {}));
   const std::string admin = admin_of(arguments, url);
   Unfinished unfinished(arguments.file);
-  QUARRY_TRY_ASSIGN(const std::string password,
-                    fill(unfinished.path(), admin, url, arguments.remote));
+  const auto password = fill(unfinished.path(), admin, url, arguments.remote);
+  if (!password) return std::unexpected(unfinished.told(password.error(), arguments.file));
+  if (Interruption::signal() != 0) return base::fail(base::ErrorCode::kIo, "interrupted");
   QUARRY_TRY(unfinished.move_to(arguments.file));
   if (!arguments.remote.quiet) {
-    fmt::print("admin-user: {} (password is \"{}\")\n", admin, password);
+    fmt::print("admin-user: {} (password is \"{}\")\n", admin, *password);
   }
   return {};
 }
@@ -99,7 +112,9 @@ base::Result<void> run(const CloneArguments& arguments) {
 }  // namespace
 
 int run_clone(const CloneArguments& arguments) {
+  const Interruption interruption;
   const auto done = run(arguments);
+  if (Interruption::signal() != 0) return end_by(Interruption::signal());
   return done ? kDone : failed(done.error());
 }
 

@@ -27,8 +27,14 @@ using gateway::Refusal;
 
 constexpr std::chrono::seconds kPatience{120};
 
-Refusal refusal_of(const base::Error& error) {
+/// What is wrong, and where the file lies, is for the log, and for who could look (IS_TRUSTED).
+Refusal refusal_of(const base::Error& error, bool is_trusted) {
   base::log(base::LogLevel::kError, "{}", error.message);
+  const bool is_busy = error.code == ErrorCode::kBusy;
+  const bool is_missing = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kDenied;
+  if (is_trusted) {
+    return {.status = is_missing ? 404 : is_busy ? 503 : 500, .text = error.message};
+  }
   switch (error.code) {
     case ErrorCode::kNotFound:
     case ErrorCode::kDenied:
@@ -64,7 +70,7 @@ class Service {
       return std::unexpected(Refusal{.status = 405, .text = "GET, HEAD and POST are served here"});
     }
     auto opened = open(request.path);
-    if (!opened) return std::unexpected(refusal_of(opened.error()));
+    if (!opened) return std::unexpected(refusal_of(opened.error(), options_.all_rights));
     if (is_get) return page(request);
     if (!sync::is_sync_content_type(request.content_type)) {
       return std::unexpected(Refusal{

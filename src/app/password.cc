@@ -110,7 +110,10 @@ base::Result<std::string> ask_for_password(const std::string& question) {
     const Silence silence(terminal.get());
     (void)!::write(terminal.get(), question.data(), question.size());
     char byte = 0;
-    while (::read(terminal.get(), &byte, 1) == 1 && byte != '\n') line += byte;
+    ssize_t size = 0;
+    while ((size = ::read(terminal.get(), &byte, 1)) == 1 && byte != '\n') line += byte;
+    // A signal: half a password is none.
+    if (size < 0) line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);
   if (line.empty()) return fail(ErrorCode::kInvalid, "no password");

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <vector>
 
+#include "interruption.h"
 #include "password.h"
 
 namespace quarry::app {
@@ -147,6 +148,7 @@ sync::TransportOptions transport_options(const RemoteArguments& arguments,
   options.ca_file = arguments.ca_file;
   const std::string& chosen = arguments.ssh_command.empty() ? ssh_command : arguments.ssh_command;
   if (auto words = split_words(chosen); !words.empty()) options.ssh_command = std::move(words);
+  options.is_interrupted = [] { return Interruption::signal() != 0; };
   // This very program, so that nothing else has to be there.
   std::error_code code;
   if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {

@@ -1,10 +1,12 @@
 // quarry sync: brings a repository and another one of the same project to the same state.
 #include <fmt/core.h>
 
+#include <optional>
 #include <string>
 
 #include "commands.h"
 #include "first_user.h"
+#include "interruption.h"
 #include "password.h"
 #include "remote.h"
 
@@ -26,7 +28,10 @@ base::Result<Destination> destination(repository::Repository& file,
   }
   Destination to;
   QUARRY_TRY_ASSIGN(to.url, remote_url(arguments.remote.url.empty() ? last : arguments.remote.url));
-  to.is_the_last_one = to.url.without_password() == last;
+  // Both as this program writes them: fossil may have written the last one.
+  const auto remembered = last.empty() ? std::nullopt : std::optional(remote_url(last));
+  to.is_the_last_one = remembered && remembered->has_value() &&
+                       (*remembered)->without_password() == to.url.without_password();
   const std::string kept =
       to.is_the_last_one ? unobscure(file.setting("last-sync-pw").value_or("")) : "";
   QUARRY_TRY(complete_password(to.url, arguments.remote, kept));
@@ -55,7 +60,10 @@ base::Result<void> run(const SyncArguments& arguments) {
 }  // namespace
 
 int run_sync(const SyncArguments& arguments) {
+  // What is asked for a password shows what is typed again before it ends.
+  const Interruption interruption;
   const auto done = run(arguments);
+  if (Interruption::signal() != 0) return end_by(Interruption::signal());
   return done ? kDone : failed(done.error());
 }
 

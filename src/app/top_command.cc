@@ -1,6 +1,5 @@
 // quarry top: what a running server does, live.
 #include <fmt/core.h>
-#include <csignal>
 
 #include <chrono>
 #include <cstdint>
@@ -10,6 +9,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "interruption.h"
 #include "server_place.h"
 #include "status_view.h"
 #include "terminal.h"
@@ -123,13 +123,8 @@ int run_top(const TopArguments& arguments) {
     trouble = top.trouble();
   }
   if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
-  // As a program ends that does not care, now that the terminal is as it was.
-  sigset_t that;
-  ::sigemptyset(&that);
-  ::sigaddset(&that, signal);
-  ::raise(signal);
-  ::sigprocmask(SIG_UNBLOCK, &that, nullptr);
-  return kFailed;
+  // Now that the terminal is as it was.
+  return end_by(signal);
 }
 
 }  // namespace quarry::app

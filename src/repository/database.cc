@@ -190,17 +190,29 @@ void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
 }
 
 void Database::watch_long_statements(std::function<void(std::string_view)> watcher) {
+  watcher_ = std::move(watcher);
+  look_at_statements();
+}
+
+void Database::set_deadline(std::optional<std::chrono::steady_clock::time_point> time) {
+  deadline_ = time;
+  look_at_statements();
+}
+
+void Database::look_at_statements() {
   // Of SQLite's virtual machine: about a millisecond.
   constexpr int kSteps = 100000;
-  watcher_ = std::move(watcher);
-  sqlite3_progress_handler(handle_, watcher_ ? kSteps : 0, look_at_statement, this);
+  const bool has_reason = watcher_ || deadline_;
+  sqlite3_progress_handler(handle_, has_reason ? kSteps : 0, look_at_statement, this);
 }
 
 int Database::look_at_statement(void* self) {
   auto& database = *static_cast<Database*>(self);
   const char* sql = database.running_ != nullptr ? sqlite3_sql(database.running_) : nullptr;
-  if (sql != nullptr) database.watcher_(sql);
-  return 0;
+  if (sql != nullptr && database.watcher_) database.watcher_(sql);
+  const bool is_late =
+      database.deadline_ && std::chrono::steady_clock::now() >= *database.deadline_;
+  return is_late ? 1 : 0;
 }
 
 Transaction::Transaction(Database& database, Kind kind) : database_(database) {

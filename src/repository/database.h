@@ -103,6 +103,8 @@ class Database {
   void set_busy_timeout(std::chrono::milliseconds timeout);
   /// Calls WATCHER with the text of the statement that is running, every so many of its steps.
   void watch_long_statements(std::function<void(std::string_view)> watcher);
+  /// From TIME on, statements end with SQLITE_INTERRUPT. Nothing: they take what they take.
+  void set_deadline(std::optional<std::chrono::steady_clock::time_point> time);
   sqlite3* handle() const { return handle_; }
 
   [[noreturn]] void raise(int code) const;
@@ -116,11 +118,13 @@ class Database {
   };
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
+  void look_at_statements();
   static int look_at_statement(void* self);
 
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* running_ = nullptr;  // the last that was stepped, while it is there
   std::function<void(std::string_view)> watcher_;
+  std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 

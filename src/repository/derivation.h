@@ -55,9 +55,10 @@ class Derivation {
   void forget_pending();
   /// What a tag has made private since the last call.
   std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
-  /// The setting `ticket-table` has another value: the ticket tables are made anew by it, or stay
-  /// as they are where it is wrong. Throws SqliteError.
-  void remake_tickets();
+  /// The setting NAME has another value. By `ticket-table` the ticket tables are made anew, or stay
+  /// as they are where it is wrong; what the timeline tells of tickets hangs on two more. Throws
+  /// SqliteError.
+  void setting_changed(std::string_view name);
   bool has_pending() const {
     return !stale_tickets_.empty() || !check_ins_.empty() || !controls_.empty() ||
            !others_.empty() || !clusters_.empty();
@@ -66,6 +67,7 @@ class Derivation {
   void keep_quiet() { is_quiet_ = true; }
 
  private:
+  void remake_tickets();
   void add_other(Rid rid, const artifact::Structural& artifact, double day);
   void refresh_others();
 

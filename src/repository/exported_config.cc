@@ -246,7 +246,7 @@ base::Result<bool> Receipt::merge_config(const ConfigRecord& record) {
     if (record.table == "config" && areas_of_setting(record.key) == 0) return false;
     complete_schema(r.database, record.table);
     if (!write(r.database, *target, record)) return false;
-    if (record.table == "config" && record.key == "ticket-table") r.derivation.remake_tickets();
+    if (record.table == "config") r.derivation.setting_changed(record.key);
     r.settings.clear();
     r.users.clear();
     r.has_shunned.reset();

@@ -11,7 +11,7 @@
 #include "quarry/base/log.h"
 #include "repository_state.h"
 #include "schema.h"
-#include "ticket_fields.h"
+#include "ticket_schema.h"
 
 namespace quarry::repository {
 

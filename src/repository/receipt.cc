@@ -329,7 +329,7 @@ base::Result<void> Receipt::set_config(std::string_view name,
       r.database.query("DELETE FROM config WHERE name=?1").bind(1, name).run();
     }
     r.settings.erase(std::string(name));
-    if (name == "ticket-table") r.derivation.remake_tickets();
+    r.derivation.setting_changed(name);
     return {};
   });
 }

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "older_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
@@ -15,12 +16,10 @@ using base::ErrorCode;
 
 namespace {
 
-// INDEXED BY names these in many a query: sqlite_stat1 may be from the repository's first days,
-// when every table was so small that a scan of it looked cheap.
+// INDEXED BY names these, and others that can be made, in many a query: sqlite_stat1 may be from
+// the repository's first days, when every table was so small that a scan of it looked cheap.
 void check_indexes(Database& database) {
-  for (const char* index :
-       {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1", "plink_i2", "mlink_i1",
-        "delta_i1", "backlink_src", "orphan_baseline", "tagxref_i1"}) {
+  for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
     Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
     if (query.bind(1, index).step()) continue;
     throw SqliteError(SQLITE_NOTADB, fmt::format("the index '{}' is not there (`fossil rebuild` "
@@ -31,13 +30,12 @@ void check_indexes(Database& database) {
 
 void check_schema(Database& database) {
   for (const char* table :
-       {"blob",    "delta",  "rcvfrom",     "config",   "user",       "private",   "shun",
-        "event",   "mlink",  "plink",       "tag",      "tagxref",    "leaf",      "filename",
-        "phantom", "orphan", "unclustered", "backlink", "cherrypick", "attachment"}) {
+       {"blob", "delta", "rcvfrom", "config", "user", "private", "shun", "event", "mlink", "plink",
+        "tag", "tagxref", "filename", "phantom", "unclustered"}) {
     if (!database.has_table(table)) {
       throw SqliteError(SQLITE_NOTADB,
-                        fmt::format("not a Fossil repository of today's schema: it has no table "
-                                    "'{}' (an old one is brought up to date by `fossil rebuild`)",
+                        fmt::format("not a Fossil repository: it has no table '{}' (a very old "
+                                    "one is brought up to date by `fossil rebuild`)",
                                     table));
     }
   }
@@ -169,6 +167,12 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                                 : "read-only: it can be cloned and pulled from, not pushed to");
     }
     state->database.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096");
+    if (const std::string made = complete_schema(state->database); !made.empty()) {
+      base::log(base::LogLevel::kWarning,
+                "{}: an old repository, to which was added what it lacked, empty: {} (`fossil "
+                "rebuild` fills it)",
+                path.string(), made);
+    }
     state->refresh();
     for (const char* suffix : {"-wal", "-shm"}) {
       const std::filesystem::path companion = path.string() + suffix;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "schema.h"
-
 namespace quarry::repository {
 namespace {
 
@@ -16,38 +14,6 @@ bool has_made_column(Database& database, const char* table) {
   return database.query("SELECT 1 FROM pragma_table_xinfo(?1) WHERE name='mimetype'")
       .bind(1, table)
       .step();
-}
-
-bool is_ticket_table(const char* name) {
-  if (name == nullptr) return false;
-  const std::string_view text(name);
-  return text == "ticket" || text == "ticketchng" || text.starts_with("fx_") ||
-         text.starts_with("sqlite_");
-}
-
-/// What the SQL of `ticket-table` may do: make those two tables and what belongs to them.
-int allow_ticket_schema(void* /*unused*/, int action, const char* first, const char* second,
-                        const char* database, const char* /*trigger*/) {
-  if (database != nullptr && std::string_view(database) == "temp") return SQLITE_DENY;
-  switch (action) {
-    case SQLITE_CREATE_TABLE:
-    case SQLITE_CREATE_VTABLE:
-    case SQLITE_DROP_TABLE:
-    case SQLITE_DELETE:
-    case SQLITE_INSERT:
-    case SQLITE_UPDATE:
-      return is_ticket_table(first) ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_CREATE_INDEX:
-    case SQLITE_CREATE_TRIGGER:
-      return is_ticket_table(second) ? SQLITE_OK : SQLITE_DENY;
-    case SQLITE_REINDEX:
-    case SQLITE_SELECT:
-    case SQLITE_FUNCTION:
-    case SQLITE_READ:
-      return SQLITE_OK;
-    default:
-      return SQLITE_DENY;
-  }
 }
 
 }  // namespace
@@ -106,23 +72,6 @@ int TicketFields::find(std::string_view name) const {
       fields, name, {}, [](const TicketField& field) { return std::string_view(field.name); });
   if (at == fields.end() || at->name != name) return -1;
   return static_cast<int>(at - fields.begin());
-}
-
-void make_ticket_tables(Database& database) {
-  database.execute("DROP TABLE IF EXISTS ticket; DROP TABLE IF EXISTS ticketchng");
-  std::string sql = kTicketSchema;
-  {
-    Query setting = database.query("SELECT value FROM config WHERE name='ticket-table'");
-    if (setting.step() && !setting.is_null(0)) sql = setting.text(0);
-  }
-  struct Watch {
-    explicit Watch(sqlite3* handle) : handle_(handle) {
-      sqlite3_set_authorizer(handle_, allow_ticket_schema, nullptr);
-    }
-    ~Watch() { sqlite3_set_authorizer(handle_, nullptr, nullptr); }
-    sqlite3* handle_;
-  } watch(database.handle());
-  database.execute(sql);
 }
 
 }  // namespace quarry::repository

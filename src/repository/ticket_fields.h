@@ -1,5 +1,5 @@
 // What a repository's own ticket tables hold. They are made by the SQL in the setting
-// `ticket-table`, which every project may change:
+// `ticket-table` (see ticket_schema.h), which every project may change:
 //
 //   ticket      a row for each ticket, with its latest values
 //   ticketchng  a row for each change; may be missing
@@ -41,9 +41,5 @@ struct TicketFields {
 
 /// NAME as an SQL identifier.
 std::string sql_name(std::string_view name);
-
-/// Drops the ticket tables and makes them as the setting `ticket-table` says (Fossil's own tables
-/// without it). Throws SqliteError where that SQL is wrong or does anything else.
-void make_ticket_tables(Database& database);
 
 }  // namespace quarry::repository

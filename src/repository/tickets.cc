@@ -20,6 +20,7 @@
 #include "quarry/base/log.h"
 #include "rebuild_order.h"
 #include "ticket_rows.h"
+#include "ticket_schema.h"
 
 namespace quarry::repository {
 
@@ -93,18 +94,28 @@ void Derivation::add_ticket_change(Rid rid, const Structural& change, double day
   stale_targets_.insert(std::string(change.ticket));
 }
 
+void Derivation::setting_changed(std::string_view name) {
+  if (name == "ticket-table") {
+    remake_tickets();
+  } else if (name != "ticket-title-expr" && name != "ticket-status-column") {
+    return;
+  }
+  constexpr std::string_view kPrefix = "tkt-";
+  Query tags = c_.database.query("SELECT tagname FROM tag WHERE tagname GLOB 'tkt-*'");
+  while (tags.step()) stale_tickets_.emplace(tags.text(0).substr(kPrefix.size()));
+}
+
 void Derivation::remake_tickets() {
   c_.database.execute("SAVEPOINT tickets");
   try {
     make_ticket_tables(c_.database);
   } catch (const SqliteError& error) {
-    base::log(base::LogLevel::kWarning, "the setting ticket-table is not obeyed: {}", error.what());
+    // Some errors take the whole transaction along.
+    if (!c_.database.in_transaction()) throw;
+    base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
     c_.database.execute("ROLLBACK TO tickets");
   }
   c_.database.execute("RELEASE tickets");
-  constexpr std::string_view kPrefix = "tkt-";
-  Query tags = c_.database.query("SELECT tagname FROM tag WHERE tagname GLOB 'tkt-*'");
-  while (tags.step()) stale_tickets_.emplace(tags.text(0).substr(kPrefix.size()));
 }
 
 void Derivation::refresh_tickets() {
@@ -116,7 +127,13 @@ void Derivation::refresh_tickets() {
     try {
       refresh_ticket(id, fields);
     } catch (const SqliteError& error) {
-      // Tables of the project's own making: what they cannot hold is no reason to refuse a push.
+      // Tables of the project's own making: what they cannot hold is no reason to refuse a push. A
+      // rebuild fails, as fossil's does.
+      if (is_quiet_) {
+        throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "
+                                                    "ticket {}: {}",
+                                                    id, error.what()));
+      }
       base::log(base::LogLevel::kWarning, "the tables of the setting ticket-table: ticket {}: {}",
                 id, error.what());
       c_.database.execute("ROLLBACK TO ticket");

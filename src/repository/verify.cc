@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdlib>
 
+#include "older_schema.h"
 #include "repository_state.h"
 #include "ticket_fields.h"
 
@@ -284,6 +285,8 @@ base::Result<Findings> verify(const std::filesystem::path& path,
     options.content_cache_size = std::size_t{64} << 20;
     Repository::State state(copy.path(), options);
     state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
+    // What an old repository lacks is lacking in the comparison, too.
+    complete_schema(state.database);
     Verification verification(state);
     verification.check_artifacts(progress);
     verification.check_derived();

@@ -81,13 +81,12 @@ Result<void> ClientReply::handle() {
     case CardType::kConfig:
       return config();
     case CardType::kPragma:
-      if (c_.unversioned != nullptr) c_.unversioned->pragma(reader_);
+      c_.unversioned.pragma(reader_);
       return {};
     case CardType::kUvigot:
-      return c_.unversioned != nullptr ? c_.unversioned->igot(reader_) : Result<void>{};
+      return c_.unversioned.igot(reader_);
     case CardType::kUvfile:
-      if (c_.unversioned == nullptr) return {};
-      return c_.unversioned->file(reader_, [this] { return receipt(); });
+      return c_.unversioned.file(reader_, [this] { return receipt(); });
     default:  // the reader gives no others
       return {};
   }
@@ -202,9 +201,7 @@ void ClientReply::message() {
 }
 
 Result<void> ClientReply::finish() {
-  if (!error_ && c_.unversioned != nullptr) {
-    QUARRY_TRY(c_.unversioned->settle([this] { return receipt(); }));
-  }
+  if (!error_) QUARRY_TRY(c_.unversioned.settle([this] { return receipt(); }));
   if (!error_ && !c_.offer.sent_of_unsent().empty() && !refuses_push_) {
     QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
     QUARRY_TRY(receipt->forget_unsent(c_.offer.sent_of_unsent()));

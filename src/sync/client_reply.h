@@ -26,7 +26,7 @@ class ClientReply {
     const ClientOptions& options;
     ClientWants& wants;
     ClientOffer& offer;
-    ClientUnversioned* unversioned;  // null: no unversioned files
+    ClientUnversioned& unversioned;
     const repository::Sender& sender;
     bool takes_settings;  // the request asked for the configuration
   };

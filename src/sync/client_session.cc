@@ -32,10 +32,9 @@ struct ClientSession::State {
         clone_next(options.clone ? 1 : 0),
         wants_settings(options.clone),
         is_probing(options.clone && options.with_private && !options.user.empty()),
-        unversioned(options.with_unversioned
-                        ? std::make_optional<ClientUnversioned>(file, options.pull || options.clone,
-                                                                options.push)
-                        : std::nullopt),
+        unversioned(file, {.asks = options.with_unversioned,
+                           .pulls = options.clone || (options.with_unversioned && options.pull),
+                           .pushes = options.with_unversioned && options.push}),
         sender{.uid = options.uid, .login_nonce = {}, .address = {}} {}
 
   Result<std::string> cards();
@@ -65,7 +64,7 @@ struct ClientSession::State {
   bool login_failed = false;
   bool is_done = false;
   std::string last_cards;  // the last request without its login
-  std::optional<ClientUnversioned> unversioned;
+  ClientUnversioned unversioned;
   repository::Sender sender;
   ClientFigures figures;
   std::vector<std::string> messages;
@@ -116,7 +115,7 @@ Result<std::string> ClientSession::State::cards() {
     write_card(writer, {"push", server, project});
     QUARRY_TRY(offer.write(writer));
   }
-  if (unversioned && clone_next == 0) QUARRY_TRY(unversioned->write(writer));
+  if (clone_next == 0) QUARRY_TRY(unversioned.write(writer));
   write_salt(writer);
   return writer.take();
 }
@@ -161,7 +160,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
                      .options = options,
                      .wants = wants,
                      .offer = offer,
-                     .unversioned = unversioned ? &*unversioned : nullptr,
+                     .unversioned = unversioned,
                      .sender = sender,
                      .takes_settings = asked_settings});
   QUARRY_TRY(reply.read(cards));
@@ -181,7 +180,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   }
   if (clone_next != 0) QUARRY_TRY(go_on_cloning(reply));
   is_done = clone_next == 0 && !wants_settings && !(may_push && offer.has_more()) &&
-            !(has_to_pull() && wants.any()) && !(unversioned && unversioned->has_more());
+            !(has_to_pull() && wants.any()) && !unversioned.has_more();
   if (is_done && options.clone && repository.has_waiting()) {
     return fail(
         ErrorCode::kInvalid,

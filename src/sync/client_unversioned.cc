@@ -33,10 +33,11 @@ bool is_hash(std::string_view word) {
 
 }  // namespace
 
-ClientUnversioned::ClientUnversioned(repository::Repository& repository, bool pulls, bool pushes)
+ClientUnversioned::ClientUnversioned(repository::Repository& repository, Choices choices)
     : repository_(repository),
-      pulls_(pulls),
-      pushes_(pushes),
+      pulls_(choices.pulls),
+      pushes_(choices.pushes),
+      has_asked_(!choices.asks),
       max_upload_(static_cast<std::size_t>(
           std::max<std::int64_t>(repository.setting_int("max-upload", kDefaultMaxUpload), 1))) {}
 
@@ -46,6 +47,7 @@ Result<void> ClientUnversioned::write(CardWriter& writer) {
     write_card(writer, {"pragma", "uv-hash", repository_.unversioned_hash()});
     return {};
   }
+  has_begun_ = true;
   for (const std::string& name : wanted_) write_card(writer, {"uvgimme", name});
   // At least one, however low the limit is.
   bool is_first = true;
@@ -81,6 +83,8 @@ Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name
 
 void ClientUnversioned::pragma(const CardReader& card) {
   if (card[1] != "uv-push-ok" && card[1] != "uv-pull-only") return;
+  if (has_begun_ || (!pulls_ && !pushes_)) return;
+  has_asked_ = true;
   has_catalogue_ = true;
   may_push_ = card[1] == "uv-push-ok";
 }
@@ -117,11 +121,13 @@ Result<void> ClientUnversioned::settle(const Writing& receipt) {
     return compare(receipt);
   }
   // A server that sends none of what it was asked for will not send the rest.
-  if (!std::exchange(something_came_, false)) wanted_.clear();
+  if (has_begun_ && !std::exchange(something_came_, false)) wanted_.clear();
   return {};
 }
 
 Result<void> ClientUnversioned::compare(const Writing& receipt) {
+  wanted_.clear();
+  to_send_.clear();
   std::map<std::string, Version> here;
   for (const repository::UnversionedFile& file : repository_.unversioned()) {
     here[file.name] = {.mtime = file.mtime, .hash = file.hash.value_or("-")};

@@ -8,6 +8,9 @@
 //   newer
 //                   here
 //
+// In a clone a server whose setting uv-sync is on sends its part of that reply unasked, with each
+// reply: the last one counts, and there is nothing to ask for.
+//
 // Newer is what has the later mtime; of two equal ones, the greater hash (a deletion, "-", is the
 // least). Used by ClientSession.
 #pragma once
@@ -30,8 +33,13 @@ class ClientUnversioned {
   /// Begins the transaction of a reply, where there is none yet.
   using Writing = std::function<base::Result<repository::Receipt*>()>;
 
-  /// REPOSITORY is not owned. Without PULLS nothing is taken, without PUSHES nothing sent.
-  ClientUnversioned(repository::Repository& repository, bool pulls, bool pushes);
+  struct Choices {
+    bool asks = true;  // false: nothing happens unless the server begins
+    bool pulls = false;
+    bool pushes = false;
+  };
+  /// REPOSITORY is not owned.
+  ClientUnversioned(repository::Repository& repository, Choices choices);
 
   bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
   /// Its part of a request. In a Snapshot.
@@ -61,8 +69,9 @@ class ClientUnversioned {
   repository::Repository& repository_;
   bool pulls_;
   bool pushes_;
+  bool has_asked_;
   std::size_t max_upload_;
-  bool has_asked_ = false;
+  bool has_begun_ = false;  // to exchange files: no further catalogue counts
   bool has_catalogue_ = false;
   bool may_push_ = false;
   bool something_came_ = false;

@@ -1,12 +1,18 @@
 """`quarry clone`: from fossil and from quarryd, over every transport; and what keeps a clone from being made."""
 
+import os
+import pty
 import re
+import signal
+import subprocess
+import termios
+import threading
 from pathlib import Path
 
 import pytest
 
 import proof
-from support import process, repofile, wire
+from support import places, process, repofile, wire
 from support.client import Pretender, certificate, forward, redirect
 from support.fossil import Checkout
 
@@ -114,6 +120,7 @@ def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path
     assert changed != table
     repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,1700000000)",
                      changed + ";\n" + repofile.value(fresh, "SELECT sql FROM sqlite_schema WHERE name='ticketchng'") + ";")
+    repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-title-expr','weight',1700000000)")
     fossil("rebuild", fresh)
     fossil("ticket", "add", "title", "heavy", "weight", "100 kg", "-R", fresh, "--user", "writer")
     server = serve(fresh)
@@ -121,6 +128,18 @@ def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path
     quarry("clone", server.url_for("writer", "pen"), clone)
     assert repofile.value(clone, "SELECT weight FROM ticket") == "100 kg"
     proof.check(clone, fossil)
+
+
+def test_ticket_table_that_is_no_good_keeps_nobody_from_cloning(serve, quarry, fresh, fossil, tmp_path):
+    fossil("ticket", "add", "title", "heavy", "-R", fresh, "--user", "writer")
+    server = serve(fresh)
+    repofile.execute(fresh, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,1700000000)",
+                     "CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid, tkt_mtime); DROP TABLE blob;")
+    clone = tmp_path / "clone.fossil"
+    status, _, errors = quarry.attempt("clone", server.url_for("writer", "pen"), clone)
+    assert status == 0 and "ticket-table: not authorized: DROP TABLE blob;" in errors, errors
+    assert files_beside(clone) == [clone.name]
+    assert repofile.value(clone, "SELECT title FROM ticket") == "heavy"
 
 
 def test_unversioned_files_come_when_they_are_asked_for(serve, quarry, fresh, fossil, tmp_path):
@@ -132,6 +151,21 @@ def test_unversioned_files_come_when_they_are_asked_for(serve, quarry, fresh, fo
     assert "news.txt" not in fossil("uv", "list", "-R", without)
     quarry("clone", server.url_for("writer", "pen"), clone, "--uv")
     assert fossil("uv", "cat", "news.txt", "-R", clone) == "news\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--uv"]])
+def test_unversioned_files_that_a_project_gives_to_all_come_once(serve, quarry, fresh, fossil, tmp_path, options):
+    (tmp_path / "large").write_bytes(os.urandom(300000))
+    fossil("uv", "add", tmp_path / "large", "--as", "large", "-R", fresh)
+    there = repofile.query(fresh, "SELECT name, mtime, hash, sz FROM unversioned")
+    repofile.set_config(fresh, "uv-sync", "1")
+    server = serve(fresh)
+    clone, theirs = tmp_path / "clone.fossil", tmp_path / "theirs.fossil"
+    output = quarry("clone", server.url_for("writer", "pen"), clone, *options)
+    assert int(re.search(r"bytes sent: \d+ +received: (\d+)", output)[1]) < 500000
+    fossil.clone(server.url_for("writer", "pen"), theirs)
+    for each in (clone, theirs):
+        assert repofile.query(each, "SELECT name, mtime, hash, sz FROM unversioned") == there
 
 
 @pytest.mark.parametrize("path", ["plain", "file"])
@@ -194,9 +228,74 @@ def test_no_server_and_no_such_repository(quarry, serve, fresh, tmp_path):
     clone = tmp_path / "clone.fossil"
     port = process.free_port()
     assert f"127.0.0.1:{port}" in quarry.refused("clone", f"http://127.0.0.1:{port}/", clone)
-    status, _, errors = quarry.attempt("clone", tmp_path / "nothing.fossil", clone)
-    assert status == 1 and "404" in errors
+    assert "nothing.fossil: No such file" in quarry.refused("clone", tmp_path / "nothing.fossil", clone)
     assert not files_beside(clone)
+
+
+def test_file_that_is_none_is_told_of_as_a_file(quarry, tmp_path):
+    clone, other = tmp_path / "clone.fossil", tmp_path / "other.fossil"
+    other.write_text("no repository\n" * 100)
+    for url in (other, f"file://{other}"):
+        told = quarry.refused("clone", url, clone)
+        assert f"{other}: file is not a database" in told and "HTTP" not in told
+    other.unlink()
+    other.mkdir()
+    told = quarry.refused("clone", other, clone)
+    assert str(other) in told and "HTTP" not in told
+    assert not files_beside(clone)
+
+
+def test_folder_that_is_not_there_is_told_of_before_the_password_is_asked_for(quarry, tmp_path):
+    clone = tmp_path / "nowhere" / "clone.fossil"
+    told = quarry.refused("clone", "http://writer@127.0.0.1:1/", clone)
+    assert told == f"quarry: {clone}: No such file or directory"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("by", ["http", "file"])
+def test_interrupted_it_leaves_nothing(quarry, fresh, tmp_path, number, by):
+    asked, ended = threading.Event(), threading.Event()
+
+    def answer(handler, _):
+        asked.set()
+        ended.wait(60)
+        handler.send_error(500)
+
+    waiting = tmp_path / "waiting"
+    waiting.write_text(f"#!/bin/sh\ntouch {tmp_path}/asked\nexec sleep 600\n")
+    waiting.chmod(0o755)
+    pretender = Pretender(answer)
+    clone = tmp_path / "clone.fossil"
+    url = pretender.url() if by == "http" else f"file://{fresh}?fossil={waiting}"
+    running = subprocess.Popen([places.program("quarry"), "clone", url, clone], env=quarry.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        process.wait_until(lambda: asked.is_set() or (tmp_path / "asked").exists(), "it asks")
+        assert files_beside(clone)
+        running.send_signal(number)
+        _, errors = running.communicate(timeout=20)
+    finally:
+        ended.set()
+        pretender.stop()
+    assert running.returncode == -number and errors == b""
+    assert not files_beside(clone)
+
+
+def test_interrupted_at_the_question_for_a_password_it_gives_the_terminal_back(quarry, tmp_path):
+    pid, terminal = pty.fork()
+    if pid == 0:
+        program = str(places.program("quarry"))
+        os.execve(program, [program, "clone", "http://writer@127.0.0.1:1/", str(tmp_path / "clone.fossil")],
+                  quarry.environment)
+    shown = b""
+    while b"password for writer" not in shown:
+        shown += os.read(terminal, 1000)
+    process.wait_until(lambda: not termios.tcgetattr(terminal)[3] & termios.ECHO, "the echo is off")
+    os.kill(pid, signal.SIGTERM)
+    _, status = os.waitpid(pid, 0)
+    assert os.WTERMSIG(status) == signal.SIGTERM
+    assert termios.tcgetattr(terminal)[3] & termios.ECHO
+    os.close(terminal)
 
 
 def test_server_that_ends_in_the_middle_leaves_nothing(quarry, tmp_path):

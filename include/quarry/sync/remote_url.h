@@ -3,9 +3,11 @@
 //   http://USER:PASSWORD@HOST:PORT/PATH   https://…
 //   ssh://USER@HOST:PORT/PATH             PATH is relative to the home folder, //PATH is not;
 //                                         ?fossil=PROGRAM is what to start there
-//   file:///PATH, or a path               ?fossil=PROGRAM (of the URL) as well
+//   file:PATH, file://PATH                ?fossil=PROGRAM as well
+//   PATH                                  as it is
 //
-// In USER, PASSWORD and PATH, %XX stands for a byte.
+// As fossil has it, in every part of a URL %XX stands for a byte and `+` for a space; spaces and
+// letters beyond ASCII may stand for themselves.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +26,16 @@ struct RemoteUrl {
   std::string password;
   std::string host;
   std::string port;     // empty: the scheme's own
-  std::string path;     // http, https: as it is written; ssh, file: of the file
+  std::string path;     // http, https: with its first slash; ssh, file: of the file
   std::string program;  // of ?fossil=; empty: none is named
 
   /// Error: kInvalid.
   static base::Result<RemoteUrl> parse(std::string_view text);
   bool is_http() const { return scheme == Scheme::kHttp || scheme == Scheme::kHttps; }
-  /// The whole URL without its password: for people, and what a repository remembers.
+  /// The URL without its password, written as fossil writes what a repository remembers. The
+  /// program of a file is left out: fossil knows none there.
   std::string without_password() const;
-  /// The URL without user and password (http and https).
+  /// The URL without user and password (http and https), as servers read it.
   std::string without_user() const;
 };
 

@@ -33,6 +33,9 @@ struct TransportOptions {
   std::vector<std::string> ssh_command{"ssh", "-e", "none", "-T"};
   /// What `file:` starts, where the URL names nothing: a program that understands `test-http FILE`.
   std::string local_program = "fossil";
+  /// Whether to give up; asked about once a second while an exchange lasts, and when a signal
+  /// comes.
+  std::function<bool()> is_interrupted;
 };
 
 struct TransportReply {
@@ -52,7 +55,7 @@ class Transport {
 
   /// Sends REQUEST and waits for its reply. Errors: kIo (no server, or it ended in the middle),
   /// kDenied (a certificate that is not believed, a redirect that is not followed), kNotFound
-  /// (404), kLimit, kInvalid.
+  /// (404), kLimit, kInvalid. After an interruption: kIo.
   virtual base::Result<TransportReply> exchange(const ClientRequest& request) = 0;
   /// Of the server, as far as it is known after an exchange.
   virtual std::string remote_address() const = 0;

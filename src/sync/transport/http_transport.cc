@@ -37,6 +37,13 @@ std::string_view meaning(long status) {
   }
 }
 
+/// A `+` is a space only in what people write for fossil.
+std::string without_plus(std::string_view url) {
+  std::string text;
+  for (const char c : url) c == '+' ? text += "%2B" : text += c;
+  return text;
+}
+
 }  // namespace
 
 HttpTransport::HttpTransport(const RemoteUrl& url, const TransportOptions& options)
@@ -51,6 +58,13 @@ std::size_t HttpTransport::receive(char* bytes, std::size_t size, std::size_t co
   }
   transport->receiving_->body.append(bytes, length);
   return length;
+}
+
+/// Not 0: libcurl gives up.
+int HttpTransport::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                        curl_off_t /*unused*/, curl_off_t /*unused*/) {
+  const auto& asked = static_cast<HttpTransport*>(self)->options_.is_interrupted;
+  return asked && asked() ? 1 : 0;
 }
 
 void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
@@ -71,6 +85,9 @@ void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
                    static_cast<long>(options_.connect_timeout.count()));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLowSpeed);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.idle_timeout.count()));
+  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::look);
+  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &HttpTransport::receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message_);
@@ -114,7 +131,7 @@ Result<TransportReply> HttpTransport::follow(long status) {
     return fail(ErrorCode::kInvalid, fmt::format("{}: a redirect to nowhere", url_));
   }
   const std::string shown = base::printable(header->value, 500);
-  const auto target = RemoteUrl::parse(header->value);
+  auto target = RemoteUrl::parse(without_plus(header->value));
   if (!target || !target->is_http()) {
     return fail(ErrorCode::kDenied, fmt::format("{}: not redirected to {}", url_, shown));
   }
@@ -125,10 +142,11 @@ Result<TransportReply> HttpTransport::follow(long status) {
   if (++redirects_ > kMostRedirects) {
     return fail(ErrorCode::kIo, fmt::format("{}: more than {} redirects", url_, kMostRedirects));
   }
+  target->user.clear();
   url_ = target->without_user();
   // Remembered only where every step was for good.
   moved_for_good_ = moved_for_good_ && (status == 301 || status == 308);
-  moved_to_ = moved_for_good_ ? std::optional(url_) : std::nullopt;
+  moved_to_ = moved_for_good_ ? std::optional(target->without_password()) : std::nullopt;
   TransportReply reply;
   reply.was_redirected = true;
   return reply;

@@ -14,6 +14,8 @@
 #include <charconv>
 #include <utility>
 
+#include "quarry/base/escape.h"
+
 extern char** environ;
 
 namespace quarry::sync {
@@ -25,6 +27,8 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
+// How much of what a program says of itself is shown, in bytes.
+constexpr std::size_t kMaxWhy = 1000;
 
 /// WORD as a shell reads it back: nothing in it means anything to the shell.
 std::string for_shell(std::string_view word) {
@@ -83,6 +87,9 @@ class SpawnPlan {
   SpawnPlan(const SpawnPlan&) = delete;
   SpawnPlan& operator=(const SpawnPlan&) = delete;
 
+  void silence_errors() {
+    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  }
   void place(int from, int to) { ::posix_spawn_file_actions_adddup2(&actions_, from, to); }
   /// Returns errno.
   int run(pid_t& pid, const std::vector<std::string>& command) {
@@ -121,6 +128,7 @@ ProgramTransport::ProgramTransport(const RemoteUrl& url, const TransportOptions&
       command_(program_for(url, options)),
       address_(url.host.empty() ? "127.0.0.1" : url.host),
       path_(url.path),
+      is_own_(url.scheme == RemoteUrl::Scheme::kFile && url.program.empty()),
       host_(url.host.empty() ? "localhost" : url.host) {}
 
 ProgramTransport::~ProgramTransport() {
@@ -141,6 +149,8 @@ Result<void> ProgramTransport::start() {
   from_.reset(output[0]);
   const base::Fd its_output(output[1]);
   SpawnPlan plan;
+  // What this very program has to say of a file is in its reply.
+  if (is_own_) plan.silence_errors();
   plan.place(its_input.get(), STDIN_FILENO);
   plan.place(its_output.get(), STDOUT_FILENO);
   if (const int code = plan.run(pid_, command_); code != 0) {
@@ -156,7 +166,8 @@ void ProgramTransport::stop() {
   to_.reset();
   from_.reset();
   if (pid_ > 0) {
-    // With its input and output closed it has nothing left to do.
+    // With its input and output closed it has nothing left to do, but may wait for others.
+    if (is_interrupted()) ::kill(pid_, SIGTERM);
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
@@ -167,7 +178,7 @@ void ProgramTransport::stop() {
 bool ProgramTransport::send(std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t sent = ::send(to_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EINTR && !is_interrupted()) continue;
     if (sent <= 0) return false;
     bytes.remove_prefix(static_cast<std::size_t>(sent));
   }
@@ -192,6 +203,7 @@ Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
   const auto wait = std::chrono::milliseconds(options_.idle_timeout).count();
   const int count = ::poll(&ready, 1, static_cast<int>(wait));
+  if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
   if (count < 0 && errno == EINTR) return read_more();
   if (count == 0) {
     ::kill(pid_, SIGTERM);
@@ -231,10 +243,18 @@ Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
   QUARRY_TRY_ASSIGN(const std::string head, read_head());
   const std::string status = status_in(head);
   if (status.empty()) return fail(ErrorCode::kInvalid, "the reply is no HTTP");
-  if (status != "200") {
-    return fail(status == "404" ? ErrorCode::kNotFound : ErrorCode::kIo,
-                fmt::format("{}: HTTP status {}", path_, status));
+  auto reply = read_body(head);
+  if (status == "200") return reply;
+  const ErrorCode code = status == "404" ? ErrorCode::kNotFound : ErrorCode::kIo;
+  if (reply && reply->content_type.starts_with("text/plain")) {
+    const std::string why =
+        base::printable(std::string_view(reply->body).substr(0, reply->body.find('\n')), kMaxWhy);
+    if (!why.empty()) return fail(code, is_own_ ? why : fmt::format("{}: {}", path_, why));
   }
+  return fail(code, fmt::format("{}: {} answers with HTTP status {}", path_, command_[0], status));
+}
+
+Result<TransportReply> ProgramTransport::read_body(const std::string& head) {
   const std::string_view length = header(head, "Content-Length");
   std::size_t size = 0;
   const auto [end, code] = std::from_chars(length.data(), length.data() + length.size(), size);

@@ -34,13 +34,16 @@ class ProgramTransport : public Transport {
   bool send(std::string_view bytes);
   base::Result<TransportReply> attempt(const std::string& request);
   base::Result<std::string> read_head();
+  base::Result<TransportReply> read_body(const std::string& head);
   base::Result<std::size_t> read_more();
   base::Error ended(const char* when);
+  bool is_interrupted() const { return options_.is_interrupted && options_.is_interrupted(); }
 
   TransportOptions options_;
   std::vector<std::string> command_;
   std::string address_;
   std::string path_;
+  bool is_own_;  // the program is this one
   std::string host_;
   pid_t pid_ = -1;
   base::Fd to_;

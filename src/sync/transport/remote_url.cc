@@ -1,7 +1,9 @@
 #include "quarry/sync/remote_url.h"
 
 #include <curl/curl.h>
+#include <fmt/core.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace quarry::sync {
@@ -11,85 +13,145 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
+// What stands for itself in a URL that is remembered, as in fossil's; in users without the last
+// two.
+constexpr std::string_view kPlain = "$-._~:/";
+// The same in a request's path. Servers read %XX there, but no `+`.
+constexpr std::string_view kPlainInRequest = "-._~:/!$&'()*+,;=@";
+
+constexpr std::string_view kProgram = "?fossil=";
+
 struct Freed {
   void operator()(CURLU* url) const { curl_url_cleanup(url); }
   void operator()(char* text) const { curl_free(text); }
 };
 using Parsed = std::unique_ptr<CURLU, Freed>;
 
-/// One part of URL; empty where it has none.
-std::string part(CURLU* url, CURLUPart which, unsigned flags = 0) {
+/// One part of URL as it is written; empty where it has none.
+std::string part(CURLU* url, CURLUPart which) {
   char* text = nullptr;
-  if (curl_url_get(url, which, &text, flags) != CURLUE_OK) return {};
+  if (curl_url_get(url, which, &text, 0) != CURLUE_OK) return {};
   const std::unique_ptr<char, Freed> owner(text);
   return text;
 }
 
-std::string escaped(std::string_view text) {
-  const std::unique_ptr<char, Freed> made(
-      curl_easy_escape(nullptr, text.data(), static_cast<int>(text.size())));
-  return made ? made.get() : std::string();
+// Without the URL itself, which may have a password.
+auto no_url(std::string_view why) {
+  return fail(ErrorCode::kInvalid, fmt::format("not a URL: {}", why));
 }
 
-/// The value of `fossil=` in QUERY.
-std::string program_in(std::string_view query) {
-  while (!query.empty()) {
-    const std::string_view one = query.substr(0, query.find('&'));
-    if (one.starts_with("fossil=")) {
-      int size = 0;
-      const std::string_view value = one.substr(7);
-      const std::unique_ptr<char, Freed> made(
-          curl_easy_unescape(nullptr, value.data(), static_cast<int>(value.size()), &size));
-      return made ? std::string(made.get(), static_cast<std::size_t>(size)) : std::string();
+int digit_value(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+/// TEXT as Fossil reads every part of a URL.
+Result<std::string> decoded(std::string_view text) {
+  std::string made;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      made += text[i] == '+' ? ' ' : text[i];
+      continue;
     }
-    query.remove_prefix(std::min(query.size(), one.size() + 1));
+    const int high = i + 2 < text.size() ? digit_value(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? digit_value(text[i + 2]) : -1;
+    if (high < 0 || low < 0) return no_url("a % without two hex digits (a % itself is %25)");
+    if (high == 0 && low == 0) return no_url("it contains %00");
+    made += static_cast<char>(high * 16 + low);
+    i += 2;
   }
-  return {};
+  return made;
+}
+
+std::string encoded(std::string_view text, std::string_view plain, std::string_view space) {
+  std::string made;
+  for (const char c : text) {
+    const bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    if (is_letter || (c >= '0' && c <= '9') || plain.contains(c)) {
+      made += c;
+    } else if (c == ' ') {
+      made += space;
+    } else {
+      made += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return made;
+}
+
+std::string as_fossil(std::string_view text) {
+  return encoded(text, kPlain, "+");
 }
 
 Result<RemoteUrl::Scheme> scheme_of(const std::string& word) {
   if (word == "http") return RemoteUrl::Scheme::kHttp;
   if (word == "https") return RemoteUrl::Scheme::kHttps;
   if (word == "ssh") return RemoteUrl::Scheme::kSsh;
-  if (word == "file") return RemoteUrl::Scheme::kFile;
   return fail(ErrorCode::kInvalid,
               "a URL begins with http:, https:, ssh: or file:, not with " + word + ":");
+}
+
+/// What is behind `file:` and, where there are such, two slashes. Nothing but ?fossil= ends a name.
+Result<RemoteUrl> parse_file(std::string_view text) {
+  RemoteUrl made;
+  if (text.starts_with("//")) text.remove_prefix(2);
+  const std::size_t end = text.rfind(kProgram);
+  if (end != std::string_view::npos) {
+    QUARRY_TRY_ASSIGN(made.program, decoded(text.substr(end + kProgram.size())));
+  }
+  QUARRY_TRY_ASSIGN(made.path, decoded(text.substr(0, end)));
+  if (made.path.empty()) return no_url("it names no file");
+  return made;
+}
+
+/// AUTHORITY: the beginning of a URL until its path.
+Result<void> parse_authority(RemoteUrl& made, std::string authority) {
+  std::ranges::replace(authority, ' ', '+');
+  const Parsed url(curl_url());
+  const CURLUcode code =
+      curl_url_set(url.get(), CURLUPART_URL, authority.c_str(), CURLU_NON_SUPPORT_SCHEME);
+  if (code != CURLUE_OK) return no_url(curl_url_strerror(code));
+  QUARRY_TRY_ASSIGN(made.scheme, scheme_of(part(url.get(), CURLUPART_SCHEME)));
+  QUARRY_TRY_ASSIGN(made.user, decoded(part(url.get(), CURLUPART_USER)));
+  QUARRY_TRY_ASSIGN(made.password, decoded(part(url.get(), CURLUPART_PASSWORD)));
+  made.host = part(url.get(), CURLUPART_HOST);
+  made.port = part(url.get(), CURLUPART_PORT);
+  return {};
+}
+
+Result<void> check_ssh(RemoteUrl& made) {
+  made.path.erase(0, 1);
+  if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
+  // What begins with a dash would be an option.
+  if (made.host.starts_with('-') || made.user.starts_with('-')) {
+    return fail(ErrorCode::kInvalid, "no host has a name that begins with a dash");
+  }
+  if (made.path.empty()) return fail(ErrorCode::kInvalid, "the URL names no repository");
+  return {};
 }
 
 }  // namespace
 
 Result<RemoteUrl> RemoteUrl::parse(std::string_view text) {
+  if (text.starts_with("file:")) return parse_file(text.substr(5));
+  const std::size_t slashes = text.find("://");
   RemoteUrl made;
-  const bool is_url = text.contains("://") || text.starts_with("file:");
-  if (!is_url) {
+  if (slashes == std::string_view::npos) {
     if (text.empty()) return fail(ErrorCode::kInvalid, "an empty URL");
     made.path = text;
     return made;
   }
-  const Parsed url(curl_url());
-  const unsigned flags = CURLU_NON_SUPPORT_SCHEME | CURLU_PATH_AS_IS;
-  const CURLUcode code = curl_url_set(url.get(), CURLUPART_URL, std::string(text).c_str(), flags);
-  if (code != CURLUE_OK) {
-    // Without the URL itself, which may have a password.
-    return fail(ErrorCode::kInvalid, std::string("not a URL: ") + curl_url_strerror(code));
-  }
-  QUARRY_TRY_ASSIGN(made.scheme, scheme_of(part(url.get(), CURLUPART_SCHEME)));
-  made.user = part(url.get(), CURLUPART_USER, CURLU_URLDECODE);
-  made.password = part(url.get(), CURLUPART_PASSWORD, CURLU_URLDECODE);
-  made.host = part(url.get(), CURLUPART_HOST);
-  made.port = part(url.get(), CURLUPART_PORT);
-  made.path = part(url.get(), CURLUPART_PATH, made.is_http() ? 0 : CURLU_URLDECODE);
+  const std::size_t path = std::min(text.find('/', slashes + 3), text.size());
+  const std::size_t query = std::min(text.find('?', path), text.size());
+  QUARRY_TRY(parse_authority(made, std::string(text.substr(0, path))));
+  QUARRY_TRY_ASSIGN(made.path, decoded(text.substr(path, query - path)));
+  if (made.path.empty()) made.path = "/";
   if (made.is_http()) return made;
-  made.program = program_in(part(url.get(), CURLUPART_QUERY));
-  if (made.scheme == Scheme::kSsh) {
-    made.path.erase(0, 1);
-    if (made.host.starts_with('[')) made.host = made.host.substr(1, made.host.size() - 2);
-    // What begins with a dash would be an option.
-    if (made.host.starts_with('-') || made.user.starts_with('-')) {
-      return fail(ErrorCode::kInvalid, "no host has a name that begins with a dash");
-    }
-    if (made.path.empty()) return fail(ErrorCode::kInvalid, "the URL names no repository");
+  if (text.substr(query).starts_with(kProgram)) {
+    QUARRY_TRY_ASSIGN(made.program, decoded(text.substr(query + kProgram.size())));
   }
+  QUARRY_TRY(check_ssh(made));
   return made;
 }
 
@@ -97,20 +159,21 @@ std::string RemoteUrl::without_user() const {
   std::string text = scheme == Scheme::kHttps ? "https://" : "http://";
   text += host;
   if (!port.empty()) text += ":" + port;
-  return text + path;
+  return text + encoded(path, kPlainInRequest, "%20");
 }
 
 std::string RemoteUrl::without_password() const {
-  const std::string query = program.empty() ? "" : "?fossil=" + program;
-  if (scheme == Scheme::kFile) return "file://" + path + query;
+  // Fossil takes ?fossil= for a part of a file's name.
+  if (scheme == Scheme::kFile) return "file://" + as_fossil(path);
   std::string text = scheme == Scheme::kSsh     ? "ssh://"
                      : scheme == Scheme::kHttps ? "https://"
                                                 : "http://";
-  if (!user.empty()) text += escaped(user) + "@";
+  if (!user.empty()) text += encoded(user, kPlain.substr(0, kPlain.size() - 2), "+") + "@";
   text += host.contains(':') && !host.starts_with('[') ? "[" + host + "]" : host;
   if (!port.empty()) text += ":" + port;
-  if (scheme != Scheme::kSsh) return text + path;
-  return text + "/" + path + query;
+  if (scheme != Scheme::kSsh) return text + as_fossil(path);
+  const std::string query = program.empty() ? "" : std::string(kProgram) + as_fossil(program);
+  return text + "/" + as_fossil(path) + query;
 }
 
 }  // namespace quarry::sync

@@ -1,6 +1,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include "body.h"
 #include "quarry/sync/client_session.h"
 #include "world.h"
 
@@ -63,6 +64,53 @@ TEST_CASE("a server that never sends the unversioned file that it has is not ask
   for (; !session.is_done() && rounds < 20; ++rounds) {
     REQUIRE(session.next_request().has_value());
     REQUIRE(session.take_reply("application/x-fossil-debug", rounds == 0 ? reply : "").has_value());
+  }
+  CHECK(rounds == 2);
+}
+
+TEST_CASE(
+    "a clone takes the unversioned files of a catalogue that comes unasked, each of them once") {
+  World client;
+  ClientOptions options;
+  options.clone = true;
+  SUBCASE("it would have asked") {
+    options.with_unversioned = true;
+  }
+  SUBCASE("it would not") {}
+  ClientSession session(client.repository(), options);
+  REQUIRE(session.next_request().has_value());
+  const std::string catalogue = "pragma uv-pull-only\nuvigot a 100 " + sha3("one\n") + " 4\n";
+  const auto take = [&](const std::string& reply) {
+    return session.take_reply("application/x-fossil-debug", reply).has_value();
+  };
+  const auto next = [&] {
+    const auto request = session.next_request();
+    REQUIRE(request.has_value());
+    std::string storage;
+    const auto cards = decode_body(BodyFormat::kCompressed, request->body, 100000, storage);
+    REQUIRE(cards.has_value());
+    return std::string(*cards);
+  };
+  const std::string push = "push " + kServerCode + " " + kProjectCode + "\n";
+  REQUIRE(take(catalogue + "clone_seqno 5\n" + push));
+  CHECK(count_cards(next(), "uvgimme") == 0);
+  REQUIRE(take(catalogue + "clone_seqno 0\n" + push));
+  const std::string cards = next();
+  CHECK(count_cards(cards, "uvgimme") == 1);
+  CHECK(count_cards(cards, "pragma uv-hash") == 0);
+  REQUIRE(take(catalogue + uvfile("a", "one\n")));
+  CHECK(session.is_done());
+  CHECK(client.repository().unversioned().size() == 1);
+}
+
+TEST_CASE("a server that sends its catalogue again and again is not asked for ever") {
+  World client;
+  ClientSession session(client.repository(), with_files());
+  const std::string reply = "pragma uv-push-ok\nuvigot a 100 " + sha3("one\n") + " 4\n";
+  int rounds = 0;
+  for (; !session.is_done() && rounds < 20; ++rounds) {
+    REQUIRE(session.next_request().has_value());
+    REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
   }
   CHECK(rounds == 2);
 }

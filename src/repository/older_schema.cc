@@ -1,0 +1,109 @@
+#include "older_schema.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "schema.h"
+
+namespace quarry::repository {
+namespace {
+
+struct Column {
+  const char* table;
+  const char* name;
+  const char* type;
+};
+
+constexpr Column kColumns[] = {
+    {"mlink", "pmid", "INTEGER"},    {"mlink", "isaux", "BOOLEAN DEFAULT 0"},
+    {"plink", "baseid", "INTEGER"},  {"event", "brief", "TEXT"},
+    {"event", "omtime", "DATETIME"}, {"config", "mtime", "DATE"},
+    {"shun", "mtime", "DATE"},       {"shun", "scom", "TEXT"},
+    {"reportfmt", "mtime", "DATE"},  {"user", "mtime", "DATE"},
+};
+
+/// The names behind WORDS ("CREATE TABLE ") in SQL.
+std::vector<std::string> names_behind(std::string_view sql, std::string_view words) {
+  std::vector<std::string> names;
+  for (std::size_t at = sql.find(words); at != std::string_view::npos; at = sql.find(words, at)) {
+    at += words.size();
+    names.emplace_back(sql.substr(at, sql.find_first_of("( ", at) - at));
+  }
+  return names;
+}
+
+/// SQL, passing over what is there already.
+std::string where_missing(std::string sql) {
+  for (const std::string_view words : {"CREATE TABLE ", "CREATE INDEX "}) {
+    for (std::size_t at = sql.find(words); at != std::string::npos; at = sql.find(words, at)) {
+      at += words.size();
+      sql.insert(at, "IF NOT EXISTS ");
+    }
+  }
+  return sql;
+}
+
+bool has(Database& database, const std::string& name) {
+  return database.query("SELECT 1 FROM sqlite_schema WHERE name=?1").bind(1, name).step();
+}
+
+bool has(Database& database, const Column& column) {
+  Query query = database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2");
+  return query.bind(1, column.table).bind(2, column.name).step();
+}
+
+std::vector<std::string> missing(Database& database) {
+  static const std::vector<std::string> tables = names_behind(kDerivedSchema, "CREATE TABLE ");
+  static const std::vector<std::string> indexes = names_behind(kDerivedSchema, "CREATE INDEX ");
+  std::vector<std::string> found;
+  for (const std::string& table : tables) {
+    if (!has(database, table)) found.push_back("table " + table);
+  }
+  for (const Column& column : kColumns) {
+    if (!has(database, column.table) || has(database, column)) continue;
+    found.push_back(fmt::format("column {}.{}", column.table, column.name));
+  }
+  for (const std::string& index : indexes) {
+    if (!has(database, index)) found.push_back("index " + index);
+  }
+  if (!has(database, "delta_i1")) found.emplace_back("index delta_i1");
+  return found;
+}
+
+void add_missing(Database& database) {
+  Transaction transaction(database, Transaction::Kind::kWrite);
+  // Columns first, which indexes name.
+  for (const Column& column : kColumns) {
+    if (!has(database, column.table) || has(database, column)) continue;
+    database.execute(
+        fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name, column.type));
+  }
+  database.execute(where_missing(kDerivedSchema));
+  database.execute("CREATE INDEX IF NOT EXISTS delta_i1 ON delta(srcid)");
+  transaction.commit();
+}
+
+}  // namespace
+
+std::string complete_schema(Database& database) {
+  const std::vector<std::string> found = missing(database);
+  if (found.empty()) return {};
+  const std::string told = fmt::format("{}", fmt::join(found, ", "));
+  try {
+    add_missing(database);
+  } catch (const SqliteError& error) {
+    if (!error.is_read_only()) throw;
+    // For who only reads nothing else is needed.
+    if (has(database, "delta_i1")) return {};
+    throw SqliteError(error.code(), fmt::format("an old repository that lacks {}, and cannot be "
+                                                "written (`fossil rebuild` brings it up to date)",
+                                                told));
+  }
+  return told;
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,96 @@
+"""Repositories that old versions of fossil made, and that nobody has rebuilt since: what they lack is no reason to refuse
+them."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import proof
+from support import places, process, repofile
+from support.fossil import ADMIN, Checkout
+
+#: What such a repository lacks.
+LACKS = {
+    "cherrypick": "DROP TABLE cherrypick",
+    "backlink": "DROP TABLE backlink",
+    "attachment": "DROP TABLE attachment",
+    "leaf": "DROP TABLE leaf",
+    "orphan": "DROP TABLE orphan",
+    "unsent": "DROP TABLE unsent",
+    "parents of merges": "DROP INDEX mlink_i1; DROP INDEX mlink_i2; DROP INDEX mlink_i3; DROP INDEX mlink_i4;"
+                         "ALTER TABLE mlink DROP COLUMN pmid; ALTER TABLE mlink DROP COLUMN isaux",
+    "baselines": "ALTER TABLE plink DROP COLUMN baseid",
+    "short comments": "ALTER TABLE event DROP COLUMN brief",
+    "indexes": "DROP INDEX orphan_baseline; DROP INDEX delta_i1; DROP INDEX backlink_src; DROP INDEX plink_i2;"
+               "DROP INDEX tagxref_i1",
+    "times of settings": "ALTER TABLE config DROP COLUMN mtime",
+    "comments on the shunned": "ALTER TABLE shun DROP COLUMN scom; ALTER TABLE shun DROP COLUMN mtime",
+    "more than one thing": "DROP TABLE cherrypick; DROP TABLE backlink; ALTER TABLE mlink DROP COLUMN isaux;"
+                           "ALTER TABLE plink DROP COLUMN baseid",
+}
+
+
+def make_old(path, lacks):
+    with repofile.database(path, write=True) as connection:
+        connection.executescript(LACKS[lacks])
+
+
+@pytest.mark.parametrize("lacks", LACKS)
+def test_it_is_cloned_pulled_and_pushed_to(launch, fresh, fossil, tmp_path, lacks):
+    repofile.add_user(fresh, "boss", "word", "agio")
+    there = Checkout(fossil, fresh, tmp_path / "there")
+    there.write("old.txt", "old\n")
+    there("add", "old.txt")
+    there.commit("an old check-in")
+    there("close", "--force")
+    make_old(fresh, lacks)
+    server = launch(fresh)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("boss", "word"), clone, "--admin-user", ADMIN)
+    assert "an old check-in" in fossil.timeline(clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("new.txt", "new\n")
+    checkout("add", "new.txt")
+    checkout.commit(f"a new check-in, see [{checkout.head()}]")
+    checkout("sync")
+    assert "a new check-in" in fossil.timeline(fresh)
+    fossil("configuration", "pull", "all", "-R", clone)
+    server.stop()
+    fossil("rebuild", fresh)
+    proof.check(fresh, fossil)
+    proof.check(clone, fossil)
+
+
+@pytest.mark.parametrize("lacks", LACKS)
+def test_it_is_synced_and_checked(quarry, fresh, fossil, tmp_path, lacks):
+    old = repofile.copy(fresh, tmp_path / "old.fossil")
+    make_old(old, lacks)
+    before = repofile.everything(old)
+    done = subprocess.run([places.program("quarry"), "verify", "--quiet", old], capture_output=True, text=True,
+                          check=False)
+    assert "no such" not in done.stdout + done.stderr
+    assert repofile.everything(old) == before
+    quarry("sync", old, fresh)
+    quarry("rebuild", old)
+    proof.check(old, fossil)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
+@pytest.mark.ours("it runs as who started it")
+@pytest.mark.parametrize("lacks", ["more than one thing", "indexes"])
+def test_where_it_cannot_be_written_it_is_read_if_that_can_be(launch, fresh, open_folder, fossil, tmp_path, lacks):
+    make_old(fresh, lacks)
+    kept = shutil.copy(fresh, open_folder / "kept.fossil")
+    kept.chmod(0o644)
+    open_folder.chmod(0o755)
+    server = launch(kept, settings={"user": "nobody", "http.user": "root"})
+    clone = tmp_path / "clone.fossil"
+    if lacks == "indexes":
+        assert fossil.attempt("clone", "--no-open", server.url, clone)[0] != 0
+        process.wait_until(lambda: "lacks index" in server.log() and "`fossil rebuild`" in server.log(), "the reason")
+        return
+    fossil.clone(server.url_for("writer", "pen"), clone, "--admin-user", ADMIN)
+    fossil("pull", "-R", clone)
+    assert repofile.artifacts(clone) == repofile.artifacts(kept)

@@ -1,0 +1,90 @@
+"""URLs that fossil remembers work here, and those that are remembered here work there."""
+
+import pytest
+
+from support import repofile
+from support.fossil import ADMIN, Checkout
+
+#: A login and a password, and the login as fossil writes it in a URL.
+PEOPLE = {"spaces": ("joe doe", "p w", "joe+doe"), "plus": ("a+b", "p+w%2", "a%2Bb"),
+          "percent": ("c%41d", "100%", "c%2541d"), "utf-8": ("ü@x:y/z", "pä:@/w", "%C3%BC%40x%3Ay%2Fz")}
+FILES = ["my repo", "my+repo", "ü", "q%41", "w?x", "h#y&z", "p?fossil=q"]
+
+
+def in_url(text: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in text.encode())
+
+
+def remembered(repository) -> str:
+    return str(repofile.value(repository, "SELECT value FROM config WHERE name='last-sync-url'"))
+
+
+def add_check_in(fossil, repository, folder, name):
+    checkout = Checkout(fossil, repository, folder)
+    checkout.write(name, name)
+    checkout("add", name)
+    checkout.commit(f"add {name}")
+
+
+@pytest.mark.parametrize("who", PEOPLE)
+def test_people(serve, quarry, fresh, fossil, tmp_path, who):
+    login, password, written = PEOPLE[who]
+    repofile.add_user(fresh, login, password, "giox")
+    server = serve(fresh)
+    url = f"http://{in_url(login)}:{in_url(password)}@127.0.0.1:{server.port}/"
+    theirs, ours = tmp_path / "theirs.fossil", tmp_path / "ours.fossil"
+    fossil.clone(url, theirs, "--admin-user", ADMIN)
+    quarry("clone", url, ours, "--save-password", "--admin-user", ADMIN)
+    assert remembered(theirs) == remembered(ours) == f"http://{written}@127.0.0.1:{server.port}/"
+    # Each with what the other one remembers, the password too.
+    add_check_in(fossil, theirs, tmp_path / "there", "one.txt")
+    quarry("sync", theirs)
+    add_check_in(fossil, ours, tmp_path / "here", "two.txt")
+    fossil("sync", "-R", ours)
+    assert "add one.txt" in fossil.timeline(fresh) and "add two.txt" in fossil.timeline(fresh)
+    assert remembered(theirs) == remembered(ours)
+    quarry("sync", ours)
+    assert "add one.txt" in fossil.timeline(ours)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_files(quarry, fresh, fossil, tmp_path, name):
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    original = repofile.copy(fresh, folder / f"{name}.fossil")
+    theirs, ours = tmp_path / "theirs.fossil", tmp_path / "ours.fossil"
+    fossil("clone", "--no-open", "--admin-user", ADMIN, f"file://{folder}/{in_url(name)}.fossil", theirs)
+    quarry("clone", original, ours, "--admin-user", ADMIN)
+    assert remembered(theirs) == remembered(ours)
+    for number, repository in enumerate((theirs, ours)):
+        add_check_in(fossil, repository, tmp_path / f"work{number}", f"{number}.txt")
+        quarry("sync", repository)
+        assert f"add {number}.txt" in fossil.timeline(original)
+    add_check_in(fossil, original, tmp_path / "work", "there.txt")
+    fossil("pull", "-R", ours)
+    assert "add there.txt" in fossil.timeline(ours)
+
+
+@pytest.mark.parametrize("url", ["file://{}?fossil=fossil", "file:{}", "file://{}"])
+def test_ways_to_name_a_file(quarry, fresh, fossil, tmp_path, url):
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", url.format(str(fresh).replace("fresh", "fr%65sh")), clone, "--admin-user", ADMIN)
+    fossil("pull", "-R", clone)
+    quarry("sync", clone)
+
+
+def test_path_over_ssh(quarry, fresh, fossil, tmp_path):
+    folder = quarry.folder / "a+b c"
+    folder.mkdir()
+    repofile.copy(fresh, folder / "ü.fossil")
+    theirs, ours = tmp_path / "theirs.fossil", tmp_path / "ours.fossil"
+    quarry("clone", "ssh://joe doe@host/a%2Bb c/ü.fossil", ours)
+    assert remembered(ours) == "ssh://joe+doe@host/a%2Bb+c/%C3%BC.fossil"
+    quarry("sync", ours)
+    repofile.copy(fresh, theirs)
+    fossil("remote", "ssh://joe doe@host/a%2Bb c/ü.fossil", "-R", theirs)
+    assert remembered(theirs) == remembered(ours)
+
+
+def test_what_cannot_be_read_says_why(quarry, fresh):
+    assert "two hex digits" in quarry.refused("sync", fresh, "http://127.0.0.1:1/100%")

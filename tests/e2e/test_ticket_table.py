@@ -1,0 +1,173 @@
+"""The setting ticket-table: what its SQL may do is what fossil lets it do, statement by statement."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import places, repofile
+
+TICKET = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, status, comment,"
+          " extra DEFAULT 'more');")
+TENS = "t(x) AS (VALUES(0),(1),(2),(3),(4),(5),(6),(7),(8),(9))"
+
+#: Behind the table `ticket`, statements that fossil (2.21) carries out ...
+TAKEN = """
+CREATE VIEW ticket_open AS SELECT * FROM ticket WHERE status='Open'
+CREATE VIEW TICKET_open AS SELECT * FROM ticket
+CREATE VIEW fx_v AS SELECT title FROM ticket
+CREATE VIEW ticket_v AS SELECT 1; DROP VIEW ticket_v
+CREATE TABLE ticket_x(a UNIQUE)
+CREATE TABLE ticketx(a PRIMARY KEY) WITHOUT ROWID
+CREATE TABLE TICKETCHNG(tkt_id INTEGER, tkt_rid INTEGER, tkt_mtime, title)
+CREATE TABLE FX_T(a)
+CREATE TABLE fx_t(a); CREATE INDEX fx_i ON fx_t(a)
+CREATE TABLE fx_t(a); INSERT INTO Fx_T SELECT cap FROM user; UPDATE fx_t SET a=1; DELETE FROM fx_t
+CREATE TABLE ticket_c AS SELECT value FROM config WHERE name='project-code'
+CREATE INDEX any_name ON ticket(title)
+CREATE INDEX any_name ON ticket(title); DROP INDEX any_name
+CREATE INDEX fx_i ON event(user)
+REPLACE INTO ticket(tkt_uuid,title) VALUES('x',(SELECT cap FROM user))
+DROP TABLE IF EXISTS ticketchng
+REINDEX
+SELECT * FROM user; VALUES(1)
+EXPLAIN SELECT 1
+-- nothing
+""".strip().splitlines()
+
+#: ... and those that it refuses.
+REFUSED = """
+CREATE VIEW other AS SELECT * FROM ticket
+CREATE TEMP VIEW ticket_v AS SELECT * FROM ticket
+CREATE TABLE other(a)
+CREATE TABLE fx(a)
+CREATE TEMP TABLE ticket_t(a)
+CREATE TABLE fx_t(a UNIQUE)
+CREATE TABLE ticket_t(a INTEGER PRIMARY KEY AUTOINCREMENT)
+CREATE TABLE fx_t(a); CREATE INDEX ticket_i ON fx_t(a)
+CREATE INDEX ticket_i ON event(user)
+CREATE VIRTUAL TABLE ticket_f USING fts5(a)
+CREATE TRIGGER ticket_t AFTER INSERT ON ticket BEGIN UPDATE ticket SET title=1; END
+CREATE TRIGGER fx_t AFTER INSERT ON ticket BEGIN SELECT 1; END
+DROP TABLE ticket
+CREATE TABLE fx_t(a); DROP TABLE fx_t
+DROP VIEW artifact
+DROP INDEX delta_i1
+ALTER TABLE ticket ADD COLUMN a
+INSERT INTO config(name,value) VALUES('x',1)
+UPDATE user SET cap='s'
+DELETE FROM event
+DELETE FROM sqlite_master
+WITH RECURSIVE c(x) AS (VALUES(1) UNION ALL SELECT x+1 FROM c WHERE x<9) SELECT x FROM c
+SELECT * FROM pragma_table_info('ticket')
+ATTACH ':memory:' AS m
+PRAGMA writable_schema=on
+ANALYZE
+SAVEPOINT x
+COMMIT
+VACUUM
+SELECT readfile('/etc/passwd')
+nonsense
+""".strip().splitlines()
+
+
+@pytest.fixture(scope="module")
+def with_tickets(fossil, tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("tickets") / "tickets.fossil"
+    fossil.new(path)
+    repofile.add_user(path, "boss", "word", "agios")
+    for title in ("one", "two"):
+        fossil("ticket", "add", "title", title, "status", "Open", "comment", "words", "-R", path)
+    return path
+
+
+def set_table(path, sql, mtime=1700000000):
+    repofile.execute(path, "REPLACE INTO config(name,value,mtime) VALUES('ticket-table',?,?)", sql, mtime)
+
+
+def rebuild(path) -> subprocess.CompletedProcess:
+    return subprocess.run([places.program("quarry"), "rebuild", "--quiet", path], capture_output=True, text=True,
+                          check=False)
+
+
+def schema(path):
+    """What the setting may make."""
+    return repofile.query(path, "SELECT type, name FROM sqlite_schema WHERE sql IS NOT NULL AND (name LIKE 'fx%'"
+                                " OR name LIKE 'ticket%' OR tbl_name LIKE 'ticket%') ORDER BY 2")
+
+
+@pytest.mark.parametrize("statement", TAKEN)
+def test_what_fossil_obeys_is_obeyed(with_tickets, fossil, tmp_path, statement):
+    theirs, ours = (repofile.copy(with_tickets, tmp_path / name) for name in ("theirs.fossil", "ours.fossil"))
+    for path in (theirs, ours):
+        set_table(path, TICKET + statement)
+    fossil("rebuild", theirs)
+    done = rebuild(ours)
+    assert done.returncode == 0, done.stderr
+    assert schema(ours) == schema(theirs)
+    assert not proof.differences(proof.dump(ours), proof.dump(theirs))
+    assert repofile.value(ours, "PRAGMA integrity_check") == "ok"
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_fossil_refuses_is_refused(with_tickets, fossil, tmp_path, statement):
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    set_table(path, TICKET + statement)
+    with repofile.unchanged(path):
+        assert fossil.attempt("rebuild", path)[0] != 0
+        done = rebuild(path)
+    assert done.returncode == 1
+    last = statement.split("; ")[-1] if "TRIGGER" not in statement else statement
+    assert "the setting ticket-table: " in done.stderr and last in done.stderr
+
+
+def test_a_table_that_cannot_hold_tickets_is_refused(with_tickets, fossil, tmp_path):
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    set_table(path, "CREATE TABLE ticket(a)")
+    with repofile.unchanged(path):
+        assert fossil.attempt("rebuild", path)[0] != 0
+        done = rebuild(path)
+    assert done.returncode == 1 and "ticket-table" in done.stderr
+
+
+def test_what_takes_too_long_is_given_up(with_tickets, tmp_path):
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    set_table(path, f"{TICKET} WITH {TENS} SELECT count(*) FROM {', '.join(f't AS t{n}' for n in range(15))}")
+    with repofile.unchanged(path):
+        done = rebuild(path)
+    assert done.returncode == 1 and "ticket-table: longer than" in done.stderr
+
+
+def test_views_are_made_again_by_the_next_rebuild(with_tickets, tmp_path):
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    for condition in ("status='Open'", "status='Closed'"):
+        set_table(path, f"{TICKET} CREATE TABLE ticket_x(a); CREATE VIEW ticket_v AS SELECT * FROM ticket WHERE {condition}")
+        done = rebuild(path)
+        assert done.returncode == 0, done.stderr
+    assert repofile.value(path, "SELECT count(*) FROM ticket_v") == 0
+
+
+def test_clone_of_a_project_with_views_and_tables_of_its_own(serve, quarry, with_tickets, fossil, tmp_path):
+    original = repofile.copy(with_tickets, tmp_path / "original.fossil")
+    set_table(original, f"{TICKET} CREATE TABLE fx_t(a); CREATE VIEW ticket_open AS SELECT * FROM ticket WHERE status='Open'")
+    server = serve(original)
+    clone = tmp_path / "clone.fossil"
+    output = quarry("clone", server.url_for("boss", "word"), clone)
+    assert "warning: the" not in output
+    assert repofile.query(clone, "SELECT title, extra FROM ticket_open ORDER BY 1") == [("one", "more"), ("two", "more")]
+    repofile.execute(clone, "DROP VIEW ticket_open")  # fossil cannot make them again
+    repofile.execute(clone, "DROP TABLE fx_t")
+    proof.check(repofile.copy(clone, tmp_path / "copy.fossil"), fossil)
+
+
+def test_pushed_setting_is_obeyed_as_often_as_it_comes(launch, with_tickets, fossil, tmp_path):
+    served = repofile.copy(with_tickets, tmp_path / "served.fossil")
+    server = launch(served)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("boss", "word"), clone)
+    for number, column in enumerate(("title", "extra")):
+        set_table(clone, f"{TICKET} CREATE VIEW ticket_v AS SELECT {column} AS shown FROM ticket", 2000000000 + number)
+        fossil("configuration", "push", "ticket", "-R", clone)
+        shown = repofile.query(served, "SELECT shown FROM ticket_v ORDER BY 1")
+        assert shown == ([("one",), ("two",)] if column == "title" else [("more",), ("more",)])
