@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "interruption.h"
 #include "quarry/spool/queue.h"
 #include "quarry/spool/spool.h"
 #include "stop_signals.h"
@@ -175,8 +176,7 @@ int run(const SpoolArguments& arguments,
   StopSignals signals;
   const auto done = action(arguments, signals);
   if (!done) return failed(done.error());
-  if (signals.received() != 0) signals.die();
-  return kDone;
+  return signals.received() != 0 ? end_by(signals.received()) : kDone;
 }
 
 }  // namespace

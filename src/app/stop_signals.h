@@ -1,5 +1,6 @@
-// The signals that ask a command to end, as something to wait for: a command that has begun
-// something brings it to an end before it dies of them.
+// The signals that ask a command to end, as something to wait for beside input: for a command with
+// threads, any of which a handler (see interruption.h) could interrupt instead of the one that
+// waits.
 #pragma once
 
 #include <poll.h>
@@ -16,10 +17,11 @@ class StopSignals {
  public:
   /// Before any thread is started: they are to leave the signals alone.
   StopSignals() {
-    ::sigemptyset(&watched_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&watched_, number);
-    ::sigprocmask(SIG_BLOCK, &watched_, nullptr);
-    fd_.reset(::signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
+    sigset_t watched;
+    ::sigemptyset(&watched);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&watched, number);
+    ::sigprocmask(SIG_BLOCK, &watched, nullptr);
+    fd_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
     ::signal(SIGPIPE, SIG_IGN);
   }
   StopSignals(const StopSignals&) = delete;
@@ -39,14 +41,8 @@ class StopSignals {
   }
   /// 0: none has come.
   int received() const { return received_; }
-  /// Ends the process as the signal that has come would have.
-  void die() const {
-    ::raise(received_);
-    ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr);
-  }
 
  private:
-  sigset_t watched_{};
   base::Fd fd_;
   int received_ = 0;
 };

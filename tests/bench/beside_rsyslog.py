@@ -1,0 +1,269 @@
+"""The queue beside rsyslog's: a socket in, a queue with the same parameters, a socket out on both sides, taking turns;
+and the queue by itself beside a std::deque with a mutex.
+
+rsyslog's side is what it has that costs least, as measured: imptcp on a Unix socket with one thread, the parser for the
+old format (which looks at least), a template that is the message as it came, and omfwd by TCP, which sends 16 KiB at
+once. Ours is spool_relay. spool_load makes the messages (128 bytes with the line's end), and counts and checks what
+comes out.
+
+  memory   from the first message sent to the last one received, by somebody who reads
+  spill    nobody receives, so all that is above the water marks goes to the disk: from the first message sent until
+           the last one is in the queue and its files do not grow any more. That is the same for both: with the same
+           marks as many messages are left in memory.
+  replay   the relay is stopped with that, which saves the rest (queue.saveonshutdown), and started anew beside somebody
+           who receives: from the start of the process to the last message received
+"""
+
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from support import places, process
+from support.process import Process, wait_until
+
+SIDES = ("rsyslog", "quarry")
+PROGRAM = shutil.which("rsyslogd") or "/usr/sbin/rsyslogd"
+
+#: Messages for each second that a measure may take.
+COUNT = 200_000
+#: For so long nothing is written to the queue's files when they are done.
+QUIET = 1.0
+
+#: rsyslog's defaults for the queue of a ruleset, but for the time-out: nothing is to be discarded. Its high water mark
+#: is looked at after a batch that comes, not within it, and others may be on their way out: where the mark is nearer to
+#: the size than two batches of 1024, a batch may wait for room that nobody makes.
+QUEUE = {"type": "linkedlist", "size": 50000, "dequeuebatchsize": 1024, "workerthreads": 1, "timeoutenqueue": 60000}
+DISK = {**QUEUE, "filename": "spool", "highwatermark": 45000, "lowwatermark": 35000, "maxfilesize": "16m",
+        "checkpointinterval": 0, "saveonshutdown": "on", "syncqueuefiles": "off"}
+#: rsyslog syncs after each message: fewer of them, and a smaller queue so that most go to the disk all the same.
+SYNCED = {**DISK, "size": 4000, "highwatermark": 1500, "lowwatermark": 500, "syncqueuefiles": "on"}
+SYNCED_COUNT = 5_000
+
+LINES = [
+    ("memory", "in memory, messages/s", "{:,.0f}"),
+    ("memory-cpu", "the same, processor time of the relay, µs a message", "{:.2f}"),
+    ("spill", "disk-assisted, while everything goes to the disk, messages/s", "{:,.0f}"),
+    ("spill-cpu", "the same, processor time of the relay, µs a message", "{:.2f}"),
+    ("replay", "replay from the disk at the start, messages/s", "{:,.0f}"),
+    ("spill-synced", "to the disk with queue.syncqueuefiles, messages/s", "{:,.0f}"),
+    ("replay-synced", "replay of that, messages/s", "{:,.0f}"),
+]
+ALONE_LINES = [
+    ("latency-{}-1-p50", "enqueue, 1 producer, median, ns"),
+    ("latency-{}-1-p99", "the same, 99th percentile"),
+    ("latency-{}-8-p50", "enqueue, 8 producers, median, ns"),
+    ("latency-{}-8-p99", "the same, 99th percentile"),
+    ("throughput-{}-1", "1 producer, messages/s"),
+    ("throughput-{}-8", "8 producers, messages/s"),
+]
+
+
+def is_installed() -> bool:
+    return Path(PROGRAM).exists()
+
+
+def bench_program(name: str) -> Path:
+    return places.build_directory() / "tests" / "bench" / name
+
+
+class Results(dict):
+    """results[measure][side]: a value for each run."""
+
+    def note(self, measure: str, side: str, value: float) -> None:
+        self.setdefault(measure, {}).setdefault(side, []).append(value)
+        print(f"  {side:8} {measure}: {value:,.2f}", file=sys.stderr)
+
+
+class Program:
+    """What has to be ended."""
+
+    process: Process
+
+
+class Sink(Program):
+    """Who receives, and counts what was sent and came."""
+
+    def __init__(self, folder: Path, port: int, count: int):
+        self.process = Process([bench_program("spool_load"), "receive", f"127.0.0.1:{port}", "--count", count],
+                               folder / "sink.log")
+        wait_until(lambda: process.port_answers(port) or not self.process.is_running(), "the receiver")
+        assert self.process.is_running(), self.process.output()
+
+    def wait(self, seconds: float) -> dict:
+        """What has come in the end: everything, unless something is lost."""
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.process.stop()
+        return json.loads(self.process.output())
+
+
+def rsyslog_config(folder: Path, port: int, queue: dict[str, object]) -> str:
+    words = " ".join(f'queue.{name}="{value}"' for name, value in queue.items())
+    return f"""global(workDirectory="{folder}" net.enableDNS="off" parser.escapeControlCharactersOnReceive="off")
+module(load="imptcp" threads="1")
+template(name="raw" type="string" string="%rawmsg%")
+ruleset(name="relay" parser=["rsyslog.rfc3164"] {words}) {{
+  action(type="omfwd" target="127.0.0.1" port="{port}" protocol="tcp" template="raw"
+         action.resumeRetryCount="-1" action.resumeInterval="1" action.reportSuspension="off")
+}}
+input(type="imptcp" path="{folder}/in" unlink="on" flowControl="off" ruleset="relay")
+"""
+
+
+class Relay(Program):
+    """One side's program with one queue."""
+
+    def __init__(self, side: str, folder: Path, port: int, queue: dict[str, object]):
+        self.socket = folder / "in"
+        if "filename" in queue:
+            (folder / "spool").mkdir(exist_ok=True)
+            queue = {**queue, "spooldirectory": folder / "spool"}
+        if side == "rsyslog":
+            config = folder / "rsyslog.conf"
+            config.write_text(rsyslog_config(folder, port, queue))
+            command = [PROGRAM, "-n", "-i", folder / "rsyslog.pid", "-f", config]
+        else:
+            command = [bench_program("spool_relay"), "--listen", self.socket, "--to", f"127.0.0.1:{port}"]
+            command += [word for name, value in queue.items() for word in (f"--{name}", value)]
+        self.process = Process(command, folder / "relay.log")
+
+    def wait_until_ready(self) -> "Relay":
+        wait_until(lambda: process.socket_answers(self.socket) or not self.process.is_running(), "the relay")
+        assert self.process.is_running(), self.process.output()
+        return self
+
+    def processor_seconds(self) -> float:
+        words = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+
+    def stop(self) -> None:
+        """Waits for as long as it takes to save what is left."""
+        self.process.send(signal.SIGTERM)
+        try:
+            self.process.wait(120)
+        finally:
+            self.process.kill_group()
+
+
+@contextmanager
+def stopped_at_last(started: Program) -> Iterator[Program]:
+    """Whatever happens, nothing is left behind."""
+    try:
+        yield started
+    finally:
+        started.process.kill_group()
+
+
+def send(relay: Relay, count: int) -> dict:
+    done = subprocess.run([bench_program("spool_load"), "send", relay.socket, "--count", str(count)],
+                          capture_output=True, text=True, check=True, timeout=180)
+    return json.loads(done.stdout)
+
+
+def note_losses(results: Results, side: str, tally: dict, count: int) -> None:
+    assert tally["spoilt"] == 0, f"{side}: {tally}"
+    results.note("lost", side, count - tally["distinct"])
+    results.note("twice", side, tally["messages"] - tally["distinct"])
+    results.note("disorder", side, tally["out_of_order"])
+
+
+def measure_memory(results: Results, side: str, folder: Path, count: int) -> None:
+    folder.mkdir()
+    port = process.free_port()
+    with (stopped_at_last(Sink(folder, port, count)) as sink,
+          stopped_at_last(Relay(side, folder, port, QUEUE)) as relay):
+        relay.wait_until_ready()
+        before = relay.processor_seconds()
+        began = send(relay, count)["began"]
+        tally = sink.wait(60)
+        results.note("memory", side, tally["distinct"] / (tally["last"] - began))
+        results.note("memory-cpu", side, (relay.processor_seconds() - before) / count * 1e6)
+        relay.stop()
+    note_losses(results, side, tally, count)
+
+
+def time_of_last_growth(folder: Path, since: float) -> float:
+    """Waits until the files in FOLDER have not grown for a while. Returns when they did last, after SINCE."""
+
+    def size() -> int:
+        return sum(entry.stat().st_size for entry in os.scandir(folder))
+
+    had, grown, began = size(), since, time.monotonic()
+    while time.monotonic() - max(grown, began) < QUIET:
+        time.sleep(0.01)
+        if (has := size()) != had:
+            had, grown = has, time.monotonic()
+    return grown
+
+
+def measure_disk(results: Results, side: str, folder: Path, count: int, queue: dict[str, object], suffix: str) -> None:
+    folder.mkdir()
+    port = process.free_port()
+    with stopped_at_last(Relay(side, folder, port, queue)) as relay:
+        relay.wait_until_ready()
+        before = relay.processor_seconds()
+        sent = send(relay, count)
+        done = time_of_last_growth(folder / "spool", sent["taken"])
+        results.note("spill" + suffix, side, count / (done - sent["began"]))
+        results.note("spill-cpu" + suffix, side, (relay.processor_seconds() - before) / count * 1e6)
+        relay.stop()
+    with stopped_at_last(Sink(folder, port, count)) as sink:
+        began = time.monotonic()
+        with stopped_at_last(Relay(side, folder, port, queue)) as relay:
+            tally = sink.wait(120)
+            results.note("replay" + suffix, side, tally["distinct"] / (tally["last"] - began))
+            relay.stop()
+    note_losses(results, side, tally, count)
+
+
+def measure(folder: Path, runs: int, seconds: int) -> Results:
+    results = Results()
+    for run in range(runs):
+        for side in SIDES:
+            measure_memory(results, side, folder / f"memory-{run}-{side}", COUNT * seconds)
+        for side in SIDES:
+            measure_disk(results, side, folder / f"disk-{run}-{side}", COUNT * seconds, DISK, "")
+        for side in SIDES:
+            measure_disk(results, side, folder / f"synced-{run}-{side}", SYNCED_COUNT, SYNCED, "-synced")
+    return results
+
+
+def table(results: Results) -> str:
+    rows = ["| | rsyslog | Quarry | ratio |", "| --- | ---: | ---: | ---: |"]
+    for name, title, form in LINES:
+        theirs, ours = (statistics.median(results[name][side]) for side in SIDES)
+        rows.append(f"| {title} | {form.format(theirs)} | {form.format(ours)} | {ours / theirs:.2f} × |")
+    for name, title in (("lost", "messages lost, in all runs"), ("twice", "messages that came twice"),
+                        ("disorder", "messages that came after a later one, or a gap")):
+        theirs, ours = (sum(results[name][side]) for side in SIDES)
+        rows.append(f"| {title} | {theirs:,.0f} | {ours:,.0f} | |")
+    return "\n".join(rows)
+
+
+def measure_alone(runs: int, seconds: int) -> dict[str, int]:
+    done = subprocess.run([bench_program("spool_throughput"), "--runs", str(runs), "--messages", str(COUNT * seconds)],
+                          capture_output=True, text=True, check=True, timeout=600)
+    return json.loads(done.stdout)
+
+
+def table_alone(numbers: dict[str, int]) -> str:
+    rows = ["| | `std::deque` with a mutex | Quarry | ratio |", "| --- | ---: | ---: | ---: |"]
+    for name, title in ALONE_LINES:
+        theirs, ours = (numbers[name.format(side)] for side in ("deque", "quarry"))
+        rows.append(f"| {title} | {theirs:,} | {ours:,} | {ours / theirs:.2f} × |")
+        if f"{name}-batched".format("quarry") in numbers:
+            batched = numbers[f"{name}-batched".format("quarry")]
+            rows.append(f"| the same, 64 of them at once | | {batched:,} | {batched / theirs:.2f} × |")
+    return "\n".join(rows)
+
+
+__all__ = ["is_installed", "measure", "measure_alone", "table", "table_alone"]

@@ -1,0 +1,312 @@
+// The two ends of what is measured beside rsyslog: who sends messages, and who gets them at last
+// and counts. Both are cheap beside what is between them: what is sent is made before the clock
+// starts, and goes in writes of many messages; what comes is read the same way, and checked where
+// it lies.
+//
+//   spool_load send SOCKET --count N       prints {"began", "taken"}
+//   spool_load receive ADDRESS --count N   prints {"messages", "distinct", ..., "last"} when all
+//   have
+//                                          come, or when it is asked to end
+//
+// A message is one line of RFC 5424 with next to nothing to parse, of the same length for all, with
+// its number and bytes that follow from the number:
+//
+//   <134>1 - - - - - - 0000012345 xyzabcdefgh...
+//
+// Times are seconds of the machine's monotonic clock, which is also what Python's time.monotonic()
+// reads.
+#include <fmt/core.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+
+namespace {
+
+namespace base = quarry::base;
+
+constexpr std::string_view kHeader = "<134>1 - - - - - - ";
+constexpr std::size_t kDigits = 10;
+constexpr std::size_t kShortest = kHeader.size() + kDigits + 1;
+constexpr std::size_t kLongest = 8000;  // as long as rsyslog takes them without being told
+constexpr std::size_t kPeriod = 61;     // messages with the same remainder have the same filling
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// What every message of a length is made of.
+class Shape {
+ public:
+  /// LENGTH without the line's end.
+  explicit Shape(std::size_t length) : length_(length) {
+    for (std::size_t i = 0; i < length + kPeriod; ++i)
+      filling_ += static_cast<char>('a' + (i * i / 7 + i) % 26);
+  }
+
+  std::size_t length() const { return length_; }
+
+  void append(std::string& text, std::uint64_t number) const {
+    text += kHeader;
+    text += fmt::format("{:0{}}", number, kDigits);
+    text += ' ';
+    text += filling(number);
+    text += '\n';
+  }
+
+  /// The number of LINE (without its end); nothing if any byte of it is not as it was sent.
+  std::optional<std::uint64_t> number_of(std::string_view line) const {
+    if (line.size() != length_ || !line.starts_with(kHeader)) return std::nullopt;
+    std::uint64_t number = 0;
+    for (const char digit : line.substr(kHeader.size(), kDigits)) {
+      if (digit < '0' || digit > '9') return std::nullopt;
+      number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+    }
+    if (line[kShortest - 1] != ' ' || line.substr(kShortest) != filling(number))
+      return std::nullopt;
+    return number;
+  }
+
+ private:
+  std::string_view filling(std::uint64_t number) const {
+    return std::string_view(filling_).substr(number % kPeriod, length_ - kShortest);
+  }
+
+  std::size_t length_;
+  std::string filling_;
+};
+
+struct Options {
+  std::string address;
+  std::uint64_t count = 0;
+  std::size_t length = 127;
+  double seconds = 120;
+  double idle = 5;
+};
+
+// --- sending -------------------------------------------------------------------------------------
+
+constexpr std::size_t kWrite = std::size_t{64} << 10;
+
+bool send_all(const base::Fd& socket, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t sent =
+        ::send(socket.get(), bytes.data(), std::min(bytes.size(), kWrite), MSG_NOSIGNAL);
+    if (sent < 0 && errno != EINTR) return false;
+    if (sent > 0) bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+/// Says that nothing more comes, and waits until the other end has read all and closes, too: what
+/// it took is in its queue then.
+bool wait_until_taken(const base::Fd& socket, double deadline) {
+  if (::shutdown(socket.get(), SHUT_WR) != 0) return false;
+  pollfd wait = {socket.get(), POLLIN, 0};
+  const auto left = std::max(0.0, deadline - now()) * 1000;
+  char byte = 0;
+  return ::poll(&wait, 1, static_cast<int>(left)) == 1 && ::recv(socket.get(), &byte, 1, 0) == 0;
+}
+
+base::Result<void> send(const Options& options) {
+  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.address));
+  QUARRY_TRY_ASSIGN(const auto socket, base::connect_to(address));
+  const double deadline = now() + options.seconds;
+  const Shape shape(options.length);
+  std::string text;
+  text.reserve(options.count * (options.length + 1));
+  for (std::uint64_t number = 0; number < options.count; ++number) shape.append(text, number);
+
+  const double began = now();
+  if (!send_all(socket, text)) return base::fail_errno("cannot send");
+  if (!wait_until_taken(socket, deadline))
+    return base::fail(base::ErrorCode::kIo, "what was sent is not taken");
+  fmt::print("{{\"began\": {:.6f}, \"taken\": {:.6f}}}\n", began, now());
+  return {};
+}
+
+// --- receiving -----------------------------------------------------------------------------------
+
+constexpr std::size_t kRead = std::size_t{256} << 10;
+
+/// What has come, by all connections.
+class Tally {
+ public:
+  Tally(const Shape& shape, std::uint64_t count) : shape_(shape), seen_(count, false) {}
+
+  void take(std::string_view line) {
+    ++messages_;
+    const auto number = shape_.number_of(line);
+    if (!number || *number >= seen_.size()) {
+      ++spoilt_;
+      return;
+    }
+    if (seen_[*number]) return;
+    seen_[*number] = true;
+    ++distinct_;
+    if (*number != next_) ++out_of_order_;
+    next_ = *number + 1;
+  }
+
+  void note_cut() { ++cut_; }
+  bool is_complete() const { return distinct_ == seen_.size(); }
+  std::uint64_t distinct() const { return distinct_; }
+
+  void print(double first, double last) const {
+    fmt::print(
+        "{{\"messages\": {}, \"distinct\": {}, \"spoilt\": {}, \"cut\": {}, \"out_of_order\": {}, "
+        "\"first\": {:.6f}, \"last\": {:.6f}}}\n",
+        messages_, distinct_, spoilt_, cut_, out_of_order_, first, last);
+  }
+
+ private:
+  const Shape& shape_;
+  std::vector<bool> seen_;
+  std::uint64_t next_ = 0;
+  std::uint64_t messages_ = 0;
+  std::uint64_t distinct_ = 0;
+  std::uint64_t spoilt_ = 0;
+  std::uint64_t cut_ = 0;           // lines without an end: their connection ended in them
+  std::uint64_t out_of_order_ = 0;  // of the distinct: not the successor of what came before
+};
+
+/// A connection and the line that has not come wholly yet.
+class Source {
+ public:
+  explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
+
+  int fd() const { return socket_.get(); }
+
+  /// Reads what is there, once. False: it has ended.
+  bool read(Tally& tally) {
+    const ssize_t got = ::recv(socket_.get(), buffer_.data() + kept_, buffer_.size() - kept_, 0);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (got <= 0) {
+      if (kept_ > 0) tally.note_cut();
+      return false;
+    }
+    std::string_view text(buffer_.data(), kept_ + static_cast<std::size_t>(got));
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      tally.take(text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    kept_ = text.size() > kLongest ? 0 : text.size();
+    std::memmove(buffer_.data(), text.data(), kept_);
+    return true;
+  }
+
+ private:
+  base::Fd socket_;
+  std::vector<char> buffer_ = std::vector<char>(kRead);
+  std::size_t kept_ = 0;
+};
+
+class Receiver {
+ public:
+  Receiver(base::Fd listener, const Shape& shape, const Options& options)
+      : listener_(std::move(listener)), options_(options), tally_(shape, options.count) {}
+
+  /// Until every message has come, or no more seem to come, or the time is over.
+  void run() {
+    const double deadline = now() + options_.seconds;
+    while (asked_to_end == 0 && now() < deadline && !tally_.is_complete() && !is_idle())
+      wait_and_read();
+    tally_.print(first_, last_);
+  }
+
+ private:
+  bool is_idle() const { return last_ > 0 && now() - last_ > options_.idle; }
+
+  void wait_and_read() {
+    std::vector<pollfd> waits = {{listener_.get(), POLLIN, 0}};
+    for (const Source& source : sources_) waits.push_back({source.fd(), POLLIN, 0});
+    if (::poll(waits.data(), waits.size(), 100) <= 0) return;
+    const std::uint64_t before = tally_.distinct();
+    for (std::size_t i = waits.size() - 1; i > 0; --i) {
+      if (waits[i].revents != 0 && !sources_[i - 1].read(tally_))
+        sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+    }
+    if (tally_.distinct() != before) {
+      last_ = now();
+      if (before == 0) first_ = last_;
+    }
+    if (waits[0].revents != 0) {
+      base::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (socket) sources_.emplace_back(std::move(socket));
+    }
+  }
+
+  base::Fd listener_;
+  const Options& options_;
+  Tally tally_;
+  std::vector<Source> sources_;
+  double first_ = 0;
+  double last_ = 0;
+};
+
+base::Result<void> receive(const Options& options) {
+  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.address));
+  QUARRY_TRY_ASSIGN(auto listener, base::listen_on(address));
+  const Shape shape(options.length);
+  Receiver(std::move(listener), shape, options).run();
+  return {};
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App program("Sends numbered messages, or receives and checks them.");
+  program.require_subcommand(1);
+  auto* sender = program.add_subcommand("send", "sends messages as fast as they are taken");
+  auto* receiver = program.add_subcommand("receive", "counts messages until all have come");
+  for (auto* command : {sender, receiver}) {
+    command->add_option("address", options.address, "where to connect to, or to listen")
+        ->required();
+    command->add_option("--count", options.count, "how many messages")
+        ->required()
+        ->check(CLI::Range(1, 100'000'000));
+    command->add_option("--length", options.length, "of each message, without the line's end")
+        ->check(CLI::Range(kShortest, kLongest));
+    command->add_option("--seconds", options.seconds, "gives up after so long");
+  }
+  receiver->add_option("--idle", options.idle, "gives up so long after the last message");
+  CLI11_PARSE(program, argc, argv);
+
+  std::signal(SIGTERM, [](int) { asked_to_end = 1; });
+  const auto done = sender->parsed() ? send(options) : receive(options);
+  if (done) return EXIT_SUCCESS;
+  fmt::print(stderr, "spool_load: {}\n", done.error().message);
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "spool_load: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}

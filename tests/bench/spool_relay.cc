@@ -1,0 +1,247 @@
+// What rsyslog does when it relays: lines come on a stream socket, wait in a queue, and go to
+// another stream socket. There is nothing else here, so that beside rsyslog the queues are
+// compared.
+//
+//   spool_relay --listen ADDRESS --to ADDRESS [--filename NAME --spooldirectory FOLDER]
+//               [--size N] [--syncqueuefiles on] ...
+//
+// Every parameter of the queue is an option under its name without "queue."; with a filename a
+// queue in memory is disk-assisted. Ends on SIGTERM, and prints how the queue ended.
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <span>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "quarry/base/socket.h"
+#include "quarry/spool/queue.h"
+
+namespace {
+
+namespace base = quarry::base;
+namespace spool = quarry::spool;
+
+volatile std::sig_atomic_t asked_to_end = 0;
+
+// As much as imptcp reads at once.
+constexpr std::size_t kRead = std::size_t{128} << 10;
+constexpr int kLookUp = 50;  // milliseconds after which it is seen that the end has come
+constexpr std::chrono::seconds kNextTry{1};
+
+/// The consumer: writes each batch to a socket at once. One worker's.
+class Forwarder {
+ public:
+  explicit Forwarder(const base::SocketAddress& to) : to_(to) {}
+
+  spool::Delivery take(std::span<const spool::Message> batch, const std::stop_token& stop) {
+    if (!socket_) {
+      auto connected = base::connect_to(to_);
+      if (!connected) return {.delivered = 0, .retry_after = kNextTry};
+      socket_ = std::move(*connected);
+    }
+    text_.clear();
+    for (const spool::Message& message : batch) {
+      text_ += message.content;
+      text_ += '\n';
+    }
+    return settle(batch, send(stop));
+  }
+
+ private:
+  /// How many bytes of text_ were sent: all, unless the queue ends or the connection did.
+  std::size_t send(const std::stop_token& stop) {
+    std::size_t done = 0;
+    while (done < text_.size()) {
+      const ssize_t sent = ::send(socket_.get(), text_.data() + done, text_.size() - done,
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
+      if (sent >= 0) {
+        done += static_cast<std::size_t>(sent);
+      } else if (errno == EAGAIN) {
+        pollfd wait = {socket_.get(), POLLOUT, 0};
+        ::poll(&wait, 1, kLookUp);
+        if (stop.stop_requested()) break;
+      } else if (errno != EINTR) {
+        break;
+      }
+    }
+    return done;
+  }
+
+  spool::Delivery settle(std::span<const spool::Message> batch, std::size_t sent) {
+    if (sent == text_.size()) return {.delivered = batch.size()};
+    // What the other end has of a message cut off is no message: all of it comes again.
+    socket_.reset();
+    std::size_t delivered = 0;
+    for (const spool::Message& message : batch) {
+      if (sent <= message.content.size()) break;
+      sent -= message.content.size() + 1;
+      ++delivered;
+    }
+    return {.delivered = delivered, .retry_after = kNextTry};
+  }
+
+  base::SocketAddress to_;
+  base::Fd socket_;
+  std::string text_;
+};
+
+/// A connection that lines come on.
+class Source {
+ public:
+  explicit Source(base::Fd socket) : socket_(std::move(socket)) {}
+
+  int fd() const { return socket_.get(); }
+
+  /// Reads once, and adds the lines that are whole to MESSAGES. False: it has ended.
+  bool read(std::vector<spool::Message>& messages) {
+    if (kept_ == buffer_.size()) throw std::length_error("a line is too long");
+    const ssize_t got =
+        ::recv(socket_.get(), buffer_.data() + kept_, buffer_.size() - kept_, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return true;
+    if (got <= 0) return false;
+    std::string_view text(buffer_.data(), kept_ + static_cast<std::size_t>(got));
+    for (std::size_t end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+      messages.push_back({.content = std::string(text.substr(0, end))});
+      text.remove_prefix(end + 1);
+    }
+    kept_ = text.size();
+    std::memmove(buffer_.data(), text.data(), kept_);
+    return true;
+  }
+
+ private:
+  base::Fd socket_;
+  std::vector<char> buffer_ = std::vector<char>(kRead);
+  std::size_t kept_ = 0;  // of a line that has not come wholly
+};
+
+/// Takes lines from everybody who connects to the queue, until it is asked to end.
+class Input {
+ public:
+  Input(base::Fd listener, spool::Queue& queue) : listener_(std::move(listener)), queue_(queue) {}
+
+  void run() {
+    while (asked_to_end == 0) wait_and_read();
+  }
+  std::uint64_t refused() const { return refused_; }
+
+ private:
+  void wait_and_read() {
+    std::vector<pollfd> waits = {{listener_.get(), POLLIN, 0}};
+    for (const Source& source : sources_) waits.push_back({source.fd(), POLLIN, 0});
+    if (::poll(waits.data(), waits.size(), kLookUp) <= 0) return;
+    for (std::size_t i = waits.size() - 1; i > 0; --i) {
+      if (waits[i].revents == 0) continue;
+      // Closed only when its messages are in the queue: who sends them waits for that.
+      const bool goes_on = sources_[i - 1].read(messages_);
+      enqueue();
+      if (!goes_on) sources_.erase(sources_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+    }
+    if (waits[0].revents == 0) return;
+    base::Fd socket(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    if (socket) sources_.emplace_back(std::move(socket));
+  }
+
+  void enqueue() {
+    base::Error error;
+    const std::size_t taken = queue_.enqueue(messages_, spool::Delay::kNone, &error);
+    if (taken < messages_.size()) {
+      refused_ += messages_.size() - taken;
+      fmt::print(stderr, "spool_relay: {}\n", error.message);
+    }
+    messages_.clear();
+  }
+
+  base::Fd listener_;
+  spool::Queue& queue_;
+  std::vector<Source> sources_;
+  std::vector<spool::Message> messages_;
+  std::uint64_t refused_ = 0;
+};
+
+base::Result<void> relay(const std::string& listen, const std::string& to,
+                         const spool::QueueOptions& options) {
+  QUARRY_TRY_ASSIGN(const auto listen_address, base::SocketAddress::parse(listen));
+  QUARRY_TRY_ASSIGN(const auto to_address, base::SocketAddress::parse(to));
+  QUARRY_TRY_ASSIGN(auto listener, base::listen_on(listen_address));
+  Forwarder forwarder(to_address);
+  QUARRY_TRY_ASSIGN(
+      const auto queue,
+      spool::Queue::start(
+          options,
+          [&](std::span<const spool::Message> batch, const std::stop_token& stop) {
+            return forwarder.take(batch, stop);
+          },
+          [](const std::string& line) { fmt::print(stderr, "spool_relay: {}\n", line); }));
+  Input input(std::move(listener), *queue);
+  input.run();
+  const spool::Ending ending = queue->shutdown();
+  const spool::Statistics statistics = queue->statistics();
+  fmt::print(
+      "{{\"enqueued\": {}, \"delivered\": {}, \"saved\": {}, \"lost\": {}, \"refused\": {}, "
+      "\"da_runs\": {}}}\n",
+      statistics.enqueued, statistics.delivered, ending.saved, ending.lost, input.refused(),
+      statistics.da_runs);
+  return {};
+}
+
+int run(int argc, char** argv) {
+  std::string listen;
+  std::string to;
+  spool::QueueOptions options;
+  CLI::App program("Relays lines from one stream socket to another through a queue.");
+  program.add_option("--listen", listen, "where lines come from")->required();
+  program.add_option("--to", to, "where they go")->required();
+  program.add_option("--spooldirectory", options.spool_directory, "where the queue's files are");
+  program.add_option("--filename", options.filename, "what their names begin with");
+  for (const spool::Parameter& parameter : spool::parameters()) {
+    const std::string name(parameter.name);
+    program.add_option_function<std::string>(
+        "--" + name,
+        [&options, name](const std::string& text) {
+          const auto set = spool::set_parameter(options, name, text);
+          if (!set) throw CLI::ValidationError(set.error().message);
+        },
+        std::string(parameter.description));
+  }
+  CLI11_PARSE(program, argc, argv);
+  if (options.worker_threads != 1) {
+    fmt::print(stderr, "spool_relay: one worker writes to the one connection\n");
+    return EXIT_FAILURE;
+  }
+
+  std::signal(SIGTERM, [](int) { asked_to_end = 1; });
+  const auto done = relay(listen, to, options);
+  if (done) return EXIT_SUCCESS;
+  fmt::print(stderr, "spool_relay: {}\n", done.error().message);
+  return EXIT_FAILURE;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "spool_relay: %s\n", error.what());
+    return EXIT_FAILURE;
+  }
+}
