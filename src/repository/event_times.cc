@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "derivation.h"
-#include "rebuild_order.h"
+#include "event_tags.h"
 
 namespace quarry::repository {
 namespace {
@@ -101,24 +101,25 @@ void Derivation::adjust_times() {
       const Child chosen =
           children.size() == 1
               ? children.front()
-              : *std::max_element(
-                    children.begin(), children.end(), [this](const Child& a, const Child& b) {
-                      return a.rid != b.rid && rebuilt_before(c_.database, a.rid, b.rid);
-                    });
+              : *std::max_element(children.begin(), children.end(),
+                                  [this](const Child& a, const Child& b) {
+                                    return a.rid != b.rid && order_.before(a.rid, b.rid);
+                                  });
       chain.push_back({day, chosen.day});
       at = chosen.rid;
       day = chosen.day;
     }
+    const std::optional<OwnTag> date = own_tag(c_.database, order_, rid, kTagDate);
     c_.database
         .query(
-            "UPDATE event SET mtime=CASE WHEN EXISTS(SELECT 1 FROM tagxref INDEXED BY "
-            "sqlite_autoindex_tagxref_1"
-            "  WHERE tagid=4 AND rid=objid AND julianday(value) IS NOT omtime)"
-            " THEN (SELECT julianday(value) FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 "
-            "WHERE tagid=4 AND rid=objid)"
-            " ELSE ?2 END WHERE objid=?1")
+            "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
+            " AND (julianday(?4) IS NOT NULL OR NOT ?5) THEN julianday(?4) ELSE ?2 END"
+            " WHERE objid=?1")
         .bind(1, rid)
         .bind(2, chain.empty() ? *date_of(c_.database, rid) : settle(std::move(chain)))
+        .bind(3, date ? 1 : 0)
+        .bind_optional(4, date ? date->value : std::nullopt)
+        .bind(5, date && date->comes_first ? 1 : 0)
         .run();
   }
 }

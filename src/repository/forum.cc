@@ -13,7 +13,6 @@
 #include "backlinks.h"
 #include "derivation.h"
 #include "printed_day.h"
-#include "rebuild_order.h"
 
 namespace quarry::repository {
 
@@ -39,9 +38,9 @@ struct Post {
   bool is_edit;
 };
 
-std::vector<Post> posts_of(Database& database, Rid root) {
+std::vector<Post> posts_of(Database& database, RebuildOrder& order, Rid root) {
   std::map<Rid, Post> found;
-  std::vector<Rid> order;
+  std::vector<Rid> rids;
   {
     Query query = database.query(
         "SELECT fpid, firt IS NULL, fprev IS NOT NULL FROM forumpost"
@@ -49,21 +48,21 @@ std::vector<Post> posts_of(Database& database, Rid root) {
     query.bind(1, root);
     while (query.step()) {
       const Rid rid = query.integer(0);
-      order.push_back(rid);
+      rids.push_back(rid);
       found[rid] = {rid, query.integer(1) != 0, query.integer(2) != 0};
     }
   }
-  sort_as_rebuilt(database, order);
+  order.sort(rids);
   std::vector<Post> posts;
-  for (const Rid rid : order) posts.push_back(found[rid]);
+  for (const Rid rid : rids) posts.push_back(found[rid]);
   return posts;
 }
 
 /// What a reply takes for its thread's title where the root is no post of the thread.
-std::string title_elsewhere(Database& database, Rid root, Rid reply) {
+std::string title_elsewhere(Database& database, RebuildOrder& order, Rid root, Rid reply) {
   Query query =
       database.query("SELECT substr(comment,instr(comment,':')+2) FROM event WHERE objid=?1");
-  if (!query.bind(1, root).step() || !rebuilt_before(database, root, reply)) return kUnknownTitle;
+  if (!query.bind(1, root).step() || !order.before(root, reply)) return kUnknownTitle;
   return std::string(query.text(0));
 }
 
@@ -100,7 +99,7 @@ void Derivation::add_forum_post(Rid rid, const Structural& post) {
 }
 
 void Derivation::refresh_thread(Rid root) {
-  const std::vector<Post> posts = posts_of(c_.database, root);
+  const std::vector<Post> posts = posts_of(c_.database, order_, root);
   std::vector<std::string> titles;
   std::optional<std::size_t> root_at;
   for (const Post& post : posts) {
@@ -114,7 +113,7 @@ void Derivation::refresh_thread(Rid root) {
     } else if (root_at && *root_at < titles.size()) {
       titles.push_back(titles[*root_at]);
     } else {
-      titles.push_back(title_elsewhere(c_.database, root, post.rid));
+      titles.push_back(title_elsewhere(c_.database, order_, root, post.rid));
     }
   }
   for (std::size_t i = 0; i < posts.size(); ++i) {
