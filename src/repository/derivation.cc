@@ -79,9 +79,7 @@ void Derivation::run() {
     collect_relatives(rid);
     note_if_late(rid);
     if (!link_check_in(rid, *manifest)) continue;
-    for (const Rid parent : parents_of(rid)) {
-      if (parent > rid) put_off(parent);
-    }
+    note_put_off(rid);
     make_check_in_event(rid, *manifest);
     apply_tags(rid, *manifest, day);
     if (const Rid parent = primary_parent(rid); parent != 0) {

@@ -107,8 +107,8 @@ class Derivation {
                         const std::optional<TagEntry>& present);
   /// RID, which is linked with its parent next, has tags or descendants already.
   void note_if_late(Rid rid);
-  /// A child of RID makes a rebuild look at RID later than before, perhaps.
-  void put_off(Rid rid);
+  /// The new check-in RID changes when a rebuild looks at its ancestors, perhaps.
+  void note_put_off(Rid rid);
   void look_for_disputes_below(Rid rid, std::set<Rid>& seen);
   void settle_disputes();
 

@@ -102,16 +102,16 @@ bool RebuildOrder::becomes_delta(Rid rid, Rid source) {
   return artifact::delta_create(**from, **content).size() <= (*content)->size() / 4 * 3;
 }
 
-bool RebuildOrder::is_put_off(Rid whole) {
+bool RebuildOrder::is_put_off(Rid stored) {
   // Whether a child is put off itself decides whether it comes early enough for its parent.
-  std::vector<Rid> todo{whole};
+  std::vector<Rid> todo{stored};
   while (!todo.empty()) {
     const Rid rid = todo.back();
     bool decided = put_off_.contains(rid), late = false;
     if (!decided) {
       decided = true;
       for (const Rid child : children(rid)) {
-        const Rid root = path_from_root(database_, child).front();
+        const Rid root = whole(child);
         if (root >= rid) continue;
         const auto known = put_off_.find(root);
         if (known == put_off_.end()) {
@@ -126,28 +126,28 @@ bool RebuildOrder::is_put_off(Rid whole) {
     }
     if (decided) std::erase(todo, rid);
   }
-  return put_off_.at(whole);
+  return put_off_.at(stored);
 }
 
 void RebuildOrder::read_deltas() {
   deltas_.emplace();
-  std::unordered_map<Rid, std::vector<Rid>> made_from;
+  std::unordered_map<Rid, std::vector<Rid>> based_on;
   std::unordered_map<Rid, Rid> sources;
   Query query = database_.query("SELECT rid, srcid FROM delta ORDER BY rid");
   while (query.step()) {
-    made_from[query.integer(1)].push_back(query.integer(0));
+    based_on[query.integer(1)].push_back(query.integer(0));
     sources[query.integer(0)] = query.integer(1);
   }
-  for (const auto& [whole, first] : made_from) {
-    if (sources.contains(whole)) continue;
+  for (const auto& [stored, first] : based_on) {
+    if (sources.contains(stored)) continue;
     std::size_t count = 0;
-    std::vector<Rid> todo{whole};
+    std::vector<Rid> todo{stored};
     while (!todo.empty()) {
       const Rid rid = todo.back();
       todo.pop_back();
-      if (rid != whole) (*deltas_)[rid] = {whole, ++count};
-      const auto next = made_from.find(rid);
-      if (next == made_from.end()) continue;
+      if (rid != stored) (*deltas_)[rid] = {stored, ++count};
+      const auto next = based_on.find(rid);
+      if (next == based_on.end()) continue;
       const std::vector<Rid> order = hash_order(next->second);
       todo.insert(todo.end(), order.rbegin(), order.rend());
     }
@@ -160,6 +160,20 @@ RebuildOrder::Place RebuildOrder::place(Rid rid) {
   const Delta delta = found == deltas_->end() ? Delta{rid, 0} : found->second;
   if (is_put_off(delta.whole)) return {true, rid, 0};
   return {false, delta.whole, delta.after};
+}
+
+Rid RebuildOrder::whole(Rid rid) {
+  return path_from_root(database_, rid).front();
+}
+
+std::vector<Rid> RebuildOrder::made_from(Rid rid) {
+  std::vector<Rid> found{rid};
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    Query query = database_.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1");
+    query.bind(1, found[at]);
+    while (query.step()) found.push_back(query.integer(0));
+  }
+  return found;
 }
 
 void RebuildOrder::forget() {

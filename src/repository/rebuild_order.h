@@ -42,6 +42,11 @@ class RebuildOrder {
   /// For many artifacts: the first call reads all deltas.
   Place place(Rid rid);
 
+  /// What the deltas that make RID begin with; RID itself if it is stored whole.
+  Rid whole(Rid rid);
+  /// RID and all that is made from it by deltas.
+  std::vector<Rid> made_from(Rid rid);
+
   /// Forgets what is known of the file: it changes.
   void forget();
 
@@ -50,7 +55,7 @@ class RebuildOrder {
     Rid whole;
     std::size_t after;
   };
-  bool is_put_off(Rid whole);
+  bool is_put_off(Rid stored);
   std::vector<Rid> children(Rid rid);
   bool becomes_delta(Rid rid, Rid source);
   void read_deltas();

@@ -292,9 +292,22 @@ void Derivation::note_if_late(Rid rid) {
   if (query.bind(1, rid).step()) late_.insert(rid);
 }
 
-void Derivation::put_off(Rid rid) {
-  late_.insert(rid);
-  note_earlier_tags(rid);
+void Derivation::note_put_off(Rid rid) {
+  std::vector<Rid> todo{rid};
+  std::set<Rid> seen;
+  while (!todo.empty()) {
+    const Rid child = todo.back();
+    todo.pop_back();
+    const Rid whole = order_.whole(child);
+    for (const Rid parent : parents_of(child)) {
+      if (parent < whole || !seen.insert(parent).second) continue;
+      for (const Rid moved : order_.made_from(parent)) {
+        late_.insert(moved);
+        note_earlier_tags(moved);
+        todo.push_back(moved);
+      }
+    }
+  }
 }
 
 /// The cards on RID and below it have got ancestors.
