@@ -184,3 +184,23 @@ TEST_CASE("a tag that takes something back leaves nothing, but for a check-in th
   CHECK(event_of(world, made, "mtime") == day);
   prove(world);
 }
+
+TEST_CASE("a tag that would give a ticket the change of another one is refused") {
+  World world;
+  const auto change = [](char digit) {
+    return finish(
+        fmt::format("D 2021-01-01T00:00:00\nJ title t\nK {}\nU ann\n", std::string(40, digit)));
+  };
+  const std::string one = change('1'), two = change('2'), made = check_in("made", "", 1);
+  for (const std::string& each : {one, two, made}) world.put(each);
+  const std::string tag = "tkt-" + std::string(40, '2');
+  world.receive([&](Receipt& receipt) {
+    for (const char* kind : {"*", "+", "-"}) {
+      CHECK(!receipt.store(whole(control(1, one, {kind + tag + " %"}))));
+    }
+    CHECK(!receipt.store(whole(control(1, change('3'), {"+" + tag + " %"}))));
+    CHECK(receipt.store(whole(control(1, two, {"+" + tag + " %"}))));
+    CHECK(receipt.store(whole(control(1, made, {"+" + tag + " %"}))));
+  });
+  prove(world);
+}
