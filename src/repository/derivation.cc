@@ -58,8 +58,7 @@ void Derivation::refresh_others() {
   stale_technotes_.clear();
   for (const std::string& target : stale_targets_) refresh_attachments(target);
   stale_targets_.clear();
-  for (const Rid root : stale_threads_) refresh_thread(root);
-  stale_threads_.clear();
+  refresh_threads();
 }
 
 void Derivation::run() {

@@ -172,6 +172,7 @@ class Derivation {
 
   // forum.cc
   void add_forum_post(Rid rid, const artifact::Structural& post);
+  void refresh_threads();
   void refresh_thread(Rid root);
 
   // leaves.cc

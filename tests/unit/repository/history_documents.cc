@@ -133,7 +133,9 @@ void History::forum_post(int number) {
   }
   const Post& other = posts_[static_cast<std::size_t>(below(static_cast<int>(posts_.size())))];
   Post made{"", other.root, other.name};
-  std::string cards = date + fmt::format("G {}\n", other.root);
+  // A root that is a reply: a thread of its own.
+  if (is_ordered() && chance(10)) made.root = other.name;
+  std::string cards = date + fmt::format("G {}\n", made.root);
   std::string prior;
   if (chance(40)) {  // an edit
     made.in_reply_to = other.in_reply_to;
