@@ -176,6 +176,8 @@ class Derivation {
   void refresh_thread(Rid root);
 
   // leaves.cc
+  bool names_branch_of_parents(Rid rid);
+  bool is_looked_at_for_leaves(Rid rid, Rid changed);
   void refresh_leaf(Rid rid);
   /// The new check-in RID may be why a parent is a leaf no longer.
   void outgrow_parents(Rid rid);

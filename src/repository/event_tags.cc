@@ -24,8 +24,8 @@ struct Seen {
 
 class EventTags {
  public:
-  EventTags(Database& database, RebuildOrder& order, Rid rid, char type)
-      : database_(database), order_(order), rid_(rid), type_(type) {}
+  EventTags(Database& database, RebuildOrder& order, Rid rid, bool is_technote)
+      : database_(database), order_(order), rid_(rid), is_technote_(is_technote) {}
 
   Seen look(PredefinedTag tag) {
     Query query = database_.query(
@@ -37,7 +37,7 @@ class EventTags {
     const bool is_inherited = query.integer(3) == 0;
     if (is_inherited && tag != kTagBgcolor) return {};
     const bool comes_later = order_.before(rid_, query.integer(1));
-    if (!comes_later && !(type_ == 'e' && tag == kTagBgcolor)) return {};
+    if (!comes_later && !(is_technote_ && tag == kTagBgcolor)) return {};
     const bool is_cancelled = comes_later && query.integer(0) == 0;
     if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
     return {true, std::string(query.text(2))};
@@ -47,7 +47,7 @@ class EventTags {
   Database& database_;
   RebuildOrder& order_;
   Rid rid_;
-  char type_;
+  bool is_technote_;
 };
 
 }  // namespace
@@ -70,7 +70,7 @@ void Derivation::refresh_event(Rid rid) {
   }
   if (!has_row || (type == 't' && !query.is_null(1))) return;
 
-  EventTags tags(c_.database, order_, rid, type);
+  EventTags tags(c_.database, order_, rid, type == 'e' && !query.is_null(1));
   const Seen date = tags.look(kTagDate);
   c_.database
       .query(

@@ -62,9 +62,7 @@ std::vector<Child> close_children(Database& database, Rid rid, double day) {
       "  UNION SELECT childid, 0 FROM cherrypick WHERE parentid=?1 AND NOT isExclude)"
       " JOIN event AS e ON e.objid=cid AND e.type='ci'"
       " WHERE e.omtime<?2 AND (isprim OR EXISTS(SELECT 1 FROM plink AS p INDEXED BY plink_i2 JOIN "
-      "blob ON "
-      "blob.rid=p.pid"
-      "  WHERE p.cid=e.objid AND p.isprim AND blob.size>0))");
+      "event AS q ON q.objid=p.pid AND q.type='ci' WHERE p.cid=e.objid AND p.isprim))");
   query.bind(1, rid).bind(2, day + kWindow);
   while (query.step()) children.push_back({query.integer(0), query.real(1)});
   return children;
