@@ -50,9 +50,11 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "SELECT (SELECT uuid FROM blob WHERE rid=fpid)||' root '||(SELECT uuid FROM blob WHERE "
      "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime) FROM forumpost"},
-    // What is shunned may stand in these two until a rebuild takes it out.
+    // What is shunned may stand in these two until a rebuild takes it out, and what a rebuild finds
+    // to be private in the first until the next one.
     {"unclustered",
-     "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE uuid NOT IN (SELECT uuid FROM shun)"},
+     "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE uuid NOT IN (SELECT uuid FROM shun)"
+     " AND rid NOT IN (SELECT rid FROM private)"},
     {"phantom",
      "SELECT uuid FROM phantom JOIN blob USING(rid) WHERE uuid NOT IN (SELECT uuid FROM shun)"},
     {"orphan",

@@ -38,7 +38,10 @@ void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_v
   if (tag == kTagPrivate) {
     c_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
     if (c_.database.changes() > 0) hidden_.push_back(target);
-    c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+    // A rebuild fills this table before it looks at tags.
+    if (!is_quiet_) {
+      c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+    }
   }
   if (tag == kTagParent) reparent(target);
   note_tag_change(tag, target);

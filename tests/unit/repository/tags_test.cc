@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include "database.h"
 #include "quarry/artifact/digest.h"
 #include "world.h"
 
@@ -203,4 +204,29 @@ TEST_CASE("a tag that would give a ticket the change of another one is refused")
     CHECK(receipt.store(whole(control(1, made, {"+" + tag + " %"}))));
   });
   prove(world);
+}
+
+TEST_CASE("a rebuild leaves what a tag makes private among the unclustered, as fossil's does") {
+  World world;
+  const std::string made = check_in("made", "", 1);
+  // As if the tag had been here before the server knew what it means.
+  for (const std::string& each : {made, control(1, made, {"*private %"})}) world.put(each);
+  world.sql("DELETE FROM private");
+  world.repository.reset();
+  const auto copy = world.folder / "copy.fossil";
+  world.sql("VACUUM INTO '" + copy.string() + "'");
+  REQUIRE(rebuild(world.file(), {}, {}));
+  REQUIRE(world.fossil("rebuild " + copy.string()));
+  for (const char* table : {"private", "unclustered"}) {
+    CAPTURE(table);
+    const std::string rows =
+        fmt::format("SELECT group_concat(rid) FROM (SELECT rid FROM {} ORDER BY 1)", table);
+    const std::string ours = world.sql(rows);
+    CHECK(ours != "");
+    Database fossils(copy, Database::Mode::kReadOnly, std::chrono::seconds(5));
+    Query query = fossils.query(rows);
+    CHECK((query.step() && query.text(0) == ours));
+  }
+  CHECK(faults(world.file()) == "");
+  CHECK(faults(copy) == "");
 }
