@@ -98,7 +98,7 @@ std::vector<Change> changes_between(const FileSet& parent, const FileSet& child)
 
 std::optional<FileSet> Derivation::file_set(Rid rid) {
   Manifest manifest = c_.manifests.get(rid);
-  if (!manifest || manifest->type != StructuralType::kCheckIn) return std::nullopt;
+  if (!manifest) return std::nullopt;
   if (manifest->baseline.empty()) return FileSet(std::move(manifest), nullptr);
   Manifest baseline = c_.manifests.get(c_.names.find(manifest->baseline));
   if (!baseline || baseline->type != StructuralType::kCheckIn) return std::nullopt;
@@ -298,7 +298,7 @@ void write_rows(Database& database, Rid mid, const std::vector<MlinkRow>& rows) 
 
 void Derivation::compute_mlinks(Rid rid) {
   const std::optional<FileSet> child = file_set(rid);
-  if (!child) return;
+  if (!child || child->manifest().type != StructuralType::kCheckIn) return;
   const Structural& manifest = child->manifest();
   const std::vector<artifact::HashName> by_tag = parents_by_tag(rid);
   std::vector<std::string_view> parents;

@@ -130,6 +130,8 @@ class Derivation {
   void refresh_check_in_event(Rid rid);
 
   // event_times.cc
+  bool is_compared(Rid child, Rid parent);
+  std::vector<Dated> close_children(Rid rid, double day);
   void adjust_times();
 
   // events.cc

@@ -71,7 +71,7 @@ TEST_CASE("a thread whose root is a reply begins with the title that this one ha
   prove(world);
 }
 
-TEST_CASE("a primary parent that is no check-in moves nobody's time") {
+TEST_CASE("beside a primary parent that is plain data a merged one keeps its time") {
   World world;
   const std::string data = "plain data\n";
   const auto check_in = [](const std::string& comment, const std::string& time,
@@ -81,7 +81,24 @@ TEST_CASE("a primary parent that is no check-in moves nobody's time") {
   const std::string merged = check_in("merged", "00.427", "");
   const std::string child =
       check_in("child", "00", fmt::format("P {} {}\n", hash(data), hash(merged)));
-  for (const std::string& each : {data, merged, child}) world.put(each);
+  bool is_moved = false;
+  SUBCASE("where the merged one is there first") {
+    for (const std::string& each : {data, merged, child}) world.put(each);
+  }
+  SUBCASE("but where it is the last") {
+    for (const std::string& each : {child, data, merged}) world.put(each);
+    is_moved = true;
+  }
+  SUBCASE("but where it is named last") {
+    world.receive([&](Receipt& receipt) {
+      for (const std::string& each : {child, merged}) {
+        REQUIRE(receipt.add_phantom(name_of(each), false));
+      }
+    });
+    for (const std::string& each : {data, merged, child}) world.put(each);
+    is_moved = true;
+  }
+  CHECK(world.sql("SELECT count(*) FROM event WHERE mtime<>omtime") == (is_moved ? "1" : "0"));
   prove(world);
 }
 
