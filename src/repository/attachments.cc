@@ -10,7 +10,6 @@
 #include "derivation.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
-#include "rebuild_order.h"
 
 namespace quarry::repository {
 
@@ -24,15 +23,15 @@ struct Span {
   Rid first = 0, last = 0;
 };
 
-Span span_of(Database& database, std::int64_t tag) {
+Span span_of(Database& database, RebuildOrder& order, std::int64_t tag) {
   Span span;
   Query query =
       database.query("SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
   query.bind(1, tag);
   while (query.step()) {
     const Rid rid = query.integer(0);
-    if (span.first == 0 || rebuilt_before(database, rid, span.first)) span.first = rid;
-    if (span.last == 0 || rebuilt_before(database, span.last, rid)) span.last = rid;
+    if (span.first == 0 || order.before(rid, span.first)) span.first = rid;
+    if (span.last == 0 || order.before(span.last, rid)) span.last = rid;
   }
   return span;
 }
@@ -68,23 +67,19 @@ void Derivation::refresh_attachments(const std::string& target) {
   }
   if (attachments.empty()) return;
   Database& database = c_.database;
-  const Span ticket = span_of(database, c_.names.find_tag(fmt::format("tkt-{}", target)));
-  const Span note = span_of(database, c_.names.find_tag(fmt::format("event-{}", target)));
+  const Span ticket = span_of(database, order_, c_.names.find_tag(fmt::format("tkt-{}", target)));
+  const Span note = span_of(database, order_, c_.names.find_tag(fmt::format("event-{}", target)));
   for (const Rid rid : attachments) {
     const Manifest artifact = c_.manifests.get(rid);
     if (!artifact || artifact->type != StructuralType::kAttachment) continue;
     const artifact::AttachmentCard& card = *artifact->attachment;
-    const auto comes_after = [&](Rid other) {
-      return other != 0 && rebuilt_before(database, rid, other);
-    };
-    const auto comes_before = [&](Rid other) {
-      return other != 0 && rebuilt_before(database, other, rid);
-    };
+    const auto comes_after = [&](Rid other) { return other != 0 && order_.before(rid, other); };
+    const auto comes_before = [&](Rid other) { return other != 0 && order_.before(other, rid); };
     const bool ticket_words_it = comes_after(ticket.last), note_words_it = comes_after(note.last);
     char type = 'w';
     if (ticket_words_it || note_words_it) {
       const bool is_tickets =
-          !note_words_it || (ticket_words_it && rebuilt_before(database, note.last, ticket.last));
+          !note_words_it || (ticket_words_it && order_.before(note.last, ticket.last));
       type = is_tickets ? 't' : 'e';
     } else if (comes_before(ticket.first)) {
       type = 't';

@@ -9,6 +9,13 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
+namespace {
+
+/// So many of them at once, and tags are computed anew from all cards rather than card by card.
+constexpr std::size_t kManyControls = 64;
+
+}  // namespace
+
 void Derivation::arrived(Rid rid, StructuralType type) {
   switch (type) {
     case StructuralType::kCluster:
@@ -51,11 +58,12 @@ void Derivation::refresh_others() {
   stale_technotes_.clear();
   for (const std::string& target : stale_targets_) refresh_attachments(target);
   stale_targets_.clear();
-  for (const Rid root : stale_threads_) refresh_thread(root);
-  stale_threads_.clear();
+  refresh_threads();
 }
 
 void Derivation::run() {
+  order_.forget();
+  is_many_ = controls_.size() > kManyControls;
   for (const Rid rid : clusters_) {
     if (const Manifest cluster = c_.manifests.get(rid)) apply_cluster(rid, *cluster);
   }
@@ -68,7 +76,9 @@ void Derivation::run() {
     const Manifest manifest = c_.manifests.get(rid);
     if (!manifest) continue;
     collect_relatives(rid);
+    note_if_late(rid);
     if (!link_check_in(rid, *manifest)) continue;
+    note_put_off(rid);
     make_check_in_event(rid, *manifest);
     apply_tags(rid, *manifest, day);
     if (const Rid parent = primary_parent(rid); parent != 0) {
@@ -77,6 +87,7 @@ void Derivation::run() {
     }
     reparent(rid);  // by a tag that came before it
   }
+  order_.forget();
   for (const auto& [day, rid] : controls_) {
     const Manifest control = c_.manifests.get(rid);
     if (!control) continue;
@@ -88,6 +99,7 @@ void Derivation::run() {
     if (const Manifest artifact = c_.manifests.get(rid)) add_other(rid, *artifact, day);
   }
   others_.clear();
+  settle_disputes();
   refresh_others();
 
   resolve_cherrypicks();
@@ -116,7 +128,10 @@ void Derivation::forget_pending() {
   stale_threads_.clear();
   stale_mlinks_.clear();
   stale_events_.clear();
+  stale_comments_.clear();
   stale_leaves_.clear();
+  disputed_.clear();
+  late_.clear();
   new_children_.clear();
   stale_times_.clear();
 }

@@ -7,6 +7,7 @@
 //   checkin_links   plink, cherrypick, orphan; mlink of a check-in and of those that name it
 //   reparenting     plink and mlink of a check-in that a tag gives other parents
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
+//   tag_disputes    the same, where a rebuild's order of looking at artifacts counts
 //   timeline        event (check-ins, control artifacts; the others' rows pass through it),
 //   backlink pages           wiki pages and technotes: their tags, plink, event, backlink
 //   attachments     attachment, and its event
@@ -28,6 +29,8 @@
 #include "manifests.h"
 #include "names.h"
 #include "quarry/base/time.h"
+#include "rebuild_order.h"
+#include "tag_entries.h"
 #include "text_links.h"
 
 namespace quarry::repository {
@@ -45,7 +48,8 @@ struct DerivationContext {
 
 class Derivation {
  public:
-  explicit Derivation(DerivationContext context) : c_(context) {}
+  explicit Derivation(DerivationContext context)
+      : c_(context), order_(context.database, context.contents) {}
 
   /// RID's content has become available and is of TYPE.
   void arrived(Rid rid, artifact::StructuralType type);
@@ -98,6 +102,18 @@ class Derivation {
   void spread_tag(std::int64_t tag, Rid from);
   void note_tag_change(std::int64_t tag, Rid rid);
 
+  // tag_disputes.cc
+  class Dispute;
+  /// CARD comes, where PRESENT is so far.
+  void look_for_dispute(std::int64_t tag, const TagEntry& card,
+                        const std::optional<TagEntry>& present);
+  /// RID, which is linked with its parent next, has tags or descendants already.
+  void note_if_late(Rid rid);
+  /// The new check-in RID changes when a rebuild looks at its ancestors, perhaps.
+  void note_put_off(Rid rid);
+  void look_for_disputes_below(Rid rid, std::set<Rid>& seen);
+  void settle_disputes();
+
   // reparenting.cc
   /// The parents that a tag gives the check-in RID in place of those in its manifest; none if no
   /// tag does.
@@ -116,6 +132,8 @@ class Derivation {
   void refresh_check_in_event(Rid rid);
 
   // event_times.cc
+  bool is_compared(Rid child, Rid parent);
+  std::vector<Dated> close_children(Rid rid, double day);
   void adjust_times();
 
   // events.cc
@@ -158,9 +176,12 @@ class Derivation {
 
   // forum.cc
   void add_forum_post(Rid rid, const artifact::Structural& post);
+  void refresh_threads();
   void refresh_thread(Rid root);
 
   // leaves.cc
+  bool names_branch_of_parents(Rid rid);
+  bool is_looked_at_for_leaves(Rid rid, Rid changed);
   void refresh_leaf(Rid rid);
   /// The new check-in RID may be why a parent is a leaf no longer.
   void outgrow_parents(Rid rid);
@@ -169,16 +190,21 @@ class Derivation {
   void apply_cluster(Rid rid, const artifact::Structural& cluster);
 
   DerivationContext c_;
+  RebuildOrder order_;
   std::vector<Rid> clusters_;
   std::set<Dated> check_ins_;
   std::set<Dated> controls_;
   std::set<Dated> others_;
   bool is_quiet_ = false;
+  bool is_many_ = false;  // control artifacts
 
   // Filled while run() works.
   std::set<Rid> stale_mlinks_;
   std::set<Rid> stale_events_;
+  std::set<Rid> stale_comments_;  // of check-ins: their links
   std::set<Rid> stale_leaves_;
+  std::set<std::int64_t> disputed_;  // tags
+  std::set<Rid> late_;               // check-ins that came after what is on or below them
   std::set<Rid> new_children_;
   std::set<Rid> stale_times_;
   std::set<std::int64_t> stale_pages_;      // tags of wiki pages

@@ -1,15 +1,16 @@
 // What tags make of a row of `event`: background colour, comment, user, date.
 //
-//   check-ins   whatever the tags are, and whenever they came
+//   check-ins   the colour that they have; comment, user and date that cards have put on
+//               themselves, whenever they came
 //   the rest    in fossil a tag changes the row that is there; one that rebuild sees before the
 //               artifact itself is lost for the row (but for a technote's colour, which is looked
 //               up when the row is made). The rows of ticket changes are made last: no tag shows
 //               there.
 
+#include "event_tags.h"
 #include "backlinks.h"
 #include "derivation.h"
 #include "printed_day.h"
-#include "rebuild_order.h"
 
 namespace quarry::repository {
 
@@ -23,7 +24,8 @@ struct Seen {
 
 class EventTags {
  public:
-  EventTags(Database& database, Rid rid, char type) : database_(database), rid_(rid), type_(type) {}
+  EventTags(Database& database, RebuildOrder& order, Rid rid, bool is_technote)
+      : database_(database), order_(order), rid_(rid), is_technote_(is_technote) {}
 
   Seen look(PredefinedTag tag) {
     Query query = database_.query(
@@ -34,8 +36,8 @@ class EventTags {
     if (!query.step()) return {};
     const bool is_inherited = query.integer(3) == 0;
     if (is_inherited && tag != kTagBgcolor) return {};
-    const bool comes_later = rebuilt_before(database_, rid_, query.integer(1));
-    if (!comes_later && !(type_ == 'e' && tag == kTagBgcolor)) return {};
+    const bool comes_later = order_.before(rid_, query.integer(1));
+    if (!comes_later && !(is_technote_ && tag == kTagBgcolor)) return {};
     const bool is_cancelled = comes_later && query.integer(0) == 0;
     if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
     return {true, std::string(query.text(2))};
@@ -43,8 +45,9 @@ class EventTags {
 
  private:
   Database& database_;
+  RebuildOrder& order_;
   Rid rid_;
-  char type_;
+  bool is_technote_;
 };
 
 }  // namespace
@@ -67,7 +70,7 @@ void Derivation::refresh_event(Rid rid) {
   }
   if (!has_row || (type == 't' && !query.is_null(1))) return;
 
-  EventTags tags(c_.database, rid, type);
+  EventTags tags(c_.database, order_, rid, type == 'e' && !query.is_null(1));
   const Seen date = tags.look(kTagDate);
   c_.database
       .query(
@@ -83,37 +86,43 @@ void Derivation::refresh_event(Rid rid) {
       .run();
 }
 
+std::optional<OwnTag> own_tag(Database& database, RebuildOrder& order, Rid rid, PredefinedTag tag) {
+  Query query = database.query(
+      "SELECT tagtype, srcid, value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE rid=?1 AND tagid=?2 AND srcid<>0");
+  if (!query.bind(1, rid).bind(2, tag).step()) return std::nullopt;
+  OwnTag own{.comes_first = order.before(query.integer(1), rid),
+             .value = std::nullopt,
+             .day = query.real(3)};
+  const bool is_shown = own.comes_first || query.integer(0) != kCancelTag;
+  if (is_shown && !query.is_null(2)) own.value = std::string(query.text(2));
+  return own;
+}
+
 void Derivation::refresh_check_in_event(Rid rid) {
+  const std::optional<OwnTag> comment = own_tag(c_.database, order_, rid, kTagComment);
+  const std::optional<OwnTag> user = own_tag(c_.database, order_, rid, kTagUser);
   c_.database
       .query(
           "UPDATE event SET"
           " bgcolor=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=1 "
-          "AND rid=objid AND tagtype>0),"
-          " ecomment=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE "
-          "tagid=2 AND rid=objid),"
-          " euser=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=3 "
-          "AND rid=objid)"
-          " WHERE objid=?1")
+          "AND rid=objid AND tagtype>0), ecomment=?2, euser=?3 WHERE objid=?1")
       .bind(1, rid)
+      .bind_optional(2, comment ? comment->value : std::nullopt)
+      .bind_optional(3, user ? user->value : std::nullopt)
       .run();
   stale_times_.insert(rid);
 
-  Query edited = c_.database.query(
-      "SELECT value, mtime, srcid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=2 "
-      "AND rid=?1 AND (value IS NOT NULL OR srcid<>0)");
-  if (!edited.bind(1, rid).step()) return;
-  // In fossil whichever of the two artifacts it looks at last dates these links; and where that is
-  // one that takes the edit back, there are none.
-  const bool is_own = rebuilt_before(c_.database, edited.integer(2), rid);
-  std::string comment(edited.text(0));
-  double day = printed_day(c_.database, edited.real(1));
+  if (stale_comments_.erase(rid) == 0 && !comment) return;
+  // Whichever of the two artifacts is looked at last writes these links, and dates them.
+  std::string text(comment && comment->value ? *comment->value : "");
+  double day = comment ? printed_day(c_.database, comment->day) : 0;
   Query own = c_.database.query("SELECT omtime, comment FROM event WHERE objid=?1");
-  if (is_own && own.bind(1, rid).step()) {
+  if ((!comment || comment->comes_first) && own.bind(1, rid).step()) {
     day = own.real(0);
-    if (edited.is_null(0)) comment = own.text(1);
+    if (!comment || !comment->value) text = own.text(1);
   }
-  write_backlinks(c_.database, BacklinkSource::kComment, rid, text_links(comment, Markup::kWiki),
-                  day);
+  write_backlinks(c_.database, BacklinkSource::kComment, rid, text_links(text, Markup::kWiki), day);
 }
 
 }  // namespace quarry::repository

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "derivation.h"
-#include "rebuild_order.h"
+#include "event_tags.h"
 
 namespace quarry::repository {
 namespace {
@@ -41,36 +41,48 @@ double settle(std::vector<Link> chain) {
   return chain.front().parent;
 }
 
-struct Child {
-  Rid rid;
-  double day;
-};
-
 std::optional<double> date_of(Database& database, Rid rid) {
   Query query = database.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
   if (!query.bind(1, rid).step()) return std::nullopt;
   return query.real(0);
 }
 
-/// The children of RID that are dated less than the window after DAY, and whose files have been
-/// compared with it.
-std::vector<Child> close_children(Database& database, Rid rid, double day) {
-  std::vector<Child> children;
-  Query query = database.query(
-      "SELECT cid, e.omtime FROM"
-      " (SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
-      "  UNION SELECT childid, 0 FROM cherrypick WHERE parentid=?1 AND NOT isExclude)"
-      " JOIN event AS e ON e.objid=cid AND e.type='ci'"
-      " WHERE e.omtime<?2 AND (isprim OR EXISTS(SELECT 1 FROM plink AS p INDEXED BY plink_i2 JOIN "
-      "blob ON "
-      "blob.rid=p.pid"
-      "  WHERE p.cid=e.objid AND p.isprim AND blob.size>0))");
-  query.bind(1, rid).bind(2, day + kWindow);
-  while (query.step()) children.push_back({query.integer(0), query.real(1)});
-  return children;
+}  // namespace
+
+/// Whether the files of CHILD have been compared with those of its merge parent PARENT: where there
+/// are any of its primary parent to compare with, or that is plain data and PARENT came after
+/// CHILD.
+bool Derivation::is_compared(Rid child, Rid parent) {
+  const Rid primary = primary_parent(child);
+  if (file_set(primary)) return true;
+  Query merge = c_.database.query(
+      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1, blob"
+      " WHERE pid=?1 AND cid=?2 AND blob.rid=?3 AND size>=0");
+  return merge.bind(1, parent).bind(2, child).bind(3, primary).step() &&
+         order_.before(child, parent);
 }
 
-}  // namespace
+/// The children of RID that are dated less than the window after DAY, and whose files have been
+/// compared with it.
+std::vector<Derivation::Dated> Derivation::close_children(Rid rid, double day) {
+  std::vector<std::pair<Dated, bool>> found;
+  {
+    Query query = c_.database.query(
+        "SELECT cid, e.omtime, max(isprim) FROM"
+        " (SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
+        "  UNION SELECT childid, 0 FROM cherrypick WHERE parentid=?1 AND NOT isExclude)"
+        " JOIN event AS e ON e.objid=cid AND e.type='ci' WHERE e.omtime<?2 GROUP BY cid");
+    query.bind(1, rid).bind(2, day + kWindow);
+    while (query.step()) {
+      found.emplace_back(Dated{query.real(1), query.integer(0)}, query.integer(2) != 0);
+    }
+  }
+  std::vector<Dated> children;
+  for (const auto& [child, is_primary] : found) {
+    if (is_primary || is_compared(child.rid, rid)) children.push_back(child);
+  }
+  return children;
+}
 
 void Derivation::adjust_times() {
   // A check-in's own place depends on its children: upwards from everything that changed.
@@ -96,29 +108,30 @@ void Derivation::adjust_times() {
     Rid at = rid;
     double day = *date_of(c_.database, rid);
     while (chain.size() <= kRounds) {
-      const std::vector<Child> children = close_children(c_.database, at, day);
+      const std::vector<Dated> children = close_children(at, day);
       if (children.empty()) break;
-      const Child chosen =
+      const Dated chosen =
           children.size() == 1
               ? children.front()
-              : *std::max_element(
-                    children.begin(), children.end(), [this](const Child& a, const Child& b) {
-                      return a.rid != b.rid && rebuilt_before(c_.database, a.rid, b.rid);
-                    });
+              : *std::max_element(children.begin(), children.end(),
+                                  [this](const Dated& a, const Dated& b) {
+                                    return a.rid != b.rid && order_.before(a.rid, b.rid);
+                                  });
       chain.push_back({day, chosen.day});
       at = chosen.rid;
       day = chosen.day;
     }
+    const std::optional<OwnTag> date = own_tag(c_.database, order_, rid, kTagDate);
     c_.database
         .query(
-            "UPDATE event SET mtime=CASE WHEN EXISTS(SELECT 1 FROM tagxref INDEXED BY "
-            "sqlite_autoindex_tagxref_1"
-            "  WHERE tagid=4 AND rid=objid AND julianday(value) IS NOT omtime)"
-            " THEN (SELECT julianday(value) FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 "
-            "WHERE tagid=4 AND rid=objid)"
-            " ELSE ?2 END WHERE objid=?1")
+            "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
+            " AND (julianday(?4) IS NOT NULL OR NOT ?5) THEN julianday(?4) ELSE ?2 END"
+            " WHERE objid=?1")
         .bind(1, rid)
         .bind(2, chain.empty() ? *date_of(c_.database, rid) : settle(std::move(chain)))
+        .bind(3, date ? 1 : 0)
+        .bind_optional(4, date ? date->value : std::nullopt)
+        .bind(5, date && date->comes_first ? 1 : 0)
         .run();
   }
 }

@@ -3,7 +3,8 @@
 // Every row of `event` shows the title of the thread. In fossil each version of the root that comes
 // gives its title to all posts that are there, whatever its date; a reply that comes takes the
 // root's, and "Unknown" where the root is not there. So the titles are those that the posts get in
-// the order of a rebuild.
+// the order of a rebuild. A reply may name another one for its root: that is a thread of its own,
+// whose posts begin with the title that the other has then.
 
 #include <fmt/core.h>
 
@@ -13,7 +14,6 @@
 #include "backlinks.h"
 #include "derivation.h"
 #include "printed_day.h"
-#include "rebuild_order.h"
 
 namespace quarry::repository {
 
@@ -35,35 +35,57 @@ void make_table(Database& database) {
 
 struct Post {
   Rid rid;
+  Rid thread;
   bool is_root;
   bool is_edit;
 };
 
-std::vector<Post> posts_of(Database& database, Rid root) {
-  std::map<Rid, Post> found;
-  std::vector<Rid> order;
-  {
-    Query query = database.query(
-        "SELECT fpid, firt IS NULL, fprev IS NOT NULL FROM forumpost"
-        " WHERE froot=?1");
-    query.bind(1, root);
-    while (query.step()) {
-      const Rid rid = query.integer(0);
-      order.push_back(rid);
-      found[rid] = {rid, query.integer(1) != 0, query.integer(2) != 0};
-    }
-  }
-  sort_as_rebuilt(database, order);
+std::vector<Post> posts_of(Database& database, Rid thread) {
   std::vector<Post> posts;
-  for (const Rid rid : order) posts.push_back(found[rid]);
+  Query query =
+      database.query("SELECT fpid, firt IS NULL, fprev IS NOT NULL FROM forumpost WHERE froot=?1");
+  query.bind(1, thread);
+  while (query.step()) {
+    posts.push_back({query.integer(0), thread, query.integer(1) != 0, query.integer(2) != 0});
+  }
   return posts;
 }
 
+/// The thread that ROOT belongs to where it is no root itself, and so on.
+Rid thread_above(Database& database, Rid root) {
+  Query query = database.query("SELECT froot FROM forumpost WHERE fpid=?1");
+  while (query.bind(1, root).step() && query.integer(0) != root) {
+    root = query.integer(0);
+    query.rewind();
+  }
+  return root;
+}
+
+/// The posts of a thread, and of those that take one of these for their root, in the order of a
+/// rebuild.
+std::vector<Post> family_of(Database& database, RebuildOrder& order, Rid root) {
+  std::map<Rid, Post> found;
+  std::vector<Rid> rids, threads{root};
+  while (!threads.empty()) {
+    const std::vector<Post> posts = posts_of(database, threads.back());
+    threads.pop_back();
+    for (const Post& post : posts) {
+      if (!found.emplace(post.rid, post).second) continue;
+      rids.push_back(post.rid);
+      if (post.rid != post.thread) threads.push_back(post.rid);
+    }
+  }
+  order.sort(rids);
+  std::vector<Post> family;
+  for (const Rid rid : rids) family.push_back(found.at(rid));
+  return family;
+}
+
 /// What a reply takes for its thread's title where the root is no post of the thread.
-std::string title_elsewhere(Database& database, Rid root, Rid reply) {
+std::string title_elsewhere(Database& database, RebuildOrder& order, Rid root, Rid reply) {
   Query query =
       database.query("SELECT substr(comment,instr(comment,':')+2) FROM event WHERE objid=?1");
-  if (!query.bind(1, root).step() || !rebuilt_before(database, root, reply)) return kUnknownTitle;
+  if (!query.bind(1, root).step() || !order.before(root, reply)) return kUnknownTitle;
   return std::string(query.text(0));
 }
 
@@ -99,38 +121,46 @@ void Derivation::add_forum_post(Rid rid, const Structural& post) {
                   text_links(post.text, markup_of(mimetype)), day);
 }
 
+void Derivation::refresh_threads() {
+  std::set<Rid> roots;
+  for (const Rid root : stale_threads_) roots.insert(thread_above(c_.database, root));
+  stale_threads_.clear();
+  for (const Rid root : roots) refresh_thread(root);
+}
+
 void Derivation::refresh_thread(Rid root) {
-  const std::vector<Post> posts = posts_of(c_.database, root);
-  std::vector<std::string> titles;
-  std::optional<std::size_t> root_at;
+  const std::vector<Post> posts = family_of(c_.database, order_, root);
+  std::map<Rid, std::string> titles;
+  std::map<Rid, std::vector<Rid>> threads;  // what is there of each
   for (const Post& post : posts) {
-    if (post.rid == root) root_at = titles.size();
+    std::string& title = titles[post.rid];
     if (post.is_root) {
       const Manifest artifact = c_.manifests.get(post.rid);
-      std::string title(artifact ? artifact->thread_title : "");
+      title = artifact ? artifact->thread_title : "";
       if (title.empty()) title = kNoTitle;
-      std::fill(titles.begin(), titles.end(), title);
-      titles.push_back(title);
-    } else if (root_at && *root_at < titles.size()) {
-      titles.push_back(titles[*root_at]);
+      for (const Rid other : threads[post.thread]) titles[other] = title;
+    } else if (const auto above = titles.find(post.thread); above != titles.end()) {
+      title = above->second;
     } else {
-      titles.push_back(title_elsewhere(c_.database, root, post.rid));
+      title = title_elsewhere(c_.database, order_, post.thread, post.rid);
     }
+    threads[post.thread].push_back(post.rid);
   }
-  for (std::size_t i = 0; i < posts.size(); ++i) {
+  for (const Post& post : posts) {
+    const std::string& title = titles[post.rid];
     {
       // Most posts of a thread are there already, and have the right title.
       Query same = c_.database.query(
           "SELECT 1 FROM event WHERE objid=?1 AND type='f'"
           " AND substr(comment,instr(comment,':')) = ': '||?2");
-      if (same.bind(1, posts[i].rid).bind(2, titles[i]).step()) continue;
+      if (same.bind(1, post.rid).bind(2, title).step()) continue;
     }
-    const Manifest artifact = c_.manifests.get(posts[i].rid);
+    const Manifest artifact = c_.manifests.get(post.rid);
     if (!artifact || artifact->type != StructuralType::kForumPost) continue;
-    put_event(posts[i].rid, *artifact,
+    put_event(post.rid, *artifact,
               {.type = 'f',
                .day = printed_day(c_.database, base::julian_day(*artifact->date)),
-               .comment = fmt::format("{}: {}", kind_of(posts[i], *artifact), titles[i])});
+               .comment = fmt::format("{}: {}", kind_of(post, *artifact), title)});
   }
 }
 

@@ -15,7 +15,6 @@
 #include "backlinks.h"
 #include "derivation.h"
 #include "printed_day.h"
-#include "rebuild_order.h"
 
 namespace quarry::repository {
 
@@ -35,6 +34,7 @@ std::size_t counted_length(std::string_view text) {
 }  // namespace
 
 void Derivation::link_versions(Rid rid, const Structural& later) {
+  note_if_late(rid);
   link_parents(rid, later, later.parents);
   if (const Rid parent = primary_parent(rid); parent != 0) inherit_tags(rid, parent);
 }
@@ -67,7 +67,7 @@ void Derivation::refresh_wiki_links(std::int64_t tag) {
     }
   }
   if (latest.empty()) return;
-  sort_as_rebuilt(c_.database, latest);
+  order_.sort(latest);
   const Manifest page = c_.manifests.get(latest.back());
   if (!page || page->type != StructuralType::kWiki) return;
   const auto mimetype = page->mimetype.empty() ? std::nullopt : std::optional(page->mimetype);
@@ -105,7 +105,7 @@ void Derivation::refresh_technote(std::int64_t tag) {
       known[query.integer(0)] = {query.real(1), query.integer(2) != 0};
     }
   }
-  sort_as_rebuilt(c_.database, versions);
+  order_.sort(versions);
   std::set<Rid> shown;
   std::optional<double> latest;
   for (const Rid rid : versions) {

@@ -40,9 +40,10 @@ class Rebuild {
 
 void Rebuild::make_tables() {
   Database& database = r_.database;
-  for (const char* table : {"filename", "mlink", "plink", "leaf", "event", "phantom", "orphan",
-                            "unclustered", "unsent", "tag", "tagxref", "backlink", "attachment",
-                            "cherrypick", "forumpost", "fx_quarry_cherrypick"}) {
+  for (const char* table :
+       {"filename", "mlink", "plink", "leaf", "event", "phantom", "orphan", "unclustered", "unsent",
+        "tag", "tagxref", "backlink", "attachment", "cherrypick", "forumpost",
+        "fx_quarry_cherrypick", "fx_quarry_overruled"}) {
     database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
   }
   database.execute(kDerivedSchema);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "quarry/artifact/delta.h"
+
 namespace quarry::repository {
 namespace {
 
@@ -57,24 +59,126 @@ std::vector<Rid> hash_order(const std::vector<Rid>& rids) {
   return table.in_order();
 }
 
-void sort_as_rebuilt(Database& database, std::vector<Rid>& rids) {
-  std::sort(rids.begin(), rids.end(), [&](Rid a, Rid b) { return rebuilt_before(database, a, b); });
+void RebuildOrder::sort(std::vector<Rid>& rids) {
+  std::sort(rids.begin(), rids.end(), [&](Rid a, Rid b) { return before(a, b); });
 }
 
-bool rebuilt_before(Database& database, Rid a, Rid b) {
+bool RebuildOrder::before(Rid a, Rid b) {
   if (a == b) return false;
-  const std::vector<Rid> to_a = path_from_root(database, a), to_b = path_from_root(database, b);
+  const std::vector<Rid> to_a = path_from_root(database_, a), to_b = path_from_root(database_, b);
+  const bool a_is_late = is_put_off(to_a.front()), b_is_late = is_put_off(to_b.front());
+  if (a_is_late || b_is_late) return a_is_late == b_is_late ? a < b : b_is_late;
   const auto [in_a, in_b] = std::mismatch(to_a.begin(), to_a.end(), to_b.begin(), to_b.end());
   if (in_a == to_a.end() || in_b == to_b.end()) return to_a.size() < to_b.size();
   if (in_a == to_a.begin()) return *in_a < *in_b;
   std::vector<Rid> siblings;
   Query query =
-      database.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1 ORDER BY rid");
+      database_.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1 ORDER BY rid");
   query.bind(1, *(in_a - 1));
   while (query.step()) siblings.push_back(query.integer(0));
   const std::vector<Rid> order = hash_order(siblings);
   return std::find(order.begin(), order.end(), *in_a) <
          std::find(order.begin(), order.end(), *in_b);
+}
+
+/// The check-ins that have RID for a parent.
+std::vector<Rid> RebuildOrder::children(Rid rid) {
+  std::vector<Rid> found;
+  Query query = database_.query(
+      "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 CROSS JOIN event ON objid=cid"
+      " WHERE pid=?1 AND type='ci'");
+  query.bind(1, rid);
+  while (query.step()) found.push_back(query.integer(0));
+  return found;
+}
+
+/// Whether fossil finds the delta worth it.
+bool RebuildOrder::becomes_delta(Rid rid, Rid source) {
+  Query hidden =
+      database_.query("SELECT 1 FROM private WHERE rid=?1 AND ?2 NOT IN (SELECT rid FROM private)");
+  if (hidden.bind(1, source).bind(2, rid).step()) return false;
+  const auto content = contents_.get(rid), from = contents_.get(source);
+  if (!content || !from) return false;
+  return artifact::delta_create(**from, **content).size() <= (*content)->size() / 4 * 3;
+}
+
+bool RebuildOrder::is_put_off(Rid stored) {
+  // Whether a child is put off itself decides whether it comes early enough for its parent.
+  std::vector<Rid> todo{stored};
+  while (!todo.empty()) {
+    const Rid rid = todo.back();
+    bool decided = put_off_.contains(rid), late = false;
+    if (!decided) {
+      decided = true;
+      for (const Rid child : children(rid)) {
+        const Rid root = whole(child);
+        if (root >= rid) continue;
+        const auto known = put_off_.find(root);
+        if (known == put_off_.end()) {
+          todo.push_back(root);
+          decided = false;
+        } else if (!known->second && becomes_delta(rid, child)) {
+          late = decided = true;
+          break;
+        }
+      }
+      if (decided) put_off_[rid] = late;
+    }
+    if (decided) std::erase(todo, rid);
+  }
+  return put_off_.at(stored);
+}
+
+void RebuildOrder::read_deltas() {
+  deltas_.emplace();
+  std::unordered_map<Rid, std::vector<Rid>> based_on;
+  std::unordered_map<Rid, Rid> sources;
+  Query query = database_.query("SELECT rid, srcid FROM delta ORDER BY rid");
+  while (query.step()) {
+    based_on[query.integer(1)].push_back(query.integer(0));
+    sources[query.integer(0)] = query.integer(1);
+  }
+  for (const auto& [stored, first] : based_on) {
+    if (sources.contains(stored)) continue;
+    std::size_t count = 0;
+    std::vector<Rid> todo{stored};
+    while (!todo.empty()) {
+      const Rid rid = todo.back();
+      todo.pop_back();
+      if (rid != stored) (*deltas_)[rid] = {stored, ++count};
+      const auto next = based_on.find(rid);
+      if (next == based_on.end()) continue;
+      const std::vector<Rid> order = hash_order(next->second);
+      todo.insert(todo.end(), order.rbegin(), order.rend());
+    }
+  }
+}
+
+RebuildOrder::Place RebuildOrder::place(Rid rid) {
+  if (!deltas_) read_deltas();
+  const auto found = deltas_->find(rid);
+  const Delta delta = found == deltas_->end() ? Delta{rid, 0} : found->second;
+  if (is_put_off(delta.whole)) return {true, rid, 0};
+  return {false, delta.whole, delta.after};
+}
+
+Rid RebuildOrder::whole(Rid rid) {
+  return path_from_root(database_, rid).front();
+}
+
+std::vector<Rid> RebuildOrder::made_from(Rid rid) {
+  std::vector<Rid> found{rid};
+  for (std::size_t at = 0; at < found.size(); ++at) {
+    Query query = database_.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1");
+    query.bind(1, found[at]);
+    while (query.step()) found.push_back(query.integer(0));
+  }
+  return found;
+}
+
+void RebuildOrder::forget() {
+  put_off_.clear();
+  deltas_.reset();
 }
 
 }  // namespace quarry::repository

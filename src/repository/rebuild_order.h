@@ -6,18 +6,65 @@
 //   those the deltas on that one, and so on. Deltas on the same artifact come in the order in which
 //   they lie in a hash table of fossil's (slot = 101 * rid modulo the table's size, next slot where
 //   taken).
+//
+// When it looks at a check-in, rebuild makes its parents, where they are stored whole, deltas on
+// it. What it has not come to by then (the parent has the larger row number) it passes over, with
+// all deltas on that, and looks at last, by row number.
 #pragma once
 
-#include "database.h"
-#include "quarry/repository/repository.h"
+#include <compare>
+#include <cstddef>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "content_store.h"
 
 namespace quarry::repository {
 
-/// Whether A is looked at before B.
-bool rebuilt_before(Database& database, Rid a, Rid b);
+class RebuildOrder {
+ public:
+  /// Neither is owned.
+  RebuildOrder(Database& database, ContentStore& contents)
+      : database_(database), contents_(contents) {}
 
-/// RIDS in the order in which they are looked at.
-void sort_as_rebuilt(Database& database, std::vector<Rid>& rids);
+  /// Whether A is looked at before B. Throws SqliteError, as all here do.
+  bool before(Rid a, Rid b);
+  /// RIDS in the order in which they are looked at.
+  void sort(std::vector<Rid>& rids);
+
+  struct Place {
+    bool is_put_off;
+    Rid whole;  // what the deltas up to here are made from; the artifact itself if it is put off
+    std::size_t after;
+    friend auto operator<=>(const Place&, const Place&) = default;
+  };
+  /// For many artifacts: the first call reads all deltas.
+  Place place(Rid rid);
+
+  /// What the deltas that make RID begin with; RID itself if it is stored whole.
+  Rid whole(Rid rid);
+  /// RID and all that is made from it by deltas.
+  std::vector<Rid> made_from(Rid rid);
+
+  /// Forgets what is known of the file: it changes.
+  void forget();
+
+ private:
+  struct Delta {
+    Rid whole;
+    std::size_t after;
+  };
+  bool is_put_off(Rid stored);
+  std::vector<Rid> children(Rid rid);
+  bool becomes_delta(Rid rid, Rid source);
+  void read_deltas();
+
+  Database& database_;
+  ContentStore& contents_;
+  std::unordered_map<Rid, bool> put_off_;  // what is stored whole
+  std::optional<std::unordered_map<Rid, Delta>> deltas_;
+};
 
 /// RIDS, ascending, in the order of that hash table.
 std::vector<Rid> hash_order(const std::vector<Rid>& rids);

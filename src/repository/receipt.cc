@@ -22,16 +22,6 @@ namespace {
 // whole content is stored, so that reading the newest version of a file stays quick.
 constexpr int kMaxStoredChain = 24;
 
-/// Whether fossil (2.21 at least) ends with a fault where it parses CONTENT, in every rebuild and
-/// every clone: at a tag `parent` that names no check-ins.
-bool breaks_fossil(std::string_view content) {
-  if (content.find("\nT ") == std::string_view::npos) return false;
-  const auto parsed = artifact::parse_structural(content);
-  return parsed && std::ranges::any_of(parsed->tags, [](const artifact::TagCard& tag) {
-           return tag.kind != '-' && tag.name == "parent" && tag.value.empty();
-         });
-}
-
 }  // namespace
 
 Receipt::Receipt(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -148,6 +138,34 @@ void Receipt::State::back_to_phantom(Rid rid) {
   r.contents.forget(rid);
 }
 
+/// Whether TAG, which only ticket changes have, would make a ticket of what changes another one, or
+/// may: its target is not here.
+bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
+  constexpr std::string_view kTicket = "tkt-";
+  if (!tag.name.starts_with(kTicket) || tag.target.empty()) return false;
+  const Rid target = r.names.find(tag.target);
+  if (target == 0 || !r.contents.get(target)) return true;
+  const Manifest change = r.manifests.get(target);
+  return change && change->type == artifact::StructuralType::kTicketChange &&
+         change->ticket != tag.name.substr(kTicket.size());
+}
+
+std::optional<std::string_view> Receipt::State::harm_of(std::string_view content) {
+  if (content.find("\nT ") == std::string_view::npos) return std::nullopt;
+  const auto parsed = artifact::parse_structural(content);
+  if (!parsed) return std::nullopt;
+  for (const artifact::TagCard& tag : parsed->tags) {
+    if (tag.kind != '-' && tag.name == "parent" && tag.value.empty()) {
+      return "its tag `parent` has no value: fossil crashes at it";
+    }
+    if (is_change_of_other(tag)) {
+      return "its tag gives a ticket the change of another one: fossil could not clone this any "
+             "more";
+    }
+  }
+  return std::nullopt;
+}
+
 bool Receipt::State::is_shunned(std::string_view name) {
   return r.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, name).step();
 }
@@ -178,7 +196,7 @@ void Receipt::State::resolve_waiting(Rid rid) {
     for (const auto& [delta_rid, text] : waiting) {
       const auto name = HashName::parse(text);
       const auto content = r.contents.get(delta_rid);
-      if (!name || !content || !name->names(**content) || breaks_fossil(**content)) {
+      if (!name || !content || !name->names(**content) || harm_of(**content)) {
         base::log(base::LogLevel::kWarning,
                   "{}: the delta received for {} does not make it, or not what can be kept; "
                   "waiting for it again",
@@ -289,8 +307,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
                                *arrival.declared_size));
     }
     if (!arrival.name.names(*content)) return wrong("its content does not have that hash");
-    if (breaks_fossil(*content))
-      return wrong("its tag `parent` has no value: fossil crashes at it");
+    if (const auto harm = state_->harm_of(*content)) return wrong(*harm);
 
     const bool may_keep =
         source != 0 && (arrival.is_private || !state_->is_private(source)) &&

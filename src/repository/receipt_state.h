@@ -44,6 +44,10 @@ struct Receipt::State {
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
   void back_to_phantom(Rid rid);
+  /// Why nobody may have CONTENT: fossil (2.21 at least) then fails in every rebuild and every
+  /// clone.
+  std::optional<std::string_view> harm_of(std::string_view content);
+  bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
   bool is_private(Rid rid);
   /// A public artifact must not be stored as a delta on a private one.

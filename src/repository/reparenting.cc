@@ -57,6 +57,7 @@ void Derivation::reparent(Rid rid) {
   link_parents(rid, *manifest, names);
   for (const Rid parent : parents_of(rid)) concerned.push_back(parent);
 
+  late_.insert(rid);
   stale_mlinks_.insert(rid);
   stale_times_.insert(rid);
   stale_times_.insert(concerned.begin(), concerned.end());

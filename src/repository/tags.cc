@@ -4,88 +4,44 @@
 //   tagxref.srcid == 0   inherited along primary parents from origid, as long as each check-in on
 //                        the way has a propagating entry (tagtype 2)
 //
-// A check-in's own entry always wins over an inherited one, whatever their dates, so the result
-// does not depend on the order of arrival. (In fossil itself a card that is older than an inherited
-// entry is dropped if the newer one happened to be processed first.)
+// An entry of its own wins here over an inherited one, whatever their dates, and then nothing
+// depends on the order of arrival. In a rebuild a card loses where it meets something inherited
+// that is not older; tag_disputes.cc finds the tags where that can be, and computes them anew.
 
 #include "derivation.h"
-#include "rebuild_order.h"
+#include "tag_entries.h"
 
 namespace quarry::repository {
 
 using artifact::Structural;
 using artifact::TagCard;
 
-namespace {
-
-constexpr int kCancel = 0;
-constexpr int kSingle = 1;
-constexpr int kPropagating = 2;
-
-int type_of(const TagCard& card) {
-  if (card.kind == '-') return kCancel;
-  return card.kind == '+' ? kSingle : kPropagating;
-}
-
-struct Entry {
-  int type;
-  Rid source;
-  Rid origin;
-  std::optional<std::string> value;
-  double day;
-  friend bool operator==(const Entry&, const Entry&) = default;
-};
-
-std::optional<Entry> entry_of(Database& database, std::int64_t tag, Rid rid) {
-  Query query = database.query(
-      "SELECT tagtype,srcid,origid,value,mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 "
-      "WHERE rid=?1 AND tagid=?2");
-  query.bind(1, rid).bind(2, tag);
-  if (!query.step()) return std::nullopt;
-  return Entry{static_cast<int>(query.integer(0)), query.integer(1), query.integer(2),
-               query.is_null(3) ? std::nullopt : std::optional(std::string(query.text(3))),
-               query.real(4)};
-}
-
-void write_entry(Database& database, std::int64_t tag, Rid rid, const Entry& entry) {
-  database
-      .query(
-          "INSERT OR REPLACE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
-          " VALUES(?1,?2,?3,?4,?5,?6,?7)")
-      .bind(1, tag)
-      .bind(2, entry.type)
-      .bind(3, entry.source)
-      .bind(4, entry.origin)
-      .bind_optional(5, entry.value)
-      .bind(6, entry.day)
-      .bind(7, rid)
-      .run();
-}
-
-}  // namespace
-
 void Derivation::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : c_.names.need(card.target);
     if (target == 0) continue;
     const auto value = card.has_value ? std::optional(card.value) : std::nullopt;
-    set_tag(c_.names.tag(card.name), type_of(card), value, rid, day, target);
+    set_tag(c_.names.tag(card.name), tag_type(card), value, rid, day, target);
   }
 }
 
 void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value,
                          Rid source, double day, Rid target) {
-  const std::optional<Entry> present = entry_of(c_.database, tag, target);
+  const std::optional<TagEntry> present = tag_entry(c_.database, tag, target);
+  if (source != target) look_for_dispute(tag, {type, source, target, {}, day}, present);
   if (present && present->source != 0) {
     if (present->day > day) return;
-    if (present->day == day && !rebuilt_before(c_.database, source, present->source)) return;
+    if (present->day == day && !order_.before(source, present->source)) return;
   }
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
-  write_entry(c_.database, tag, target, Entry{type, source, target, text, day});
+  write_tag_entry(c_.database, tag, target, TagEntry{type, source, target, text, day});
   if (tag == kTagPrivate) {
     c_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
     if (c_.database.changes() > 0) hidden_.push_back(target);
-    c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+    // A rebuild fills this table before it looks at tags.
+    if (!is_quiet_) {
+      c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+    }
   }
   if (tag == kTagParent) reparent(target);
   note_tag_change(tag, target);
@@ -135,22 +91,16 @@ void Derivation::spread_tag(std::int64_t tag, Rid from) {
       while (query.step()) children.push_back(query.integer(0));
     }
     if (children.empty()) continue;
-    std::optional<Entry> wanted = entry_of(c_.database, tag, parent);
-    if (wanted && wanted->type != kPropagating) wanted.reset();
+    std::optional<TagEntry> wanted = tag_entry(c_.database, tag, parent);
+    if (wanted && wanted->type != kPropagatingTag) wanted.reset();
     if (wanted) wanted->source = 0;
     for (const Rid child : children) {
-      const std::optional<Entry> present = entry_of(c_.database, tag, child);
+      const std::optional<TagEntry> present = tag_entry(c_.database, tag, child);
       if ((present && present->source != 0) || present == wanted) continue;
       if (wanted) {
-        write_entry(c_.database, tag, child, *wanted);
+        write_tag_entry(c_.database, tag, child, *wanted);
       } else {
-        c_.database
-            .query(
-                "DELETE FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND "
-                "tagid=?2")
-            .bind(1, child)
-            .bind(2, tag)
-            .run();
+        remove_tag_entry(c_.database, tag, child);
       }
       note_tag_change(tag, child);
       todo.push_back(child);

@@ -18,7 +18,6 @@
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
-#include "rebuild_order.h"
 #include "ticket_rows.h"
 #include "ticket_schema.h"
 
@@ -71,7 +70,8 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
 }
 
 /// The changes with TAG by date; where dates are the same, as rebuild comes to see them.
-std::vector<std::pair<Rid, double>> changes_of(Database& database, std::int64_t tag) {
+std::vector<std::pair<Rid, double>> changes_of(Database& database, RebuildOrder& order,
+                                               std::int64_t tag) {
   std::vector<std::pair<Rid, double>> changes;
   {
     Query query = database.query(
@@ -81,7 +81,7 @@ std::vector<std::pair<Rid, double>> changes_of(Database& database, std::int64_t 
   }
   std::ranges::sort(changes, [&](const auto& a, const auto& b) {
     if (a.second != b.second) return a.second < b.second;
-    return rebuilt_before(database, a.first, b.first);
+    return order.before(a.first, b.first);
   });
   return changes;
 }
@@ -148,7 +148,7 @@ void Derivation::refresh_ticket(const std::string& id, const TicketFields& field
                          .title_column = setting(c_.database, "ticket-title-expr", "title"),
                          .status_column = setting(c_.database, "ticket-status-column", "status")};
   const std::int64_t tag = c_.names.tag(fmt::format("tkt-{}", id));
-  const auto changes = changes_of(c_.database, tag);
+  const auto changes = changes_of(c_.database, order_, tag);
   for (const auto& [rid, day] : changes) {
     remove_backlinks(c_.database, BacklinkSource::kTicket, rid);
   }

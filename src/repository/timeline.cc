@@ -48,6 +48,7 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
     with = "note";
   } else if (tag == "-bgcolor") {
     text = " Cancel background color";
+    with = "note";
   } else {
     const std::string name = base::escape_markup(card.name);
     text = card.kind == '-'   ? fmt::format(" Cancel \"{}\"", name)

@@ -5,12 +5,11 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdlib>
 
+#include "derived_rows.h"
 #include "older_schema.h"
 #include "repository_state.h"
-#include "ticket_fields.h"
 
 namespace quarry::repository {
 
@@ -20,63 +19,6 @@ using base::ErrorCode;
 namespace {
 
 constexpr std::size_t kMaxFindingsPerTable = 20;
-
-/// A table and how to tell its rows without row numbers that a recomputation may change.
-struct Comparison {
-  const char* table;
-  std::string rows;  // a SELECT of one text column
-};
-
-// A table that a repository does not have has no rows. The ticket tables, whose columns are the
-// project's own, are added to these.
-const auto kComparisons = std::to_array<Comparison>({
-    {"event",
-     "SELECT (SELECT uuid FROM blob WHERE rid=objid)||': '||type||' '||quote(mtime)||' '||"
-     "quote(omtime)||' user '||quote(user)||' '||quote(euser)||' colour '||quote(bgcolor)||"
-     "' comment '||quote(comment)||' '||quote(ecomment)||' '||quote(brief)||' '||"
-     "coalesce((SELECT tagname FROM tag WHERE tag.tagid=event.tagid),'') FROM event"},
-    {"plink",
-     "SELECT (SELECT uuid FROM blob WHERE rid=pid)||' -> '||(SELECT uuid FROM blob WHERE rid=cid)||"
-     "' primary '||isprim||' '||quote(mtime)||' baseline '||"
-     "coalesce((SELECT uuid FROM blob WHERE rid=baseid),'none') FROM plink"},
-    {"mlink",
-     "SELECT (SELECT uuid FROM blob WHERE rid=mid)||' '||coalesce((SELECT name FROM filename WHERE "
-     "filename.fnid=mlink.fnid),'?')||' to '||coalesce((SELECT uuid FROM blob WHERE rid=fid),fid)||"
-     "' parent '||coalesce((SELECT uuid FROM blob WHERE rid=pmid),pmid)||' from '||"
-     "coalesce((SELECT uuid FROM blob WHERE rid=pid),pid)||' was '||coalesce((SELECT name FROM "
-     "filename WHERE filename.fnid=pfnid),pfnid)||' perm '||mperm||' aux '||isaux FROM mlink"},
-    {"cherrypick",
-     "SELECT (SELECT uuid FROM blob WHERE rid=parentid)||' -> '||(SELECT uuid FROM blob WHERE "
-     "rid=childid)||' exclude '||isExclude FROM cherrypick"},
-    {"leaf", "SELECT (SELECT uuid FROM blob WHERE blob.rid=leaf.rid) FROM leaf"},
-    {"tagxref",
-     "SELECT (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)||' '||(SELECT tagname FROM tag "
-     "WHERE "
-     "tag.tagid=tagxref.tagid)||' type '||tagtype||' by '||coalesce((SELECT uuid FROM blob WHERE "
-     "rid=srcid),srcid)||' from '||coalesce((SELECT uuid FROM blob WHERE rid=origid),origid)||' '||"
-     "quote(value)||' '||CASE tagid WHEN 7 THEN '' ELSE quote(mtime) END FROM tagxref"},
-    {"backlink",
-     "SELECT CASE srctype WHEN 2 THEN (SELECT tagname FROM tag WHERE tagid=srcid) ELSE (SELECT uuid"
-     " FROM blob WHERE rid=srcid) END||' ('||srctype||') links to '||target||' '||quote(mtime)"
-     " FROM backlink"},
-    {"attachment",
-     "SELECT (SELECT uuid FROM blob WHERE rid=attachid)||' latest '||isLatest||' '||quote(mtime)||"
-     "' '||quote(src)||' to '||quote(target)||' as '||quote(filename)||' comment "
-     "'||quote(comment)||"
-     "' user '||quote(user) FROM attachment"},
-    {"forumpost",
-     "SELECT (SELECT uuid FROM blob WHERE rid=fpid)||' root '||(SELECT uuid FROM blob WHERE "
-     "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
-     "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime) FROM forumpost"},
-    // What is shunned may stand in these two until a rebuild takes it out.
-    {"unclustered",
-     "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE uuid NOT IN (SELECT uuid FROM shun)"},
-    {"phantom",
-     "SELECT uuid FROM phantom JOIN blob USING(rid) WHERE uuid NOT IN (SELECT uuid FROM shun)"},
-    {"orphan",
-     "SELECT (SELECT uuid FROM blob WHERE blob.rid=orphan.rid)||' waits for '||"
-     "(SELECT uuid FROM blob WHERE blob.rid=orphan.baseline) FROM orphan"},
-});
 
 /// A temporary file that goes with its owner.
 class TemporaryFile {
@@ -121,7 +63,7 @@ class Verification {
  private:
   void check_artifact(Rid rid, const std::string& text, std::int64_t size);
   void check_integrity();
-  void compare(const Comparison& comparison);
+  void compare(const DerivedRows& comparison);
 
   Repository::State& r_;
   Findings findings_;
@@ -193,38 +135,9 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
   }
 }
 
-/// A SELECT of the rows of a ticket table, each column by its name, those with row numbers as the
-/// names that these stand for.
-std::string ticket_rows(Database& database, const std::string& table) {
-  std::string rows;
-  Query columns = database.query("SELECT name FROM pragma_table_info(?1)");
-  columns.bind(1, table);
-  while (columns.step()) {
-    const std::string_view name = columns.text(0);
-    if (name == "tkt_id" && table == "ticket") continue;
-    std::string value = fmt::format("quote({}.{})", table, sql_name(name));
-    if (name == "tkt_id") {
-      value = "quote((SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id=ticketchng.tkt_id))";
-    }
-    if (name == "tkt_rid" || name.starts_with("baseline for ")) {
-      value = fmt::format("quote((SELECT uuid FROM blob WHERE rid={}.{}))", table, sql_name(name));
-    }
-    rows += fmt::format("{}{}||' '", rows.empty() ? "" : "||", value);
-  }
-  return fmt::format("SELECT {} FROM {}", rows, table);
-}
-
 void Verification::check_derived() {
-  std::vector<Comparison> comparisons;
-  for (const Comparison& comparison : kComparisons) {
-    if (r_.database.has_table(comparison.table)) comparisons.push_back(comparison);
-  }
-  for (const char* table : {"ticket", "ticketchng"}) {
-    if (r_.database.has_table(table)) {
-      comparisons.push_back({table, ticket_rows(r_.database, table)});
-    }
-  }
-  for (const Comparison& comparison : comparisons) {
+  const std::vector<DerivedRows> comparisons = derived_rows(r_.database);
+  for (const DerivedRows& comparison : comparisons) {
     r_.database.execute(fmt::format("CREATE TEMP TABLE before_{}(line); INSERT INTO before_{} {}",
                                     comparison.table, comparison.table, comparison.rows));
   }
@@ -234,11 +147,11 @@ void Verification::check_derived() {
   // What is shunned keeps its rows until a rebuild takes it out.
   for (const auto& [rid, type] : structural_) r_.derivation.arrived(rid, type);
   r_.derivation.run();
-  for (const Comparison& comparison : comparisons) compare(comparison);
+  for (const DerivedRows& comparison : comparisons) compare(comparison);
   r_.database.execute("ROLLBACK");
 }
 
-void Verification::compare(const Comparison& comparison) {
+void Verification::compare(const DerivedRows& comparison) {
   const auto report = [&](std::string_view verdict, const std::string& sql) {
     Query query = r_.database.query(sql);
     std::size_t count = 0;

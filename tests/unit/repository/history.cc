@@ -86,13 +86,13 @@ std::string History::file_cards(const CheckIn& check_in, const CheckIn* baseline
 void History::settle_date(CheckIn& made, const std::vector<std::size_t>& parents) {
   constexpr std::int64_t kWindow = 2000;
   std::int64_t latest = made.date;
-  bool is_ambiguous = false;
+  bool is_crowded = false;
   for (const std::size_t parent : parents) {
     latest = std::max(latest, check_ins_[parent].date);
-    is_ambiguous |=
+    is_crowded |=
         made.date < check_ins_[parent].date + kWindow && check_ins_[parent].has_close_child;
   }
-  if (is_ambiguous && !ambiguous_) made.date = latest + 60000;
+  if (is_crowded && !is_ambiguous()) made.date = latest + 60000;
   for (const std::size_t parent : parents) {
     check_ins_[parent].has_close_child |= made.date < check_ins_[parent].date + kWindow;
   }
@@ -162,7 +162,7 @@ void History::control(int number) {
   const std::string& at = target.name;
   const std::string tags[] = {
       fmt::format("T +bgcolor {} #ff{:04d}\n", at, number),
-      fmt::format("T +comment {} better\\s{}{}\n", at, number, ambiguous_ ? "\\s[abcdef12]" : ""),
+      fmt::format("T +comment {} better\\s{}{}\n", at, number, is_ordered() ? "\\s[abcdef12]" : ""),
       fmt::format("T +user {} someone<{}\n", at, number),
       fmt::format("T +date {} 2018-01-01T00:00:{:02d}\n", at, number % 60),
       fmt::format("T +closed {}\n", at),
@@ -176,13 +176,14 @@ void History::control(int number) {
   // particular order by fossil.
   const std::int64_t date = kStart + 400LL * 86400000 + number * 60000;
   add(finish(fmt::format("D {}\n{}U admin\n", base::iso_millis({date}),
-                         tags[below(ambiguous_ ? 10 : 9)])));
+                         tags[below(is_ordered() ? 10 : 9)])));
 }
 
 std::vector<std::string> History::make(int count) {
   for (int i = 0; i < count; ++i) {
     check_in(i);
     if (chance(33)) control(i);
+    if (is_ordered() && chance(40)) amend(i);
     document(i);
   }
   return std::move(artifacts_);

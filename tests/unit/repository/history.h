@@ -14,20 +14,28 @@ namespace quarry::repository::test {
 
 class History {
  public:
-  /// Where fossil's own result depends on the order in which its rebuild looks at artifacts (and
-  /// that order on how it compresses them meanwhile), no test can compare with it. Such things are
-  /// made only with AMBIGUOUS:
-  ///   - a check-in with several children dated less than two seconds after it (which one moves its
-  ///     event.mtime?)
-  ///   - links in an edited comment (is backlink.mtime the check-in's date or the edit's?)
-  ///   - a propagating tag that is set on an ancestor after a descendant got its own (if fossil
-  ///   looks
-  ///     at the ancestor's first, it drops the descendant's as out of date)
-  ///   - a tag on a wiki page or technote, the removal of an attachment to a technote, two versions
-  ///     of a technote of which neither names the other (a version that has an earlier one is
-  ///     stored as a delta on it during the rebuild, and looked at last then; a tag that comes
-  ///     first does not show, the removal is told in other words)
-  History(std::uint32_t seed, bool ambiguous) : random_(seed), ambiguous_(ambiguous) {}
+  enum class Kind {
+    /// A rebuild gives the same in whatever order it looks at the artifacts.
+    kPlain,
+    /// What a rebuild gives depends on that order. It is the file's, but a rebuild makes deltas on
+    /// the way, and so changes it: fossil's next one may give something else. As above, and
+    ///   - tags of one name on ancestor and descendant, by artifacts dated in any order (a card is
+    ///     dropped if something inherited that is not older is there first)
+    ///   - cards that take a comment, user, colour or date back, with a value or without (the
+    ///     check-in takes the value if it comes after them)
+    ///   - links in an edited comment (is backlink.mtime the check-in's date or the edit's?)
+    kOrdered,
+    /// Fossil's order itself depends on how it compresses artifacts meanwhile, so no test can
+    /// compare with it. As above, and
+    ///   - a check-in with several children dated less than two seconds after it (which one moves
+    ///     its event.mtime?)
+    ///   - a tag on a wiki page or technote, the removal of an attachment to a technote, two
+    ///     versions of a technote of which neither names the other (a version that has an earlier
+    ///     one is stored as a delta on it during the rebuild, and looked at last then; a tag that
+    ///     comes first does not show, the removal is told in other words)
+    kAmbiguous,
+  };
+  History(std::uint32_t seed, Kind kind) : random_(seed), kind_(kind) {}
 
   /// Makes COUNT check-ins, about a third as many control artifacts and as many others. The
   /// contents of all artifacts, parents before children.
@@ -50,6 +58,8 @@ class History {
     bool has_close_child = false;
   };
 
+  bool is_ambiguous() const { return kind_ == Kind::kAmbiguous; }
+  bool is_ordered() const { return kind_ != Kind::kPlain; }
   int below(int n) { return static_cast<int>(random_() % static_cast<std::uint32_t>(n)); }
   bool chance(int percent) { return below(100) < percent; }
   std::string add(std::string content);
@@ -59,6 +69,10 @@ class History {
                          const std::map<std::string, std::string>& renamed);
   void check_in(int number);
   void control(int number);
+
+  // history_amends.cc
+  void amend(int number);
+  std::string any_card(const std::string& at, int number);
 
   // history_documents.cc
   void document(int number);
@@ -75,7 +89,7 @@ class History {
   void settle_date(CheckIn& made, const std::vector<std::size_t>& parents);
 
   std::mt19937 random_;
-  bool ambiguous_;
+  Kind kind_;
   std::vector<std::string> artifacts_;
   std::vector<CheckIn> check_ins_;
   std::map<std::string, std::size_t> by_name_;

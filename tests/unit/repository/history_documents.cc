@@ -93,7 +93,7 @@ void History::technote(int number) {
   cards +=
       fmt::format("E {} {}\n", base::iso_millis({kStart + 7000LL * below(1000)}).substr(0, 19), id);
   std::string inner;
-  if (technotes_.contains(id) && !(ambiguous_ && chance(30)))
+  if (technotes_.contains(id) && !(is_ambiguous() && chance(30)))
     inner = fmt::format("P {}\n", technotes_[id]);
   if (chance(20)) inner += fmt::format("T {}bgcolor * #0{:05d}\n", chance(50) ? '*' : '+', number);
   technotes_[id] = add(finish(cards + text_cards(inner, any_text(number))));
@@ -106,7 +106,7 @@ void History::attachment(int number) {
                              : kind == 1 ? id_of("ticket", below(6))
                              : kind == 2 ? id_of("technote", below(5))
                                          : id_of("nothing", below(2));
-  const bool is_removal = chance(25) && (kind != 2 || ambiguous_);
+  const bool is_removal = chance(25) && (kind != 2 || is_ambiguous());
   const std::string names[] = {"a.txt", "an <odd> & name.txt", "c"};
   std::string card =
       fmt::format("A {} {}", artifact::fossilize(names[below(3)]), artifact::fossilize(target));
@@ -133,7 +133,9 @@ void History::forum_post(int number) {
   }
   const Post& other = posts_[static_cast<std::size_t>(below(static_cast<int>(posts_.size())))];
   Post made{"", other.root, other.name};
-  std::string cards = date + fmt::format("G {}\n", other.root);
+  // A root that is a reply: a thread of its own.
+  if (is_ordered() && chance(10)) made.root = other.name;
+  std::string cards = date + fmt::format("G {}\n", made.root);
   std::string prior;
   if (chance(40)) {  // an edit
     made.in_reply_to = other.in_reply_to;
@@ -148,8 +150,8 @@ void History::forum_post(int number) {
 void History::control_of_document(int number) {
   std::string target =
       posts_[static_cast<std::size_t>(below(static_cast<int>(posts_.size())))].name;
-  if (ambiguous_ && chance(50)) target = pages_.begin()->second;
-  if (ambiguous_ && chance(30) && !technotes_.empty()) target = technotes_.begin()->second;
+  if (is_ambiguous() && chance(50)) target = pages_.begin()->second;
+  if (is_ambiguous() && chance(30) && !technotes_.empty()) target = technotes_.begin()->second;
   const std::string tags[] = {
       fmt::format("T +bgcolor {} #ff{:04d}\n", target, number),
       fmt::format("T +comment {} better\\s[abcdef{:04d}]\n", target, number),
@@ -157,7 +159,8 @@ void History::control_of_document(int number) {
       fmt::format("T +date {} 2018-01-01T00:00:{:02d}\n", target, number % 60),
       fmt::format("T -comment {}\n", target),
       fmt::format("T +sym-docs{} {}\n", number, target),
-      fmt::format("T *line{} {} {}\n", ambiguous_ ? "" : std::to_string(number), target, number),
+      fmt::format("T *line{} {} {}\n", is_ambiguous() ? "" : std::to_string(number), target,
+                  number),
   };
   const std::int64_t date = kStart + 500LL * 86400000 + number * 60000;
   add(finish(fmt::format("D {}\n{}U admin\n", base::iso_millis({date}), tags[below(7)])));

@@ -3,9 +3,12 @@
 #include <sqlite3.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <sstream>
+
+#include "derived_rows.h"
 
 namespace quarry::repository::test {
 
@@ -68,6 +71,31 @@ Arrival whole(std::string_view content) {
 
 Arrival delta(const HashName& name, const HashName& source, std::string_view bytes) {
   return {.name = name, .payload = bytes, .delta_source = source, .declared_size = {}};
+}
+
+std::vector<std::string> derived_text(const std::filesystem::path& file) {
+  Database database(file, Database::Mode::kReadOnly, std::chrono::seconds(5));
+  std::vector<std::string> lines;
+  for (const DerivedRows& each : derived_rows(database)) {
+    Query rows = database.query(each.rows);
+    while (rows.step()) lines.push_back(std::string(each.table) + ": " + std::string(rows.text(0)));
+  }
+  std::sort(lines.begin(), lines.end());
+  return lines;
+}
+
+std::string difference(const std::vector<std::string>& ours,
+                       const std::vector<std::string>& fossils) {
+  std::string text;
+  const auto only = [&](const char* name, const auto& one, const auto& other) {
+    std::vector<std::string> lines;
+    std::set_difference(one.begin(), one.end(), other.begin(), other.end(),
+                        std::back_inserter(lines));
+    for (const std::string& line : lines) text += std::string(name) + " " + line + "\n";
+  };
+  only("ours", ours, fossils);
+  only("fossil's", fossils, ours);
+  return text;
 }
 
 std::string faults(const std::filesystem::path& file) {

@@ -53,6 +53,12 @@ artifact::HashName name_of(std::string_view content);
 Arrival whole(std::string_view content);
 Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
               std::string_view bytes);
+/// The rows of FILE's derived tables.
+std::vector<std::string> derived_text(const std::filesystem::path& file);
+/// What only one of two such lists has, each row marked with the list's name; empty if they are the
+/// same.
+std::string difference(const std::vector<std::string>& ours,
+                       const std::vector<std::string>& fossils);
 /// Findings of verify() as one text, empty if there are none.
 std::string faults(const std::filesystem::path& file);
 

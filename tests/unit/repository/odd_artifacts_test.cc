@@ -1,0 +1,149 @@
+// Artifacts that no fossil makes, but takes: what it derives from them.
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include "quarry/artifact/digest.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+std::string finish(const std::string& cards) {
+  return cards + "Z " + artifact::md5_hex(cards) + "\n";
+}
+
+std::string hash(const std::string& content) {
+  return std::string(name_of(content).str());
+}
+
+std::string control(int day, const std::string& target, const std::string& tag) {
+  return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day,
+                            tag.substr(0, tag.find(' ')), hash(target),
+                            tag.substr(tag.find(' ') + 1)));
+}
+
+void prove(World& world) {
+  CHECK(faults(world.file()) == "");
+  const std::vector<std::string> ours = derived_text(world.file());
+  REQUIRE(world.fossil("rebuild " + world.file().string()));
+  CHECK(difference(ours, derived_text(world.file())) == "");
+}
+
+const std::string kId(40, '3');
+
+std::string technote(const std::string& inner) {
+  return finish(
+      fmt::format("C note\nD 2021-01-01T00:00:00\nE 2021-01-01T00:00:00 {}\n{}U ann\nW "
+                  "2\nhi\n",
+                  kId, inner));
+}
+
+}  // namespace
+
+TEST_CASE("a thread whose root is a reply begins with the title that this one has then") {
+  World world;
+  const auto post = [](const std::string& cards, int day) {
+    return finish(fmt::format("D 2021-01-{:02d}T00:00:00\n{}U ann\nW 2\nhi\n", day, cards));
+  };
+  const std::string root = post("H Title\n", 1);
+  const std::string reply = post(fmt::format("G {0}\nI {0}\n", hash(root)), 2);
+  const std::string below = post(fmt::format("G {0}\nI {0}\n", hash(reply)), 3);
+  const std::string edit = post(fmt::format("G {0}\nH New\nP {0}\n", hash(root)), 4);
+  std::string title;
+  SUBCASE("in order") {
+    for (const std::string& each : {root, reply, below, edit}) world.put(each);
+    title = "Reply: Title";
+  }
+  SUBCASE("after the edit") {
+    for (const std::string& each : {root, reply, edit, below}) world.put(each);
+    title = "Reply: New";
+  }
+  SUBCASE("before its root") {
+    for (const std::string& each : {below, root, reply, edit}) world.put(each);
+    title = "Reply: <i>Unknown</i>";
+  }
+  CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(below) +
+                  "'") == title);
+  prove(world);
+}
+
+TEST_CASE("beside a primary parent that is plain data a merged one keeps its time") {
+  World world;
+  const std::string data = "plain data\n";
+  const auto check_in = [](const std::string& comment, const std::string& time,
+                           const std::string& parents) {
+    return finish(fmt::format("C {}\nD 2021-01-01T00:00:{}\n{}U ann\n", comment, time, parents));
+  };
+  const std::string merged = check_in("merged", "00.427", "");
+  const std::string child =
+      check_in("child", "00", fmt::format("P {} {}\n", hash(data), hash(merged)));
+  bool is_moved = false;
+  SUBCASE("where the merged one is there first") {
+    for (const std::string& each : {data, merged, child}) world.put(each);
+  }
+  SUBCASE("but where it is the last") {
+    for (const std::string& each : {child, data, merged}) world.put(each);
+    is_moved = true;
+  }
+  SUBCASE("but where it is named last") {
+    world.receive([&](Receipt& receipt) {
+      for (const std::string& each : {child, merged}) {
+        REQUIRE(receipt.add_phantom(name_of(each), false));
+      }
+    });
+    for (const std::string& each : {data, merged, child}) world.put(each);
+    is_moved = true;
+  }
+  CHECK(world.sql("SELECT count(*) FROM event WHERE mtime<>omtime") == (is_moved ? "1" : "0"));
+  prove(world);
+}
+
+TEST_CASE("a colour that comes before the attachment to a technote is lost") {
+  World world;
+  const std::string note = technote("");
+  const std::string attachment = finish(
+      fmt::format("A a.txt {} {}\nD 2021-01-02T00:00:00\nU ann\n", kId, std::string(64, 'a')));
+  const std::string colour = control(1, attachment, "+bgcolor #aabbcc");
+  SUBCASE("before both") {
+    for (const std::string& each : {colour, attachment, note}) world.put(each);
+  }
+  SUBCASE("between them") {
+    for (const std::string& each : {note, colour, attachment}) world.put(each);
+  }
+  CHECK(world.sql("SELECT count(*) FROM event WHERE bgcolor IS NOT NULL") == "0");
+  prove(world);
+}
+
+TEST_CASE("a branch that is known before the parent is makes that no leaf") {
+  World world;
+  const std::string lost = "P " + std::string(64, 'b') + "\n";
+  SUBCASE("a technote's own") {
+    world.put(technote(lost + "T +branch * side\n"));
+  }
+  SUBCASE("a technote's by a later card") {
+    const std::string note = technote(lost);
+    world.put(note);
+    world.put(control(1, note, "+branch side"));
+  }
+  SUBCASE("by an earlier card") {
+    const std::string note = technote(lost);
+    world.put(control(1, note, "+branch side"));
+    world.put(note);
+  }
+  SUBCASE("a check-in's own") {
+    world.put(finish("C c\nD 2021-01-01T00:00:00\n" + lost + "T *branch * side\nU ann\n"));
+  }
+  SUBCASE("a check-in's by an earlier card, and then by a later one") {
+    const std::string root = finish("C r\nD 2021-01-01T00:00:00\nU ann\n");
+    const std::string made = finish("C c\nD 2021-01-02T00:00:00\nP " + hash(root) + "\nU ann\n");
+    for (const std::string& each : {control(2, made, "*branch side"), root, made}) world.put(each);
+    CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
+    world.put(control(3, made, "*branch other"));
+    CHECK(world.sql("SELECT count(*) FROM leaf") == "3");
+  }
+  prove(world);
+}
