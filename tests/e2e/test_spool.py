@@ -1,11 +1,13 @@
 """quarry spool: a durable pipe that survives either of its ends, and a look at a queue's files."""
 
+import array
+import fcntl
 import json
 import os
 import random
 import signal
 import subprocess
-import time
+import termios
 
 import pytest
 
@@ -46,6 +48,13 @@ class Spool:
 
     def segments(self) -> list:
         return sorted(path for path in self.folder.iterdir() if path.suffix[1:].isdigit())
+
+
+def unread(pipe) -> int:
+    """Bytes that were written to PIPE, and that nobody has read yet."""
+    count = array.array("i", [0])
+    fcntl.ioctl(pipe, termios.FIONREAD, count)
+    return count[0]
 
 
 def lines(first: int, last: int) -> bytes:
@@ -100,9 +109,7 @@ def test_feeder_that_is_asked_to_end_keeps_what_it_has_read(spool):
     feeder = spool.start("feed", stdin=subprocess.PIPE)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
-    # It has read them when the pipe is empty.
-    wait_until(lambda: spool.folder.exists() and spool.status()["writer"], "the feeder", 20)
-    time.sleep(0.3)
+    wait_until(lambda: unread(feeder.stdin) == 0, "that it has read them", 20)
     feeder.terminate()
     feeder.stdin.close()
     assert feeder.wait(20) == -signal.SIGTERM
@@ -231,6 +238,24 @@ def test_full_disk_holds_up_the_feeder_and_loses_nothing(spool, tmp_path):
         drain.terminate()
         drain.wait(20)
         assert out.read_bytes() == lines(1, count)
+    finally:
+        subprocess.run(["umount", "-l", spool.folder], check=True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
+def test_read_only_file_system_can_be_looked_at(spool):
+    spool.folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", spool.folder], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        spool("feed", given=lines(1, 100))
+        subprocess.run(["mount", "-o", "remount,ro", spool.folder], check=True)
+        for command in ("feed", "drain", "purge", "replay"):
+            assert "queue" in spool.refused(command) and "Read-only file system" in spool.refused(command)
+        assert spool.status()["messages"] == 100 and spool("export") == lines(1, 100)
+        subprocess.run(["mount", "-o", "remount,rw", spool.folder], check=True)
+        assert spool("drain") == lines(1, 100)
     finally:
         subprocess.run(["umount", "-l", spool.folder], check=True)
 
