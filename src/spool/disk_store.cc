@@ -10,6 +10,13 @@ namespace quarry::spool {
 
 using base::Result;
 
+namespace {
+
+// Bytes of one batch, but for its last message.
+constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
+
+}  // namespace
+
 DiskStore::DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter)
     : files_(files), options_(options), reporter_(std::move(reporter)) {}
 
@@ -94,7 +101,8 @@ Batch DiskStore::take(std::size_t most) {
   if (!returned_.empty()) return take_returned(most);
   Batch batch{.ticket = base_ + taken_.size(), .messages = {}};
   const std::uint64_t end = end_.load();
-  while (batch.messages.size() < most) {
+  std::size_t bytes = 0;
+  while (batch.messages.size() < most && bytes < kMostAtOnce) {
     Message message;
     const Result<bool> has_one = reader_->next(end, message);
     if (!has_one) {
@@ -109,6 +117,7 @@ Batch DiskStore::take(std::size_t most) {
       }
       break;
     }
+    bytes += message.content.size();
     taken_.push_back({.after = reader_->position()});
     batch.messages.push_back(std::move(message));
   }

@@ -20,10 +20,16 @@ using base::Result;
 
 // Records in a row that may be damaged.
 constexpr std::uint64_t kMostDamaged = 64;
+// Of one segment, since all of it is looked at in memory.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
 Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(const auto file, files.open(path, FileUse::kRead));
   QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
+  if (size > kMostBytes) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("{}: it has more than {} bytes", path.string(), kMostBytes));
+  }
   std::string bytes(size, '\0');
   QUARRY_TRY_ASSIGN(const std::size_t count, file->read_at(0, bytes));
   bytes.resize(count);

@@ -42,6 +42,18 @@ TEST_CASE("messages come out in the order in which they went in, through segment
   CHECK(world.told.empty());
 }
 
+TEST_CASE("a batch of large messages has fewer of them") {
+  MemoryFileSystem system;
+  StoreWorld world(system);
+  std::vector<Message> large(5, Message{.content = std::string(5 << 20, 'x')});
+  Error error;
+  REQUIRE(world.store->push(large, &error) == 5);
+  Batch batch = world.store->take(5);
+  CHECK(batch.messages.size() == 2);
+  world.store->settle(std::move(batch), 2);
+  CHECK(world.drain().size() == 3);
+}
+
 TEST_CASE("a segment goes when all of it is settled, and not before") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());

@@ -1,0 +1,91 @@
+// The choices that make a schedule, and the way to the next one.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "scheduled_threading.h"
+
+namespace quarry::spool::schedule {
+
+/// The choices of one schedule, and on the way to the next one which of them were not tried yet.
+class Path {
+ public:
+  /// Depth first from the schedule that these choices begin.
+  explicit Path(const std::vector<int>& choices = {}) {
+    std::ranges::transform(choices, std::back_inserter(decisions_), [](int choice) {
+      return Decision{0, static_cast<std::uint8_t>(choice), 0};
+    });
+  }
+  /// At random.
+  explicit Path(std::uint64_t seed) : at_random_(true), random_(seed) {}
+
+  void begin() {
+    depth_ = 0;
+    if (!at_random_) return;
+    decisions_.clear();
+    rarity_ = random_() % 6;
+  }
+
+  /// One of COUNT alternatives, or nothing if it was another number of them when last here. ALLOWED
+  /// has a bit for each; the first is always allowed, and mostly preferred at random if USUAL.
+  std::optional<int> take(int count, std::uint64_t allowed, bool usual) {
+    if (depth_ == decisions_.size()) {
+      const int chosen = at_random_ ? draw(allowed, usual) : std::countr_zero(allowed);
+      decisions_.push_back({allowed & ~(std::uint64_t{1} << chosen),
+                            static_cast<std::uint8_t>(chosen), static_cast<std::uint8_t>(count)});
+    }
+    Decision& decision = decisions_[depth_++];
+    if (decision.count == 0) decision.count = static_cast<std::uint8_t>(count);
+    if (decision.count != count || decision.chosen >= count) return std::nullopt;
+    return decision.chosen;
+  }
+
+  /// To the next schedule; false when there is none.
+  bool next() {
+    while (!decisions_.empty() && decisions_.back().untried == 0) decisions_.pop_back();
+    if (decisions_.empty()) return false;
+    Decision& last = decisions_.back();
+    last.chosen = static_cast<std::uint8_t>(std::countr_zero(last.untried));
+    last.untried &= last.untried - 1;
+    return true;
+  }
+
+  bool ended_early() const { return depth_ < decisions_.size(); }
+
+  std::vector<int> choices() const {
+    std::vector<int> result;
+    result.reserve(decisions_.size());
+    for (const Decision& decision : decisions_) result.push_back(decision.chosen);
+    while (!result.empty() && result.back() == 0) result.pop_back();
+    return result;
+  }
+
+ private:
+  struct Decision {
+    std::uint64_t untried;
+    std::uint8_t chosen;
+    std::uint8_t count;  // 0: not known yet
+  };
+
+  int draw(std::uint64_t allowed, bool usual) {
+    if (usual && random_() % (1U << rarity_) != 0) return std::countr_zero(allowed);
+    auto skipped = random_() % static_cast<unsigned>(std::popcount(allowed));
+    for (; skipped > 0; --skipped) allowed &= allowed - 1;
+    return std::countr_zero(allowed);
+  }
+
+  std::vector<Decision> decisions_;
+  std::size_t depth_ = 0;
+  bool at_random_ = false;
+  std::mt19937_64 random_;
+  std::uint64_t rarity_ = 0;  // of what is unusual, another one for each schedule
+};
+
+}  // namespace quarry::spool::schedule
