@@ -132,6 +132,7 @@ void Derivation::forget_pending() {
   stale_leaves_.clear();
   disputed_.clear();
   late_.clear();
+  put_off_.clear();
   new_children_.clear();
   stale_times_.clear();
 }

@@ -204,6 +204,7 @@ class Derivation {
   std::set<Rid> stale_comments_;  // of check-ins: their links
   std::set<Rid> stale_leaves_;
   std::set<std::int64_t> disputed_;  // tags
+  std::set<Rid> put_off_;            // check-ins that a rebuild may look at later than before
   std::set<Rid> late_;               // check-ins that came after what is on or below them
   std::set<Rid> new_children_;
   std::set<Rid> stale_times_;

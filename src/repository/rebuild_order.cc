@@ -166,6 +166,10 @@ Rid RebuildOrder::whole(Rid rid) {
   return path_from_root(database_, rid).front();
 }
 
+bool RebuildOrder::is_delta(Rid rid) {
+  return database_.query("SELECT 1 FROM delta WHERE rid=?1").bind(1, rid).step();
+}
+
 std::vector<Rid> RebuildOrder::made_from(Rid rid) {
   std::vector<Rid> found{rid};
   for (std::size_t at = 0; at < found.size(); ++at) {

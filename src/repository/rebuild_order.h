@@ -44,6 +44,8 @@ class RebuildOrder {
 
   /// What the deltas that make RID begin with; RID itself if it is stored whole.
   Rid whole(Rid rid);
+  /// Whether RID is stored as a delta.
+  bool is_delta(Rid rid);
   /// RID and all that is made from it by deltas.
   std::vector<Rid> made_from(Rid rid);
 

@@ -11,6 +11,7 @@
 // a table that fossil's rebuild keeps: there every new card is a dispute.
 
 #include <map>
+#include <optional>
 
 #include "derivation.h"
 #include "tag_replay.h"
@@ -294,13 +295,16 @@ void Derivation::note_if_late(Rid rid) {
 
 void Derivation::note_put_off(Rid rid) {
   std::vector<Rid> todo{rid};
-  std::set<Rid> seen;
   while (!todo.empty()) {
     const Rid child = todo.back();
     todo.pop_back();
-    const Rid whole = order_.whole(child);
+    std::optional<Rid> whole;
     for (const Rid parent : parents_of(child)) {
-      if (parent < whole || !seen.insert(parent).second) continue;
+      // Only what is stored whole can be made a delta. Above what was put off before, all is known.
+      if (put_off_.contains(parent) || order_.is_delta(parent)) continue;
+      if (!whole) whole = order_.whole(child);
+      if (parent < *whole) continue;
+      put_off_.insert(parent);
       for (const Rid moved : order_.made_from(parent)) {
         late_.insert(moved);
         note_earlier_tags(moved);
@@ -351,6 +355,7 @@ void Derivation::settle_disputes() {
     for (const Rid rid : late_) look_for_disputes_below(rid, seen);
   }
   late_.clear();
+  put_off_.clear();
   std::erase_if(disputed_, [&](std::int64_t tag) { return !can_be_disputed(c_.database, tag); });
   if (!disputed_.empty()) Dispute(*this, std::exchange(disputed_, {})).settle();
 }
