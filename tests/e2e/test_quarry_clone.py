@@ -268,7 +268,9 @@ def test_interrupted_it_leaves_nothing(quarry, fresh, tmp_path, number, by):
     clone = tmp_path / "clone.fossil"
     url = pretender.url() if by == "http" else f"file://{fresh}?fossil={waiting}"
     running = subprocess.Popen([places.program("quarry"), "clone", url, clone], env=quarry.environment,
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               # Whoever runs the tests may have had them ignore it, as nohup does.
+                               preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
     try:
         process.wait_until(lambda: asked.is_set() or (tmp_path / "asked").exists(), "it asks")
         assert files_beside(clone)
