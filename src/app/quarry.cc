@@ -1,6 +1,8 @@
 // quarry: everything that a person does to a repository, or asks a server, from a command line.
 // What the command line takes is all here, and the commands are in files of their own.
+#include <fcntl.h>
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -139,7 +141,11 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
   auto& arguments = arguments_of(*command, run, action);
   command->add_option("DIR", arguments.folder, "the folder of the queue's files")->required();
   command->add_option("--filename", arguments.filename, "what their names begin with")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check([](const std::string& given) {
+        const bool is_good = !given.empty() && given.find('/') == std::string::npos;
+        return is_good ? std::string() : std::string("must be a name without a folder");
+      });
   return arguments;
 }
 
@@ -199,6 +205,15 @@ void add_spool(CLI::App& app, Run& run) {
 
 }  // namespace
 
+/// What is opened first would be taken for a stream that was closed.
+void open_standard_streams() {
+  int fd = 0;
+  do {
+    fd = ::open("/dev/null", O_RDWR);
+  } while (fd >= 0 && fd <= STDERR_FILENO);
+  if (fd >= 0) ::close(fd);
+}
+
 int failed(const base::Error& error) {
   fmt::print(stderr, "quarry: {}\n", error.message);
   return kFailed;
@@ -209,6 +224,7 @@ int failed(const base::Error& error) {
 namespace app = quarry::app;
 
 int main(int argc, char** argv) {
+  app::open_standard_streams();
   const std::vector<std::string> words(argv, argv + argc);
   app::hide_passwords(argc, argv);
   CLI::App cli{

@@ -91,7 +91,6 @@ Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
         return is_read;
       },
       report));
-  if (std::fflush(stdout) != 0) return base::fail_errno("standard output");
   return {};
 }
 
@@ -123,7 +122,9 @@ Result<void> purge(const SpoolArguments& arguments) {
 }
 
 int code_of(const Result<void>& done) {
-  return done ? kDone : failed(done.error());
+  if (!done) return failed(done.error());
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return is_written ? kDone : failed(base::fail_errno("standard output").error());
 }
 
 }  // namespace

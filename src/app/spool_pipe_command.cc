@@ -3,8 +3,12 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <climits>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +31,10 @@ using spool::Message;
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 // Who follows looks again after so many milliseconds where nothing tells him of changes.
 constexpr int kLookAgain = 500;
+// Milliseconds after which a queue that has no room, or that another process has, is tried again.
+constexpr int kTryAgain = 100;
+// A process that ends with the queue has its lock for a moment.
+constexpr int kMostTries = 20;
 
 void report(const std::string& line) {
   fmt::print(stderr, "quarry: {}\n", line);
@@ -38,9 +46,15 @@ Result<spool::QueueOptions> options_of(const SpoolArguments& arguments) {
   options.filename = arguments.filename;
   // A pipe loses nothing by itself: who is in a hurry says so.
   options.save_on_shutdown = true;
-  options.timeout_enqueue = options.timeout_shutdown = spool::kEternal;
+  options.timeout_enqueue = spool::milliseconds(kTryAgain);
+  options.timeout_shutdown = spool::kEternal;
   options.checkpoint_interval = 1;
   options.dequeue_batch_size = 1000;
+  // Who speaks of water marks wants them to count; else every line is safe as soon as it is read.
+  const bool has_marks = std::ranges::any_of(arguments.parameters, [](const auto& parameter) {
+    return parameter.first == "highwatermark" || parameter.first == "lowwatermark";
+  });
+  options.type = has_marks ? spool::QueueType::kMemory : spool::QueueType::kDisk;
   for (const auto& [name, value] : arguments.parameters) {
     QUARRY_TRY(spool::set_parameter(options, name, value));
   }
@@ -79,17 +93,44 @@ class Lines {
   std::uint64_t count_ = 0;
 };
 
-Result<void> enqueue(spool::Queue& queue, std::vector<Message> messages) {
+/// Puts MESSAGES into QUEUE, and waits for room where there is none. Error: a signal has come
+/// before all of them were taken, too.
+Result<void> enqueue(spool::Queue& queue, std::vector<Message> messages, StopSignals& signals) {
   std::span<Message> left(messages);
+  bool was_told = false;
   while (!left.empty()) {
     base::Error error;
-    left = left.subspan(queue.enqueue(left, spool::Delay::kFull, &error));
+    left = left.subspan(queue.enqueue(left, spool::Delay::kNone, &error));
     if (left.empty()) break;
-    // What the marks discard is what was asked for.
-    if (error.code != ErrorCode::kDenied) return std::unexpected(error);
-    left = left.subspan(1);
+    if (error.code == ErrorCode::kDenied) {
+      // What the marks discard is what was asked for.
+      left = left.subspan(1);
+      continue;
+    }
+    const bool has_no_room = error.code == ErrorCode::kNoSpace || error.code == ErrorCode::kLimit;
+    if (!has_no_room || left.front().content.size() > spool::kMostContent) {
+      return std::unexpected(error);
+    }
+    if (error.code == ErrorCode::kNoSpace && !std::exchange(was_told, true)) {
+      report(error.message + ": waiting for room");
+    }
+    signals.wait(-1, error.code == ErrorCode::kNoSpace ? kTryAgain : 0);
+    if (signals.received() == 0) continue;
+    return fail(ErrorCode::kBusy,
+                fmt::format("{} lines that were read were not taken", left.size()));
   }
   return {};
+}
+
+/// The queue, if need be after a moment.
+Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& options,
+                                                  StopSignals& signals) {
+  for (int tries = 1;; ++tries) {
+    auto queue = spool::Queue::start(options, {}, report);
+    const bool is_busy = !queue && queue.error().code == ErrorCode::kBusy;
+    if (!is_busy || tries == kMostTries || signals.received() != 0) return queue;
+    signals.wait(-1, kTryAgain);
+  }
 }
 
 Result<void> feed_all(spool::Queue& queue, const SpoolArguments& arguments, StopSignals& signals) {
@@ -102,18 +143,20 @@ Result<void> feed_all(spool::Queue& queue, const SpoolArguments& arguments, Stop
     }
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno("standard input");
-    if (count == 0) return enqueue(queue, lines.rest());
+    if (count == 0) return enqueue(queue, lines.rest(), signals);
     if (count < 0) continue;
     QUARRY_TRY_ASSIGN(auto messages,
                       lines.take(std::string_view(buffer.data(), static_cast<std::size_t>(count))));
-    QUARRY_TRY(enqueue(queue, std::move(messages)));
+    QUARRY_TRY(enqueue(queue, std::move(messages), signals));
   }
 }
 
 Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY_ASSIGN(const auto options, options_of(arguments));
-  QUARRY_TRY_ASSIGN(const auto queue, spool::Queue::start(options, {}, report));
+  QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   const auto fed = feed_all(*queue, arguments, signals);
+  // The end may have to wait for room on the disk: another signal does not.
+  if (signals.received() != 0) signals.let_go();
   const spool::Ending ending = queue->shutdown();
   QUARRY_TRY(fed);
   if (ending.lost == 0) return {};
@@ -137,14 +180,36 @@ class Watch {
   base::Fd fd_;
 };
 
-Result<void> write_all(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return base::fail_errno("standard output");
-    text.remove_prefix(static_cast<std::size_t>(count));
+/// Writes TEXT, until a signal comes. Returns how many bytes were written; fewer only then, or with
+/// *error set. Never in a write that blocks: whoever reads may have stopped.
+std::size_t write_text(std::string_view text, StopSignals& signals,
+                       std::optional<base::Error>& error) {
+  std::size_t done = 0;
+  while (done < text.size()) {
+    if (!signals.wait_to_write(STDOUT_FILENO)) break;
+    const ssize_t count = ::write(STDOUT_FILENO, text.data() + done,
+                                  std::min<std::size_t>(text.size() - done, PIPE_BUF));
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) {
+      error = base::fail_errno("standard output").error();
+      break;
+    }
+    done += static_cast<std::size_t>(count);
   }
-  return {};
+  return done;
+}
+
+/// Writes MESSAGES. Returns how many were written whole.
+std::size_t write_messages(const std::vector<Message>& messages, char end, StopSignals& signals,
+                           std::optional<base::Error>& error) {
+  std::string text;
+  for (const Message& message : messages) (text += message.content) += end;
+  std::size_t left = write_text(text, signals, error);
+  std::size_t whole = 0;
+  while (whole < messages.size() && messages[whole].content.size() < left) {
+    left -= messages[whole++].content.size() + 1;
+  }
+  return whole;
 }
 
 Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
@@ -154,20 +219,20 @@ Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
   QUARRY_TRY_ASSIGN(const auto drain,
                     spool::Drain::open({arguments.folder, arguments.filename}, options, report));
   const char end = arguments.is_null ? '\0' : '\n';
-  while (signals.received() == 0) {
+  std::optional<base::Error> error;
+  while (signals.received() == 0 && !error) {
     watch.forget();
-    const std::vector<Message> messages = drain->next(options.dequeue_batch_size);
-    if (messages.empty()) {
-      if (!arguments.follow) return drain->finish();
+    QUARRY_TRY_ASSIGN(const auto messages, drain->next(options.dequeue_batch_size));
+    if (!messages.empty()) {
+      drain->settle(write_messages(messages, end, signals, error));
+    } else if (arguments.follow) {
       signals.wait(watch.fd(), kLookAgain);
-      continue;
+    } else {
+      break;
     }
-    std::string text;
-    for (const Message& message : messages) (text += message.content) += end;
-    QUARRY_TRY(write_all(text));
-    drain->settle();
-    signals.wait(-1, 0);
   }
+  QUARRY_TRY(drain->finish());
+  if (error) return std::unexpected(*error);
   return {};
 }
 

@@ -17,11 +17,10 @@ class StopSignals {
  public:
   /// Before any thread is started: they are to leave the signals alone.
   StopSignals() {
-    sigset_t watched;
-    ::sigemptyset(&watched);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&watched, number);
-    ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-    fd_.reset(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+    ::sigemptyset(&watched_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&watched_, number);
+    ::sigprocmask(SIG_BLOCK, &watched_, nullptr);
+    fd_.reset(::signalfd(-1, &watched_, SFD_CLOEXEC | SFD_NONBLOCK));
     ::signal(SIGPIPE, SIG_IGN);
   }
   StopSignals(const StopSignals&) = delete;
@@ -30,8 +29,17 @@ class StopSignals {
 
   /// Waits until FD (-1: none) can be read, a signal comes, or MS milliseconds (-1: any) have
   /// passed. Returns whether FD can be read and no signal has come.
-  bool wait(int fd, int ms) {
-    std::array<pollfd, 2> sources{{{fd_.get(), POLLIN, 0}, {fd, POLLIN, 0}}};
+  bool wait(int fd, int ms) { return wait_for(fd, POLLIN, ms); }
+  /// The same for something to be written, for any time.
+  bool wait_to_write(int fd) { return wait_for(fd, POLLOUT, -1); }
+  /// 0: none has come.
+  int received() const { return received_; }
+  /// From now on they end the process, as they would have without this.
+  void let_go() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
+
+ private:
+  bool wait_for(int fd, short events, int ms) {
+    std::array<pollfd, 2> sources{{{fd_.get(), POLLIN, 0}, {fd, events, 0}}};
     ::poll(sources.data(), sources.size(), ms);
     signalfd_siginfo signal{};
     if (::read(fd_.get(), &signal, sizeof signal) == sizeof signal) {
@@ -39,10 +47,8 @@ class StopSignals {
     }
     return received_ == 0 && sources[1].revents != 0;
   }
-  /// 0: none has come.
-  int received() const { return received_; }
 
- private:
+  sigset_t watched_{};
   base::Fd fd_;
   int received_ = 0;
 };

@@ -100,9 +100,11 @@ Result<std::uint64_t> DiskStore::find_end(const std::vector<std::uint64_t>& segm
 
 Result<void> DiskStore::measure(const std::vector<std::uint64_t>& segments) {
   for (const std::uint64_t number : segments) {
-    QUARRY_TRY_ASSIGN(const auto file,
-                      files_.system().open(files_.segment(number), FileUse::kRead));
-    QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
+    const auto file = files_.system().open(files_.segment(number), FileUse::kRead);
+    // Another process, which delivers, has just removed it.
+    if (!file && file.error().code == ErrorCode::kNotFound) continue;
+    if (!file) return std::unexpected(file.error());
+    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
     usage_.set(number, size);
   }
   return {};
@@ -138,7 +140,8 @@ Result<void> DiskStore::recover(Roles roles) {
                     usage_, next, end);
     end_.store(end);
   }
-  if (roles != Roles::kWriter) reader_.emplace(files_, reporter_, settled_);
+  const DiskUsage* const written = roles == Roles::kBoth ? &usage_ : nullptr;
+  if (roles != Roles::kWriter) reader_.emplace(files_, reporter_, settled_, written);
   if (roles == Roles::kBoth && !has_position_ && !segments.empty()) {
     QUARRY_TRY(checkpoint());
     has_position_ = true;

@@ -55,7 +55,7 @@ std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* erro
     return 0;
   }
   settled_ = front;
-  reader_.emplace(files_, reporter_, front);
+  reader_.emplace(files_, reporter_, front, &usage_);
   report(checkpoint());
   return messages.size();
 }
@@ -67,7 +67,7 @@ bool DiskStore::make_room() {
   settled_ = {.segment = next, .offset = 0, .sequence = writer_->sequence()};
   const auto removed = remove_done();
   report(removed);
-  reader_.emplace(files_, reporter_, settled_);
+  reader_.emplace(files_, reporter_, settled_, &usage_);
   return removed.has_value();
 }
 
@@ -79,7 +79,7 @@ std::uint64_t DiskStore::waiting() const {
 }
 
 std::uint64_t DiskStore::unsettled() const {
-  const std::uint64_t end = writer_ ? writer_->sequence() : end_.load();
+  const std::uint64_t end = end_.load();
   return end > settled_.sequence ? end - settled_.sequence : 0;
 }
 
@@ -98,6 +98,7 @@ Batch DiskStore::take_returned(std::size_t most) {
 }
 
 Batch DiskStore::take(std::size_t most) {
+  trouble_.reset();
   if (!returned_.empty()) return take_returned(most);
   Batch batch{.ticket = base_ + taken_.size(), .messages = {}};
   const std::uint64_t end = end_.load();
@@ -106,6 +107,7 @@ Batch DiskStore::take(std::size_t most) {
     Message message;
     const Result<bool> has_one = reader_->next(end, message);
     if (!has_one) {
+      trouble_ = has_one.error();
       report(std::unexpected(has_one.error()));
       break;
     }
@@ -121,7 +123,18 @@ Batch DiskStore::take(std::size_t most) {
     taken_.push_back({.after = reader_->position()});
     batch.messages.push_back(std::move(message));
   }
+  leave_finished();
   return batch;
+}
+
+/// Reading has gone on to another segment, and everything before is settled: that can go at once,
+/// for who waits for room to put the first message into the other.
+void DiskStore::leave_finished() {
+  if (!taken_.empty() || !returned_.empty()) return;
+  const Position& position = reader_->position();
+  if (position.segment == settled_.segment) return;
+  settled_ = position;
+  report(remove_done());
 }
 
 void DiskStore::settle(Batch batch, std::size_t delivered) {

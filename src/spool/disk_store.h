@@ -50,6 +50,8 @@ class DiskStore final : public Store {
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
   /// Messages that the next start will find: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
+  /// Why the last take() gave less than there is.
+  const std::optional<base::Error>& trouble() const { return trouble_; }
   std::uint64_t bytes() const { return usage_.total(); }
   /// Messages that were there once, and cannot be read.
   std::uint64_t missing() const { return reader_ ? reader_->missing() : 0; }
@@ -68,6 +70,7 @@ class DiskStore final : public Store {
                                        const Position& start);
   base::Result<void> measure(const std::vector<std::uint64_t>& segments);
   Batch take_returned(std::size_t most);
+  void leave_finished();
   base::Result<void> remove_done();
   base::Result<void> remove_segment(std::uint64_t number);
   void report(const base::Result<void>& result);
@@ -93,6 +96,7 @@ class DiskStore final : public Store {
   std::map<std::uint64_t, std::vector<Message>> returned_;
   std::uint64_t returned_count_ = 0;
   std::size_t unwritten_ = 0;  // settled since the last checkpoint
+  std::optional<base::Error> trouble_;
   std::string last_trouble_;
 };
 

@@ -26,6 +26,11 @@ class DiskUsage {
     const Lock lock(mutex_);
     return total_;
   }
+  std::uint64_t of(std::uint64_t segment) const {
+    const Lock lock(mutex_);
+    const auto found = bytes_.find(segment);
+    return found == bytes_.end() ? 0 : found->second;
+  }
   std::map<std::uint64_t, std::uint64_t> segments() const {
     const Lock lock(mutex_);
     return bytes_;

@@ -14,6 +14,13 @@
 #include "engine.h"
 
 namespace quarry::spool {
+namespace {
+
+// How often a disk queue that cannot be made is tried at the end, and after how long.
+constexpr int kMostTries = 3;
+constexpr milliseconds kNextTry{100};
+
+}  // namespace
 Ending Engine::shut_down() {
   Lock lock(mutex_);
   if (is_closing_) {
@@ -98,9 +105,14 @@ void Engine::drain_to_disk(Lock& lock) {
   // For ever, unless the disk takes nothing.
   const auto is_patient = [this] { return setup_.options.save_on_shutdown && !has_da_failed_; };
   const auto has_ended = [this] { return da_worker_.alive() == 0; };
+  int tries = 0;
   while (store_->waiting() > 0 || !has_ended()) {
     if (has_ended()) {
-      if (has_da_failed_ && !helper_) break;  // told already
+      if (has_da_failed_ && !helper_) {
+        // It may have been in the way of another process, for a moment.
+        if (++tries == kMostTries) break;  // told already
+        quiet_.wait_until(lock, now() + kNextTry);
+      }
       is_da_ ? start_da_worker() : start_da();
       if (has_ended()) break;  // there is no thread to be had
     }

@@ -66,7 +66,8 @@ void Engine::count() {
     setup_.figures->set_size(all);
     return;
   }
-  setup_.figures->on_disk = all;
+  // Who only writes does not know what is delivered: what there may be.
+  setup_.figures->on_disk = setup_.consumer ? all : disk_->unsettled();
   setup_.figures->disk_bytes = disk_->bytes();
 }
 
@@ -82,6 +83,11 @@ std::size_t Engine::room(Delay delay) const {
       delay == Delay::kFull ? *setup_.options.full_delay_mark : setup_.options.size;
   const std::uint64_t now_there = fullness();
   return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
+}
+
+/// How many messages may be taken together: each is looked at where some may be discarded.
+std::size_t Engine::room_for(Delay delay) const {
+  return setup_.options.discard_severity <= kLeastSevere ? 1 : room(delay);
 }
 
 /// Waits until IS_READY, or DEADLINE. Where the disk could not be used, it is tried again
@@ -152,9 +158,7 @@ std::size_t Engine::enqueue_to_memory(std::span<Message> messages, Delay delay, 
   Lock lock(mutex_);
   std::size_t done = 0;
   while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
-    // Each message is looked at where some may be discarded.
-    const bool is_choosy = setup_.options.discard_severity <= kLeastSevere;
-    const std::size_t some = is_choosy ? 1 : std::min(messages.size() - done, room(delay));
+    const std::size_t some = std::min(messages.size() - done, room_for(delay));
     store_->push(messages.subspan(done, some), error);
     done += some;
     messages_came();
@@ -210,12 +214,8 @@ void Engine::push_group(Lock& lock) {
   messages_came();
 }
 
-std::size_t Engine::enqueue_to_disk(std::span<Message> messages, Delay delay, Error* error) {
-  Lock lock(mutex_);
-  // The helper of another queue takes what is saved when that ends.
-  if (!is_helper() && !messages.empty() && !wait_for_room(lock, messages.front(), delay, error)) {
-    return 0;
-  }
+/// Writes MESSAGES, or lets somebody write them who is at it already.
+std::size_t Engine::push_together(Lock& lock, std::span<Message> messages, Error* error) {
   Waiting mine{.messages = messages, .taken = 0, .error = std::nullopt, .is_done = false};
   group_.push_back(&mine);
   while (!mine.is_done) {
@@ -227,6 +227,20 @@ std::size_t Engine::enqueue_to_disk(std::span<Message> messages, Delay delay, Er
   }
   if (mine.error) *error = *mine.error;
   return mine.taken;
+}
+
+std::size_t Engine::enqueue_to_disk(std::span<Message> messages, Delay delay, Error* error) {
+  Lock lock(mutex_);
+  // The helper of another queue takes what is saved when that ends.
+  if (is_helper()) return push_together(lock, messages, error);
+  std::size_t done = 0;
+  while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
+    const std::size_t most = std::min(messages.size() - done, room_for(delay));
+    const std::size_t some = push_together(lock, messages.subspan(done, most), error);
+    done += some;
+    if (some < most) break;
+  }
+  return done;
 }
 
 bool Engine::wait_until_empty(milliseconds timeout) {

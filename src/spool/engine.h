@@ -87,9 +87,11 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool wait_for_room(Lock& lock, const Message& message, Delay delay, base::Error* error);
   std::uint64_t fullness() const;
   std::size_t room(Delay delay) const;
+  std::size_t room_for(Delay delay) const;
   std::size_t enqueue_to_memory(std::span<Message> messages, Delay delay, base::Error* error);
   std::size_t enqueue_to_disk(std::span<Message> messages, Delay delay, base::Error* error);
   bool write(Waiting& one);
+  std::size_t push_together(Lock& lock, std::span<Message> messages, base::Error* error);
   void push_group(Lock& lock);
   void messages_came();
   void count();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <filesystem>
 #include <utility>
 
 #include "engine.h"
@@ -52,6 +53,7 @@ std::size_t Queue::Implementation::consume_directly(std::span<Message> messages,
     return 0;
   }
   const std::size_t good = Engine::count_good(messages, error);
+  if (good == 0) return 0;
   const Delivery delivery = consume(consumer, messages.first(good), reporter);
   const std::size_t done = std::min(delivery.delivered, good);
   figures->enqueued += done;
@@ -97,6 +99,10 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   if (is_disk || options.is_disk_assisted()) {
     const Roles roles = made->consumer ? Roles::kBoth : Roles::kWriter;
     QUARRY_TRY(files.make_folder(options.spool_directory));
+    if (options.sync_queue_files) {
+      const auto parent = std::filesystem::absolute(options.spool_directory).parent_path();
+      QUARRY_TRY(files.sync_directory(parent));
+    }
     QUARRY_TRY_ASSIGN(made->lock, spool.lock(roles));
     if (is_disk) {
       QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(spool, made->options, tell, roles));

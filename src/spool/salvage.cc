@@ -19,7 +19,7 @@ using base::FileUse;
 using base::Result;
 
 // Records in a row that may be damaged.
-constexpr std::uint64_t kMostDamaged = 64;
+constexpr std::uint64_t kMostDamaged = 4096;
 // Of one segment, since all of it is looked at in memory.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
 
@@ -42,12 +42,17 @@ struct Found {
   std::uint64_t sequence;
 };
 
-/// The next whole record of segment NUMBER in BYTES, from OFFSET on, after the one that should have
-/// been the SEQUENCE-th.
+/// The next whole record of segment NUMBER in BYTES, behind the damage that begins at OFFSET, where
+/// the SEQUENCE-th should be.
 std::optional<Found> find_record(std::string_view bytes, std::size_t offset, std::uint64_t number,
                                  std::uint64_t sequence) {
-  for (; offset + kRecordHeader <= bytes.size(); ++offset) {
-    for (std::uint64_t skipped = 0; skipped < kMostDamaged; ++skipped) {
+  const std::size_t begin = offset;
+  for (++offset; offset + kRecordHeader <= bytes.size(); ++offset) {
+    if (!could_be_record(bytes.substr(offset))) continue;
+    // Not more records were there than fit.
+    const std::uint64_t most =
+        std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMostDamaged);
+    for (std::uint64_t skipped = 1; skipped <= most; ++skipped) {
       const RecordView record = decode_record(bytes.substr(offset), number, sequence + skipped);
       if (record.state == RecordState::kWhole) return Found{record, offset, sequence + skipped};
     }
@@ -67,7 +72,7 @@ std::vector<Message> behind_damage(std::string_view bytes) {
     RecordView record =
         decode_record(bytes.substr(std::min(offset, bytes.size())), header->number, sequence);
     if (record.state != RecordState::kWhole) {
-      const auto found = find_record(bytes, offset + 1, header->number, sequence + 1);
+      const auto found = find_record(bytes, offset, header->number, sequence);
       if (!found) return messages;
       is_behind = true;
       record = found->record;
@@ -97,7 +102,7 @@ Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& repo
     QUARRY_TRY_ASSIGN(const std::string bytes, read_whole(files, path));
     std::vector<Message> messages = behind_damage(bytes);
     if (messages.empty()) {
-      reporter(fmt::format("{}: there is no message behind the damage; it is left alone",
+      reporter(fmt::format("{}: no message can be found behind the damage; it is left alone",
                            path.string()));
       continue;
     }

@@ -117,6 +117,12 @@ RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint
   return record;
 }
 
+bool could_be_record(std::string_view bytes) {
+  if (bytes.size() < kRecordHeader) return false;
+  const std::size_t size = kRecordHeader + std::size_t{get<std::uint32_t>(bytes.data())};
+  return size <= bytes.size() && static_cast<std::uint8_t>(bytes[4]) <= kLeastSevere;
+}
+
 std::string segment_name(std::string_view name, std::uint64_t number) {
   return fmt::format("{}.{:08}", name, number);
 }

@@ -18,9 +18,11 @@ constexpr std::size_t kMostAtOnce = std::size_t{256} << 10;
 
 }  // namespace
 
-SegmentReader::SegmentReader(SpoolFiles files, Reporter reporter, Position start)
+SegmentReader::SegmentReader(SpoolFiles files, Reporter reporter, Position start,
+                             const DiskUsage* written)
     : files_(std::move(files)),
       reporter_(std::move(reporter)),
+      written_(written),
       position_(start),
       at_once_(kLeastAtOnce) {}
 
@@ -54,7 +56,11 @@ Result<bool> SegmentReader::open_next() {
   QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
   const auto next = std::ranges::upper_bound(numbers, position_.segment);
   if (next == numbers.end()) return false;
-  QUARRY_TRY_ASSIGN(file_, files_.system().open(files_.segment(*next), FileUse::kRead));
+  auto opened = files_.system().open(files_.segment(*next), FileUse::kRead);
+  // Whoever delivers has just removed it; there is another one, or none.
+  if (!opened && opened.error().code == ErrorCode::kNotFound) return open_next();
+  if (!opened) return std::unexpected(opened.error());
+  file_ = std::move(*opened);
   before_ = std::exchange(position_.segment, *next);
   position_.offset = 0;
   buffer_.clear();
@@ -69,7 +75,12 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   buffer_.erase(0, used_);
   used_ = 0;
   const std::size_t had = buffer_.size();
-  const std::size_t size = std::max(wanted, at_once_);
+  std::size_t size = std::max(wanted, at_once_);
+  if (written_ != nullptr) {
+    const std::uint64_t end = written_->of(position_.segment);
+    const std::uint64_t left = end > position_.offset ? end - position_.offset : 0;
+    size = std::max<std::size_t>(had, std::min<std::uint64_t>(size, left));
+  }
   buffer_.resize(size);
   const auto count = file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
   buffer_.resize(had + count.value_or(0));
@@ -87,7 +98,11 @@ Result<bool> SegmentReader::read_header() {
     report_damage(header ? "it is another segment under this name" : header.error().message);
     return false;
   }
-  if (position_.sequence != 0) give_up_until(header->first, before_);
+  if (position_.sequence != 0) {
+    // With others missing in between, the one before may be all right.
+    const bool is_next = position_.segment == before_ + 1;
+    give_up_until(header->first, is_next ? before_ : position_.segment - 1);
+  }
   position_.sequence = header->first;
   position_.offset = used_ = kSegmentHeader;
   return true;

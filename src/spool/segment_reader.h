@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "disk_usage.h"
 #include "quarry/base/file_system.h"
 #include "quarry/spool/queue.h"
 #include "spool_files.h"
@@ -17,8 +18,11 @@ namespace quarry::spool {
 
 class SegmentReader {
  public:
-  /// From START on; a segment that is not there is passed over.
-  SegmentReader(SpoolFiles files, Reporter reporter, Position start);
+  /// From START on; a segment that is not there is passed over. WRITTEN (not owned; may be none):
+  /// how much of each segment is written for good, by a writer in this process. What lies beyond is
+  /// not looked at: it may be taken back.
+  SegmentReader(SpoolFiles files, Reporter reporter, Position start,
+                const DiskUsage* written = nullptr);
 
   /// Reads the next message before the sequence number END into MESSAGE. False: there is none now.
   /// What is damaged is told to the reporter, and passed over. Errors: what the disk says.
@@ -45,6 +49,7 @@ class SegmentReader {
 
   SpoolFiles files_;
   Reporter reporter_;
+  const DiskUsage* written_;
   Position position_;
   std::uint64_t before_ = 0;          // the segment before that of position_
   std::unique_ptr<base::File> file_;  // the segment of position_

@@ -27,61 +27,77 @@ SegmentWriter::SegmentWriter(SpoolFiles files, Limits limits, DiskUsage& usage,
       next_number_(number),
       sequence_(sequence) {}
 
+/// A segment that messages can be appended to. Its file is made first, even where there is no room
+/// for more than its name: it tells a reader that nothing will come to the one before, which he may
+/// remove then.
 Result<void> SegmentWriter::begin() {
-  if (file_ && size_ < limits_.file_size) return {};
-  QUARRY_TRY(check_space(kSegmentHeader));
-  file_.reset();
-  auto made = files_.system().open(files_.segment(next_number_), FileUse::kMake);
-  // What is in the way is not ours to overwrite: somebody copied files here.
-  while (!made && made.error().code == ErrorCode::kBusy) {
-    made = files_.system().open(files_.segment(++next_number_), FileUse::kMake);
+  if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
+  if (!file_ || size_ > 0) {
+    file_.reset();
+    auto made = files_.system().open(files_.segment(next_number_), FileUse::kMake);
+    // What is in the way is not ours to overwrite: somebody copied files here.
+    while (!made && made.error().code == ErrorCode::kBusy) {
+      made = files_.system().open(files_.segment(++next_number_), FileUse::kMake);
+    }
+    if (!made) return std::unexpected(made.error());
+    file_ = std::move(*made);
+    number_ = next_number_++;
+    size_ = 0;
+    QUARRY_TRY(files_.sync_names());
   }
-  if (!made) return std::unexpected(made.error());
-  const std::uint64_t number = next_number_++;
-  const auto written = (*made)->append(encode(SegmentHeader{.number = number, .first = sequence_}));
+  QUARRY_TRY(check_space(kSegmentHeader));
+  const auto written = file_->append(encode(SegmentHeader{.number = number_, .first = sequence_}));
   if (!written) {
-    if (auto removed = files_.remove(number); !removed) return removed;
+    if (!file_->truncate(0)) finish();
     return written;
   }
-  QUARRY_TRY(files_.sync_names());
-  file_ = std::move(*made);
-  number_ = number;
   size_ = kSegmentHeader;
   usage_.set(number_, size_);
   return {};
 }
 
 Result<void> SegmentWriter::check_space(std::uint64_t bytes) {
-  if (limits_.disk_space == 0 || usage_.total() + bytes <= limits_.disk_space) return {};
+  if (bytes <= room()) return {};
   // Another process may read, and have removed segments.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
   for (const auto& [number, size] : usage_.segments()) {
     if (!std::ranges::binary_search(there, number)) usage_.remove(number);
   }
-  if (usage_.total() + bytes <= limits_.disk_space) return {};
+  if (bytes <= room()) return {};
   return fail(ErrorCode::kNoSpace, fmt::format("{}: queue.maxdiskspace ({} bytes) is used up",
-                                               files_.shown(next_number_ - 1), limits_.disk_space));
+                                               files_.shown(number_), limits_.disk_space));
+}
+
+/// Bytes that may still be written.
+std::uint64_t SegmentWriter::room() const {
+  if (limits_.disk_space == 0) return UINT64_MAX;
+  const std::uint64_t used = usage_.total();
+  return used < limits_.disk_space ? limits_.disk_space - used : 0;
 }
 
 Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages) {
   QUARRY_TRY(begin());
   buffer_.clear();
+  const std::uint64_t most = room();
   std::size_t count = 0;
   while (count < messages.size() && buffer_.size() < kMostAtOnce &&
          size_ + buffer_.size() < limits_.file_size) {
+    const std::size_t next = buffer_.size() + kRecordHeader + messages[count].content.size();
+    if (count > 0 && next > most) break;
     encode(buffer_, number_, sequence_ + count, messages[count]);
     ++count;
   }
-  QUARRY_TRY(check_space(buffer_.size()));
-  auto written = file_->append(buffer_);
-  if (written && files_.is_synced()) written = file_->sync();
+  auto written = check_space(buffer_.size());
+  if (written) {
+    written = file_->append(buffer_);
+    if (written && files_.is_synced()) written = file_->sync();
+    // Whoever reads may have seen some of it already: the next message is not to be in its place.
+    if (!written) (void)file_->truncate(size_);
+  }
   if (!written) {
-    // What cannot be taken back may be delivered though its producer was told otherwise; its
-    // sequence numbers are used up, so that it is nobody else.
-    if (!file_->truncate(size_)) {
-      sequence_ += count;
-      finish();
-    }
+    finish();
+    // For who waits for the end of this segment. That it has no room yet is known.
+    (void)begin();
     return std::unexpected(written.error());
   }
   size_ += buffer_.size();

@@ -39,6 +39,7 @@ class SegmentWriter {
   base::Result<void> begin();
   base::Result<std::size_t> append_some(std::span<const Message> messages);
   base::Result<void> check_space(std::uint64_t bytes);
+  std::uint64_t room() const;
 
   SpoolFiles files_;
   Limits limits_;
@@ -47,7 +48,7 @@ class SegmentWriter {
   std::uint64_t sequence_;
   std::unique_ptr<base::File> file_;
   std::uint64_t number_ = 0;  // of file_
-  std::uint64_t size_ = 0;    // of file_
+  std::uint64_t size_ = 0;    // of file_; 0: its header could not be written yet
   std::string buffer_;
 };
 

@@ -86,25 +86,30 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
   return std::unique_ptr<Drain>(new Drain(std::move(state)));
 }
 
-std::vector<Message> Drain::next(std::size_t most) {
+Result<std::vector<Message>> Drain::next(std::size_t most) {
   state_->batch = state_->store->take(most);
+  if (state_->batch.empty() && state_->store->trouble()) {
+    return std::unexpected(*state_->store->trouble());
+  }
   return state_->batch.messages;
 }
 
-void Drain::settle() {
-  const std::size_t count = state_->batch.messages.size();
+void Drain::settle(std::size_t count) {
   state_->store->settle(std::exchange(state_->batch, {}), count);
 }
 
 Result<void> Drain::finish() {
-  if (!state_->store->is_untouched()) QUARRY_TRY(state_->store->checkpoint());
+  const auto written = state_->store->is_untouched() ? Result<void>{} : state_->store->checkpoint();
+  // A full disk is no reason to keep the files of an empty queue.
+  if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
-  if (!writer || !state_->batch.empty()) return {};
+  if (!writer || !state_->batch.empty()) return written;
   // Nobody can write now. Whatever came before the lock is there.
   Batch rest = state_->store->take(1);
+  if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
   if (rest.empty()) return state_->store->destroy();
   state_->store->settle(std::move(rest), 0);
-  return {};
+  return written;
 }
 
 Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
@@ -113,10 +118,10 @@ Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& repor
   QUARRY_TRY_ASSIGN(const auto drain, Drain::open(place, {}, reporter, files));
   std::uint64_t count = 0;
   while (true) {
-    const auto messages = drain->next(kAtOnce);
+    QUARRY_TRY_ASSIGN(const auto messages, drain->next(kAtOnce));
     if (messages.empty()) break;
     count += messages.size();
-    drain->settle();
+    drain->settle(messages.size());
   }
   QUARRY_TRY(drain->finish());
   return count;

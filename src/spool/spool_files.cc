@@ -106,7 +106,9 @@ Result<bool> SpoolFiles::is_taken(Roles role) const {
 Result<std::vector<std::string>> SpoolFiles::damaged() const {
   QUARRY_TRY_ASSIGN(auto names, system_->list(folder_));
   std::erase_if(names, [this](const std::string& name) {
-    return !name.starts_with(name_ + ".") || name.find(".damaged") == std::string::npos;
+    const std::size_t end = name.rfind(".damaged");
+    return end == std::string::npos ||
+           (name.substr(0, end) != name_ + ".qi" && !segment_number(name_, name.substr(0, end)));
   });
   std::ranges::sort(names);
   return names;

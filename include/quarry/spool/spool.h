@@ -63,10 +63,10 @@ class Drain {
   Drain(const Drain&) = delete;
   Drain& operator=(const Drain&) = delete;
 
-  /// The next messages, MOST at most; none if there are none now.
-  std::vector<Message> next(std::size_t most);
-  /// Those that next() gave last are done with.
-  void settle();
+  /// The next messages, MOST at most; none if there are none now. Errors: what the disk says.
+  base::Result<std::vector<Message>> next(std::size_t most);
+  /// The first COUNT of those that next() gave last are done with; the others come again.
+  void settle(std::size_t count);
   /// Writes down how far this has come; removes the files of an empty queue that nobody writes to.
   base::Result<void> finish();
 
