@@ -87,23 +87,53 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
     encode(buffer_, number_, sequence_ + count, messages[count]);
     ++count;
   }
-  auto written = check_space(buffer_.size());
-  if (written) {
-    written = file_->append(buffer_);
-    if (written && files_.is_synced()) written = file_->sync();
-    // Whoever reads may have seen some of it already: the next message is not to be in its place.
-    if (!written) (void)file_->truncate(size_);
+  QUARRY_TRY(check_space_or_finish(buffer_.size()));
+  auto written = file_->append(buffer_);
+  if (!written) count = keep_whole(messages.first(count));
+  if (count > 0 && files_.is_synced()) {
+    if (auto synced = file_->sync(); !synced) {
+      written = synced;
+      count = 0;
+    }
   }
-  if (!written) {
-    finish();
-    // For who waits for the end of this segment. That it has no room yet is known.
-    (void)begin();
-    return std::unexpected(written.error());
+  if (written || count > 0) {
+    size_ += buffer_.size();
+    sequence_ += count;
+    usage_.set(number_, size_);
   }
-  size_ += buffer_.size();
-  sequence_ += count;
-  usage_.set(number_, size_);
+  if (written) return count;
+  // Who reads may have seen some of what is cut off: nothing else is to come in its place.
+  (void)file_->truncate(size_);
+  finish();
+  if (count > 0) return count;
+  // For who waits for the end of this segment. That it has no room itself is known.
+  (void)begin();
+  return std::unexpected(written.error());
+}
+
+/// Which of MESSAGES are whole in the file, though not all could be written. Leaves their bytes in
+/// the buffer.
+std::size_t SegmentWriter::keep_whole(std::span<const Message> messages) {
+  const auto end = file_->size();
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  while (end && count < messages.size()) {
+    const std::uint64_t next = bytes + kRecordHeader + messages[count].content.size();
+    if (size_ + next > *end) break;
+    bytes = next;
+    ++count;
+  }
+  buffer_.resize(bytes);
   return count;
+}
+
+/// Without room the segment is at its end, so that a reader can free it.
+Result<void> SegmentWriter::check_space_or_finish(std::uint64_t bytes) {
+  auto has_room = check_space(bytes);
+  if (has_room) return {};
+  finish();
+  (void)begin();
+  return has_room;
 }
 
 std::size_t SegmentWriter::append(std::span<const Message> messages, base::Error* error) {

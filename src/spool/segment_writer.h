@@ -39,6 +39,8 @@ class SegmentWriter {
   base::Result<void> begin();
   base::Result<std::size_t> append_some(std::span<const Message> messages);
   base::Result<void> check_space(std::uint64_t bytes);
+  base::Result<void> check_space_or_finish(std::uint64_t bytes);
+  std::size_t keep_whole(std::span<const Message> messages);
   std::uint64_t room() const;
 
   SpoolFiles files_;

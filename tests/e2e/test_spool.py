@@ -265,3 +265,131 @@ def test_wrong_options_are_told_by_their_names(spool):
     assert "queue.lowwatermark (9) must be below queue.highwatermark (5)" in spool.refused(
         "feed", "--highwatermark", 5, "--lowwatermark", 9)
     assert spool.run("feed", "--highwatermark").returncode == 2
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
+@pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
+def test_feed_and_drain_get_on_with_room_for_one_file(spool, tmp_path, options):
+    """The reader frees what the writer waits for, though both are at the same file."""
+    spool.folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", spool.folder], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        given, out = tmp_path / "given", tmp_path / "out"
+        given.write_bytes(lines(1, 40000))
+        with given.open("rb") as source, out.open("wb") as sink, (tmp_path / "told").open("wb") as told:
+            feeder = spool.start("feed", *options, stdin=source, stderr=told)
+            drain = spool.start("drain", "--follow", stdout=sink, stderr=told)
+        assert feeder.wait(60) == 0
+        wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
+        drain.terminate()
+        drain.wait(20)
+        assert out.read_bytes() == lines(1, 40000)
+        assert spool("drain") == b""
+    finally:
+        subprocess.run(["umount", "-l", spool.folder], check=True)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
+def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
+    spool.folder.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", spool.folder], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("no file system can be mounted here")
+    try:
+        spool("feed", given=lines(1, 10))
+        with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
+            while True:
+                fill.write(bytes(4096))
+        assert spool("drain") == lines(1, 10)
+        assert spool("drain") == b""
+    finally:
+        subprocess.run(["umount", "-l", spool.folder], check=True)
+
+
+def test_lines_are_there_for_drain_as_soon_as_they_were_read(spool, tmp_path):
+    out = tmp_path / "out"
+    feeder = spool.start("feed", "--syncqueuefiles", "on", stdin=subprocess.PIPE)
+    with out.open("wb") as sink:
+        follower = spool.start("drain", "--follow", stdout=sink)
+    try:
+        feeder.stdin.write(lines(1, 100))
+        feeder.stdin.flush()
+        wait_until(lambda: out.read_bytes() == lines(1, 100), "the lines", 20)
+    finally:
+        feeder.kill()
+        feeder.communicate(timeout=20)
+        follower.terminate()
+        follower.wait(20)
+
+
+@pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGINT])
+def test_signals_end_a_drain_that_nobody_reads_and_a_feed_that_has_no_room(spool, ends):
+    feeder = spool.start("feed", "--maxfilesize", "4k", "--maxdiskspace", "8k", stdin=subprocess.PIPE,
+                         stderr=subprocess.PIPE)
+    feeder.stdin.write(lines(1, 5000))
+    feeder.stdin.flush()
+    wait_until(lambda: spool.folder.exists() and spool.status()["bytes"] > 7000, "the full spool", 20)
+    feeder.send_signal(ends)
+    assert feeder.wait(20) == 1
+    assert b"lines that were read were not taken" in feeder.stderr.read()
+    feeder.stderr.close()
+    feeder.stdin.close()
+    stuck, end = os.pipe()
+    try:
+        spool("purge")
+        spool("feed", given=lines(1, 50000))
+        drain = spool.start("drain", stdout=end)
+        wait_until(lambda: unread(stuck) > 30000, "the full pipe", 20)
+        drain.send_signal(ends)
+        assert drain.wait(20) == -ends
+        seen = os.read(stuck, 1 << 20)
+    finally:
+        os.close(stuck)
+        os.close(end)
+    rest = spool("drain")
+    # The line that the pipe cut off comes again, whole.
+    assert seen[:seen.rindex(b"\n") + 1] + rest == lines(1, 50000)
+
+
+def test_feeds_that_begin_while_drains_end_are_not_refused(spool):
+    for number in range(40):
+        drain = spool.start("drain", stdout=subprocess.DEVNULL)
+        spool("feed", given=b"line %d\n" % number)
+        drain.wait(20)
+
+
+def test_other_queues_in_the_folder_and_other_folders_are_left_alone(spool):
+    spool("feed", "--filename", "queue.b", "--maxfilesize", "2k", given=lines(1, 300))
+    segment = sorted(spool.folder.glob("queue.b.0*"))[0]
+    content = bytearray(segment.read_bytes())
+    content[500] ^= 1
+    segment.write_bytes(content)
+    spool("drain", "--filename", "queue.b")
+    assert spool.status()["damaged"] == []
+    spool("replay")
+    assert (spool.folder / (segment.name + ".damaged")).exists()
+    for name in ("../queue", ""):
+        done = spool.run("purge", "--filename", name)
+        assert done.returncode == 2 and b"must be a name without a folder" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("export",), ("list",), ("status",), ("status", "--json"), ("purge",)])
+def test_what_cannot_be_printed_is_told(spool, command):
+    spool("feed", given=lines(1, 50000))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(spool.command(*command), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1 and b"No space left on device" in done.stderr
+
+
+def test_a_page_of_zeros_does_not_hide_what_is_behind_it(spool):
+    spool("feed", given=lines(1, 30000))
+    segment = spool.segments()[0]
+    with segment.open("r+b") as file:
+        file.seek(20 * 4096)
+        file.write(bytes(4096))
+    first = spool.run("drain").stdout.splitlines()
+    spool("replay")
+    rest = spool("drain").splitlines()
+    assert len(first) + len(rest) > 29500 and len(set(first) | set(rest)) == len(first) + len(rest)
