@@ -308,6 +308,7 @@ void Derivation::note_put_off(Rid rid) {
       put_off_.insert(parent);
       for (const Rid moved : order_.made_from(parent)) {
         late_.insert(moved);
+        stale_times_.insert(moved);  // its parents' times are by the child that is looked at last
         note_earlier_tags(moved);
         todo.push_back(moved);
       }

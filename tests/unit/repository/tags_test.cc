@@ -164,6 +164,28 @@ TEST_CASE("an amendment that was lost counts where a check-in is looked at later
   prove(world);
 }
 
+TEST_CASE("a time is by the close child that is looked at last, also where that comes later") {
+  World world;
+  const std::string text(400, 'x');
+  const auto at = [&](const std::string& second, const std::string& comment,
+                      const std::string& parent) {
+    return finish("C " + comment + text + "\nD 2021-01-01T00:00:" + second + "\n" +
+                  (parent.empty() ? "" : "P " + hash(parent) + "\n") + "U ann\n");
+  };
+  const std::string one = at("10.000", "one", ""), later = at("11.000", "later", one);
+  const std::string same = at("10.000", "same", one), below = at("20.000", "below", later);
+  world.receive([&](Receipt& receipt) {
+    for (const std::string& each : {one, below, later, same}) {
+      REQUIRE(receipt.add_phantom(name_of(each), false));
+    }
+  });
+  for (const std::string& each : {one, later, same}) world.put(each);
+  CHECK(event_of(world, one, "mtime<omtime") == "1");
+  world.put(below);
+  CHECK(event_of(world, one, "mtime<omtime") == "0");
+  prove(world);
+}
+
 TEST_CASE("an inherited comment, user or date does not show on the timeline") {
   World world;
   const std::string one = check_in("one", "", 1), two = check_in("two", one, 2);
