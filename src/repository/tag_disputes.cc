@@ -8,7 +8,8 @@
 // Whoever completes such a pair makes the tag disputed: C, S, or a check-in that comes between them
 // late. A disputed tag is computed anew, over the whole history, from all cards that there are.
 // Where a card has been overruled so, which no row tells, the tag is noted in fx_quarry_overruled,
-// a table that fossil's rebuild keeps: there every new card is a dispute.
+// a table that fossil's rebuild keeps: there every new card is a dispute, and every check-in that
+// comes late or is looked at later than before, as the card may count then.
 
 #include <map>
 #include <optional>
@@ -307,6 +308,7 @@ void Derivation::note_put_off(Rid rid) {
       put_off_.insert(parent);
       for (const Rid moved : order_.made_from(parent)) {
         late_.insert(moved);
+        stale_times_.insert(moved);  // its parents' times are by the child that is looked at last
         note_earlier_tags(moved);
         todo.push_back(moved);
       }
@@ -327,8 +329,7 @@ void Derivation::look_for_disputes_below(Rid rid, std::set<Rid>& seen) {
     cards.bind(1, at);
     while (cards.step()) {
       const std::int64_t tag = cards.integer(0);
-      if (!disputed_.contains(tag) && (is_overruled(c_.database, tag) ||
-                                       has_later_above(c_.database, tag, at, cards.real(1)))) {
+      if (!disputed_.contains(tag) && has_later_above(c_.database, tag, at, cards.real(1))) {
         disputed_.insert(tag);
       }
     }
@@ -340,16 +341,16 @@ void Derivation::look_for_disputes_below(Rid rid, std::set<Rid>& seen) {
 }
 
 void Derivation::settle_disputes() {
+  if ((is_many_ || !late_.empty()) && c_.database.has_table("fx_quarry_overruled")) {
+    Query noted =
+        c_.database.query("SELECT tagid FROM tag JOIN fx_quarry_overruled USING(tagname)");
+    while (noted.step()) disputed_.insert(noted.integer(0));
+  }
   if (is_many_ || late_.size() > kManyLate) {
     Query query = c_.database.query(
         "SELECT tagid FROM tagxref WHERE srcid<>0 GROUP BY tagid"
         " HAVING count(*)>1 AND max(srcid<>rid)");
     while (query.step()) disputed_.insert(query.integer(0));
-    if (c_.database.has_table("fx_quarry_overruled")) {
-      Query noted =
-          c_.database.query("SELECT tagid FROM tag JOIN fx_quarry_overruled USING(tagname)");
-      while (noted.step()) disputed_.insert(noted.integer(0));
-    }
   } else {
     std::set<Rid> seen;
     for (const Rid rid : late_) look_for_disputes_below(rid, seen);

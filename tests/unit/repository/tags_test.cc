@@ -135,6 +135,57 @@ TEST_CASE("a check-in that comes late makes tags meet that did not") {
   prove(world);
 }
 
+TEST_CASE("an amendment that was lost counts where a check-in is looked at later than before") {
+  World world;
+  // So much alike that a rebuild makes a delta of each parent, and looks at it last.
+  const std::string text(400, 'x');
+  const std::string one = check_in("one" + text, "", 1), two = check_in("two" + text, one, 2);
+  const std::string three = check_in("three" + text, two, 3),
+                    four = check_in("four" + text, two, 4);
+  const std::string on_one = control(2, one, {"*bgcolor % #111111"});
+  const std::string on_three = control(1, three, {"*bgcolor % #222222"});
+  world.receive([&](Receipt& receipt) {
+    for (const std::string& each : {one, four, two, three, on_one, on_three}) {
+      REQUIRE(receipt.add_phantom(name_of(each), false));
+    }
+  });
+  for (const std::string& each : {one, two, three, on_one, on_three}) world.put(each);
+  CHECK(tag_of(world, three, "bgcolor") == "2 '#111111'");
+  SUBCASE("and what it met is still inherited") {
+    world.put(four);
+    CHECK(tag_of(world, three, "bgcolor") == "2 '#222222'");
+  }
+  SUBCASE("and what it met has been taken back") {
+    world.put(control(3, one, {"-bgcolor %"}));
+    CHECK(tag_of(world, three, "bgcolor") == "");
+    world.put(four);
+    CHECK(tag_of(world, three, "bgcolor") == "2 '#222222'");
+  }
+  prove(world);
+}
+
+TEST_CASE("a time is by the close child that is looked at last, also where that comes later") {
+  World world;
+  const std::string text(400, 'x');
+  const auto at = [&](const std::string& second, const std::string& comment,
+                      const std::string& parent) {
+    return finish("C " + comment + text + "\nD 2021-01-01T00:00:" + second + "\n" +
+                  (parent.empty() ? "" : "P " + hash(parent) + "\n") + "U ann\n");
+  };
+  const std::string one = at("10.000", "one", ""), later = at("11.000", "later", one);
+  const std::string same = at("10.000", "same", one), below = at("20.000", "below", later);
+  world.receive([&](Receipt& receipt) {
+    for (const std::string& each : {one, below, later, same}) {
+      REQUIRE(receipt.add_phantom(name_of(each), false));
+    }
+  });
+  for (const std::string& each : {one, later, same}) world.put(each);
+  CHECK(event_of(world, one, "mtime<omtime") == "1");
+  world.put(below);
+  CHECK(event_of(world, one, "mtime<omtime") == "0");
+  prove(world);
+}
+
 TEST_CASE("an inherited comment, user or date does not show on the timeline") {
   World world;
   const std::string one = check_in("one", "", 1), two = check_in("two", one, 2);
