@@ -127,8 +127,12 @@ int flags_of(FileUse use) {
 class RealFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const fs::path& path, FileUse use) override {
-    Fd fd(::open(path.c_str(), flags_of(use) | O_CLOEXEC | O_NOFOLLOW, 0600));
+    // Nobody is to wait for the other end of a pipe that lies there.
+    Fd fd(::open(path.c_str(), flags_of(use) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
     if (!fd) return refused(path);
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) return refused(path);
+    if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kInvalid, path.string() + ": no file");
     return std::make_unique<RealFile>(std::move(fd), path);
   }
 

@@ -103,9 +103,15 @@ void Engine::da_worker_main(Worker& self) {
   while (is_da_) {
     da_place_ = DaPlace::kAtWork;
     if (!helper_ && !make_helper(lock)) {
+      // What was found at the start is to be delivered first.
+      if (has_files_ && !is_closing_) {
+        pause_.wait_until(lock, next_da_);
+        continue;
+      }
       leave_da();
       break;
     }
+    has_files_ = false;
     if (is_da_over()) {
       if (!switch_back(lock)) break;
       continue;

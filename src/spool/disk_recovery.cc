@@ -22,26 +22,6 @@ std::uint64_t new_life() {
   std::random_device random;
   return std::uint64_t{(random() & 0xfffff) + 1} << 40;
 }
-std::uint64_t life_of(std::uint64_t sequence) {
-  // A batch may have been put before the first message.
-  return (sequence + (std::uint64_t{1} << 39)) >> 40;
-}
-
-Result<SegmentHeader> header_of(const SpoolFiles& files, std::uint64_t number) {
-  QUARRY_TRY_ASSIGN(const auto file, files.system().open(files.segment(number), FileUse::kRead));
-  std::string bytes(kSegmentHeader, '\0');
-  QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, bytes));
-  bytes.resize(size);
-  return decode_header(bytes);
-}
-
-/// The first message of the first segment that tells.
-std::uint64_t first_sequence(const SpoolFiles& files, const std::vector<std::uint64_t>& segments) {
-  for (const std::uint64_t number : segments) {
-    if (const auto header = header_of(files, number)) return header->first;
-  }
-  return 0;
-}
 
 }  // namespace
 
@@ -66,8 +46,7 @@ Result<std::optional<Position>> DiskStore::recover_position(std::vector<std::uin
   }
   if (!*found || segments.empty()) return *found;
   const Position position = **found;
-  const std::uint64_t first = first_sequence(files_, segments);
-  if (first != 0 && life_of(first) != life_of(position.sequence)) {
+  if (!files_.is_of_these(position, segments)) {
     reporter_("the position file is not of these segments: everything in them is delivered");
     return std::nullopt;
   }
@@ -116,6 +95,7 @@ Result<void> DiskStore::recover(Roles roles) {
   if (roles == Roles::kWriter) {
     // Who reads may be about to replace it; what is wrong with it is for him to find.
     position = files_.position().value_or(std::nullopt);
+    if (position && !files_.is_of_these(*position, segments)) position.reset();
   } else {
     QUARRY_TRY_ASSIGN(position, recover_position(segments));
   }
@@ -123,7 +103,7 @@ Result<void> DiskStore::recover(Roles roles) {
   QUARRY_TRY(measure(segments));
   settled_ = position.value_or(Position{});
   if (!position) {
-    const std::uint64_t first = first_sequence(files_, segments);
+    const std::uint64_t first = files_.first_sequence(segments);
     settled_ = {.segment = segments.empty() ? 1 : segments.front(),
                 .offset = 0,
                 .sequence = first != 0 || roles == Roles::kReader ? first : new_life()};

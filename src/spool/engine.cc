@@ -51,6 +51,7 @@ void Engine::start(bool found) {
   const Lock lock(mutex_);
   count();
   if (found) {
+    has_files_ = true;
     start_da();
   } else {
     advise_workers();

@@ -158,6 +158,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool is_writing_ = false;
 
   // Disk-assisted mode.
+  bool has_files_ = false;  // found at the start, and not opened yet
   bool is_da_ = false;
   bool has_da_failed_ = false;  // the disk cannot be used: told once
   TimePoint next_da_{};         // after a failure, not before

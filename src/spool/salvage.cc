@@ -107,8 +107,13 @@ Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& repo
       continue;
     }
     Error error;
-    if (store->push(messages, &error) < messages.size()) return std::unexpected(error);
-    count += messages.size();
+    const std::size_t pushed = store->push(messages, &error);
+    if (pushed < messages.size()) {
+      return fail(error.code, fmt::format("{}; {} of {} messages of {} are in the queue, and would "
+                                          "be there twice after another replay",
+                                          error.message, pushed, messages.size(), path.string()));
+    }
+    count += pushed;
     QUARRY_TRY(files.remove(path));
   }
   return count;

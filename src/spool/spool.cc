@@ -21,8 +21,8 @@ SpoolFiles files_of(const SpoolPlace& place, base::FileSystem& files, bool synce
 /// Where delivery goes on, as far as the files tell without being changed.
 Result<Position> place_of_delivery(const SpoolFiles& files) {
   const auto position = files.position();
-  if (position && *position) return **position;
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  if (position && *position && files.is_of_these(**position, segments)) return **position;
   return Position{.segment = segments.empty() ? 1 : segments.front(), .offset = 0, .sequence = 0};
 }
 

@@ -127,6 +127,27 @@ Result<std::optional<Position>> SpoolFiles::position() const {
                                        (is_other ? ": it has another format" : ": it is damaged"));
 }
 
+std::uint64_t SpoolFiles::first_sequence(const std::vector<std::uint64_t>& segments) const {
+  for (const std::uint64_t number : segments) {
+    const auto file = system_->open(segment(number), FileUse::kRead);
+    std::array<char, kSegmentHeader> bytes;
+    const auto size = file ? (*file)->read_at(0, bytes) : Result<std::size_t>(0);
+    const auto header = decode_header({bytes.data(), size.value_or(0)});
+    if (header) return header->first;
+  }
+  return 0;
+}
+
+bool SpoolFiles::is_of_these(const Position& position,
+                             const std::vector<std::uint64_t>& segments) const {
+  // A batch may have been put before the first message of a life.
+  const auto life_of = [](std::uint64_t sequence) {
+    return (sequence + (std::uint64_t{1} << 39)) >> 40;
+  };
+  const std::uint64_t first = first_sequence(segments);
+  return first == 0 || life_of(first) == life_of(position.sequence);
+}
+
 Result<void> SpoolFiles::write_position(const Position& position) const {
   auto beside = position_path();
   beside += ".new";

@@ -58,6 +58,11 @@ class SpoolFiles {
 
   /// Nothing where there is no such file. Errors: kCorrupt.
   base::Result<std::optional<Position>> position() const;
+  /// The first message of the first of SEGMENTS that tells; 0: none does.
+  std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
+  /// Whether POSITION is one in SEGMENTS, not of another life of the queue: between two lives it
+  /// was empty, and their sequence numbers are far apart.
+  bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;
   /// Puts the position file out of the way, under a name that tells that it is damaged. Returns

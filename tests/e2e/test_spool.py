@@ -393,3 +393,23 @@ def test_a_page_of_zeros_does_not_hide_what_is_behind_it(spool):
     spool("replay")
     rest = spool("drain").splitlines()
     assert len(first) + len(rest) > 29500 and len(set(first) | set(rest)) == len(first) + len(rest)
+
+
+def test_position_of_another_queue_hides_nothing(spool, tmp_path):
+    spool("feed", given=lines(1, 50))
+    other = Spool(tmp_path / "other")
+    other("feed", "--maxfilesize", "1k", given=lines(1, 500))
+    drain = other.start("drain", "--follow", stdout=subprocess.PIPE)
+    wait_until(lambda: other.status()["messages"] == 0, "that all are drained", 20)
+    drain.kill()
+    drain.communicate()
+    (spool.folder / "queue.qi").write_bytes((other.folder / "queue.qi").read_bytes())
+    assert spool.status()["messages"] == 50 and spool("export") == lines(1, 50)
+    assert spool("drain") == lines(1, 50)
+
+
+def test_pipe_in_the_place_of_a_file_holds_up_nobody(spool):
+    spool.folder.mkdir()
+    os.mkfifo(spool.folder / "queue.00000001")
+    for command in ("status", "drain", "export"):
+        assert "queue.00000001: no file" in spool.refused(command)

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <future>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "queue_world.h"
@@ -219,4 +220,22 @@ TEST_CASE("who only enqueues does not undo what another process has read") {
   const auto after = spool.position();
   REQUIRE(after);
   CHECK(*after == *before);
+}
+
+TEST_CASE("what is on the disk comes first, also where it cannot be read at once") {
+  const TemporaryFolder folder;
+  const QueueOptions options = disk_assisted(folder);
+  REQUIRE(leave_on_disk(options, 1, 3) == 3);
+  HeldUpFiles files;
+  files.refuse(HeldUpFiles::What::kRead);
+  const TestConsumer consumer;
+  const TestEngine queue(options, consumer.function(), files);
+  CHECK(queue.put(4, 5) == 2);
+  const std::size_t before = files.refused();
+  // It is tried again, with nothing delivered.
+  while (files.refused() == before) std::this_thread::yield();
+  CHECK(consumer.got().empty());
+  files.allow();
+  CHECK(consumer.wait_until_got(5));
+  CHECK(consumer.got() == numbers(1, 5));
 }
