@@ -11,6 +11,7 @@
 // a table that fossil's rebuild keeps: there every new card is a dispute, and every check-in that
 // comes late or is looked at later than before, as the card may count then.
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
