@@ -3,16 +3,19 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <openssl/rand.h>
+#include <poll.h>
 #include <termios.h>
 #include <unistd.h>
 
 #include <array>
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
 
+#include "interruption.h"
 #include "quarry/base/fd.h"
 
 namespace quarry::app {
@@ -57,6 +60,19 @@ class Silence {
   termios before_{};
   bool is_silent_ = false;
 };
+
+/// False: a signal has come instead. It is let in nowhere but in the wait: noted just before, it
+/// would interrupt nothing.
+bool wait_for_key(int fd) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, &before);
+  pollfd terminal{.fd = fd, .events = POLLIN, .revents = 0};
+  const bool has_come = Interruption::signal() != 0;
+  const bool is_ready = !has_come && ::ppoll(&terminal, 1, nullptr, &before) == 1;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return is_ready;
+}
 
 }  // namespace
 
@@ -110,10 +126,11 @@ base::Result<std::string> ask_for_password(const std::string& question) {
     const Silence silence(terminal.get());
     (void)!::write(terminal.get(), question.data(), question.size());
     char byte = 0;
-    ssize_t size = 0;
-    while ((size = ::read(terminal.get(), &byte, 1)) == 1 && byte != '\n') line += byte;
+    while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {
+      line += byte;
+    }
     // A signal: half a password is none.
-    if (size < 0) line.clear();
+    if (byte != '\n') line.clear();
   }
   (void)!::write(terminal.get(), "\n", 1);
   if (line.empty()) return fail(ErrorCode::kInvalid, "no password");

@@ -294,7 +294,9 @@ def test_interrupted_at_the_question_for_a_password_it_gives_the_terminal_back(q
         shown += os.read(terminal, 1000)
     process.wait_until(lambda: not termios.tcgetattr(terminal)[3] & termios.ECHO, "the echo is off")
     os.kill(pid, signal.SIGTERM)
-    _, status = os.waitpid(pid, 0)
+    ended = []
+    process.wait_until(lambda: ended.extend(os.waitpid(pid, os.WNOHANG)) or ended[-2] == pid, "its end", 20)
+    status = ended[-1]
     assert os.WTERMSIG(status) == signal.SIGTERM
     assert termios.tcgetattr(terminal)[3] & termios.ECHO
     os.close(terminal)
