@@ -127,7 +127,10 @@ Result<bool> SegmentReader::go_on() {
   if (!has_next_ && !is_damaged_) {
     QUARRY_TRY_ASSIGN(const auto numbers, files_.segments());
     has_next_ = !numbers.empty() && numbers.back() > position_.segment;
-    // Its writer is done with this one: whatever it wrote can be read now.
+    // What is cut off may be taken back, and something else come in its place.
+    buffer_.clear();
+    used_ = 0;
+    // With another one there its writer is done with this: whatever it wrote can be read now.
     return has_next_;
   }
   if (!ahead().empty() && !is_damaged_) {

@@ -87,7 +87,10 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
     encode(buffer_, number_, sequence_ + count, messages[count]);
     ++count;
   }
-  QUARRY_TRY(check_space_or_finish(buffer_.size()));
+  if (auto has_room = check_space(buffer_.size()); !has_room) {
+    make_way();
+    return std::unexpected(has_room.error());
+  }
   auto written = file_->append(buffer_);
   if (!written) count = keep_whole(messages.first(count));
   if (count > 0 && files_.is_synced()) {
@@ -102,12 +105,10 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
     usage_.set(number_, size_);
   }
   if (written) return count;
-  // Who reads may have seen some of what is cut off: nothing else is to come in its place.
-  (void)file_->truncate(size_);
-  finish();
+  const bool was_whole = count == 0 && !buffer_.empty();
+  if (!file_->truncate(size_) || was_whole) finish();  // it may have been read
   if (count > 0) return count;
-  // For who waits for the end of this segment. That it has no room itself is known.
-  (void)begin();
+  make_way();
   return std::unexpected(written.error());
 }
 
@@ -127,13 +128,11 @@ std::size_t SegmentWriter::keep_whole(std::span<const Message> messages) {
   return count;
 }
 
-/// Without room the segment is at its end, so that a reader can free it.
-Result<void> SegmentWriter::check_space_or_finish(std::uint64_t bytes) {
-  auto has_room = check_space(bytes);
-  if (has_room) return {};
+/// Without room a segment with messages is at its end: a reader can free it once there is another.
+void SegmentWriter::make_way() {
+  if (file_ && size_ <= kSegmentHeader) return;
   finish();
-  (void)begin();
-  return has_room;
+  (void)begin();  // it may have no room itself
 }
 
 std::size_t SegmentWriter::append(std::span<const Message> messages, base::Error* error) {

@@ -39,7 +39,7 @@ class SegmentWriter {
   base::Result<void> begin();
   base::Result<std::size_t> append_some(std::span<const Message> messages);
   base::Result<void> check_space(std::uint64_t bytes);
-  base::Result<void> check_space_or_finish(std::uint64_t bytes);
+  void make_way();
   std::size_t keep_whole(std::span<const Message> messages);
   std::uint64_t room() const;
 

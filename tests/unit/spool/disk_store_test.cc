@@ -288,6 +288,23 @@ TEST_CASE("a full disk takes nothing of a message, says so, and goes on when the
   CHECK(world.drain() == numbers(4, 30));
 }
 
+TEST_CASE("who waits for room does not fill the folder with empty segments") {
+  MemoryFileSystem system;
+  QueueOptions options = small_segments();
+  options.max_disk_space = 1000;
+  StoreWorld world(system, options);
+  REQUIRE(world.push(1, 3) == 3);
+  Message large{.content = std::string(950, 'x')};
+  Error error;
+  for (int i = 0; i < 100; ++i) CHECK(world.store->push(std::span(&large, 1), &error) == 0);
+  CHECK(has(error.message, "queue.maxdiskspace"));
+  CHECK(segments_in(system) <= 2);
+  CHECK(world.drain() == numbers(1, 3));
+  REQUIRE(world.store->make_room());
+  REQUIRE(world.store->push(std::span(&large, 1), &error) == 1);
+  CHECK(world.drain() == std::vector<Message>{{.content = std::string(950, 'x')}});
+}
+
 TEST_CASE("a disk that is full to the last byte is freed by reading") {
   MemoryFileSystem system;
   StoreWorld world(system, small_segments());
