@@ -9,7 +9,6 @@
 namespace quarry::spool {
 namespace {
 
-using base::Error;
 using base::ErrorCode;
 using base::FileUse;
 using base::Result;

@@ -14,12 +14,6 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-QueueOptions hurried() {
-  QueueOptions options = small_options();
-  options.timeout_shutdown = options.timeout_action_completion = 10ms;
-  return options;
-}
-
 Message with_severity(std::uint8_t severity, const std::string& text = "x") {
   return {.content = text, .severity = severity};
 }

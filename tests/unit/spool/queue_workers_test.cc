@@ -14,12 +14,6 @@ using quarry::base::ErrorCode;
 
 namespace {
 
-QueueOptions hurried() {
-  QueueOptions options = small_options();
-  options.timeout_shutdown = options.timeout_action_completion = 10ms;
-  return options;
-}
-
 std::chrono::steady_clock::time_point time_now() {
   return std::chrono::steady_clock::now();
 }

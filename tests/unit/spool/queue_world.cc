@@ -267,6 +267,12 @@ QueueOptions small_options() {
   return options;
 }
 
+QueueOptions hurried() {
+  QueueOptions options = small_options();
+  options.timeout_shutdown = options.timeout_action_completion = milliseconds(10);
+  return options;
+}
+
 QueueOptions disk_assisted(const TemporaryFolder& folder) {
   QueueOptions options = small_options();
   options.spool_directory = folder.path();

@@ -138,6 +138,8 @@ QueueOptions with(Change change) {
 /// Options with short ways: size 20, marks at 10 and 4, one worker, batches of one message, and
 /// time-outs that no test gets to by mistake.
 QueueOptions small_options();
+/// The same, and its end waits for nobody.
+QueueOptions hurried();
 /// The same with files in FOLDER: disk-assisted.
 QueueOptions disk_assisted(const TemporaryFolder& folder);
 
