@@ -223,6 +223,8 @@ def test_reload_keeps_it_and_another_path_moves_it(watched, tmp_path):
     moved = tmp_path / "elsewhere"
     server.config.write_text(server.config.read_text().replace(str(server.control), str(moved)))
     server.main.send(signal.SIGHUP)
+    # The check of the new configuration binds it already, for a moment.
+    server.wait_for_log("generation 2 becomes 3", 30)
     wait_until(moved.exists, "the new socket", 30)
     assert document(moved)["generation"] == 3
     assert not server.control.exists()

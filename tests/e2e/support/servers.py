@@ -58,9 +58,9 @@ class Server:
         return [pid for pid in process.children(self.main.pid) if "gateway" not in process.name(pid)]
 
     def is_complete(self) -> bool:
-        """Whether quarryd's first children are there, and past the moment in which they still have its name."""
+        """Whether quarryd's first children are all there, and past the moment in which they still have its name."""
         names = [process.name(pid) for pid in process.children(self.main.pid)]
-        return bool(names) and process.name(self.main.pid) not in names
+        return "ready: process" in self.log() and process.name(self.main.pid) not in names
 
     def is_running(self) -> bool:
         return self.main.is_running() and (self.front is None or self.front.is_running())
