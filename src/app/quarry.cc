@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <functional>
@@ -130,7 +131,11 @@ void add_top(CLI::App& app, Run& run) {
   add_place_options(*command, top.server);
   command->add_option("--interval", top.interval, "seconds between two looks, from 0.1 to 3600")
       ->capture_default_str()
-      ->check(CLI::Range(0.1, 3600.0));
+      ->check(CLI::Range(0.1, 3600.0))
+      // Which neither is less nor more than anything.
+      ->check([](const std::string& text) {
+        return std::isnan(std::stod(text)) ? "not a number" : "";
+      });
   command->add_option("--count", top.count, "end after so many (default: go on)")
       ->check(CLI::Range(1, 1000000000));
 }

@@ -255,3 +255,10 @@ def test_without_a_terminal_it_ends_with_its_reader_its_master_or_a_signal(watch
     done = subprocess.run([places.program("quarry"), "top", "--socket", tmp_path / "none"], capture_output=True, text=True,
                           timeout=60, check=False)
     assert done.returncode == 1 and done.stdout == "" and "there is no" in done.stderr
+
+
+@pytest.mark.parametrize("interval", ["0", "-1", "nan", "inf", "1h"])
+def test_interval_that_is_none_is_told(interval, tmp_path):
+    done = subprocess.run([places.program("quarry"), "top", "--socket", tmp_path / "none", "--interval", interval],
+                          capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != 0 and done.stderr.startswith("--interval: ")
