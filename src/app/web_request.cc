@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "quarry/base/http_status.h"
 #include "quarry/gateway/http_syntax.h"
 
 namespace quarry::app {
@@ -179,7 +180,7 @@ std::string web_reply(const WebRequest& request, int status, std::string_view ty
                       std::string_view body) {
   std::string text =
       fmt::format("{}{} {}\r\n", request.has_http_head ? "HTTP/1.0 " : "Status: ", status,
-                  gateway::reason_phrase(status));
+                  base::reason_phrase(status));
   if (request.has_http_head) text += "Connection: close\r\n";
   if (status == 405) text += fmt::format("Allow: {}\r\n", gateway::kAllowedMethods);
   text += fmt::format("Cache-Control: no-cache\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",

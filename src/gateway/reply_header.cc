@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "quarry/base/http_status.h"
 #include "quarry/gateway/http_syntax.h"
 
 namespace quarry::gateway {
@@ -89,7 +90,7 @@ base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
     if (moved) header.status = 302;
     if (header.fields.empty() && !header.content_length) return broken("an answer without headers");
   }
-  if (header.reason.empty()) header.reason = reason_phrase(header.status);
+  if (header.reason.empty()) header.reason = base::reason_phrase(header.status);
   return header;
 }
 

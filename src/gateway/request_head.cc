@@ -1,4 +1,5 @@
 #include "quarry/gateway/request_head.h"
+#include "quarry/base/http_status.h"
 
 #include <fmt/core.h>
 
@@ -112,7 +113,7 @@ std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) 
 }
 
 std::string refusal_page(const Refusal& refusal, bool head_only) {
-  const std::string_view reason = reason_phrase(refusal.status);
+  const std::string_view reason = base::reason_phrase(refusal.status);
   const std::string body = fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
   std::string page = fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n",

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "quarry/base/http_status.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/http_syntax.h"
 #include "reply_header.h"
@@ -327,7 +328,7 @@ void Server::answer_error(Exchange& exchange, int status, std::string_view text,
                           std::string_view reason) {
   base::log(LogLevel::kWarning, "client {}: {} {}: {}{}{}", exchange.client.address, status,
             exchange.request, text, reason.empty() ? "" : ": ", reason);
-  const std::string_view phrase = reason_phrase(status);
+  const std::string_view phrase = base::reason_phrase(status);
   const std::string page = fmt::format("{} {}: {}\n", status, phrase, text);
   const Buffer body(evbuffer_new());
   if (body) evbuffer_add(body.get(), page.data(), page.size());

@@ -2,34 +2,9 @@
 
 #include <fmt/core.h>
 
-namespace quarry::worker {
+#include "quarry/base/http_status.h"
 
-std::string_view reason_of(int status) {
-  switch (status) {
-    case 200:
-      return "OK";
-    case 400:
-      return "Bad Request";
-    case 403:
-      return "Forbidden";
-    case 404:
-      return "Not Found";
-    case 405:
-      return "Method Not Allowed";
-    case 411:
-      return "Length Required";
-    case 413:
-      return "Content Too Large";
-    case 415:
-      return "Unsupported Media Type";
-    case 500:
-      return "Internal Server Error";
-    case 503:
-      return "Service Unavailable";
-    default:
-      return "Unknown";
-  }
-}
+namespace quarry::worker {
 
 std::string_view Request::variable(std::string_view name) const {
   for (const char* const* entry = variables; entry != nullptr && *entry != nullptr; ++entry) {
@@ -44,7 +19,7 @@ std::string_view Request::variable(std::string_view name) const {
 std::string header_of(const Reply& reply) {
   std::string header =
       fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
-                  reason_of(reply.status), reply.content_type, reply.body.size());
+                  base::reason_phrase(reply.status), reply.content_type, reply.body.size());
   if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
   header += reply.headers;
   header += "X-Content-Type-Options: nosniff\r\n\r\n";

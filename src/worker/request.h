@@ -55,8 +55,6 @@ struct Reply {
   std::optional<std::uint64_t> synced_in;
 };
 
-/// "Not Found" for 404.
-std::string_view reason_of(int status);
 /// The lines that stand before the body, with the empty one.
 std::string header_of(const Reply& reply);
 /// A reply of one line.

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "fastcgi_record.h"
+#include "quarry/base/http_status.h"
 #include "quarry/gateway/http_syntax.h"
 #include "quarry/gateway/request_head.h"
 #include "reply_header.h"
@@ -33,7 +34,7 @@ void read_head(std::string_view bytes) {
   REQUIRE(refusal->status >= 400 && refusal->status <= 505);
   // What the client sent must not shape the reply.
   REQUIRE(is_one_line(refusal->text) && gateway::is_field_value(refusal->text));
-  REQUIRE(gateway::reason_phrase(refusal->status) != "Unknown");
+  REQUIRE(quarry::base::reason_phrase(refusal->status) != "Unknown");
 }
 
 void read_reply_header(std::string_view bytes) {

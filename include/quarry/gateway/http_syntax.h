@@ -22,7 +22,5 @@ bool same_name(std::string_view a, std::string_view b);
 std::optional<std::uint64_t> parse_decimal(std::string_view text);
 /// TEXT with its %XX undone. Nothing when a % has no two digits, or for a NUL, which no path has.
 std::optional<std::string> percent_decode(std::string_view text);
-/// What stands beside the status code in the first line of a reply.
-std::string_view reason_phrase(int status);
 
 }  // namespace quarry::gateway

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <string_view>
+
+namespace quarry::base {
+
+/// What stands beside the status code of an HTTP reply: "Not Found" for 404; "Unknown" for one that
+/// nothing here uses (RFC 9110, section 15).
+std::string_view reason_phrase(int status);
+
+}  // namespace quarry::base
