@@ -31,7 +31,8 @@ void ClientOffer::asked_for(const HashName& name) {
   if (!info || info->is_phantom() || repository_.is_waiting(info->rid)) return;
   if (repository_.is_shunned(name)) return;
   if (!with_private_ && repository_.is_private(info->rid)) return;
-  asked_.push_back(name);
+  // Until it has come, each reply may ask for it.
+  if (asked_for_.insert(name).second) asked_.push_back(name);
 }
 
 bool ClientOffer::has_more() {
@@ -46,16 +47,47 @@ Result<void> ClientOffer::write(CardWriter& writer) {
   return {};
 }
 
-Result<void> ClientOffer::send(CardWriter& writer, const HashName& name) {
+/// What NAME is made from, where that has to go first: the server is not known to have it.
+Result<std::optional<HashName>> ClientOffer::source_to_send(const HashName& name) {
+  using Source = std::optional<HashName>;
+  if (times_sent_.contains(name)) return Source{};
+  const auto info = repository_.find(name);
+  if (!info) return Source{};
+  QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(info->rid));
+  if (!delta || remote_has_.contains(delta->first)) return Source{};
+  const auto source = repository_.find(delta->first);
+  if (!source || source->is_phantom() || repository_.is_shunned(delta->first)) return Source{};
+  if (!with_private_ && repository_.is_private(source->rid)) return Source{};
+  return Source(delta->first);
+}
+
+/// Sends NAME, after all that it is made from. False: there was no room for that any more.
+Result<bool> ClientOffer::send(CardWriter& writer, const HashName& name) {
+  std::vector<HashName> chain{name};
+  while (true) {
+    QUARRY_TRY_ASSIGN(const auto source, source_to_send(chain.back()));
+    if (!source) break;
+    chain.push_back(*source);
+  }
+  for (; !chain.empty(); chain.pop_back()) {
+    if (is_full(writer)) return false;
+    QUARRY_TRY(send_one(writer, chain.back()));
+  }
+  return true;
+}
+
+Result<void> ClientOffer::send_one(CardWriter& writer, const HashName& name) {
   const auto info = repository_.find(name);
   if (!info || info->is_phantom()) return {};
   const bool is_private = repository_.is_private(info->rid);
   if (is_private && !with_private_) return {};
   if (is_private) writer.private_next();
   ++sent_;
+  asked_for_.erase(name);
   const bool is_first = ++times_sent_[name] == 1;
   QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(info->rid));
   remote_has_.insert(name);
+  // What it could not use as a delta it gets whole.
   if (delta && is_first && remote_has_.contains(delta->first)) {
     writer.file(name.str(), delta->first.str(), delta->second);
     return {};
@@ -73,30 +105,42 @@ Result<void> ClientOffer::send_unsent(CardWriter& writer) {
   }
   while (!unsent_.empty() && !is_full(writer)) {
     const HashName name = unsent_.back();
+    const auto info = repository_.find(name);
+    // The server may have asked for it before it was its turn.
+    if (!times_sent_.contains(name) && !(info && repository_.is_waiting(info->rid))) {
+      QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, name));
+      if (!is_sent) break;
+    }
     unsent_.pop_back();
     sent_of_unsent_.push_back(name);
-    const auto info = repository_.find(name);
-    if (info && repository_.is_waiting(info->rid)) continue;
-    // The server may have asked for it before it was its turn.
-    if (!times_sent_.contains(name)) QUARRY_TRY(send(writer, name));
   }
   return {};
 }
 
 Result<void> ClientOffer::send_asked(CardWriter& writer) {
-  std::size_t done = 0;
-  while (done < asked_.size() && !is_full(writer)) QUARRY_TRY(send(writer, asked_[done++]));
-  asked_.erase(asked_.begin(), asked_.begin() + static_cast<std::ptrdiff_t>(done));
+  while (!asked_.empty() && !is_full(writer)) {
+    // It may have gone meanwhile, as one that had never been sent, or that another is made from.
+    if (asked_for_.contains(asked_.front())) {
+      QUARRY_TRY_ASSIGN(const bool is_sent, send(writer, asked_.front()));
+      if (!is_sent) break;
+    }
+    asked_.pop_front();
+  }
   return {};
+}
+
+/// Once is enough: the server asks until it has it.
+bool ClientOffer::is_to_name(const HashName& name) {
+  return !remote_has_.contains(name) && named_.insert(name).second;
 }
 
 void ClientOffer::name_unclustered(CardWriter& writer) {
   for (const HashName& name : repository_.unclustered()) {
-    if (!remote_has_.contains(name)) writer.igot(name.str());
+    if (is_to_name(name)) writer.igot(name.str());
   }
   if (!with_private_) return;
   for (const HashName& name : repository_.private_names()) {
-    if (!remote_has_.contains(name)) writer.private_igot(name.str());
+    if (is_to_name(name)) writer.private_igot(name.str());
   }
 }
 

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <unordered_set>
@@ -39,9 +41,12 @@ class ClientOffer {
   std::uint64_t sent() const { return sent_; }
 
  private:
-  base::Result<void> send(CardWriter& writer, const artifact::HashName& name);
+  base::Result<std::optional<artifact::HashName>> source_to_send(const artifact::HashName& name);
+  base::Result<bool> send(CardWriter& writer, const artifact::HashName& name);
+  base::Result<void> send_one(CardWriter& writer, const artifact::HashName& name);
   base::Result<void> send_unsent(CardWriter& writer);
   base::Result<void> send_asked(CardWriter& writer);
+  bool is_to_name(const artifact::HashName& name);
   void name_unclustered(CardWriter& writer);
   base::Result<void> name_all(CardWriter& writer);
   bool is_full(const CardWriter& writer) const { return writer.size() >= max_upload_; }
@@ -53,7 +58,9 @@ class ClientOffer {
   std::uint64_t sent_ = 0;
   bool unsent_was_read_ = false;
   std::vector<artifact::HashName> unsent_;  // not sent yet, last first
-  std::vector<artifact::HashName> asked_;
+  std::deque<artifact::HashName> asked_;
+  std::unordered_set<artifact::HashName> asked_for_;  // and not sent since
+  std::unordered_set<artifact::HashName> named_;
   std::vector<artifact::HashName> all_;  // of the catalogue, last first
   std::vector<artifact::HashName> sent_of_unsent_;
   std::unordered_map<artifact::HashName, int> times_sent_;

@@ -74,6 +74,10 @@ def received(output: str) -> int:
     return int(re.search(r"artifacts sent: \d+ +received: (\d+)", output)[1])
 
 
+def round_trips(output: str) -> int:
+    return int(re.search(r"round trips: (\d+)", output)[1])
+
+
 def sent(output: str) -> int:
     return int(re.search(r"artifacts sent: (\d+)", output)[1])
 
