@@ -1,8 +1,10 @@
 #include "admission.h"
 
+#include <arpa/inet.h>
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <functional>
 
 namespace quarry::worker {
@@ -25,6 +27,16 @@ std::uint64_t hash_of(std::string_view text) {
   return std::hash<std::string_view>()(text) | 1U;
 }
 
+/// Who has one address of IPv6 has all of its network.
+std::string source_of(const std::string& address) {
+  constexpr std::size_t kNetwork = 8;  // bytes: a /64
+  std::array<char, sizeof(in6_addr)> bytes{};
+  constexpr std::string_view kMapped("\0\0\0\0\0\0\0\0\0\0\xff\xff", 12);
+  if (::inet_pton(AF_INET6, address.c_str(), bytes.data()) != 1) return address;
+  const std::string_view whole(bytes.data(), bytes.size());
+  return std::string(whole.starts_with(kMapped) ? whole : whole.substr(0, kNetwork));
+}
+
 bool is_recent(std::int64_t time, std::int64_t now) {
   return time > 0 && time <= now && now - time < kMemoryMicros;
 }
@@ -37,12 +49,12 @@ struct Failures {
     count += std::min<std::uint64_t>(tally.failures, 1000);
     last = std::max(last, tally.failed);
   }
-  /// Seconds until another try is looked at, where the first ALLOWED cost nothing.
-  std::uint64_t wait(std::uint64_t allowed, std::int64_t now) const {
-    if (count < allowed) return 0;
+  /// Seconds from SINCE until another try is looked at, where the first ALLOWED cost nothing.
+  std::uint64_t wait(std::uint64_t allowed, std::int64_t since, std::int64_t now) const {
+    if (count < allowed || since == 0) return 0;
     const std::uint64_t doublings = std::min<std::uint64_t>(count - allowed, 10);
     const std::uint64_t pause = std::min(kLongestWait, std::uint64_t{1} << doublings);
-    const auto passed = static_cast<std::uint64_t>(now - last) / 1'000'000;
+    const auto passed = static_cast<std::uint64_t>(now - since) / 1'000'000;
     return pause - std::min(pause, passed);
   }
 };
@@ -82,7 +94,7 @@ std::optional<std::string> Admission::begin() {
 seconds Admission::wait(std::string_view user) {
   if (options_.login_failures == 0) return seconds(0);
   const std::int64_t now = scoreboard::monotonic_micros();
-  const std::uint64_t client_hash = hash_of(address_);
+  const std::uint64_t client_hash = hash_of(source_of(address_));
   const std::uint64_t user_hash = hash_of(user);
   Failures of_both;
   Failures of_user;
@@ -108,10 +120,11 @@ seconds Admission::wait(std::string_view user) {
     if (is_from_here) of_address.add(tally);
   });
   const std::uint64_t allowed = options_.login_failures;
-  std::uint64_t wait = of_both.wait(allowed, now);
+  std::uint64_t wait = of_both.wait(allowed, of_both.last, now);
   if (last_success_ == 0) {
-    wait = std::max({wait, of_user.wait(kPatienceWithUser * allowed, now),
-                     of_address.wait(kPatienceWithAddress * allowed, now)});
+    // By whoever goes on failing elsewhere nobody is held up who does not fail himself.
+    wait = std::max({wait, of_user.wait(kPatienceWithUser * allowed, of_both.last, now),
+                     of_address.wait(kPatienceWithAddress * allowed, of_address.last, now)});
   }
   return seconds(wait);
 }
@@ -119,7 +132,7 @@ seconds Admission::wait(std::string_view user) {
 void Admission::tell(std::string_view user, bool succeeded) {
   if (options_.login_failures == 0) return;
   const std::int64_t now = scoreboard::monotonic_micros();
-  LoginTally tally{.client = hash_of(address_), .user = hash_of(user)};
+  LoginTally tally{.client = hash_of(source_of(address_)), .user = hash_of(user)};
   if (const LoginTally* known = slot_.remembered(tally)) tally = *known;
   if (succeeded) {
     tally.failures = 0;

@@ -6,9 +6,11 @@
 //   sessions   of those that are under way for one repository, or from one address, only the first
 //              so many go on; the others are told to come again
 //   logins     after some failures each further one has to wait, twice as long each time: those of
-//              one user from one address; with more patience, those of one user from everywhere and
-//              those of everybody from one address. Who has logged in from his address lately is
-//              held up by nobody else's failures.
+//              one user from one address; with more patience, those of everybody from one address.
+//              Where one user's come from many addresses, each of these has to wait from its first
+//              on. Who has logged in from his address lately is held up by nobody else's failures,
+//              and who has not failed there by nobody's at other addresses. A /64 of IPv6 is one
+//              address.
 #pragma once
 
 #include <chrono>

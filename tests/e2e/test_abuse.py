@@ -85,11 +85,24 @@ def test_failures_of_one_lock_nobody_else_out(served):
     assert client().error() == ""
     assert client(login="other", password="ink").error() == ""
     fail(client(login="other", password="wrong"), 2)
-    for address in ("192.0.2.7", "192.0.2.8", "192.0.2.9"):
-        fail(client(address=address, password="wrong"), 2)
-    assert client(address=ELSEWHERE).error().startswith(TOO_MANY), "too many tries of one user from everywhere"
-    assert client().error() == "", "but he is known where he was before"
-    assert client(login="other", password="ink", address=ELSEWHERE).error() == "", "and so is somebody else, from anywhere"
+    for number in range(100, 112):
+        fail(client(address=f"192.0.2.{number}", password="wrong"), 1)
+    again = client(address="192.0.2.100", password="wrong").error()
+    assert again.startswith(TOO_MANY), "after one failure: there were too many from everywhere"
+    assert client(address=ELSEWHERE).error() == "", "but he himself gets in from wherever nobody has failed"
+    assert client().error() == "", "and where he was before"
+    assert client(login="other", password="ink", address=ELSEWHERE).error() == "", "and so does somebody else"
+
+
+def test_whole_network_of_ipv6_is_one_address(served):
+    client = served(sync__login_failures=2)
+    for number in (1, 2):
+        fail(client(address=f"2001:db8::{number}", password="wrong"), 1)
+    assert client(address="2001:db8::3").error().startswith(TOO_MANY)
+    assert client(address="2001:db8:0:1::3").error() == ""
+    for number in (1, 2):
+        fail(client(address=f"::ffff:192.0.2.{number}", password="wrong"), 1)
+    assert client(address="::ffff:192.0.2.3").error() == "", "these are of IPv4"
 
 
 def test_many_names_from_one_address_are_slowed(served):
