@@ -4,19 +4,25 @@
 #include <string>
 
 #include "commands.h"
+#include "interruption.h"
 #include "progress.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::app {
 
 int run_rebuild(const RebuildArguments& arguments) {
+  const Interruption interruption;
   const auto rebuilt = [&] {
     Progress progress(arguments.quiet);
-    return repository::rebuild(arguments.file, {}, [&](std::size_t done, std::size_t total) {
+    const auto show = [&](std::size_t done, std::size_t total) {
       progress.show(done, total);
       if (done == total) progress.say("computing the tables");
-    });
+    };
+    return repository::rebuild(arguments.file, {}, show,
+                               [] { return Interruption::signal() != 0; });
   }();
+  // Undone: the file is as it was, and no journal is beside it.
+  if (!rebuilt && Interruption::signal() != 0) return end_by(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
   if (!arguments.quiet) fmt::print("{}: rebuilt\n", arguments.file);
   return kDone;

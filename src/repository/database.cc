@@ -199,10 +199,15 @@ void Database::set_deadline(std::optional<std::chrono::steady_clock::time_point>
   look_at_statements();
 }
 
+void Database::interrupt_when(std::function<bool()> is_interrupted) {
+  is_interrupted_ = std::move(is_interrupted);
+  look_at_statements();
+}
+
 void Database::look_at_statements() {
   // Of SQLite's virtual machine: about a millisecond.
   constexpr int kSteps = 100000;
-  const bool has_reason = watcher_ || deadline_;
+  const bool has_reason = watcher_ || deadline_ || is_interrupted_;
   sqlite3_progress_handler(handle_, has_reason ? kSteps : 0, look_at_statement, this);
 }
 
@@ -212,7 +217,8 @@ int Database::look_at_statement(void* self) {
   if (sql != nullptr && database.watcher_) database.watcher_(sql);
   const bool is_late =
       database.deadline_ && std::chrono::steady_clock::now() >= *database.deadline_;
-  return is_late ? 1 : 0;
+  const bool is_interrupted = database.is_interrupted_ && database.is_interrupted_();
+  return is_late || is_interrupted ? 1 : 0;
 }
 
 Transaction::Transaction(Database& database, Kind kind) : database_(database) {

@@ -105,6 +105,9 @@ class Database {
   void watch_long_statements(std::function<void(std::string_view)> watcher);
   /// From TIME on, statements end with SQLITE_INTERRUPT. Nothing: they take what they take.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> time);
+  /// Statements end with SQLITE_INTERRUPT once IS_INTERRUPTED, which is asked every so many of their
+  /// steps, says so.
+  void interrupt_when(std::function<bool()> is_interrupted);
   sqlite3* handle() const { return handle_; }
 
   [[noreturn]] void raise(int code) const;
@@ -124,6 +127,7 @@ class Database {
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* running_ = nullptr;  // the last that was stepped, while it is there
   std::function<void(std::string_view)> watcher_;
+  std::function<bool()> is_interrupted_;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };

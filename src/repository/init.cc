@@ -77,6 +77,34 @@ void add_settings(Database& database, std::initializer_list<Setting> more, std::
   }
 }
 
+/// The report on tickets that every repository begins with, as old as can be: whatever a server has
+/// under its title is newer. Its colours are those that Fossil's users know.
+void add_ticket_report(Database& database) {
+  database.execute(R"sql(
+    INSERT INTO reportfmt(title, mtime, cols, sqlcode) VALUES('All Tickets', julianday(0, 'unixepoch'),
+'#ffffff Key:
+#f2dcdc Active
+#e8e8e8 Review
+#cfe8bd Fixed
+#bde5d6 Tested
+#cacae5 Deferred
+#c8c8c8 Closed',
+'SELECT
+  CASE status
+    WHEN ''Open'' THEN ''#f2dcdc''
+    WHEN ''Verified'' THEN ''#f2dcdc''
+    WHEN ''Review'' THEN ''#e8e8e8''
+    WHEN ''Fixed'' THEN ''#cfe8bd''
+    WHEN ''Tested'' THEN ''#bde5d6''
+    WHEN ''Deferred'' THEN ''#cacae5''
+    ELSE ''#c8c8c8''
+  END AS bgcolor,
+  substr(tkt_uuid, 1, 10) AS "#",
+  datetime(tkt_mtime) AS mtime,
+  type, status, subsystem, title
+FROM ticket'))sql");
+}
+
 /// Whether a first user may have the name USER, and a repository be made at PATH.
 base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
   if (user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
@@ -105,6 +133,7 @@ base::Result<void> make_file(const std::filesystem::path& path,
       database.execute(schema);
     }
     add_predefined_tags(database);
+    add_ticket_report(database);
     fill(database);
     database.execute("COMMIT");
     return {};

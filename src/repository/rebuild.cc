@@ -151,7 +151,7 @@ void Rebuild::extend_private() {
 }  // namespace
 
 base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions& options,
-                           const Progress& progress) {
+                           const Progress& progress, const std::function<bool()>& is_interrupted) {
   if (!std::filesystem::exists(path)) {
     return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
   }
@@ -165,6 +165,7 @@ base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions&
                         fmt::format("{}: not a Fossil repository", path.string()));
     }
     state.database.execute("PRAGMA synchronous=FULL");
+    state.database.interrupt_when(is_interrupted);
     Transaction transaction(state.database, Transaction::Kind::kWrite);
     Rebuild rebuild(state);
     rebuild.make_tables();

@@ -92,12 +92,12 @@ CREATE TABLE concealed(
   content TEXT
 );
 CREATE INDEX IF NOT EXISTS delta_i1 ON delta(srcid);
-CREATE VIEW IF NOT EXISTS artifact(rid,rcvid,size,atype,srcid,hash,content) AS
-  SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
-    FROM blob LEFT JOIN delta ON blob.rid=delta.rid;
 )sql";
 
 const char* const kDerivedSchema = R"sql(
+CREATE VIEW IF NOT EXISTS artifact(rid,rcvid,size,atype,srcid,hash,content) AS
+  SELECT blob.rid, rcvid, size, 1, srcid, uuid, content
+    FROM blob LEFT JOIN delta ON blob.rid=delta.rid;
 CREATE TABLE filename(
   fnid INTEGER PRIMARY KEY,
   name TEXT UNIQUE

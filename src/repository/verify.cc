@@ -52,6 +52,19 @@ void copy_database(Database& from, Database& to) {
   if (code != SQLITE_DONE) from.raise(code);
 }
 
+/// Only to be read; but what a writer that died left undone is undone first, by SQLite.
+std::unique_ptr<Database> open_original(const std::filesystem::path& path) {
+  const auto timeout = OpenOptions().busy_timeout;
+  auto original = std::make_unique<Database>(path, Database::Mode::kReadOnly, timeout);
+  try {
+    original->has_table("blob");
+  } catch (const SqliteError& error) {
+    if (!error.is_read_only()) throw;
+    original = std::make_unique<Database>(path, Database::Mode::kReadWrite, timeout);
+  }
+  return original;
+}
+
 class Verification {
  public:
   explicit Verification(Repository::State& copy) : r_(copy) {}
@@ -186,13 +199,13 @@ base::Result<Findings> verify(const std::filesystem::path& path,
   return guarded(path, [&]() -> base::Result<Findings> {
     const TemporaryFile copy;
     {
-      Database original(path, Database::Mode::kReadOnly, OpenOptions().busy_timeout);
-      if (!original.has_table("blob") || !original.has_table("plink")) {
+      const auto original = open_original(path);
+      if (!original->has_table("blob") || !original->has_table("plink")) {
         return base::fail(ErrorCode::kInvalid,
                           fmt::format("{}: not a Fossil repository", path.string()));
       }
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
-      copy_database(original, target);
+      copy_database(*original, target);
     }
     OpenOptions options;
     options.content_cache_size = std::size_t{64} << 20;

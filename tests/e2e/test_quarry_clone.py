@@ -114,6 +114,17 @@ def test_configuration_comes_as_far_as_its_user_may_have_it(serve, quarry, fresh
         assert repofile.value(clone, "SELECT count(*) FROM user WHERE login='writer'") == knows_people
 
 
+def test_reports_on_tickets_are_the_servers(serve, quarry, fresh, tmp_path):
+    reports = "SELECT title, sqlcode FROM reportfmt ORDER BY title"
+    server = serve(fresh)
+    quarry("clone", server.url_for("writer", "pen"), tmp_path / "first.fossil")
+    assert [title for title, _ in repofile.query(tmp_path / "first.fossil", reports)] == ["All Tickets"]
+    repofile.execute(fresh, "UPDATE reportfmt SET sqlcode='SELECT title FROM ticket', mtime=1700000000")
+    repofile.execute(fresh, "INSERT INTO reportfmt(title, sqlcode, mtime) VALUES('Mine','SELECT 1',1700000000)")
+    quarry("clone", server.url_for("writer", "pen"), tmp_path / "second.fossil")
+    assert repofile.query(tmp_path / "second.fossil", reports) == repofile.query(fresh, reports)
+
+
 def test_tickets_with_fields_of_their_own(serve, quarry, fresh, fossil, tmp_path):
     table = repofile.value(fresh, "SELECT sql FROM sqlite_schema WHERE name='ticket'")
     changed = table.replace("tkt_uuid TEXT UNIQUE,", "tkt_uuid TEXT UNIQUE, weight TEXT,")

@@ -61,6 +61,19 @@ def test_the_same_people_and_settings_as_fossil_makes(made, fossil, tmp_path):
     assert not missing - {("rebuilt",), ("access-log",), ("admin-log",)}
 
 
+def test_tickets_are_reported_as_fossil_reports_them(made, fossil, tmp_path):
+    theirs = tmp_path / "theirs.fossil"
+    fossil.new(theirs)
+    titles = "SELECT title, cols, mtime, owner FROM reportfmt"
+    assert repofile.query(made, titles) == repofile.query(theirs, titles)
+    fossil("user", "default", "ada", "-R", made)
+    for status in ("Open", "Verified", "Review", "Fixed", "Tested", "Deferred", "Closed", "odd"):
+        fossil("ticket", "add", "title", f"is {status}", "status", status, "type", "Code_Defect", "-R", made)
+    ours, its = (repofile.value(path, "SELECT sqlcode FROM reportfmt") for path in (made, theirs))
+    assert fossil("ticket", "show", "All Tickets", "-R", made).count("Code_Defect") == 8
+    assert repofile.query(made, ours) == repofile.query(made, its)
+
+
 def test_password_is_kept_as_fossil_keeps_it(made):
     secret = repofile.value(made, "SELECT pw FROM user WHERE login='ada'")
     assert secret == wire.shared_secret(repofile.project_code(made), "ada", "love lace")

@@ -1,7 +1,11 @@
 """`quarry verify` finds nothing in a right file, and each thing that is wrong in another."""
 
+import contextlib
 import hashlib
+import shutil
+import sqlite3
 import zlib
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +32,23 @@ def test_right_repositories(generated, small):
 def test_the_real_history(hiredis):
     done = quarry("verify", hiredis)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def test_what_a_writer_that_died_left_is_undone_first(small, tmp_path):
+    left = tmp_path / "left.fossil"
+    with contextlib.closing(sqlite3.connect(small, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode=DELETE")
+        before = small.read_bytes()
+        writer.execute("PRAGMA cache_size=5")
+        writer.execute("BEGIN")
+        writer.execute("UPDATE blob SET content=randomblob(length(content))")
+        for path in (small, Path(f"{small}-journal")):
+            shutil.copy(path, f"{left}{path.name.removeprefix(small.name)}")
+        writer.execute("ROLLBACK")
+    assert left.read_bytes() != before, "the writer had begun to write"
+    done = quarry("verify", left)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert left.read_bytes() == before and not Path(f"{left}-journal").exists()
 
 
 def test_what_a_push_left(launch, small, fossil, tmp_path):

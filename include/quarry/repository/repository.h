@@ -335,9 +335,10 @@ base::Result<Findings> verify(const std::filesystem::path& path,
 
 /// Throws every derived table of PATH away and computes it from the artifacts, in one transaction:
 /// whatever interrupts it, the file is as before. Shunned artifacts go, as with `fossil rebuild`.
-/// PROGRESS (may be empty) is told (done, total) artifacts. Errors: kNotFound, kInvalid, kBusy,
-/// kIo.
+/// PROGRESS (may be empty) is told (done, total) artifacts. Once IS_INTERRUPTED (may be empty) says
+/// so, it is undone, which is kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
 base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
-                           const std::function<void(std::size_t, std::size_t)>& progress = {});
+                           const std::function<void(std::size_t, std::size_t)>& progress = {},
+                           const std::function<bool()>& is_interrupted = {});
 
 }  // namespace quarry::repository
