@@ -3,37 +3,13 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "quarry/artifact/digest.h"
-#include "world.h"
+#include "odd_artifacts.h"
 
 using namespace quarry;
 using namespace quarry::repository;
 using namespace quarry::repository::test;
 
 namespace {
-
-std::string finish(const std::string& cards) {
-  return cards + "Z " + artifact::md5_hex(cards) + "\n";
-}
-
-std::string hash(const std::string& content) {
-  return std::string(name_of(content).str());
-}
-
-std::string control(int day, const std::string& target, const std::string& tag) {
-  return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day,
-                            tag.substr(0, tag.find(' ')), hash(target),
-                            tag.substr(tag.find(' ') + 1)));
-}
-
-void prove(World& world) {
-  CHECK(faults(world.file()) == "");
-  const std::vector<std::string> ours = derived_text(world.file());
-  REQUIRE(world.fossil("rebuild " + world.file().string()));
-  CHECK(difference(ours, derived_text(world.file())) == "");
-}
-
-const std::string kId(40, '3');
 
 std::string technote(const std::string& inner) {
   return finish(
