@@ -133,7 +133,7 @@ void Derivation::refresh_thread(Rid root) {
   std::map<Rid, std::string> titles;
   std::map<Rid, std::vector<Rid>> threads;  // what is there of each
   for (const Post& post : posts) {
-    std::string& title = titles[post.rid];
+    std::string title;
     if (post.is_root) {
       const Manifest artifact = c_.manifests.get(post.rid);
       title = artifact ? artifact->thread_title : "";
@@ -144,6 +144,7 @@ void Derivation::refresh_thread(Rid root) {
     } else {
       title = title_elsewhere(c_.database, order_, post.thread, post.rid);
     }
+    titles[post.rid] = std::move(title);
     threads[post.thread].push_back(post.rid);
   }
   for (const Post& post : posts) {

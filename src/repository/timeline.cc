@@ -113,6 +113,7 @@ void Derivation::make_control_event(Rid rid, const Structural& control) {
   control.has_user ? insert.bind(3, control.user) : insert.bind_null(3);
   insert.bind(4, std::string_view(comment)).run();
   note_compared_times(rid);
+  note_earlier_tags(rid);
   note_for_alerts('g', rid);
 }
 

@@ -47,6 +47,30 @@ TEST_CASE("a thread whose root is a reply begins with the title that this one ha
   prove(world);
 }
 
+TEST_CASE("a reply without a thread has no title, and is none for others") {
+  World world;
+  const auto post = [](const std::string& cards) {
+    return finish("D 2021-01-01T00:00:00\n" + cards + "U ann\nW 2\nhi\n");
+  };
+  const std::string root = post("H Title\n");
+  const std::string reply = post("I " + hash(root) + "\n");
+  for (const std::string& each : {root, reply}) world.put(each);
+  CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(reply) +
+                  "'") == "Reply: <i>Unknown</i>");
+  prove(world);
+}
+
+TEST_CASE("an edit that comes before the control artifact that it is of shows on it") {
+  World world;
+  const std::string edited = control(1, "nothing", "+closed x");
+  const std::string edit = control(2, edited, "+comment better");
+  // Named first, and so looked at first.
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.add_phantom(name_of(edited), false)); });
+  for (const std::string& each : {edit, edited}) world.put(each);
+  CHECK(world.sql("SELECT ecomment FROM event WHERE ecomment IS NOT NULL") == "better");
+  prove(world);
+}
+
 TEST_CASE("beside a primary parent that is plain data a merged one keeps its time") {
   World world;
   const std::string data = "plain data\n";
