@@ -183,6 +183,20 @@ class Derivation {
 
   // attachments.cc
   void add_attachment(Rid rid, const artifact::Structural& artifact);
+  struct AttachmentEvent {
+    char type;
+    std::string comment;
+  };
+  struct Span {
+    Rid first = 0, last = 0;
+  };
+  struct AttachmentTarget {
+    Span ticket, note;
+  };
+  Span span_of(std::int64_t tag, Rid until);
+  AttachmentTarget attachment_target(std::string_view target, Rid until);
+  AttachmentEvent attachment_event(Rid rid, const artifact::AttachmentCard& card,
+                                   const AttachmentTarget& seen);
   void refresh_attachments(const std::string& target);
 
   // tickets.cc
@@ -194,6 +208,7 @@ class Derivation {
   void add_forum_post(Rid rid, const artifact::Structural& post);
   void refresh_threads();
   void refresh_thread(Rid root);
+  std::string title_elsewhere(Rid root, Rid reply);
 
   // leaves.cc
   bool names_branch_of_parents(Rid rid);

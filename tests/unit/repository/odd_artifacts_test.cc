@@ -60,6 +60,34 @@ TEST_CASE("a reply without a thread has no title, and is none for others") {
   prove(world);
 }
 
+TEST_CASE("a reply to what is no post takes its title from the words of then") {
+  World world;
+  const auto reply_to = [](const std::string& root) {
+    return finish(fmt::format("D 2021-01-03T00:00:00\nG {0}\nI {0}\nU ann\nW 2\nhi\n", hash(root)));
+  };
+  std::string root, after, title;
+  SUBCASE("of an attachment to what becomes a technote") {
+    root = finish(
+        fmt::format("A a.txt {} {}\nD 2021-01-02T00:00:00\nU ann\n", kId, std::string(64, 'a')));
+    after = technote("");
+    title = fmt::format("Reply: dd attachment [/artifact/aaaaaaaaaaaaaaaa|a.txt] to wiki page [{}]",
+                        kId);
+  }
+  SUBCASE("of a ticket, which has none then") {
+    root = finish("D 2021-01-02T00:00:00\nJ title x:\\sy\nK " + kId + "\nU ann\n");
+    title = "Reply: <i>Unknown</i>";
+  }
+  SUBCASE("of a wiki page with a colon in its name") {
+    root = finish("D 2021-01-02T00:00:00\nL x:\\sy\nU ann\nW 2\nhi\n");
+    title = "Reply: y";
+  }
+  const std::string reply = reply_to(root);
+  for (const std::string& each : {root, reply, after}) world.put(each);
+  CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(reply) +
+                  "'") == title);
+  prove(world);
+}
+
 TEST_CASE("an edit that comes before the control artifact that it is of shows on it") {
   World world;
   const std::string edited = control(1, "nothing", "+closed x");
