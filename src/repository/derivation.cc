@@ -108,6 +108,7 @@ void Derivation::run() {
     if (const Manifest artifact = c_.manifests.get(rid)) add_other(rid, *artifact, day);
   }
   others_.clear();
+  order_.forget();
   settle_disputes();
   refresh_others();
 

@@ -175,6 +175,7 @@ class Derivation {
 
   // pages.cc
   void link_versions(Rid rid, const artifact::Structural& later);
+  void note_moved_document(Rid rid);
   bool has_prior(const artifact::Structural& later);
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
   void refresh_wiki_links(std::int64_t tag);

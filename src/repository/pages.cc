@@ -36,12 +36,26 @@ std::size_t counted_length(std::string_view text) {
 void Derivation::link_versions(Rid rid, const Structural& later) {
   note_if_late(rid);
   link_parents(rid, later, later.parents);
+  new_children_.insert(rid);
   const std::vector<Rid> parents = parents_of(rid);
   if (std::ranges::any_of(parents, [this](Rid parent) { return is_check_in(parent); })) {
     stale_mlinks_.insert(rid);
     stale_times_.insert(rid);
   }
   if (const Rid parent = primary_parent(rid); parent != 0) inherit_tags(rid, parent);
+  if (later.type != StructuralType::kForumPost) note_put_off(rid);
+}
+
+/// A rebuild looks at RID, a document perhaps, at another time than before.
+void Derivation::note_moved_document(Rid rid) {
+  const Manifest document = c_.manifests.get(rid);
+  if (!document) return;
+  if (document->type == StructuralType::kWiki) {
+    stale_pages_.insert(c_.names.tag(fmt::format("wiki-{}", document->wiki_title)));
+  } else if (document->type == StructuralType::kTechnote) {
+    stale_technotes_.insert(c_.names.tag(fmt::format("event-{}", document->technote_id)));
+    stale_targets_.insert(std::string(document->technote_id));
+  }
 }
 
 /// Fossil does not find the version before by a name in capital letters, nor what is shunned.
