@@ -72,9 +72,7 @@ bool CardParser::parse() {
     if (!parse_card(*letter) || !text_.at_end_of_card()) return false;
     previous = *letter;
   }
-  if (!text_.finished() || !settle_type()) return false;
-  lower_hashes();
-  return true;
+  return text_.finished() && settle_type();
 }
 
 /// Letters never descend. The one exception: there are old technotes with the P card first.
@@ -348,11 +346,7 @@ bool CardParser::one_text(std::string_view& field) {
 
 bool CardParser::accept_hash(Argument argument, std::string_view& field) {
   field = view(argument);
-  if (!is_hash(field)) return false;
-  const bool has_upper =
-      std::any_of(field.begin(), field.end(), [](char c) { return c >= 'A' && c <= 'F'; });
-  if (has_upper) upper_case_hashes_.push_back(argument);
-  return true;
+  return is_hash(field);
 }
 
 /// Finds the type, and whether the cards are those that it may and must have.
@@ -371,15 +365,6 @@ bool CardParser::settle_type() {
       return !has_self_tag_;
     default:
       return true;
-  }
-}
-
-/// Done last: the order of cards is that of the hashes as they were written.
-void CardParser::lower_hashes() {
-  for (const std::span<char> hash : upper_case_hashes_) {
-    for (char& c : hash) {
-      if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
-    }
   }
 }
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "card_text.h"
 #include "quarry/artifact/structural.h"
@@ -50,14 +49,12 @@ class CardParser {
   bool accept_hash(Argument argument, std::string_view& field);
   bool tags_ascend() const;
   bool settle_type();
-  void lower_hashes();
 
   std::size_t size_;
   CardText text_;
   Structural& out_;
   std::uint32_t seen_ = 0;  // a bit for each letter
   bool has_self_tag_ = false;
-  std::vector<std::span<char>> upper_case_hashes_;
 };
 
 }  // namespace quarry::artifact

@@ -16,27 +16,26 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-namespace {
-
-/// The artifacts that carry TAG themselves, the first and the last of them as rebuild sees them.
-struct Span {
-  Rid first = 0, last = 0;
-};
-
-Span span_of(Database& database, RebuildOrder& order, std::int64_t tag) {
+/// The artifacts that carry TAG themselves and that rebuild sees before UNTIL (0: all), the first
+/// and the last of them as it sees them.
+Derivation::Span Derivation::span_of(std::int64_t tag, Rid until) {
   Span span;
-  Query query =
-      database.query("SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
+  Query query = c_.database.query(
+      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
   query.bind(1, tag);
   while (query.step()) {
     const Rid rid = query.integer(0);
-    if (span.first == 0 || order.before(rid, span.first)) span.first = rid;
-    if (span.last == 0 || order.before(span.last, rid)) span.last = rid;
+    if (until != 0 && !order_.before(rid, until)) continue;
+    if (span.first == 0 || order_.before(rid, span.first)) span.first = rid;
+    if (span.last == 0 || order_.before(span.last, rid)) span.last = rid;
   }
   return span;
 }
 
-}  // namespace
+Derivation::AttachmentTarget Derivation::attachment_target(std::string_view target, Rid until) {
+  return {.ticket = span_of(c_.names.find_tag(fmt::format("tkt-{}", target)), until),
+          .note = span_of(c_.names.find_tag(fmt::format("event-{}", target)), until)};
+}
 
 void Derivation::add_attachment(Rid rid, const Structural& artifact) {
   const artifact::AttachmentCard& card = *artifact.attachment;
@@ -58,6 +57,43 @@ void Derivation::add_attachment(Rid rid, const Structural& artifact) {
   stale_targets_.insert(std::string(card.target));
 }
 
+/// What the timeline tells of the attachment RID, where SEEN of its target has been seen.
+Derivation::AttachmentEvent Derivation::attachment_event(Rid rid,
+                                                         const artifact::AttachmentCard& card,
+                                                         const AttachmentTarget& seen) {
+  const auto& [ticket, note] = seen;
+  const std::string_view target = card.target;
+  const auto comes_after = [&](Rid other) { return other != 0 && order_.before(rid, other); };
+  const auto comes_before = [&](Rid other) { return other != 0 && order_.before(other, rid); };
+  const bool ticket_words_it = comes_after(ticket.last), note_words_it = comes_after(note.last);
+  char type = 'w';
+  if (ticket_words_it || note_words_it) {
+    const bool is_tickets =
+        !note_words_it || (ticket_words_it && order_.before(note.last, ticket.last));
+    type = is_tickets ? 't' : 'e';
+  } else if (comes_before(ticket.first)) {
+    type = 't';
+  } else if (comes_before(note.first)) {
+    type = 'e';
+  }
+
+  const std::string name = base::escape_markup(card.name);
+  const std::string where =
+      type == 't'   ? fmt::format("ticket [{}|{}]", linked(target), shown(target))
+      : type == 'e' ? fmt::format("tech note [/technote/{}|{}]", linked(target), shown(target))
+                    : fmt::format("wiki page [{}]", base::escape_markup(target));
+  if (!card.source.empty()) {
+    return {type, fmt::format("Add attachment [/artifact/{}|{}] to {}", linked(card.source), name,
+                              where)};
+  }
+  if (type == 'e' && !note_words_it) {
+    // So in fossil: the name of the file in the place of a hash.
+    return {type, fmt::format("Delete attachment \"/artifact/{}|{}\" from {}", linked(card.name),
+                              name, where)};
+  }
+  return {type, fmt::format("Delete attachment \"{}\" from {}", name, where)};
+}
+
 void Derivation::refresh_attachments(const std::string& target) {
   std::vector<Rid> attachments;
   {
@@ -66,47 +102,15 @@ void Derivation::refresh_attachments(const std::string& target) {
     while (query.step()) attachments.push_back(query.integer(0));
   }
   if (attachments.empty()) return;
-  Database& database = c_.database;
-  const Span ticket = span_of(database, order_, c_.names.find_tag(fmt::format("tkt-{}", target)));
-  const Span note = span_of(database, order_, c_.names.find_tag(fmt::format("event-{}", target)));
+  const AttachmentTarget seen = attachment_target(target, 0);
   for (const Rid rid : attachments) {
     const Manifest artifact = c_.manifests.get(rid);
     if (!artifact || artifact->type != StructuralType::kAttachment) continue;
-    const artifact::AttachmentCard& card = *artifact->attachment;
-    const auto comes_after = [&](Rid other) { return other != 0 && order_.before(rid, other); };
-    const auto comes_before = [&](Rid other) { return other != 0 && order_.before(other, rid); };
-    const bool ticket_words_it = comes_after(ticket.last), note_words_it = comes_after(note.last);
-    char type = 'w';
-    if (ticket_words_it || note_words_it) {
-      const bool is_tickets =
-          !note_words_it || (ticket_words_it && order_.before(note.last, ticket.last));
-      type = is_tickets ? 't' : 'e';
-    } else if (comes_before(ticket.first)) {
-      type = 't';
-    } else if (comes_before(note.first)) {
-      type = 'e';
-    }
-
-    const std::string name = base::escape_markup(card.name);
-    const std::string where =
-        type == 't'   ? fmt::format("ticket [{}|{}]", linked(target), shown(target))
-        : type == 'e' ? fmt::format("tech note [/technote/{}|{}]", linked(target), shown(target))
-                      : fmt::format("wiki page [{}]", base::escape_markup(target));
-    std::string comment;
-    if (!card.source.empty()) {
-      comment =
-          fmt::format("Add attachment [/artifact/{}|{}] to {}", linked(card.source), name, where);
-    } else if (type == 'e' && !note_words_it) {
-      // So in fossil: the name of the file in the place of a hash.
-      comment = fmt::format("Delete attachment \"/artifact/{}|{}\" from {}", linked(card.name),
-                            name, where);
-    } else {
-      comment = fmt::format("Delete attachment \"{}\" from {}", name, where);
-    }
+    AttachmentEvent told = attachment_event(rid, *artifact->attachment, seen);
     put_event(rid, *artifact,
-              {.type = type,
-               .day = printed_day(database, base::julian_day(*artifact->date)),
-               .comment = std::move(comment)});
+              {.type = told.type,
+               .day = printed_day(c_.database, base::julian_day(*artifact->date)),
+               .comment = std::move(told.comment)});
   }
 }
 

@@ -16,8 +16,14 @@ constexpr std::size_t kManyControls = 64;
 
 }  // namespace
 
-void Derivation::arrived(Rid rid, StructuralType type) {
-  switch (type) {
+void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
+  if (type != StructuralType::kCheckIn) {
+    Query children =
+        c_.database.query("SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
+    if (children.bind(1, rid).step()) strangers_.push_back(rid);
+  }
+  if (!type) return;
+  switch (*type) {
     case StructuralType::kCluster:
       clusters_.push_back(rid);
       return;
@@ -87,6 +93,9 @@ void Derivation::run() {
     }
     reparent(rid);  // by a tag that came before it
   }
+  for (const Rid rid : strangers_) collect_children(rid);
+  note_reparented();
+  strangers_.clear();
   order_.forget();
   for (const auto& [day, rid] : controls_) {
     const Manifest control = c_.manifests.get(rid);
@@ -99,6 +108,7 @@ void Derivation::run() {
     if (const Manifest artifact = c_.manifests.get(rid)) add_other(rid, *artifact, day);
   }
   others_.clear();
+  order_.forget();
   settle_disputes();
   refresh_others();
 
@@ -117,6 +127,7 @@ void Derivation::run() {
 
 void Derivation::forget_pending() {
   hidden_.clear();
+  strangers_.clear();
   clusters_.clear();
   check_ins_.clear();
   controls_.clear();

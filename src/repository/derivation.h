@@ -4,7 +4,8 @@
 // there and not of the order in which they came. So each part below can be computed anew for one
 // artifact at any time, and an arrival makes those parts anew that depend on it:
 //
-//   checkin_links   plink, cherrypick, orphan; mlink of a check-in and of those that name it
+//   checkin_links   plink, cherrypick, orphan
+//   file_links      mlink of a check-in and of those that name it
 //   reparenting     plink and mlink of a check-in that a tag gives other parents
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
 //   tag_disputes    the same, where a rebuild's order of looking at artifacts counts
@@ -51,8 +52,8 @@ class Derivation {
   explicit Derivation(DerivationContext context)
       : c_(context), order_(context.database, context.contents) {}
 
-  /// RID's content has become available and is of TYPE.
-  void arrived(Rid rid, artifact::StructuralType type);
+  /// RID's content has become available and is of TYPE; nothing: plain data.
+  void arrived(Rid rid, std::optional<artifact::StructuralType> type);
   /// Brings every derived table up to date with what arrived. Throws SqliteError.
   void run();
   /// Forgets what arrived: it was rolled back.
@@ -64,8 +65,8 @@ class Derivation {
   /// SqliteError.
   void setting_changed(std::string_view name);
   bool has_pending() const {
-    return !stale_tickets_.empty() || !check_ins_.empty() || !controls_.empty() ||
-           !others_.empty() || !clusters_.empty();
+    return !stale_tickets_.empty() || !strangers_.empty() || !check_ins_.empty() ||
+           !controls_.empty() || !others_.empty() || !clusters_.empty();
   }
   /// From now on no event is news to anybody: everything is computed again.
   void keep_quiet() { is_quiet_ = true; }
@@ -88,9 +89,19 @@ class Derivation {
   std::vector<Rid> parents_of(Rid rid);
   Rid primary_parent(Rid rid);
   void link_cherrypicks(Rid rid, const artifact::Structural& manifest);
+  void collect_children(Rid rid);
   void collect_relatives(Rid rid);
   void resolve_cherrypicks();
+
+  // file_links.cc
+  struct FileLinks;
   void compute_mlinks(Rid rid);
+  bool compare_files(FileLinks& child, const std::vector<std::string_view>& parents);
+  void note_names(FileLinks& child);
+  bool is_check_in(Rid rid);
+  bool comes_to(Rid child, Rid parent);
+  void note_documents_below(Rid rid);
+  bool is_compared_later(Rid child, std::string_view primary, Rid parent);
   std::optional<FileSet> file_set(Rid rid);
   void make_public(Rid rid);
 
@@ -120,6 +131,7 @@ class Derivation {
   std::vector<artifact::HashName> parents_by_tag(Rid rid);
   /// Links RID with the parents that a tag gives it; nothing happens where none does.
   void reparent(Rid rid);
+  void note_reparented();
 
   // timeline.cc
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
@@ -132,7 +144,10 @@ class Derivation {
   void refresh_check_in_event(Rid rid);
 
   // event_times.cc
-  bool is_compared(Rid child, Rid parent);
+  bool is_compared(Rid child, Rid parent, bool is_primary);
+  void note_compared_times(Rid rid);
+  void forget_moved_time(Rid rid);
+  std::optional<double> date_of(Rid rid);
   std::vector<Dated> close_children(Rid rid, double day);
   void adjust_times();
 
@@ -160,6 +175,8 @@ class Derivation {
 
   // pages.cc
   void link_versions(Rid rid, const artifact::Structural& later);
+  void note_moved_document(Rid rid);
+  bool has_prior(const artifact::Structural& later);
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
   void refresh_wiki_links(std::int64_t tag);
   void add_technote(Rid rid, const artifact::Structural& note, double day);
@@ -167,6 +184,20 @@ class Derivation {
 
   // attachments.cc
   void add_attachment(Rid rid, const artifact::Structural& artifact);
+  struct AttachmentEvent {
+    char type;
+    std::string comment;
+  };
+  struct Span {
+    Rid first = 0, last = 0;
+  };
+  struct AttachmentTarget {
+    Span ticket, note;
+  };
+  Span span_of(std::int64_t tag, Rid until);
+  AttachmentTarget attachment_target(std::string_view target, Rid until);
+  AttachmentEvent attachment_event(Rid rid, const artifact::AttachmentCard& card,
+                                   const AttachmentTarget& seen);
   void refresh_attachments(const std::string& target);
 
   // tickets.cc
@@ -178,6 +209,7 @@ class Derivation {
   void add_forum_post(Rid rid, const artifact::Structural& post);
   void refresh_threads();
   void refresh_thread(Rid root);
+  std::string title_elsewhere(Rid root, Rid reply);
 
   // leaves.cc
   bool names_branch_of_parents(Rid rid);
@@ -192,6 +224,7 @@ class Derivation {
   DerivationContext c_;
   RebuildOrder order_;
   std::vector<Rid> clusters_;
+  std::vector<Rid> strangers_;  // what is no check-in; one may name it for its parent
   std::set<Dated> check_ins_;
   std::set<Dated> controls_;
   std::set<Dated> others_;

@@ -69,6 +69,7 @@ void Derivation::refresh_event(Rid rid) {
                     printed_day(c_.database, edited.real(1)));
   }
   if (!has_row || (type == 't' && !query.is_null(1))) return;
+  forget_moved_time(rid);
 
   EventTags tags(c_.database, order_, rid, type == 'e' && !query.is_null(1));
   const Seen date = tags.look(kTagDate);

@@ -5,11 +5,15 @@
 // less than two seconds after them: a parent that is not before its child is put 25 ms before it,
 // then everyone looks again at where the child is now, 30 times at most. What a round does to a
 // check-in depends on its chain of such children alone, so the chain is enough to compute the same.
+//
+// What is no check-in but named by one for its parent, or the other way round, takes part: what
+// counts is that the two have been compared (file_links.cc). It goes by the D card, a technote too.
 
 #include <algorithm>
 
 #include "derivation.h"
 #include "event_tags.h"
+#include "printed_day.h"
 
 namespace quarry::repository {
 namespace {
@@ -41,25 +45,58 @@ double settle(std::vector<Link> chain) {
   return chain.front().parent;
 }
 
-std::optional<double> date_of(Database& database, Rid rid) {
-  Query query = database.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
-  if (!query.bind(1, rid).step()) return std::nullopt;
-  return query.real(0);
+bool is_parent(Database& database, Rid rid, Rid child) {
+  Query query = database.query(
+      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND cid=?2");
+  return query.bind(1, rid).bind(2, child).step();
 }
 
 }  // namespace
 
-/// Whether the files of CHILD have been compared with those of its merge parent PARENT: where there
-/// are any of its primary parent to compare with, or that is plain data and PARENT came after
-/// CHILD.
-bool Derivation::is_compared(Rid child, Rid parent) {
+/// What the D card of the artifact RID says; nothing for what is not there, or waits.
+std::optional<double> Derivation::date_of(Rid rid) {
+  {
+    Query query = c_.database.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
+    if (query.bind(1, rid).step()) return query.real(0);
+  }
+  const Manifest artifact = c_.manifests.get(rid);
+  if (!artifact || !artifact->date) return std::nullopt;
+  if (artifact->type == artifact::StructuralType::kCheckIn) return std::nullopt;
+  return printed_day(c_.database, base::julian_day(*artifact->date));
+}
+
+/// Whether the files of CHILD have been compared with those of its parent PARENT: see
+/// file_links.cc.
+bool Derivation::is_compared(Rid child, Rid parent, bool is_primary) {
+  const bool child_is_check_in = is_check_in(child);
+  if (is_primary) return child_is_check_in || comes_to(child, parent);
   const Rid primary = primary_parent(child);
-  if (file_set(primary)) return true;
-  Query merge = c_.database.query(
-      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1, blob"
-      " WHERE pid=?1 AND cid=?2 AND blob.rid=?3 AND size>=0");
-  return merge.bind(1, parent).bind(2, child).bind(3, primary).step() &&
-         order_.before(child, parent);
+  if ((child_is_check_in || comes_to(child, primary)) && file_set(primary)) return true;
+  if (!is_parent(c_.database, parent, child)) return false;
+  const Manifest manifest = c_.manifests.get(child);
+  return manifest && !manifest->parents.empty() &&
+         is_compared_later(child, manifest->parents.front(), parent);
+}
+
+/// The event of RID, no check-in, has been made: it may have to be moved before a child.
+void Derivation::note_compared_times(Rid rid) {
+  Query children = c_.database.query(
+      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 CROSS JOIN event ON objid=cid"
+      " WHERE pid=?1 AND type='ci'");
+  if (children.bind(1, rid).step()) stale_times_.insert(rid);
+}
+
+/// The event of RID, no check-in, is put back to where it was before adjust_times().
+void Derivation::forget_moved_time(Rid rid) {
+  note_compared_times(rid);
+  if (!stale_times_.contains(rid)) return;
+  const Manifest artifact = c_.manifests.get(rid);
+  if (!artifact || !artifact->date) return;
+  const auto date = artifact->technote_date ? artifact->technote_date : artifact->date;
+  c_.database.query("UPDATE event SET mtime=?2 WHERE objid=?1 AND omtime IS NULL")
+      .bind(1, rid)
+      .bind(2, printed_day(c_.database, base::julian_day(*date)))
+      .run();
 }
 
 /// The children of RID that are dated less than the window after DAY, and whose files have been
@@ -77,9 +114,20 @@ std::vector<Derivation::Dated> Derivation::close_children(Rid rid, double day) {
       found.emplace_back(Dated{query.real(1), query.integer(0)}, query.integer(2) != 0);
     }
   }
+  if (is_check_in(rid)) {
+    Query documents = c_.database.query(
+        "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
+        " AND NOT EXISTS(SELECT 1 FROM event WHERE objid=cid AND type='ci')");
+    documents.bind(1, rid);
+    while (documents.step()) {
+      const std::optional<double> date = date_of(documents.integer(0));
+      if (!date || *date >= day + kWindow) continue;
+      found.emplace_back(Dated{*date, documents.integer(0)}, documents.integer(1) != 0);
+    }
+  }
   std::vector<Dated> children;
   for (const auto& [child, is_primary] : found) {
-    if (is_primary || is_compared(child.rid, rid)) children.push_back(child);
+    if (is_compared(child.rid, rid, is_primary)) children.push_back(child);
   }
   return children;
 }
@@ -93,12 +141,13 @@ void Derivation::adjust_times() {
   while (!todo.empty()) {
     const auto [rid, height] = todo.back();
     todo.pop_back();
-    const std::optional<double> day = date_of(c_.database, rid);
+    const std::optional<double> day = date_of(rid);
     if (!day || !stale.insert(rid).second || height > kRounds) continue;
     Query parents = c_.database.query(
-        "SELECT e.objid FROM (SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
+        "SELECT pid FROM (SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
         " UNION SELECT parentid FROM cherrypick WHERE childid=?1 AND NOT isExclude)"
-        " JOIN event AS e ON e.objid=pid AND e.type='ci' WHERE e.omtime>?2");
+        " LEFT JOIN event AS e ON e.objid=pid AND e.type='ci'"
+        " WHERE e.omtime IS NULL OR e.omtime>?2");
     parents.bind(1, rid).bind(2, *day - kWindow);
     while (parents.step()) todo.emplace_back(parents.integer(0), height + 1);
   }
@@ -106,7 +155,7 @@ void Derivation::adjust_times() {
   for (const Rid rid : stale) {
     std::vector<Link> chain;
     Rid at = rid;
-    double day = *date_of(c_.database, rid);
+    double day = *date_of(rid);
     while (chain.size() <= kRounds) {
       const std::vector<Dated> children = close_children(at, day);
       if (children.empty()) break;
@@ -121,6 +170,15 @@ void Derivation::adjust_times() {
       at = chosen.rid;
       day = chosen.day;
     }
+    if (!is_check_in(rid)) {
+      if (chain.empty()) continue;
+      c_.database
+          .query("UPDATE event SET mtime=?2 WHERE objid=?1 AND (omtime IS NULL OR omtime=mtime)")
+          .bind(1, rid)
+          .bind(2, settle(std::move(chain)))
+          .run();
+      continue;
+    }
     const std::optional<OwnTag> date = own_tag(c_.database, order_, rid, kTagDate);
     c_.database
         .query(
@@ -128,7 +186,7 @@ void Derivation::adjust_times() {
             " AND (julianday(?4) IS NOT NULL OR NOT ?5) THEN julianday(?4) ELSE ?2 END"
             " WHERE objid=?1")
         .bind(1, rid)
-        .bind(2, chain.empty() ? *date_of(c_.database, rid) : settle(std::move(chain)))
+        .bind(2, chain.empty() ? *date_of(rid) : settle(std::move(chain)))
         .bind(3, date ? 1 : 0)
         .bind_optional(4, date ? date->value : std::nullopt)
         .bind(5, date && date->comes_first ? 1 : 0)

@@ -86,6 +86,7 @@ void Derivation::put_event(Rid rid, const Structural& artifact, const Event& eve
   bind_row(insert);
   insert.run();
   if (is_new) note_for_alerts(event.type, rid);
+  note_compared_times(rid);
   note_earlier_tags(rid);
 }
 

@@ -81,14 +81,6 @@ std::vector<Post> family_of(Database& database, RebuildOrder& order, Rid root) {
   return family;
 }
 
-/// What a reply takes for its thread's title where the root is no post of the thread.
-std::string title_elsewhere(Database& database, RebuildOrder& order, Rid root, Rid reply) {
-  Query query =
-      database.query("SELECT substr(comment,instr(comment,':')+2) FROM event WHERE objid=?1");
-  if (!query.bind(1, root).step() || !order.before(root, reply)) return kUnknownTitle;
-  return std::string(query.text(0));
-}
-
 const char* kind_of(const Post& post, const Structural& artifact) {
   if (post.is_root) return post.is_edit ? "Edit" : "Post";
   if (artifact.text.empty() || artifact.text.front() == '\0') return "Delete reply";
@@ -128,12 +120,32 @@ void Derivation::refresh_threads() {
   for (const Rid root : roots) refresh_thread(root);
 }
 
+/// What a reply takes for its thread's title where the root is no post of the thread: what follows
+/// a colon, if there is one, in what the timeline tells of the root when rebuild comes to the
+/// reply.
+std::string Derivation::title_elsewhere(Rid root, Rid reply) {
+  Query query = c_.database.query("SELECT comment FROM event WHERE objid=?1");
+  if (!query.bind(1, root).step() || !order_.before(root, reply)) return kUnknownTitle;
+  std::string comment(query.text(0));
+  if (const Manifest artifact = c_.manifests.get(root)) {
+    // What it tells of ticket changes it writes last.
+    if (artifact->type == StructuralType::kTicketChange) return kUnknownTitle;
+    if (artifact->attachment) {
+      const AttachmentTarget seen = attachment_target(artifact->attachment->target, reply);
+      comment = attachment_event(root, *artifact->attachment, seen).comment;
+    }
+  }
+  // No colon counts as one before the text.
+  const std::size_t colon = comment.find(':') + 1;
+  return colon + 1 < comment.size() ? comment.substr(colon + 1) : std::string();
+}
+
 void Derivation::refresh_thread(Rid root) {
   const std::vector<Post> posts = family_of(c_.database, order_, root);
   std::map<Rid, std::string> titles;
   std::map<Rid, std::vector<Rid>> threads;  // what is there of each
   for (const Post& post : posts) {
-    std::string& title = titles[post.rid];
+    std::string title;
     if (post.is_root) {
       const Manifest artifact = c_.manifests.get(post.rid);
       title = artifact ? artifact->thread_title : "";
@@ -142,8 +154,9 @@ void Derivation::refresh_thread(Rid root) {
     } else if (const auto above = titles.find(post.thread); above != titles.end()) {
       title = above->second;
     } else {
-      title = title_elsewhere(c_.database, order_, post.thread, post.rid);
+      title = title_elsewhere(post.thread, post.rid);
     }
+    titles[post.rid] = std::move(title);
     threads[post.thread].push_back(post.rid);
   }
   for (const Post& post : posts) {

@@ -3,26 +3,15 @@
 #include "markdown_links.h"
 
 #include <algorithm>
-#include <array>
 
 #include "markdown_definitions.h"
+#include "markdown_html.h"
 
 namespace quarry::repository {
 namespace {
 
-// Elements that begin an HTML block, which is left as it is until the element ends.
-constexpr auto kBlockElements = std::to_array<std::string_view>({"pre", "script"});
-
 std::size_t line_length(std::string_view text) {
   return std::min(text.find('\n'), text.size() - 1) + 1;
-}
-
-/// The length of the line that begins TEXT, with its end, if it is blank; otherwise 0.
-std::size_t blank_line(std::string_view text) {
-  for (std::size_t at = 0; at < text.size() && text[at] != '\n'; ++at) {
-    if (!is_blank(text[at])) return 0;
-  }
-  return std::min(text.find('\n'), text.size()) + 1;
 }
 
 std::size_t spaces_before(std::string_view text, std::size_t most) {
@@ -58,16 +47,6 @@ bool is_underline(std::string_view text) {
 
 bool is_separator(std::string_view text, std::size_t at) {
   return text[at] == '|' && (at == 0 || text[at - 1] != '\\');
-}
-
-bool is_table_line(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size() && is_blank(text[at])) ++at;
-  int inner = 0, outer = at < text.size() && text[at] == '|' ? 1 : 0;
-  for (; at < text.size() && text[at] != '\n'; ++at) inner += is_separator(text, at) ? 1 : 0;
-  while (at > 0 && is_blank_or_newline(text[at - 1])) --at;
-  if (at > 0 && is_separator(text, at - 1)) ++outer;
-  return inner > 0 && inner - outer + 1 != 0;
 }
 
 std::size_t quote_prefix(std::string_view text) {
@@ -121,58 +100,6 @@ std::size_t fenced_code(std::string_view text) {
   return 0;
 }
 
-bool same_nocase(std::string_view a, std::string_view b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return (x | 0x20) == (y | 0x20); });
-}
-
-/// Where the HTML block ends that begins TEXT; 0 if there is none.
-std::size_t html_block(std::string_view text) {
-  if (text.size() < 2) return 0;
-  const auto with_blank_line = [&](std::size_t at) -> std::size_t {
-    if (at >= text.size()) return 0;
-    const std::size_t blank = blank_line(text.substr(at));
-    return blank == 0 ? 0 : at + blank;
-  };
-  std::size_t end = 1;
-  while (end < text.size() && std::isalnum(static_cast<unsigned char>(text[end])) != 0) ++end;
-  const std::string_view name = text.substr(1, end - 1);
-  const bool is_block =
-      end < text.size() && std::ranges::any_of(kBlockElements, [&](std::string_view known) {
-        return same_nocase(known, name);
-      });
-  if (!is_block) {
-    if (text.size() > 5 && text.starts_with("<!--")) {
-      const std::size_t close = text.find("-->", 3);
-      if (close != std::string_view::npos) {
-        if (const std::size_t done = with_blank_line(close + 3)) return done;
-      }
-    }
-    if (text.size() > 4 && same_nocase(text.substr(1, 2), "hr")) {
-      const std::size_t close = text.find('>', 3);
-      if (close != std::string_view::npos) return with_blank_line(close + 1);
-    }
-    return 0;
-  }
-  for (std::size_t at = text.find("</", 1); at != std::string_view::npos;
-       at = text.find("</", at + 1)) {
-    const std::string_view tail = text.substr(at);
-    if (name.size() + 3 >= tail.size()) return 0;
-    if (!same_nocase(tail.substr(2, name.size()), name) || tail[name.size() + 2] != '>') continue;
-    // A blank rest of the line, and a blank line after it.
-    const std::size_t rest = blank_line(tail.substr(name.size() + 3));
-    if (rest == 0) continue;
-    std::size_t after = name.size() + 3 + rest;
-    if (after < tail.size()) {
-      const std::size_t blank = blank_line(tail.substr(after));
-      if (blank == 0) continue;
-      after += blank;
-    }
-    return at + after;
-  }
-  return 0;
-}
-
 class MarkdownBlocks {
  public:
   explicit MarkdownBlocks(MarkdownSpans& spans) : spans_(spans) {}
@@ -184,6 +111,8 @@ class MarkdownBlocks {
   static std::size_t code(std::string_view text);
   std::size_t list(std::string_view text);
   std::size_t item(std::string_view text, bool& is_block, bool& is_end);
+  std::size_t after_in_table(std::string_view text, std::size_t at);
+  bool is_table_line(std::string_view text);
   std::size_t table(std::string_view text);
   std::size_t row(std::string_view text);
   std::size_t paragraph(std::string_view text);
@@ -202,14 +131,14 @@ void MarkdownBlocks::read(std::string_view text) {
       used = html_block(text);
       if (used == 0 && !spans_.may_go_on(text.size())) return;
     }
-    if (used == 0) used = fenced_code(text);
-    if (used == 0 && (text[0] == '`' || text[0] == '~') && !spans_.may_go_on(text.size())) return;
+    if ((text[0] == '`' || text[0] == '~') && !spans_.may_go_on(text.size())) return;
     if (used == 0) used = blank_line(text);
     if (used == 0 && is_rule(text)) used = line_length(text);
     if (used == 0 && quote_prefix(text) != 0) used = quotation(text);
     if (used == 0 && code_prefix(text) != 0) used = code(text);
     if (used == 0 && item_prefix(text) != 0) used = list(text);
     if (used == 0 && is_table_line(text)) used = table(text);
+    if (used == 0) used = fenced_code(text);
     if (used == 0) used = paragraph(text);
     text.remove_prefix(std::min(std::max<std::size_t>(used, 1), text.size()));
   }
@@ -320,6 +249,25 @@ std::size_t MarkdownBlocks::item(std::string_view text, bool& is_block, bool& is
   return at;
 }
 
+/// Where in TEXT a table line goes on after what stands at AT: a code span, over several lines at
+/// times, is passed over as a whole.
+std::size_t MarkdownBlocks::after_in_table(std::string_view text, std::size_t at) {
+  return text[at] == '`' ? spans_.after_code_span(text, at) : at + 1;
+}
+
+bool MarkdownBlocks::is_table_line(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size() && is_blank(text[at])) ++at;
+  int inner = 0, outer = at < text.size() && text[at] == '|' ? 1 : 0;
+  while (at < text.size() && text[at] != '\n') {
+    inner += is_separator(text, at) ? 1 : 0;
+    at = after_in_table(text, at);
+  }
+  while (at > 0 && is_blank_or_newline(text[at - 1])) --at;
+  if (at > 0 && is_separator(text, at - 1)) ++outer;
+  return inner > 0 && inner - outer + 1 != 0;
+}
+
 std::size_t MarkdownBlocks::row(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && is_blank(text[at])) ++at;
@@ -329,7 +277,9 @@ std::size_t MarkdownBlocks::row(std::string_view text) {
     if (text[at] == ':') ++at;
     while (at < text.size() && is_blank(text[at])) ++at;
     const std::size_t begin = at;
-    while (at < text.size() && !is_separator(text, at) && text[at] != '\n') ++at;
+    while (at < text.size() && !is_separator(text, at) && text[at] != '\n') {
+      at = after_in_table(text, at);
+    }
     std::size_t end = at;
     if (at < text.size()) is_last = text[at++] == '\n';
     if (end > begin && text[end - 1] == ':') --end;

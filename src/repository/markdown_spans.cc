@@ -21,6 +21,26 @@ bool starts_with_nocase(std::string_view text, std::string_view prefix) {
   });
 }
 
+bool is_letter_or_digit(char c) {
+  return is_letter(c) || (c >= '0' && c <= '9');
+}
+
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/// Whether a run of MARK between BEFORE and AFTER may open an emphasis.
+bool may_open(char mark, char before, char after) {
+  if (is_space(after)) return false;
+  if (is_letter_or_digit(after)) return mark != '_' || !is_letter_or_digit(before);
+  return !is_letter_or_digit(before);
+}
+
+/// Whether it may close one: the same, seen from the other side.
+bool may_close(char mark, char before, char after) {
+  return may_open(mark, after, before);
+}
+
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && is_blank_or_newline(text.front())) text.remove_prefix(1);
   while (!text.empty() && is_blank_or_newline(text.back())) text.remove_suffix(1);
@@ -158,6 +178,12 @@ bool MarkdownSpans::may_go_on(std::size_t steps) {
   return steps_ < kMostSteps;
 }
 
+std::size_t MarkdownSpans::after_code_span(std::string_view text, std::size_t at) {
+  const std::size_t length = code_span(text.substr(at));
+  if (length != 0) return at + length;
+  return may_go_on(text.size() - at) ? at + run_of(text, at, '`') : text.size();
+}
+
 void MarkdownSpans::read(std::string_view text) {
   const Level level(depth_);
   if (level.is_too_deep()) return;
@@ -168,7 +194,7 @@ void MarkdownSpans::read(std::string_view text) {
     switch (text[at]) {
       case '*':
       case '_':
-        length = read_emphasis(rest);
+        length = read_emphasis(rest, at > 0 ? text[at - 1] : ' ');
         break;
       case '`':
         length = code_span(rest);
@@ -246,12 +272,12 @@ std::size_t MarkdownSpans::read_link(std::string_view text, bool is_image) {
 /// Where in TEXT, from its second byte on, MARK stands and is neither escaped nor in code or a
 /// link; 0 if nowhere.
 std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
-  std::size_t at = 1;
+  std::size_t at = text[0] == '`' ? 0 : 1;
   const std::size_t size = text.size();
   while (at < size) {
     while (at < size && text[at] != mark && text[at] != '`' && text[at] != '[') ++at;
     if (at >= size) return 0;
-    if (text[at - 1] == '\\') {
+    if (at > 0 && text[at - 1] == '\\') {
       ++at;
       continue;
     }
@@ -265,40 +291,30 @@ std::size_t MarkdownSpans::next_mark(std::string_view text, char mark) {
       }
     };
     if (text[at] == '`') {
-      const std::size_t ticks = run_of(text, at, '`');
-      at += ticks;
-      if (at >= size) return 0;
-      std::size_t seen = 0;
-      while (at < size && seen < ticks) {
-        if (inside == 0 && text[at] == mark) inside = at;
-        seen = text[at] == '`' ? seen + 1 : 0;
-        ++at;
-      }
-      if (at >= size) return inside;
-      ++at;
+      at = after_code_span(text, at);
       continue;
     }
     ++at;
     skip_until(']');
     ++at;
     while (at < size && is_blank_or_newline(text[at])) ++at;
-    if (at >= size) return inside;
+    if (at >= size) return may_go_on(size) ? inside : 0;
     if (text[at] != '[' && text[at] != '(') {
-      if (inside != 0) return inside;
+      if (inside != 0) return may_go_on(at - inside) ? inside : 0;
       continue;
     }
     const char opened = text[at++];
     skip_until(opened);
-    if (at >= size) return inside;
+    if (at >= size) return may_go_on(size) ? inside : 0;
     ++at;
   }
   return 0;
 }
 
-std::size_t MarkdownSpans::read_emphasis(std::string_view text) {
+std::size_t MarkdownSpans::read_emphasis(std::string_view text, char before) {
   const char mark = text[0];
   const std::size_t marks = run_of(text, 0, mark);
-  if (marks > 3 || text.size() <= marks + 1 || is_blank_or_newline(text[marks])) return 0;
+  if (marks > 3 || text.size() <= marks + 1 || !may_open(mark, before, text[marks])) return 0;
   if (!may_go_on(text.size())) return 0;
   const std::size_t length = marks == 1   ? read_single(text.substr(1), mark)
                              : marks == 2 ? read_double(text.substr(2), mark)
@@ -317,7 +333,8 @@ std::size_t MarkdownSpans::read_single(std::string_view text, char mark) {
       ++at;
       continue;
     }
-    if (is_blank_or_newline(text[at - 1])) continue;
+    const char after = at + 1 < text.size() ? text[at + 1] : ' ';
+    if (!may_close(mark, text[at - 1], after)) continue;
     read(text.substr(0, at));
     return at + 1;
   }
@@ -330,7 +347,8 @@ std::size_t MarkdownSpans::read_double(std::string_view text, char mark) {
     const std::size_t length = next_mark(text.substr(at), mark);
     if (length == 0 || !may_go_on(length)) return 0;
     at += length;
-    if (at + 1 < text.size() && text[at + 1] == mark && !is_blank_or_newline(text[at - 1])) {
+    const char after = at + 2 < text.size() ? text[at + 2] : ' ';
+    if (at + 1 < text.size() && text[at + 1] == mark && may_close(mark, text[at - 1], after)) {
       read(text.substr(0, at));
       return at + 2;
     }

@@ -48,6 +48,9 @@ class MarkdownSpans {
 
   void read(std::string_view text);
 
+  /// Where TEXT goes on after the code span that begins AT there; where none does, after the
+  /// backticks, or nowhere if it takes too long.
+  std::size_t after_code_span(std::string_view text, std::size_t at);
   /// Counts STEPS of work; false when so many were made that the rest is left alone.
   bool may_go_on(std::size_t steps);
   /// How deep things may stand in each other.
@@ -63,7 +66,7 @@ class MarkdownSpans {
   int& depth() { return depth_; }
 
  private:
-  std::size_t read_emphasis(std::string_view text);
+  std::size_t read_emphasis(std::string_view text, char before);
   std::size_t read_single(std::string_view text, char mark);
   std::size_t read_double(std::string_view text, char mark);
   std::size_t read_triple(std::string_view all, char mark);

@@ -1,8 +1,24 @@
 #include "names.h"
 
+#include <algorithm>
+
 namespace quarry::repository {
 
+std::string lower_hash(std::string_view hash) {
+  std::string lower(hash);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'F') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 Rid Names::find(std::string_view hash) {
+  const auto is_capital = [](char c) { return c >= 'A' && c <= 'F'; };
+  if (std::ranges::none_of(hash, is_capital)) return find_as_written(hash);
+  return find_as_written(lower_hash(hash));
+}
+
+Rid Names::find_as_written(std::string_view hash) {
   Query query = database_.query("SELECT rid FROM blob WHERE uuid=?1");
   query.bind(1, hash);
   return query.step() ? query.integer(0) : 0;
@@ -11,11 +27,12 @@ Rid Names::find(std::string_view hash) {
 Rid Names::need(std::string_view hash) {
   const Rid rid = find(hash);
   if (rid != 0) return rid;
+  const std::string lower = lower_hash(hash);
   {
     Query shunned = database_.query("SELECT 1 FROM shun WHERE uuid=?1");
-    if (shunned.bind(1, hash).step()) return 0;
+    if (shunned.bind(1, std::string_view(lower)).step()) return 0;
   }
-  return make_phantom(hash, false);
+  return make_phantom(lower, false);
 }
 
 Rid Names::make_phantom(std::string_view hash, bool is_private) {

@@ -27,16 +27,24 @@ enum PredefinedTag : std::int64_t {
   kTagNote = 11,
 };
 
+/// HASH with its capital letters made small.
+std::string lower_hash(std::string_view hash);
+
 class Names {
  public:
   /// DATABASE is not owned.
   explicit Names(Database& database) : database_(database) {}
 
-  /// The row of the artifact HASH, 0 if there is none.
+  /// The row of the artifact HASH, 0 if there is none. Capital letters in HASH are taken for small
+  /// ones, as artifacts may name others by either; so in need().
   Rid find(std::string_view hash);
+  /// The row of the artifact that has the very name HASH, 0 if there is none: what HASH with a
+  /// capital letter in it never finds.
+  Rid find_as_written(std::string_view hash);
   /// The row of the artifact HASH; a phantom is made where there is none. 0 for one that is shunned
   /// and gone: it is not waited for.
   Rid need(std::string_view hash);
+  /// HASH has small letters only.
   Rid make_phantom(std::string_view hash, bool is_private);
   std::string hash_of(Rid rid);
 

@@ -36,7 +36,31 @@ std::size_t counted_length(std::string_view text) {
 void Derivation::link_versions(Rid rid, const Structural& later) {
   note_if_late(rid);
   link_parents(rid, later, later.parents);
+  new_children_.insert(rid);
+  const std::vector<Rid> parents = parents_of(rid);
+  if (std::ranges::any_of(parents, [this](Rid parent) { return is_check_in(parent); })) {
+    stale_mlinks_.insert(rid);
+    stale_times_.insert(rid);
+  }
   if (const Rid parent = primary_parent(rid); parent != 0) inherit_tags(rid, parent);
+  if (later.type != StructuralType::kForumPost) note_put_off(rid);
+}
+
+/// A rebuild looks at RID, a document perhaps, at another time than before.
+void Derivation::note_moved_document(Rid rid) {
+  const Manifest document = c_.manifests.get(rid);
+  if (!document) return;
+  if (document->type == StructuralType::kWiki) {
+    stale_pages_.insert(c_.names.tag(fmt::format("wiki-{}", document->wiki_title)));
+  } else if (document->type == StructuralType::kTechnote) {
+    stale_technotes_.insert(c_.names.tag(fmt::format("event-{}", document->technote_id)));
+    stale_targets_.insert(std::string(document->technote_id));
+  }
+}
+
+/// Fossil does not find the version before by a name in capital letters, nor what is shunned.
+bool Derivation::has_prior(const Structural& later) {
+  return !later.parents.empty() && c_.names.find_as_written(later.parents.front()) != 0;
 }
 
 void Derivation::add_wiki_page(Rid rid, const Structural& page, double day) {
@@ -46,8 +70,7 @@ void Derivation::add_wiki_page(Rid rid, const Structural& page, double day) {
   set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
   stale_pages_.insert(tag);
   touch_search('w', rid, page.wiki_title);
-  const bool has_prior = !page.parents.empty() && c_.names.find(page.parents.front()) != 0;
-  const char mark = length == 0 ? '-' : has_prior ? ':' : '+';
+  const char mark = length == 0 ? '-' : has_prior(page) ? ':' : '+';
   put_event(rid, page,
             {.type = 'w',
              .day = printed_day(c_.database, day),
@@ -96,13 +119,13 @@ void Derivation::refresh_technote(std::int64_t tag) {
   std::map<Rid, Version> known;
   {
     Query query = c_.database.query(
-        "SELECT rid, mtime, EXISTS(SELECT 1 FROM plink INDEXED BY plink_i2"
-        "  WHERE cid=tagxref.rid AND isprim AND pid>0)"
-        " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
+        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
     query.bind(1, tag);
     while (query.step()) {
-      versions.push_back(query.integer(0));
-      known[query.integer(0)] = {query.real(1), query.integer(2) != 0};
+      const Rid rid = query.integer(0);
+      const Manifest note = c_.manifests.get(rid);
+      versions.push_back(rid);
+      known[rid] = {query.real(1), note && has_prior(*note)};
     }
   }
   order_.sort(versions);

@@ -81,12 +81,16 @@ bool RebuildOrder::before(Rid a, Rid b) {
          std::find(order.begin(), order.end(), *in_b);
 }
 
-/// The check-ins that have RID for a parent.
+/// The check-ins that have RID for a parent, and the wiki pages and technotes that have it for the
+/// version before.
 std::vector<Rid> RebuildOrder::children(Rid rid) {
   std::vector<Rid> found;
   Query query = database_.query(
-      "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 CROSS JOIN event ON objid=cid"
-      " WHERE pid=?1 AND type='ci'");
+      "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
+      " AND (EXISTS(SELECT 1 FROM event WHERE objid=cid AND type='ci')"
+      "  OR (isprim AND EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "   JOIN tag USING(tagid) WHERE tagxref.rid=cid AND srcid=cid"
+      "   AND (tagname GLOB 'wiki-*' OR tagname GLOB 'event-*'))))");
   query.bind(1, rid);
   while (query.step()) found.push_back(query.integer(0));
   return found;

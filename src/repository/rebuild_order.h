@@ -8,8 +8,9 @@
 //   taken).
 //
 // When it looks at a check-in, rebuild makes its parents, where they are stored whole, deltas on
-// it. What it has not come to by then (the parent has the larger row number) it passes over, with
-// all deltas on that, and looks at last, by row number.
+// it, and when at a wiki page or technote the version before. What it has not come to by then (it
+// has the larger row number) it passes over, with all deltas on that, and looks at last, by row
+// number.
 #pragma once
 
 #include <compare>

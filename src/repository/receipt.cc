@@ -172,9 +172,8 @@ bool Receipt::State::is_shunned(std::string_view name) {
 
 void Receipt::State::became_available(Rid rid, const Content& content) {
   r.contents.remember(rid, content);
-  if (const Manifest parsed = r.manifests.parse(rid, *content)) {
-    r.derivation.arrived(rid, parsed->type);
-  }
+  const Manifest parsed = r.manifests.parse(rid, *content);
+  r.derivation.arrived(rid, parsed ? std::optional(parsed->type) : std::nullopt);
 }
 
 /// RID, once a phantom, is there: so are the deltas that waited for it, and those that waited for

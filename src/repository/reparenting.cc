@@ -2,7 +2,9 @@
 // `parent` whose value names the parents, the primary first.
 //
 //   plink      the tag's parents
-//   mlink      the differences to the tag's primary parent, and to the manifest's merge parents
+//   mlink      the differences to the tag's primary parent, and to the manifest's merge parents;
+//              but filename, and blob for phantoms, hold what a comparison with the manifest's
+//              primary parent names, too
 //   tagxref    what was inherited stays; what is set later comes along the tag's primary parent
 //
 // That is what fossil's rebuild makes of it where it sees the check-in before the tag. Where it
@@ -23,7 +25,7 @@ std::vector<HashName> names_in(std::string_view value) {
   std::vector<HashName> names;
   while (!value.empty()) {
     const std::string_view word = value.substr(0, value.find(' '));
-    const auto name = HashName::parse(word);
+    const auto name = HashName::parse(lower_hash(word));
     if (!name) return {};
     names.push_back(*name);
     value.remove_prefix(std::min(value.size(), word.size() + 1));
@@ -40,6 +42,15 @@ std::vector<HashName> Derivation::parents_by_tag(Rid rid) {
   query.bind(1, rid).bind(2, kTagParent);
   if (!query.step()) return {};
   return names_in(query.text(0));
+}
+
+/// What a rebuild compares at first, with the parents of the manifest, leaves names behind: perhaps
+/// one of those parents has come.
+void Derivation::note_reparented() {
+  Query query = c_.database.query(
+      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
+  query.bind(1, kTagParent);
+  while (query.step()) stale_mlinks_.insert(query.integer(0));
 }
 
 void Derivation::reparent(Rid rid) {

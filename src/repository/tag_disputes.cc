@@ -311,6 +311,8 @@ void Derivation::note_put_off(Rid rid) {
         late_.insert(moved);
         stale_times_.insert(moved);  // its parents' times are by the child that is looked at last
         note_earlier_tags(moved);
+        note_documents_below(moved);
+        note_moved_document(moved);
         todo.push_back(moved);
       }
     }

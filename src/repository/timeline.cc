@@ -112,6 +112,8 @@ void Derivation::make_control_event(Rid rid, const Structural& control) {
   insert.bind(1, printed_day(c_.database, base::julian_day(*control.date))).bind(2, rid);
   control.has_user ? insert.bind(3, control.user) : insert.bind_null(3);
   insert.bind(4, std::string_view(comment)).run();
+  note_compared_times(rid);
+  note_earlier_tags(rid);
   note_for_alerts('g', rid);
 }
 

@@ -10,7 +10,7 @@
 //
 // The verdict is that of fossil 2.21 on every artifact but one kind: the date "now", which would
 // mean another time at each reading, makes an artifact plain data here. Like fossil, the parser
-// takes hash names in upper case too (they are shown in lower case), takes a NUL byte between
+// takes hash names in upper case too (they stand as they were written), takes a NUL byte between
 // arguments for a space, and ends a text at an escaped NUL.
 #pragma once
 

@@ -110,12 +110,12 @@ TEST_CASE("what is not there is told from what is empty") {
   CHECK(empty.tags[0].value.empty());
 }
 
-TEST_CASE("a hash in upper case is shown in lower case") {
+TEST_CASE("a hash in upper case stands as it was written") {
   const std::string upper(40, 'A');
   const Structural it =
       parsed("C c\n" + kDate + "F f " + upper + "\nP " + upper + " " + b + "\nU joe\n");
-  CHECK(it.files[0].hash == a);
-  CHECK(it.parents == std::vector<std::string_view>{a, b});
+  CHECK(it.files[0].hash == upper);
+  CHECK(it.parents == std::vector<std::string_view>{upper, b});
 }
 
 TEST_CASE("a text ends at its first NUL, escaped or not") {

@@ -3,37 +3,13 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "quarry/artifact/digest.h"
-#include "world.h"
+#include "odd_artifacts.h"
 
 using namespace quarry;
 using namespace quarry::repository;
 using namespace quarry::repository::test;
 
 namespace {
-
-std::string finish(const std::string& cards) {
-  return cards + "Z " + artifact::md5_hex(cards) + "\n";
-}
-
-std::string hash(const std::string& content) {
-  return std::string(name_of(content).str());
-}
-
-std::string control(int day, const std::string& target, const std::string& tag) {
-  return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day,
-                            tag.substr(0, tag.find(' ')), hash(target),
-                            tag.substr(tag.find(' ') + 1)));
-}
-
-void prove(World& world) {
-  CHECK(faults(world.file()) == "");
-  const std::vector<std::string> ours = derived_text(world.file());
-  REQUIRE(world.fossil("rebuild " + world.file().string()));
-  CHECK(difference(ours, derived_text(world.file())) == "");
-}
-
-const std::string kId(40, '3');
 
 std::string technote(const std::string& inner) {
   return finish(
@@ -68,6 +44,58 @@ TEST_CASE("a thread whose root is a reply begins with the title that this one ha
   }
   CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(below) +
                   "'") == title);
+  prove(world);
+}
+
+TEST_CASE("a reply without a thread has no title, and is none for others") {
+  World world;
+  const auto post = [](const std::string& cards) {
+    return finish("D 2021-01-01T00:00:00\n" + cards + "U ann\nW 2\nhi\n");
+  };
+  const std::string root = post("H Title\n");
+  const std::string reply = post("I " + hash(root) + "\n");
+  for (const std::string& each : {root, reply}) world.put(each);
+  CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(reply) +
+                  "'") == "Reply: <i>Unknown</i>");
+  prove(world);
+}
+
+TEST_CASE("a reply to what is no post takes its title from the words of then") {
+  World world;
+  const auto reply_to = [](const std::string& root) {
+    return finish(fmt::format("D 2021-01-03T00:00:00\nG {0}\nI {0}\nU ann\nW 2\nhi\n", hash(root)));
+  };
+  std::string root, after, title;
+  SUBCASE("of an attachment to what becomes a technote") {
+    root = finish(
+        fmt::format("A a.txt {} {}\nD 2021-01-02T00:00:00\nU ann\n", kId, std::string(64, 'a')));
+    after = technote("");
+    title = fmt::format("Reply: dd attachment [/artifact/aaaaaaaaaaaaaaaa|a.txt] to wiki page [{}]",
+                        kId);
+  }
+  SUBCASE("of a ticket, which has none then") {
+    root = finish("D 2021-01-02T00:00:00\nJ title x:\\sy\nK " + kId + "\nU ann\n");
+    title = "Reply: <i>Unknown</i>";
+  }
+  SUBCASE("of a wiki page with a colon in its name") {
+    root = finish("D 2021-01-02T00:00:00\nL x:\\sy\nU ann\nW 2\nhi\n");
+    title = "Reply: y";
+  }
+  const std::string reply = reply_to(root);
+  for (const std::string& each : {root, reply, after}) world.put(each);
+  CHECK(world.sql("SELECT comment FROM event JOIN blob ON rid=objid WHERE uuid='" + hash(reply) +
+                  "'") == title);
+  prove(world);
+}
+
+TEST_CASE("an edit that comes before the control artifact that it is of shows on it") {
+  World world;
+  const std::string edited = control(1, "nothing", "+closed x");
+  const std::string edit = control(2, edited, "+comment better");
+  // Named first, and so looked at first.
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.add_phantom(name_of(edited), false)); });
+  for (const std::string& each : {edit, edited}) world.put(each);
+  CHECK(world.sql("SELECT ecomment FROM event WHERE ecomment IS NOT NULL") == "better");
   prove(world);
 }
 

@@ -159,6 +159,12 @@ constexpr const char* kMarkdown[] = {"[x](@)",
                                      "</script>\n\n",
                                      ":",
                                      "~~~\n",
+                                     "\n|a|b|\n|--|:-|\n",
+                                     "|",
+                                     "`|",
+                                     "``",
+                                     "**",
+                                     "_",
                                      "\n~~~\n"};
 
 constexpr const char* kWiki[] = {"[@]",
@@ -223,6 +229,16 @@ TEST_CASE("the links in a comment are those that fossil finds") {
   compare(kWiki, Markup::kWiki, "0 1");
 }
 
+TEST_CASE("a bar in a code span separates no cells, and an emphasis stands at the edge of a word") {
+  const auto links = [](std::string_view text) { return links_in(text, Markup::kMarkdown).size(); };
+  CHECK(links("|a|b|\n|--|--|\n|`[x](abcd1234)|`|c|\n") == 0);
+  CHECK(links("|a|b|\n|--|--|\n|`[x](abcd1234)|c|\n") == 1);
+  CHECK(links("``\n[z]``[q|u](abcd1234)\n") == 0);
+  CHECK(links("```|[x](abcd1234)|\n|--|--|\n```|a\n") == 1);
+  CHECK(links("a*[q*u](abcd1234)*") == 1);
+  CHECK(links("a *[q*u](abcd1234)*") == 0);
+}
+
 TEST_CASE("the mimetype tells the markup") {
   CHECK(markup_of(std::nullopt) == Markup::kWiki);
   CHECK(markup_of("text/x-fossil-wiki") == Markup::kWiki);
@@ -238,14 +254,23 @@ TEST_CASE("a text that is made to be slow takes no time, one that is made to be 
     while (text.size() < 1 << 20) text += piece;
     return text;
   };
-  for (const std::string_view piece : {"[",        "![",    "*",           "*a ",
-                                       "_a*b",     "`",     "``a",         ">",
-                                       "> ",       "* ",    "*a [",        "\n* \n",
-                                       "<div>\n",  "<!--",  "[a](",        "[a][",
-                                       "***a** ",  "\\",    "|",           "\n [",
-                                       "[a]: b\n", "[a",    "1. ",         "**a [b](c*",
-                                       "<a ",      "<a \"", "<verbatim><", "[^",
-                                       "[x](^",    "(^",    "[^n]: x\n",   "[^n]: [^n]\n  [^m]"}) {
+  for (const std::string_view piece : {"[",           "![",
+                                       "*",           "*a ",
+                                       "_a*b",        "`",
+                                       "``a",         ">",
+                                       "> ",          "* ",
+                                       "*a [",        "\n* \n",
+                                       "<div>\n",     "<!--",
+                                       "[a](",        "[a][",
+                                       "***a** ",     "\\",
+                                       "|",           "\n [",
+                                       "[a]: b\n",    "[a",
+                                       "1. ",         "**a [b](c*",
+                                       "<a ",         "<a \"",
+                                       "<verbatim><", "[^",
+                                       "|`` ` ",      "```\n|",
+                                       "[x](^",       "(^",
+                                       "[^n]: x\n",   "[^n]: [^n]\n  [^m]"}) {
     CAPTURE(piece);
     const auto start = std::chrono::steady_clock::now();
     links_in(many(piece), Markup::kMarkdown);

@@ -1,0 +1,42 @@
+// Parts of artifacts that no fossil makes, and the proof that a world with them is what it makes of
+// it.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <string>
+
+#include "quarry/artifact/digest.h"
+#include "world.h"
+
+namespace quarry::repository::test {
+
+/// CARDS with their Z card.
+inline std::string finish(const std::string& cards) {
+  return cards + "Z " + artifact::md5_hex(cards) + "\n";
+}
+
+inline std::string hash(const std::string& content) {
+  return std::string(name_of(content).str());
+}
+
+/// A control artifact of that day of February that puts TAG ("+name value") on TARGET.
+inline std::string control(int day, const std::string& target, const std::string& tag) {
+  const std::string name = tag.substr(0, tag.find(' '));
+  return finish(fmt::format("D 2021-02-{:02d}T00:00:00\nT {} {} {}\nU bob\n", day, name,
+                            hash(target), tag.substr(tag.find(' ') + 1)));
+}
+
+/// That the derived tables are what fossil's rebuild makes of the file, and what ours does.
+inline void prove(World& world) {
+  CHECK(faults(world.file()) == "");
+  const std::vector<std::string> ours = derived_text(world.file());
+  REQUIRE(world.fossil("rebuild " + world.file().string()));
+  CHECK(difference(ours, derived_text(world.file())) == "");
+  CHECK(faults(world.file()) == "");
+}
+
+inline const std::string kId(40, '3');
+
+}  // namespace quarry::repository::test
