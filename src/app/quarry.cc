@@ -190,10 +190,10 @@ void add_spool(CLI::App& app, Run& run) {
   feeding->add_flag("-0,--null", fed.is_null, "messages end with NUL instead of newline");
   feeding->add_option("--severity", fed.severity, "of all of them, 0 (most) to 7")
       ->check(CLI::Range(0, 7));
-  add_queue_parameters(
-      *feeding, fed,
-      {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark", "discardmark",
-       "discardseverity", "maxfilesize", "maxdiskspace", "syncqueuefiles", "timeoutshutdown"});
+  add_queue_parameters(*feeding, fed,
+                       {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark",
+                        "discardmark", "discardseverity", "maxfilesize", "maxdiskspace",
+                        "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
   auto& drained = add_spool_command(
       *spool, run, "drain", "print what waits, and forget what was printed", run_spool_drain);
   CLI::App* draining = spool->get_subcommand("drain");

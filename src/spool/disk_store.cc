@@ -169,6 +169,18 @@ Result<void> DiskStore::checkpoint() {
   return files_.write_position(settled_);
 }
 
+void DiskStore::tell_progress() {
+  if (unwritten_ > 0) report(checkpoint());
+}
+
+void DiskStore::look_for_progress() {
+  if (reader_) return;
+  const auto position = files_.position();
+  // What is wrong with the file is for him to find who reads.
+  if (!position || !*position || !are_of_one_life((*position)->sequence, end_.load())) return;
+  if ((*position)->sequence > settled_.sequence) settled_ = **position;
+}
+
 Result<void> DiskStore::remove_segment(std::uint64_t number) {
   if (reader_ && reader_->damaged().contains(number)) {
     QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(number));

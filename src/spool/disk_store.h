@@ -43,6 +43,10 @@ class DiskStore final : public Store {
   bool make_room();
   /// Writes down how far reading has come: everything before the first message not settled.
   base::Result<void> checkpoint();
+  /// The same, if there is something new to write down: who writes may wait for it.
+  void tell_progress();
+  /// Of who only writes: how far another process has read, by what that has written down.
+  void look_for_progress();
   /// Removes all files. Only when everything is settled.
   base::Result<void> destroy();
 

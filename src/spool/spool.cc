@@ -87,6 +87,7 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
 
 Result<std::vector<Message>> Drain::next(std::size_t most) {
   state_->batch = state_->store->take(most);
+  if (state_->batch.empty()) state_->store->tell_progress();
   if (state_->batch.empty() && state_->store->trouble()) {
     return std::unexpected(*state_->store->trouble());
   }

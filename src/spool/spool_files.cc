@@ -57,6 +57,12 @@ std::optional<Position> position_in(std::string_view text) {
 
 }  // namespace
 
+bool are_of_one_life(std::uint64_t sequence, std::uint64_t other) {
+  // A batch may have been put before the first message of a life.
+  const auto life_of = [](std::uint64_t one) { return (one + (std::uint64_t{1} << 39)) >> 40; };
+  return life_of(sequence) == life_of(other);
+}
+
 std::filesystem::path SpoolFiles::segment(std::uint64_t number) const {
   return folder_ / segment_name(name_, number);
 }
@@ -140,12 +146,8 @@ std::uint64_t SpoolFiles::first_sequence(const std::vector<std::uint64_t>& segme
 
 bool SpoolFiles::is_of_these(const Position& position,
                              const std::vector<std::uint64_t>& segments) const {
-  // A batch may have been put before the first message of a life.
-  const auto life_of = [](std::uint64_t sequence) {
-    return (sequence + (std::uint64_t{1} << 39)) >> 40;
-  };
   const std::uint64_t first = first_sequence(segments);
-  return first == 0 || life_of(first) == life_of(position.sequence);
+  return first == 0 || are_of_one_life(first, position.sequence);
 }
 
 Result<void> SpoolFiles::write_position(const Position& position) const {

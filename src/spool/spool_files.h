@@ -27,6 +27,10 @@ namespace quarry::spool {
 /// What a process does with the files: mostly both.
 enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
 
+/// Whether these are of one life of a queue: between two it was empty, and its sequence numbers
+/// begin far away.
+bool are_of_one_life(std::uint64_t sequence, std::uint64_t other);
+
 /// While it lives, no other process has the same role.
 struct SpoolLock {
   std::unique_ptr<base::File> writer;
@@ -60,8 +64,7 @@ class SpoolFiles {
   base::Result<std::optional<Position>> position() const;
   /// The first message of the first of SEGMENTS that tells; 0: none does.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
-  /// Whether POSITION is one in SEGMENTS, not of another life of the queue: between two lives it
-  /// was empty, and their sequence numbers are far apart.
+  /// Whether POSITION is one in SEGMENTS, not of another life of the queue.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;
