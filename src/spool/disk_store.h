@@ -52,6 +52,10 @@ class DiskStore final : public Store {
 
   /// Whether nothing was ever taken from these files.
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
+  /// Of who writes: where the next segment and the next message will be.
+  Position end() const {
+    return {.segment = writer_->next_number(), .offset = 0, .sequence = writer_->sequence()};
+  }
   /// Messages that the next start will find: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
   /// Why the last take() gave less than there is.

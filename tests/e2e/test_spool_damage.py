@@ -23,6 +23,21 @@ def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
     assert spool.status()["damaged"] == []
 
 
+def test_segment_with_a_damaged_header_gives_all_of_its_messages_to_a_replay(spool):
+    spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
+    segment = spool.segments()[1]
+    damage(segment, 20)
+    got = spool("drain").splitlines()
+    assert spool.status()["damaged"] == [segment.name + ".damaged"]
+    done = spool.run("replay")
+    assert done.returncode == 0
+    replayed = spool("drain").splitlines()
+    assert f"{segment}.damaged: {len(replayed)} messages were found though its header is damaged" in done.stderr.decode()
+    assert done.stdout == b"%d messages are in the queue again\n" % len(replayed)
+    assert len(replayed) > 50 and sorted(got + replayed) == sorted(lines(1, 300).splitlines())
+    assert spool.status()["damaged"] == []
+
+
 def test_folder_that_cannot_be_written_and_one_that_is_not_there(spool, tmp_path):
     assert "No such file or directory" in spool.refused("status")
     spool.folder = tmp_path / "no" / "spool"
