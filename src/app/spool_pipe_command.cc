@@ -257,7 +257,7 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   const spool::Ending ending = queue->shutdown();
   QUARRY_TRY(fed);
   if (ending.lost > 0) {
-    return fail(ErrorCode::kIo, fmt::format("{} messages were not taken", ending.lost));
+    return fail(ErrorCode::kIo, fmt::format("{} messages could not be kept", ending.lost));
   }
   if (lines.left_out() == 0) return {};
   return fail(ErrorCode::kLimit,

@@ -165,7 +165,7 @@ void DiskStore::settle(Batch batch, std::size_t delivered) {
 Result<void> DiskStore::checkpoint() {
   unwritten_ = 0;
   // How far reading has come is for him to say who reads.
-  if (!reader_) return {};
+  if (!reader_) return writer_->check_place();
   return files_.write_position(settled_);
 }
 
@@ -206,6 +206,8 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
+  // Those of others are not ours to remove.
+  QUARRY_TRY(files_.check_place());
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   for (const std::uint64_t number : segments) QUARRY_TRY(remove_segment(number));
   QUARRY_TRY(files_.remove_position());

@@ -96,6 +96,10 @@ void Engine::end_plainly(Lock& lock) {
   const bool is_done = ending_.saved == 0 && setup_.consumer;
   if (auto kept = is_done ? disk_->destroy() : disk_->checkpoint(); !kept) {
     report(kept.error().message);
+    // Nobody will find them.
+    if (kept.error().code == base::ErrorCode::kNotFound) {
+      ending_.lost = std::exchange(ending_.saved, 0);
+    }
   }
 }
 
@@ -140,6 +144,7 @@ void Engine::end_helper(Lock& lock) {
   lock.lock();
   ending_.lost += earlier.size() - saved;
   ending_.saved += of_helper.saved;
+  ending_.lost += of_helper.lost;
   ending_.consumers_left += of_helper.consumers_left;
 }
 

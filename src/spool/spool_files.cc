@@ -81,11 +81,11 @@ Result<std::vector<std::uint64_t>> SpoolFiles::segments() const {
   return numbers;
 }
 
-Result<std::unique_ptr<File>> SpoolFiles::lock(const char* suffix, const char* what) const {
+Result<std::shared_ptr<File>> SpoolFiles::lock(const char* suffix, const char* what) const {
   const auto path = folder_ / (name_ + suffix);
   QUARRY_TRY_ASSIGN(auto file, system_->open(path, FileUse::kOpenOrMake));
   QUARRY_TRY_ASSIGN(const bool is_ours, file->try_lock());
-  if (is_ours) return file;
+  if (is_ours) return std::shared_ptr<File>(std::move(file));
   return fail(ErrorCode::kBusy,
               fmt::format("{}: another process {} this queue", path.string(), what));
 }
@@ -99,6 +99,16 @@ Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
     QUARRY_TRY_ASSIGN(taken.reader, lock(kReadLock, "reads from"));
   }
   return taken;
+}
+
+Result<void> SpoolFiles::check_place() const {
+  const auto lock = lock_.lock();
+  if (!lock) return {};
+  QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
+  if (is_there) return {};
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("{}: it was removed, moved or replaced while a queue uses it", folder_.string()));
 }
 
 Result<bool> SpoolFiles::is_taken(Roles role) const {
@@ -151,6 +161,7 @@ bool SpoolFiles::is_of_these(const Position& position,
 }
 
 Result<void> SpoolFiles::write_position(const Position& position) const {
+  QUARRY_TRY(check_place());
   auto beside = position_path();
   beside += ".new";
   // What a process that was killed has left.

@@ -33,8 +33,8 @@ bool are_of_one_life(std::uint64_t sequence, std::uint64_t other);
 
 /// While it lives, no other process has the same role.
 struct SpoolLock {
-  std::unique_ptr<base::File> writer;
-  std::unique_ptr<base::File> reader;
+  std::shared_ptr<base::File> writer;
+  std::shared_ptr<base::File> reader;
 };
 
 class SpoolFiles {
@@ -52,6 +52,12 @@ class SpoolFiles {
   base::Result<std::vector<std::uint64_t>> segments() const;
   /// Errors: kBusy, and what the disk says.
   base::Result<SpoolLock> lock(Roles roles) const;
+
+  /// From now on the folder has to be the one in which LOCK's files are.
+  void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
+  /// Errors: kNotFound, the folder, or the lock in it, was removed, moved or replaced: nobody would
+  /// find what goes there, and another process may have the same role.
+  base::Result<void> check_place() const;
 
   /// Whether some process has ROLE, kWriter or kReader, just now.
   base::Result<bool> is_taken(Roles role) const;
@@ -80,13 +86,14 @@ class SpoolFiles {
 
  private:
   std::filesystem::path position_path() const;
-  base::Result<std::unique_ptr<base::File>> lock(const char* suffix, const char* what) const;
+  base::Result<std::shared_ptr<base::File>> lock(const char* suffix, const char* what) const;
   base::Result<std::string> put_aside(const std::filesystem::path& path) const;
 
   base::FileSystem* system_;  // not owned
   std::filesystem::path folder_;
   std::string name_;
   bool synced_;
+  std::weak_ptr<base::File> lock_;  // not longer than the process has the role
 };
 
 }  // namespace quarry::spool

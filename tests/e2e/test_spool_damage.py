@@ -1,10 +1,14 @@
 """What `quarry spool` makes of files that are not as it left them."""
 
 import os
+import shutil
+import signal
 import subprocess
 
+import pytest
+
 from support.process import wait_until
-from support.spool import Spool, damage, lines
+from support.spool import Spool, damage, following, lines
 
 
 def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
@@ -45,6 +49,64 @@ def test_folder_that_cannot_be_written_and_one_that_is_not_there(spool, tmp_path
     (tmp_path / "file").write_text("")
     spool.folder = tmp_path / "file"
     assert "Not a directory" in spool.refused("feed", given=b"x\n")
+
+
+def remove(folder):
+    shutil.rmtree(folder)
+
+
+def replace(folder):
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
+
+
+def remove_segments(folder):
+    for segment in folder.glob("queue.0*"):
+        segment.unlink()
+
+
+@pytest.mark.parametrize("change", [remove, replace, remove_segments])
+@pytest.mark.parametrize("given", [lines(101, 200), b""])
+def test_feeder_whose_files_go_away_does_not_say_that_its_lines_are_safe(spool, change, given):
+    feeder = spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    feeder.stdin.write(lines(1, 100))
+    feeder.stdin.flush()
+    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines", 20)
+    change(spool.folder)
+    told = feeder.communicate(given, timeout=20)[1].decode()
+    assert feeder.returncode == 1
+    assert "was removed" in told and ("were not taken" if given else "100 messages could not be kept") in told
+    # Nothing was put where nobody knows of it.
+    assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (remove, "spool: No such file or directory"), (replace, "spool: it was removed, moved or replaced")],
+    ids=["removed", "replaced"])
+def test_drain_whose_folder_goes_away_tells_and_ends(spool, tmp_path, change, said):
+    spool("feed", given=lines(1, 100))
+    out, told = tmp_path / "out", tmp_path / "told"
+    with told.open("wb") as errors, following(spool, out, stderr=errors) as drain:
+        wait_until(lambda: spool.status()["messages"] == 0, "that all are drained", 20)
+        change(spool.folder)
+        assert drain.wait(20) == 1
+    assert said in told.read_text()
+    assert out.read_bytes() == lines(1, 100)
+
+
+def test_drain_does_not_take_away_the_files_of_a_folder_in_the_place_of_its_own(spool):
+    spool("feed", given=lines(1, 100))
+    drain = spool.start("drain", "--follow", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: spool.status()["messages"] == 0, "that all are drained", 20)
+    other = Spool(spool.folder.with_name("other"))
+    other("feed", given=lines(1, 50))
+    drain.send_signal(signal.SIGSTOP)
+    spool.folder.rename(spool.folder.with_name("moved"))
+    other.folder.rename(spool.folder)
+    drain.terminate()
+    drain.send_signal(signal.SIGCONT)
+    drain.wait(20)
+    assert spool("drain") == lines(1, 50)
 
 
 def test_other_queues_in_the_folder_and_other_folders_are_left_alone(spool):
