@@ -137,6 +137,29 @@ void DiskStore::leave_finished() {
   report(remove_done());
 }
 
+void DiskStore::advance() {
+  while (!taken_.empty() && taken_.front().is_settled) {
+    settled_ = taken_.front().after;
+    taken_.pop_front();
+    ++base_;
+    ++unwritten_;
+  }
+}
+
+Result<void> DiskStore::close_gaps() {
+  const auto last = std::ranges::find(taken_.rbegin(), taken_.rend(), true, &Taken::is_settled);
+  const std::uint64_t behind = base_ + static_cast<std::uint64_t>(taken_.rend() - last);
+  while (!returned_.empty() && returned_.begin()->first < behind) {
+    Batch batch = take_returned(SIZE_MAX);
+    const std::size_t count = batch.messages.size();
+    base::Error error;
+    const std::size_t pushed = push(batch.messages, &error);
+    settle(std::move(batch), pushed);
+    if (pushed < count) return std::unexpected(error);
+  }
+  return {};
+}
+
 void DiskStore::settle(Batch batch, std::size_t delivered) {
   const std::size_t first = batch.ticket - base_;
   for (std::size_t i = 0; i < delivered; ++i) taken_[first + i].is_settled = true;
@@ -147,12 +170,7 @@ void DiskStore::settle(Batch batch, std::size_t delivered) {
     returned_.emplace(batch.ticket + delivered, std::move(batch.messages));
   }
   const std::uint64_t segment = settled_.segment;
-  while (!taken_.empty() && taken_.front().is_settled) {
-    settled_ = taken_.front().after;
-    taken_.pop_front();
-    ++base_;
-    ++unwritten_;
-  }
+  advance();
   const bool is_due =
       options_.checkpoint_interval != 0 && unwritten_ >= options_.checkpoint_interval;
   if (settled_.segment != segment) {

@@ -92,6 +92,9 @@ void Engine::end_plainly(Lock& lock) {
     ending_.lost = store_->waiting();
     return;
   }
+  if (const auto closed = disk_->close_gaps(); !closed) {
+    report(closed.error().message + ": what was delivered may come again");
+  }
   ending_.saved = disk_->unsettled();
   const bool is_done = ending_.saved == 0 && setup_.consumer;
   if (auto kept = is_done ? disk_->destroy() : disk_->checkpoint(); !kept) {
