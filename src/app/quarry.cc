@@ -205,12 +205,19 @@ void add_spool(CLI::App& app, Run& run) {
 
 }  // namespace
 
-/// What is opened first would be taken for a stream that was closed.
+/// What is opened first would be taken for a stream that was closed. What is written to a closed
+/// standard output must not seem to be written: it would be forgotten.
 void open_standard_streams() {
+  const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;
   do {
     fd = ::open("/dev/null", O_RDWR);
   } while (fd >= 0 && fd <= STDERR_FILENO);
+  const int unwritable = is_closed ? ::open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+  if (unwritable >= 0) {
+    ::dup2(unwritable, STDOUT_FILENO);
+    ::close(unwritable);
+  }
   if (fd >= 0) ::close(fd);
 }
 

@@ -5,11 +5,16 @@ import os
 import random
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 
 from support.process import wait_until
 from support.spool import following, lines, unread
+
+
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def test_what_is_fed_is_drained_once_and_in_order(spool):
@@ -196,3 +201,50 @@ def test_what_cannot_be_printed_is_told(spool, command):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(spool.command(*command), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert done.returncode == 1 and b"No space left on device" in done.stderr
+
+
+@pytest.mark.parametrize("command", [("export",), ("list",), ("drain",)])
+def test_what_a_closed_standard_output_cannot_take_is_told_and_not_forgotten(spool, command):
+    spool("feed", given=lines(1, 100))
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *spool.command(*command)], capture_output=True, timeout=60,
+                          check=False)
+    assert done.returncode == 1 and b"standard output: Bad file descriptor" in done.stderr
+    assert spool("drain") == lines(1, 100)
+
+
+def test_feeder_and_drain_that_are_stopped_go_on_where_they_were(spool, tmp_path):
+    given, out = tmp_path / "given", tmp_path / "out"
+    given.write_bytes(lines(1, 100000))
+    with given.open("rb") as source:
+        feeder = spool.start("feed", "--size", 500, "--maxfilesize", "16k", stdin=source)
+    with following(spool, out, "--dequeuebatchsize", 50) as drain:
+        for number in range(1, 6):
+            for stopped in (feeder, drain):
+                wait_until(lambda least=1000 * number: out.stat().st_size > least, "some lines", 20)
+                stopped.send_signal(signal.SIGSTOP)
+                wait_until(lambda pid=stopped.pid: state_of(pid) in "TZ", "that it stops", 20)
+                stopped.send_signal(signal.SIGCONT)
+        assert feeder.wait(60) == 0
+        wait_until(lambda: out.read_bytes().endswith(b"line 100000\n"), "the last line", 60)
+    assert out.read_bytes() == lines(1, 100000)
+
+
+def test_purges_while_a_feeder_runs_remove_each_message_once(spool, tmp_path):
+    given = tmp_path / "given"
+    given.write_bytes(lines(1, 50000))
+    with given.open("rb") as source:
+        feeder = spool.start("feed", "--size", 1000, "--maxfilesize", "4k", stdin=source)
+    wait_until(lambda: spool.folder.exists(), "the folder", 20)
+    removed = 0
+    while feeder.poll() is None:
+        removed += int(spool("purge").split()[0])
+    removed += int(spool("purge").split()[0])
+    assert feeder.returncode == 0 and removed == 50000
+    assert not spool.segments()
+
+
+@pytest.mark.parametrize("marks", [(1, 1, 0), (50, 50, 0), (50, 1, 0), (50, 50, 49)])
+def test_any_marks_that_are_allowed_lose_nothing(spool, marks):
+    size, high, low = marks
+    spool("feed", "--size", size, "--highwatermark", high, "--lowwatermark", low, given=lines(1, 500))
+    assert spool("drain") == lines(1, 500)
