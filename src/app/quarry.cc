@@ -195,10 +195,10 @@ void add_spool(CLI::App& app, Run& run) {
   feeding->add_flag("-0,--null", fed.is_null, "messages end with NUL instead of newline");
   feeding->add_option("--severity", fed.severity, "of all of them, 0 (most) to 7")
       ->check(CLI::Range(0, 7));
-  add_queue_parameters(
-      *feeding, fed,
-      {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark", "discardmark",
-       "discardseverity", "maxfilesize", "maxdiskspace", "syncqueuefiles", "timeoutshutdown"});
+  add_queue_parameters(*feeding, fed,
+                       {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark",
+                        "discardmark", "discardseverity", "maxfilesize", "maxdiskspace",
+                        "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
   auto& drained = add_spool_command(
       *spool, run, "drain", "print what waits, and forget what was printed", run_spool_drain);
   CLI::App* draining = spool->get_subcommand("drain");
@@ -210,12 +210,19 @@ void add_spool(CLI::App& app, Run& run) {
 
 }  // namespace
 
-/// What is opened first would be taken for a stream that was closed.
+/// What is opened first would be taken for a stream that was closed. What is written to a closed
+/// standard output must not seem to be written: it would be forgotten.
 void open_standard_streams() {
+  const bool is_closed = ::fcntl(STDOUT_FILENO, F_GETFD) < 0;
   int fd = 0;
   do {
     fd = ::open("/dev/null", O_RDWR);
   } while (fd >= 0 && fd <= STDERR_FILENO);
+  const int unwritable = is_closed ? ::open("/dev/null", O_RDONLY | O_CLOEXEC) : -1;
+  if (unwritable >= 0) {
+    ::dup2(unwritable, STDOUT_FILENO);
+    ::close(unwritable);
+  }
   if (fd >= 0) ::close(fd);
 }
 

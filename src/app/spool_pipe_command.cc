@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <memory>
 #include <optional>
@@ -40,87 +41,180 @@ void report(const std::string& line) {
   fmt::print(stderr, "quarry: {}\n", line);
 }
 
+bool is_given(const SpoolArguments& arguments, std::string_view name) {
+  return std::ranges::any_of(arguments.parameters,
+                             [name](const auto& parameter) { return parameter.first == name; });
+}
+
+/// From queue.fulldelaymark on who can wait does: that is who reads a pipe, and nobody else is
+/// there.
+Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
+  QUARRY_TRY_ASSIGN(spool::QueueOptions whole, spool::complete(options));
+  if (options.discard_mark && *options.discard_mark > *whole.full_delay_mark) {
+    return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
+  }
+  whole.size = *whole.full_delay_mark;
+  // Of the size that it had, and of no use here.
+  whole.light_delay_mark.reset();
+  if (whole.type == spool::QueueType::kDisk) {
+    whole.high_watermark.reset();
+    whole.low_watermark.reset();
+  }
+  whole.discard_mark = std::min(*whole.discard_mark, whole.size);
+  options = std::move(whole);
+  return {};
+}
+
+/// What would be of no effect is refused.
+Result<void> check_use(const SpoolArguments& arguments, const spool::QueueOptions& options) {
+  if (options.type != spool::QueueType::kDisk) return {};
+  for (const char* name : {"highwatermark", "lowwatermark"}) {
+    if (!is_given(arguments, name)) continue;
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.{} is of memory, and queue.type is disk", name));
+  }
+  const bool is_choosy = options.discard_severity <= spool::kLeastSevere;
+  if (!is_choosy || options.size != spool::kAnySize || options.discard_mark) return {};
+  return fail(ErrorCode::kInvalid,
+              "queue.discardseverity needs queue.discardmark or queue.size: the disk has no mark");
+}
+
 Result<spool::QueueOptions> options_of(const SpoolArguments& arguments) {
   spool::QueueOptions options;
   options.spool_directory = arguments.folder;
   options.filename = arguments.filename;
   // A pipe loses nothing by itself: who is in a hurry says so.
   options.save_on_shutdown = true;
-  options.timeout_enqueue = spool::milliseconds(kTryAgain);
   options.timeout_shutdown = spool::kEternal;
   options.checkpoint_interval = 1;
   options.dequeue_batch_size = 1000;
   // Who speaks of water marks wants them to count; else every line is safe as soon as it is read.
-  const bool has_marks = std::ranges::any_of(arguments.parameters, [](const auto& parameter) {
-    return parameter.first == "highwatermark" || parameter.first == "lowwatermark";
-  });
+  const bool has_marks =
+      is_given(arguments, "highwatermark") || is_given(arguments, "lowwatermark");
   options.type = has_marks ? spool::QueueType::kMemory : spool::QueueType::kDisk;
   for (const auto& [name, value] : arguments.parameters) {
     QUARRY_TRY(spool::set_parameter(options, name, value));
   }
+  const bool is_disk = options.type == spool::QueueType::kDisk;
+  if (is_disk && !is_given(arguments, "size")) options.size = spool::kAnySize;
+  QUARRY_TRY(check_use(arguments, options));
   return options;
 }
 
-/// Cuts what is read into messages.
+/// Cuts what is read into messages, but for what is too long for one: that is told, and left out.
 class Lines {
  public:
-  Lines(char end, std::uint8_t severity) : end_(end), severity_(severity) {}
+  /// MOST: bytes of one.
+  Lines(char end, std::uint8_t severity, std::size_t most)
+      : end_(end), severity_(severity), most_(most) {}
 
-  /// The messages that BYTES complete. Error: kLimit, one is too long.
-  Result<std::vector<Message>> take(std::string_view bytes) {
+  /// The messages that BYTES complete.
+  std::vector<Message> take(std::string_view bytes) {
     std::vector<Message> messages;
     for (std::size_t at = bytes.find(end_); at != std::string_view::npos; at = bytes.find(end_)) {
-      begun_ += bytes.substr(0, at);
+      add(bytes.substr(0, at));
       bytes.remove_prefix(at + 1);
-      messages.push_back({.content = std::exchange(begun_, {}), .severity = severity_});
-      ++count_;
+      end_line(messages);
     }
-    begun_ += bytes;
-    if (begun_.size() <= spool::kMostContent) return messages;
-    return fail(ErrorCode::kLimit, fmt::format("standard input: line {} has more than {} bytes",
-                                               count_ + 1, spool::kMostContent));
+    add(bytes);
+    return messages;
   }
   /// The last one, which has no end.
   std::vector<Message> rest() {
-    if (begun_.empty()) return {};
-    return {{.content = std::exchange(begun_, {}), .severity = severity_}};
+    std::vector<Message> messages;
+    if (!begun_.empty()) end_line(messages);
+    return messages;
+  }
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  void add(std::string_view part) {
+    if (is_too_long_) return;
+    if (part.size() <= most_ - begun_.size()) {
+      begun_ += part;
+      return;
+    }
+    is_too_long_ = true;
+    ++left_out_;
+    begun_ = {};
+    report(fmt::format(
+        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, most_,
+        most_ < spool::kMostContent ? ", all that queue.maxdiskspace has room for" : ""));
+  }
+  void end_line(std::vector<Message>& messages) {
+    ++count_;
+    if (std::exchange(is_too_long_, false)) return;
+    messages.push_back({.content = std::exchange(begun_, {}), .severity = severity_});
+  }
+
+  char end_;
+  std::uint8_t severity_;
+  std::size_t most_;
+  std::string begun_;
+  bool is_too_long_ = false;  // the line that has begun
+  std::uint64_t count_ = 0;
+  std::uint64_t left_out_ = 0;
+};
+
+/// The queue, as who has to put all of what he reads into it sees it.
+class Feeding {
+ public:
+  /// PATIENCE: how long to wait for room.
+  Feeding(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience)
+      : queue_(queue), signals_(signals), patience_(patience) {}
+
+  /// Puts MESSAGES into the queue, and waits for room where there is none. Errors: kBusy (a signal
+  /// has come before all of them were taken), kLimit (no room for too long), and what the disk
+  /// says.
+  Result<void> put(std::vector<Message> messages) {
+    std::span<Message> left(messages);
+    auto since = Clock::now();
+    while (!left.empty()) {
+      base::Error error;
+      const std::size_t taken = queue_.enqueue(left, spool::Delay::kNone, &error);
+      left = left.subspan(taken);
+      if (left.empty()) break;
+      if (taken > 0) since = Clock::now();
+      if (error.code == ErrorCode::kDenied) {
+        // What the marks discard is what was asked for.
+        left = left.subspan(1);
+        continue;
+      }
+      if (may_wait(error, since)) continue;
+      return fail(error.code, fmt::format("{}: {} lines that were read were not taken",
+                                          error.message, left.size()));
+    }
+    return {};
   }
 
  private:
-  char end_;
-  std::uint8_t severity_;
-  std::string begun_;
-  std::uint64_t count_ = 0;
-};
+  using Clock = std::chrono::steady_clock;
 
-/// Puts MESSAGES into QUEUE, and waits for room where there is none. Error: a signal has come
-/// before all of them were taken, too.
-Result<void> enqueue(spool::Queue& queue, std::vector<Message> messages, StopSignals& signals) {
-  std::span<Message> left(messages);
-  bool was_told = false;
-  while (!left.empty()) {
-    base::Error error;
-    left = left.subspan(queue.enqueue(left, spool::Delay::kNone, &error));
-    if (left.empty()) break;
-    if (error.code == ErrorCode::kDenied) {
-      // What the marks discard is what was asked for.
-      left = left.subspan(1);
-      continue;
+  /// Waits a moment, if there may be room after it. False: there is none for ERROR, which may tell
+  /// of a signal then.
+  bool may_wait(base::Error& error, Clock::time_point since) {
+    const bool is_full_disk = error.code == ErrorCode::kNoSpace;
+    if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
+    if (patience_ != spool::kEternal && Clock::now() - since >= patience_) {
+      error.message =
+          fmt::format("{} for queue.timeoutenqueue ({} ms)",
+                      is_full_disk ? error.message : "the queue has been full", patience_.count());
+      return false;
     }
-    const bool has_no_room = error.code == ErrorCode::kNoSpace || error.code == ErrorCode::kLimit;
-    if (!has_no_room || left.front().content.size() > spool::kMostContent) {
-      return std::unexpected(error);
-    }
-    if (error.code == ErrorCode::kNoSpace && !std::exchange(was_told, true)) {
+    if (is_full_disk && !std::exchange(was_told_, true)) {
       report(error.message + ": waiting for room");
     }
-    signals.wait(-1, error.code == ErrorCode::kNoSpace ? kTryAgain : 0);
-    if (signals.received() == 0) continue;
-    return fail(ErrorCode::kBusy,
-                fmt::format("{} lines that were read were not taken", left.size()));
+    signals_.wait(-1, is_full_disk ? kTryAgain : 0);
+    if (signals_.received() == 0) return true;
+    error = {ErrorCode::kBusy, "asked to end"};
+    return false;
   }
-  return {};
-}
+
+  spool::Queue& queue_;
+  StopSignals& signals_;
+  spool::milliseconds patience_;
+  bool was_told_ = false;
+};
 
 /// The queue, if need be after a moment.
 Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& options,
@@ -133,8 +227,7 @@ Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& opt
   }
 }
 
-Result<void> feed_all(spool::Queue& queue, const SpoolArguments& arguments, StopSignals& signals) {
-  Lines lines(arguments.is_null ? '\0' : '\n', arguments.severity);
+Result<void> feed_all(Feeding feeding, Lines& lines, StopSignals& signals) {
   std::vector<char> buffer(kReadAtOnce);
   while (true) {
     if (!signals.wait(STDIN_FILENO, -1)) {
@@ -143,24 +236,32 @@ Result<void> feed_all(spool::Queue& queue, const SpoolArguments& arguments, Stop
     }
     const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
     if (count < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno("standard input");
-    if (count == 0) return enqueue(queue, lines.rest(), signals);
+    if (count == 0) return feeding.put(lines.rest());
     if (count < 0) continue;
-    QUARRY_TRY_ASSIGN(auto messages,
-                      lines.take(std::string_view(buffer.data(), static_cast<std::size_t>(count))));
-    QUARRY_TRY(enqueue(queue, std::move(messages), signals));
+    QUARRY_TRY(feeding.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));
   }
 }
 
 Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
-  QUARRY_TRY_ASSIGN(const auto options, options_of(arguments));
+  QUARRY_TRY_ASSIGN(auto options, options_of(arguments));
+  const spool::milliseconds patience =
+      is_given(arguments, "timeoutenqueue") ? options.timeout_enqueue : spool::kEternal;
+  if (is_given(arguments, "fulldelaymark")) QUARRY_TRY(stop_at_full_delay_mark(options));
+  // A signal is to be noticed meanwhile.
+  options.timeout_enqueue = std::min(patience, spool::milliseconds(kTryAgain));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
-  const auto fed = feed_all(*queue, arguments, signals);
+  Lines lines(arguments.is_null ? '\0' : '\n', arguments.severity, spool::most_content(options));
+  const auto fed = feed_all({*queue, signals, patience}, lines, signals);
   // The end may have to wait for room on the disk: another signal does not.
   if (signals.received() != 0) signals.let_go();
   const spool::Ending ending = queue->shutdown();
   QUARRY_TRY(fed);
-  if (ending.lost == 0) return {};
-  return fail(ErrorCode::kIo, fmt::format("{} messages were not taken", ending.lost));
+  if (ending.lost > 0) {
+    return fail(ErrorCode::kIo, fmt::format("{} messages could not be kept", ending.lost));
+  }
+  if (lines.left_out() == 0) return {};
+  return fail(ErrorCode::kLimit,
+              fmt::format("{} lines were too long, and are left out", lines.left_out()));
 }
 
 /// Tells of changes in a folder.

@@ -43,7 +43,8 @@ std::unexpected<Error> refused(const fs::path& path) {
 
 class RealFile final : public File {
  public:
-  RealFile(Fd fd, fs::path path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  RealFile(Fd fd, fs::path path, const struct stat& status)
+      : fd_(std::move(fd)), path_(std::move(path)), device_(status.st_dev), inode_(status.st_ino) {}
 
   Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
     std::size_t done = 0;
@@ -84,6 +85,15 @@ class RealFile final : public File {
     return refused(path_);
   }
 
+  Result<bool> has_name() override {
+    struct stat status {};
+    if (::lstat(path_.c_str(), &status) == 0) {
+      return status.st_dev == device_ && status.st_ino == inode_;
+    }
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return refused(path_);
+  }
+
   // Of the open file, not of the process: it can be asked about without being taken.
   Result<bool> try_lock() override {
     struct flock lock = whole_file();
@@ -108,6 +118,8 @@ class RealFile final : public File {
 
   Fd fd_;
   fs::path path_;
+  dev_t device_;
+  ino_t inode_;
 };
 
 int flags_of(FileUse use) {
@@ -133,7 +145,7 @@ class RealFileSystem final : public FileSystem {
     struct stat status {};
     if (::fstat(fd.get(), &status) != 0) return refused(path);
     if (!S_ISREG(status.st_mode)) return fail(ErrorCode::kInvalid, path.string() + ": no file");
-    return std::make_unique<RealFile>(std::move(fd), path);
+    return std::make_unique<RealFile>(std::move(fd), path, status);
   }
 
   Result<void> rename(const fs::path& from, const fs::path& to) override {

@@ -162,11 +162,17 @@ void Engine::shuffle(Lock& lock, Worker& self) {
   const std::size_t done = helper->enqueue(self.batch.messages, Delay::kNone, &error);
   lock.lock();
   const bool is_whole = done == self.batch.messages.size();
+  // At the end it would take the others with it.
+  const bool is_left_out = !is_whole && is_closing_ && error.code == base::ErrorCode::kLimit;
+  if (is_left_out) {
+    report("it is lost: " + error.message);
+    ++ending_.lost;
+  }
   in_flight_ -= self.batch.messages.size();
-  store_->settle(std::exchange(self.batch, {}), done);
+  store_->settle(std::exchange(self.batch, {}), is_left_out ? done + 1 : done);
   count();
   if (done > 0) room_.notify_all();
-  if (is_whole) {
+  if (is_whole || is_left_out) {
     has_da_failed_ = false;
     return;
   }

@@ -137,6 +137,29 @@ void DiskStore::leave_finished() {
   report(remove_done());
 }
 
+void DiskStore::advance() {
+  while (!taken_.empty() && taken_.front().is_settled) {
+    settled_ = taken_.front().after;
+    taken_.pop_front();
+    ++base_;
+    ++unwritten_;
+  }
+}
+
+Result<void> DiskStore::close_gaps() {
+  const auto last = std::ranges::find(taken_.rbegin(), taken_.rend(), true, &Taken::is_settled);
+  const std::uint64_t behind = base_ + static_cast<std::uint64_t>(taken_.rend() - last);
+  while (!returned_.empty() && returned_.begin()->first < behind) {
+    Batch batch = take_returned(SIZE_MAX);
+    const std::size_t count = batch.messages.size();
+    base::Error error;
+    const std::size_t pushed = push(batch.messages, &error);
+    settle(std::move(batch), pushed);
+    if (pushed < count) return std::unexpected(error);
+  }
+  return {};
+}
+
 void DiskStore::settle(Batch batch, std::size_t delivered) {
   const std::size_t first = batch.ticket - base_;
   for (std::size_t i = 0; i < delivered; ++i) taken_[first + i].is_settled = true;
@@ -147,12 +170,7 @@ void DiskStore::settle(Batch batch, std::size_t delivered) {
     returned_.emplace(batch.ticket + delivered, std::move(batch.messages));
   }
   const std::uint64_t segment = settled_.segment;
-  while (!taken_.empty() && taken_.front().is_settled) {
-    settled_ = taken_.front().after;
-    taken_.pop_front();
-    ++base_;
-    ++unwritten_;
-  }
+  advance();
   const bool is_due =
       options_.checkpoint_interval != 0 && unwritten_ >= options_.checkpoint_interval;
   if (settled_.segment != segment) {
@@ -165,8 +183,20 @@ void DiskStore::settle(Batch batch, std::size_t delivered) {
 Result<void> DiskStore::checkpoint() {
   unwritten_ = 0;
   // How far reading has come is for him to say who reads.
-  if (!reader_) return {};
+  if (!reader_) return writer_->check_place();
   return files_.write_position(settled_);
+}
+
+void DiskStore::tell_progress() {
+  if (unwritten_ > 0) report(checkpoint());
+}
+
+void DiskStore::look_for_progress() {
+  if (reader_) return;
+  const auto position = files_.position();
+  // What is wrong with the file is for him to find who reads.
+  if (!position || !*position || !are_of_one_life((*position)->sequence, end_.load())) return;
+  if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
 
 Result<void> DiskStore::remove_segment(std::uint64_t number) {
@@ -194,6 +224,8 @@ Result<void> DiskStore::remove_done() {
 }
 
 Result<void> DiskStore::destroy() {
+  // Those of others are not ours to remove.
+  QUARRY_TRY(files_.check_place());
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   for (const std::uint64_t number : segments) QUARRY_TRY(remove_segment(number));
   QUARRY_TRY(files_.remove_position());

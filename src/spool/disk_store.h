@@ -41,13 +41,25 @@ class DiskStore final : public Store {
   /// Removes the last segment if everything was delivered, though it is not full; for who finds no
   /// room. Not beside push(). Returns whether there is more room now.
   bool make_room();
+  /// At the end, beside nothing else: puts what was given back behind everything, where later ones
+  /// are settled already, since all that can be written down is one position. Several workers
+  /// promise no order, but that nothing comes twice. Errors: what the disk says.
+  base::Result<void> close_gaps();
   /// Writes down how far reading has come: everything before the first message not settled.
   base::Result<void> checkpoint();
+  /// The same, if there is something new to write down: who writes may wait for it.
+  void tell_progress();
+  /// Of who only writes: how far another process has read, by what that has written down.
+  void look_for_progress();
   /// Removes all files. Only when everything is settled.
   base::Result<void> destroy();
 
   /// Whether nothing was ever taken from these files.
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
+  /// Of who writes: where the next segment and the next message will be.
+  Position end() const {
+    return {.segment = writer_->next_number(), .offset = 0, .sequence = writer_->sequence()};
+  }
   /// Messages that the next start will find: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
   /// Why the last take() gave less than there is.
@@ -71,6 +83,7 @@ class DiskStore final : public Store {
   base::Result<void> measure(const std::vector<std::uint64_t>& segments);
   Batch take_returned(std::size_t most);
   void leave_finished();
+  void advance();
   base::Result<void> remove_done();
   base::Result<void> remove_segment(std::uint64_t number);
   void report(const base::Result<void>& result);

@@ -92,10 +92,17 @@ void Engine::end_plainly(Lock& lock) {
     ending_.lost = store_->waiting();
     return;
   }
+  if (const auto closed = disk_->close_gaps(); !closed) {
+    report(closed.error().message + ": what was delivered may come again");
+  }
   ending_.saved = disk_->unsettled();
   const bool is_done = ending_.saved == 0 && setup_.consumer;
   if (auto kept = is_done ? disk_->destroy() : disk_->checkpoint(); !kept) {
     report(kept.error().message);
+    // Nobody will find them.
+    if (kept.error().code == base::ErrorCode::kNotFound) {
+      ending_.lost = std::exchange(ending_.saved, 0);
+    }
   }
 }
 
@@ -140,6 +147,7 @@ void Engine::end_helper(Lock& lock) {
   lock.lock();
   ending_.lost += earlier.size() - saved;
   ending_.saved += of_helper.saved;
+  ending_.lost += of_helper.lost;
   ending_.consumers_left += of_helper.consumers_left;
 }
 

@@ -16,6 +16,9 @@ namespace {
 
 // How long who can wait a moment does (rsyslog's light delay).
 constexpr std::chrono::seconds kLightDelay{1};
+// How often who waits for another process looks how far that is: soon at first.
+constexpr milliseconds kFirstLook{2};
+constexpr milliseconds kLastLook{64};
 
 }  // namespace
 
@@ -75,7 +78,15 @@ void Engine::count() {
 /// What the marks are held against. With disk assistance what consumers have counts no more: they
 /// may keep it for long, and the high water mark has to be within reach then.
 std::uint64_t Engine::fullness() const {
+  if (is_read_elsewhere()) return disk_->unsettled();
   return is_da_enabled() ? store_->waiting() : held();
+}
+
+/// Where another process delivers, fullness() is what that was at the last look.
+void Engine::look_for_progress() {
+  if (!is_read_elsewhere()) return;
+  disk_->look_for_progress();
+  count();
 }
 
 /// How many more messages the queue takes from who can be held up like DELAY.
@@ -92,13 +103,21 @@ std::size_t Engine::room_for(Delay delay) const {
 }
 
 /// Waits until IS_READY, or DEADLINE. Where the disk could not be used, it is tried again
-/// meanwhile: nobody else comes by while the queue is full.
+/// meanwhile: nobody else comes by while the queue is full. Nor does another process that delivers
+/// tell how far it is.
 bool Engine::wait_until_ready(Lock& lock, TimePoint deadline,
                               const std::function<bool()>& is_ready) {
+  milliseconds until_look = kFirstLook;
   while (!is_ready()) {
+    look_for_progress();
+    if (is_ready()) break;
     const bool may_assist = is_da_enabled() && !is_da_ && store_->waiting() >= high_watermark_;
     if (may_assist && now() >= next_da_) start_da();
-    const TimePoint until = may_assist && !is_da_ ? std::min(deadline, next_da_) : deadline;
+    TimePoint until = may_assist && !is_da_ ? std::min(deadline, next_da_) : deadline;
+    if (is_read_elsewhere()) {
+      until = std::min(until, now() + until_look);
+      until_look = std::min(2 * until_look, kLastLook);
+    }
     const bool is_in_time = room_.wait_until(lock, until) == std::cv_status::no_timeout;
     if (!is_in_time && until == deadline) return is_ready();
   }
@@ -118,6 +137,7 @@ bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   } else if (delay == Delay::kFull) {
     wait_until_ready(lock, TimePoint::max(), is_open);
   }
+  if (is_choosy && fullness() >= *options.discard_mark) look_for_progress();
   if (is_choosy && fullness() >= *options.discard_mark) {
     ++setup_.figures->discarded;
     *error = {ErrorCode::kDenied, "discarded: queue.discardmark is reached"};
@@ -137,18 +157,20 @@ bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
 }
 
 /// How many of MESSAGES come before one that is too long; *error then.
-std::size_t Engine::count_good(std::span<const Message> messages, Error* error) {
+std::size_t Engine::count_good(std::size_t most, std::span<const Message> messages, Error* error) {
   const auto too_long = std::ranges::find_if(
-      messages, [](const Message& one) { return one.content.size() > kMostContent; });
+      messages, [most](const Message& one) { return one.content.size() > most; });
   if (too_long != messages.end()) {
-    *error = {ErrorCode::kLimit, fmt::format("a message of {} bytes is too long: {} are the most",
-                                             too_long->content.size(), kMostContent)};
+    *error = {ErrorCode::kLimit,
+              fmt::format("a message of {} bytes is too long: {} are the most{}",
+                          too_long->content.size(), most,
+                          most < kMostContent ? " that queue.maxdiskspace has room for" : "")};
   }
   return static_cast<std::size_t>(too_long - messages.begin());
 }
 
 std::size_t Engine::enqueue(std::span<Message> messages, Delay delay, Error* error) {
-  const std::span<Message> good = messages.first(count_good(messages, error));
+  const std::span<Message> good = messages.first(count_good(most_content(), messages, error));
   const std::size_t taken = disk_ != nullptr ? enqueue_to_disk(good, delay, error)
                                              : enqueue_to_memory(good, delay, error);
   if (!is_helper()) setup_.figures->enqueued += taken;

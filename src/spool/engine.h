@@ -56,7 +56,8 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void start(bool found);
 
   std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
-  static std::size_t count_good(std::span<const Message> messages, base::Error* error);
+  static std::size_t count_good(std::size_t most, std::span<const Message> messages,
+                                base::Error* error);
   Ending shut_down();
   bool wait_until_empty(milliseconds timeout);
 
@@ -86,6 +87,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool wait_until_ready(Lock& lock, TimePoint deadline, const std::function<bool()>& is_ready);
   bool wait_for_room(Lock& lock, const Message& message, Delay delay, base::Error* error);
   std::uint64_t fullness() const;
+  void look_for_progress();
   std::size_t room(Delay delay) const;
   std::size_t room_for(Delay delay) const;
   std::size_t enqueue_to_memory(std::span<Message> messages, Delay delay, base::Error* error);
@@ -95,6 +97,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
   void push_group(Lock& lock);
   void messages_came();
   void count();
+  /// Bytes of a message. Where a consumer is near, memory delivers what the disk has no room for.
+  std::size_t most_content() const {
+    const bool must_fit = disk_ != nullptr || !setup_.consumer;
+    return must_fit ? spool::most_content(setup_.options) : kMostContent;
+  }
+  /// Another process delivers what this queue puts on the disk.
+  bool is_read_elsewhere() const { return disk_ != nullptr && !setup_.consumer && !is_helper(); }
   bool is_helper() const { return static_cast<bool>(setup_.on_empty); }
   std::uint64_t held() const { return store_->waiting() + in_flight_; }
   void report(const std::string& line) const { setup_.reporter(line); }

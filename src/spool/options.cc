@@ -2,8 +2,12 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
+
+#include "quarry/spool/message.h"
+#include "segment.h"
 
 namespace quarry::spool {
 namespace {
@@ -145,6 +149,15 @@ Result<void> check_ranges(const QueueOptions& o) {
 }
 
 }  // namespace
+
+std::size_t most_content(const QueueOptions& options) {
+  constexpr std::size_t kAround = kSegmentHeader + kRecordHeader;
+  const std::uint64_t room = options.max_disk_space;
+  if (options.filename.empty() || room == 0) return kMostContent;
+  return room < kAround
+             ? 0
+             : static_cast<std::size_t>(std::min<std::uint64_t>(kMostContent, room - kAround));
+}
 
 std::span<const Parameter> parameters() {
   return kParameters;

@@ -52,7 +52,7 @@ std::size_t Queue::Implementation::consume_directly(std::span<Message> messages,
     *error = {ErrorCode::kBusy, "the queue is ending"};
     return 0;
   }
-  const std::size_t good = Engine::count_good(messages, error);
+  const std::size_t good = Engine::count_good(kMostContent, messages, error);
   if (good == 0) return 0;
   const Delivery delivery = consume(consumer, messages.first(good), reporter);
   const std::size_t done = std::min(delivery.delivered, good);
@@ -85,8 +85,7 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
     if (!made->consumer) return fail(ErrorCode::kInvalid, "a direct queue needs a consumer");
     return std::unique_ptr<Queue>(new Queue(std::move(made)));
   }
-  const SpoolFiles spool(files, options.spool_directory, options.filename,
-                         options.sync_queue_files);
+  SpoolFiles spool(files, options.spool_directory, options.filename, options.sync_queue_files);
   const bool is_disk = options.type == QueueType::kDisk;
   Engine::Setup setup{.options = made->options,
                       .consumer = std::move(consumer),
@@ -104,6 +103,8 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
       QUARRY_TRY(files.sync_directory(parent));
     }
     QUARRY_TRY_ASSIGN(made->lock, spool.lock(roles));
+    spool.keep_to(made->lock);
+    setup.files = spool;
     if (is_disk) {
       QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(spool, made->options, tell, roles));
     } else {

@@ -1,9 +1,15 @@
-// Messages behind the damage in a segment that was set aside. A queue itself delivers none of them:
-// what lies behind a length that is wrong is looked for, and could be inside of a message that
-// holds a segment. Whoever asks for it knows what his messages are.
+// Messages in a segment that was set aside: behind the damage, or all of them, where it is the
+// header that is damaged. A queue itself delivers none of them: what lies behind a length that is
+// wrong is looked for, and could be inside of a message that holds a segment. Whoever asks for it
+// knows what his messages are.
+//
+// Records behind a header that can be read are known by their places. Without it a record tells by
+// itself, by 24 bits, that it is one; so two in a row have to, or one that ends with the file.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "disk_store.h"
@@ -22,6 +28,8 @@ using base::Result;
 constexpr std::uint64_t kMostDamaged = 4096;
 // Of one segment, since all of it is looked at in memory.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+// Bytes of what may be records, in some ten seconds.
+constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 32;
 
 Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::path& path) {
   QUARRY_TRY_ASSIGN(const auto file, files.open(path, FileUse::kRead));
@@ -36,19 +44,39 @@ Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::p
   return bytes;
 }
 
+/// The bytes of a segment, and how much of them may still be looked at: what only looks like the
+/// lengths of long records could take hours.
+struct Remains {
+  std::string_view bytes;
+  std::uint64_t patience;
+
+  /// Behind the end there is none.
+  RecordView stray_at(std::size_t offset) {
+    if (offset >= bytes.size() || patience == 0) {
+      RecordView none;
+      none.state = RecordState::kDamaged;
+      return none;
+    }
+    const RecordView record = decode_stray_record(bytes.substr(offset));
+    patience -= std::min<std::uint64_t>(patience, record.content.size());
+    return record;
+  }
+};
+
 struct Found {
   RecordView record;
   std::size_t offset;
   std::uint64_t sequence;
 };
 
-/// The next whole record of segment NUMBER in BYTES, behind the damage that begins at OFFSET, where
-/// the SEQUENCE-th should be.
-std::optional<Found> find_record(std::string_view bytes, std::size_t offset, std::uint64_t number,
+/// The next whole record of segment NUMBER, behind the damage that begins at OFFSET, where the
+/// SEQUENCE-th should be.
+std::optional<Found> find_record(Remains& remains, std::size_t offset, std::uint64_t number,
                                  std::uint64_t sequence) {
+  const std::string_view bytes = remains.bytes;
   const std::size_t begin = offset;
   for (++offset; offset + kRecordHeader <= bytes.size(); ++offset) {
-    if (!could_be_record(bytes.substr(offset))) continue;
+    if (remains.stray_at(offset).state != RecordState::kWhole) continue;
     // Not more records were there than fit.
     const std::uint64_t most =
         std::min<std::uint64_t>((offset - begin) / kRecordHeader + 1, kMostDamaged);
@@ -60,31 +88,92 @@ std::optional<Found> find_record(std::string_view bytes, std::size_t offset, std
   return std::nullopt;
 }
 
-/// The messages of the segment in BYTES behind its first damage.
-std::vector<Message> behind_damage(std::string_view bytes) {
+Message message_of(const RecordView& record) {
+  return {.content = std::string(record.content), .severity = record.severity};
+}
+
+/// The messages behind the first damage; with IS_BEHIND, from the first on.
+std::vector<Message> behind_damage(Remains& remains, const SegmentHeader& header, bool is_behind) {
   std::vector<Message> messages;
-  const auto header = decode_header(bytes);
-  if (!header) return messages;
+  const std::string_view bytes = remains.bytes;
   std::size_t offset = kSegmentHeader;
-  std::uint64_t sequence = header->first;
-  bool is_behind = false;
+  std::uint64_t sequence = header.first;
   while (true) {
     RecordView record =
-        decode_record(bytes.substr(std::min(offset, bytes.size())), header->number, sequence);
+        decode_record(bytes.substr(std::min(offset, bytes.size())), header.number, sequence);
     if (record.state != RecordState::kWhole) {
-      const auto found = find_record(bytes, offset, header->number, sequence);
+      const auto found = find_record(remains, offset, header.number, sequence);
       if (!found) return messages;
       is_behind = true;
       record = found->record;
       offset = found->offset;
       sequence = found->sequence;
     }
-    if (is_behind) {
-      messages.push_back({.content = std::string(record.content), .severity = record.severity});
-    }
+    if (is_behind) messages.push_back(message_of(record));
     offset += record.bytes;
     ++sequence;
   }
+}
+
+/// The messages of a segment whose header cannot be read.
+std::vector<Message> without_header(Remains& remains) {
+  std::vector<Message> messages;
+  const std::size_t size = remains.bytes.size();
+  bool is_in_row = false;
+  for (std::size_t offset = 0; offset + kRecordHeader <= size && remains.patience > 0;) {
+    const RecordView record = remains.stray_at(offset);
+    const std::size_t next = offset + record.bytes;
+    const bool is_one =
+        record.state == RecordState::kWhole &&
+        (is_in_row || next == size || remains.stray_at(next).state == RecordState::kWhole);
+    if (is_one) messages.push_back(message_of(record));
+    offset = is_one ? next : offset + 1;
+    is_in_row = is_one;
+  }
+  return messages;
+}
+
+/// What can be found in the segment in BYTES that was set aside as NUMBER.
+std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
+                             const Reporter& reporter) {
+  Remains remains{.bytes = bytes, .patience = kMostLooks};
+  const auto header = decode_header(bytes);
+  // Of one that is not what its name says nothing was delivered.
+  auto messages =
+      header ? behind_damage(remains, *header, header->number != number) : without_header(remains);
+  if (remains.patience == 0) {
+    reporter(path + ": not all of it was looked at: it takes too long");
+  }
+  const char* const where = header ? "behind the damage" : "though its header is damaged";
+  reporter(messages.empty()
+               ? fmt::format("{}: no message can be found {}; it is left alone", path, where)
+               : fmt::format("{}: {} messages were found {}", path, messages.size(), where));
+  return messages;
+}
+
+/// Puts MESSAGES at the end of the queue: all of them, or none.
+Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messages,
+                        const Reporter& reporter) {
+  QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
+  // Under another name, until it is whole.
+  const SpoolFiles beside(spool.system(), spool.folder(), spool.name() + ".qi.replay", true);
+  const auto clear = [&beside]() -> Result<void> {
+    QUARRY_TRY_ASSIGN(const auto left, beside.segments());
+    for (const std::uint64_t number : left) QUARRY_TRY(beside.remove(number));
+    return {};
+  };
+  QUARRY_TRY(clear());
+  const Position end = store->end();
+  DiskUsage usage;
+  SegmentWriter writer(beside, {.file_size = UINT64_MAX, .disk_space = 0}, usage, end.segment,
+                       end.sequence);
+  Error error;
+  if (writer.append(messages, &error) < messages.size()) {
+    (void)clear();  // the next replay does, too
+    return std::unexpected(error);
+  }
+  QUARRY_TRY(spool.system().rename(beside.segment(end.segment), spool.segment(end.segment)));
+  return spool.sync_names();
 }
 
 }  // namespace
@@ -94,26 +183,19 @@ Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& repo
   const SpoolFiles spool(files, place.folder, place.name, true);
   QUARRY_TRY_ASSIGN(const SpoolLock lock, spool.lock(Roles::kWriter));
   QUARRY_TRY_ASSIGN(const auto names, spool.damaged());
-  QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
   std::uint64_t count = 0;
   for (const std::string& name : names) {
-    if (name.starts_with(place.name + ".qi")) continue;
+    const auto number = segment_number(place.name, name.substr(0, name.rfind(".damaged")));
+    if (!number) continue;  // a position
     const auto path = place.folder / name;
     QUARRY_TRY_ASSIGN(const std::string bytes, read_whole(files, path));
-    std::vector<Message> messages = behind_damage(bytes);
-    if (messages.empty()) {
-      reporter(fmt::format("{}: no message can be found behind the damage; it is left alone",
-                           path.string()));
-      continue;
+    const auto messages = salvage(bytes, *number, path.string(), reporter);
+    if (messages.empty()) continue;
+    if (const auto put = put_behind(spool, messages, reporter); !put) {
+      return fail(put.error().code, fmt::format("{}; nothing of {} is in the queue yet",
+                                                put.error().message, path.string()));
     }
-    Error error;
-    const std::size_t pushed = store->push(messages, &error);
-    if (pushed < messages.size()) {
-      return fail(error.code, fmt::format("{}; {} of {} messages of {} are in the queue, and would "
-                                          "be there twice after another replay",
-                                          error.message, pushed, messages.size(), path.string()));
-    }
-    count += pushed;
+    count += messages.size();
     QUARRY_TRY(files.remove(path));
   }
   return count;

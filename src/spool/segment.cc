@@ -45,6 +45,34 @@ std::uint32_t checksum_of_place(std::uint64_t number, std::uint64_t sequence, st
   return libdeflate_crc32(0, place.data(), place.size());
 }
 
+/// What the CRC-32 of one byte makes of a register of zeros, and which byte makes the highest byte
+/// of that.
+struct CrcTables {
+  std::array<std::uint32_t, 256> of{};
+  std::array<std::uint8_t, 256> byte_of{};
+};
+constexpr CrcTables make_crc_tables() {
+  CrcTables tables;
+  for (std::uint32_t byte = 0; byte < 256; ++byte) {
+    std::uint32_t value = byte;
+    for (int bit = 0; bit < 8; ++bit) value = value >> 1 ^ (value & 1 ? 0xedb88320U : 0);
+    tables.of[byte] = value;
+    tables.byte_of[value >> 24] = static_cast<std::uint8_t>(byte);
+  }
+  return tables;
+}
+constexpr CrcTables kCrc = make_crc_tables();
+
+/// The CRC-32 that was there before CONTENT made CHECKSUM of it: each step can be taken back.
+std::uint32_t before_content(std::uint32_t checksum, std::string_view content) {
+  std::uint32_t value = ~checksum;
+  for (auto at = content.rbegin(); at != content.rend(); ++at) {
+    const std::uint8_t index = kCrc.byte_of[value >> 24];
+    value = (value ^ kCrc.of[index]) << 8 | (index ^ static_cast<unsigned char>(*at));
+  }
+  return ~value;
+}
+
 void put_check(char* to, std::uint32_t checksum) {
   for (int i = 0; i < 3; ++i) to[i] = static_cast<char>(checksum >> (8 * i));
 }
@@ -117,10 +145,24 @@ RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint
   return record;
 }
 
-bool could_be_record(std::string_view bytes) {
-  if (bytes.size() < kRecordHeader) return false;
-  const std::size_t size = kRecordHeader + std::size_t{get<std::uint32_t>(bytes.data())};
-  return size <= bytes.size() && static_cast<std::uint8_t>(bytes[4]) <= kLeastSevere;
+RecordView decode_stray_record(std::string_view bytes) {
+  RecordView record;
+  record.state = RecordState::kDamaged;
+  if (bytes.size() < kRecordHeader) return record;
+  const auto length = get<std::uint32_t>(bytes.data());
+  record.severity = static_cast<std::uint8_t>(bytes[4]);
+  const bool is_nothing = bytes.substr(0, kRecordHeader).find_first_not_of('\0') == bytes.npos;
+  if (is_nothing || record.severity > kLeastSevere || length > bytes.size() - kRecordHeader) {
+    return record;
+  }
+  record.bytes = kRecordHeader + length;
+  record.content = bytes.substr(kRecordHeader, length);
+  const std::uint32_t place = before_content(get<std::uint32_t>(bytes.data() + 8), record.content);
+  std::array<char, 3> check{};
+  put_check(check.data(), place);
+  const bool agrees = std::memcmp(check.data(), bytes.data() + 5, check.size()) == 0;
+  if (agrees) record.state = RecordState::kWhole;
+  return record;
 }
 
 std::string segment_name(std::string_view name, std::uint64_t number) {

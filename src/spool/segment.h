@@ -66,8 +66,9 @@ struct RecordView {
 /// The record at the beginning of BYTES.
 RecordView decode_record(std::string_view bytes, std::uint64_t number, std::uint64_t sequence);
 
-/// Whether a record could begin so, whose place is not known.
-bool could_be_record(std::string_view bytes);
+/// The record at the beginning of BYTES, whose place is not known: whole, if its checksums agree
+/// about one (24 bits), else damaged. Takes as long as its content is.
+RecordView decode_stray_record(std::string_view bytes);
 
 /// NAME.00000042
 std::string segment_name(std::string_view name, std::uint64_t number);

@@ -33,6 +33,7 @@ SegmentWriter::SegmentWriter(SpoolFiles files, Limits limits, DiskUsage& usage,
 Result<void> SegmentWriter::begin() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
+    QUARRY_TRY(files_.check_place());
     file_.reset();
     auto made = files_.system().open(files_.segment(next_number_), FileUse::kMake);
     // What is in the way is not ours to overwrite: somebody copied files here.
@@ -54,6 +55,16 @@ Result<void> SegmentWriter::begin() {
   size_ = kSegmentHeader;
   usage_.set(number_, size_);
   return {};
+}
+
+Result<void> SegmentWriter::check_place() const {
+  if (!file_) return files_.check_place();
+  QUARRY_TRY_ASSIGN(const bool is_there, file_->has_name());
+  if (is_there) return {};
+  QUARRY_TRY(files_.check_place());
+  return fail(ErrorCode::kNotFound,
+              fmt::format("{}: it was removed or replaced while messages were written to it",
+                          files_.shown(number_)));
 }
 
 Result<void> SegmentWriter::check_space(std::uint64_t bytes) {
@@ -97,6 +108,12 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
     if (auto synced = file_->sync(); !synced) {
       written = synced;
       count = 0;
+    }
+  }
+  if (count > 0) {
+    if (auto there = check_place(); !there) {
+      finish();
+      return std::unexpected(there.error());
     }
   }
   if (written || count > 0) {

@@ -27,6 +27,8 @@ class SegmentWriter {
   /// be. Returns how many, from the first on; less than all only with *error set, and then nothing
   /// of the others is there.
   std::size_t append(std::span<const Message> messages, base::Error* error);
+  /// Errors: kNotFound, what was written last is no longer in the folder.
+  base::Result<void> check_place() const;
   /// The next message begins a segment.
   void finish() { file_.reset(); }
 

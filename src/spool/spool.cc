@@ -81,6 +81,7 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
                                          .store = nullptr,
                                          .batch = {}});
   QUARRY_TRY_ASSIGN(state->lock, state->files.lock(Roles::kReader));
+  state->files.keep_to(state->lock);
   QUARRY_TRY_ASSIGN(state->store, DiskStore::open(state->files, options, reporter, Roles::kReader));
   return std::unique_ptr<Drain>(new Drain(std::move(state)));
 }
@@ -89,6 +90,10 @@ Result<std::vector<Message>> Drain::next(std::size_t most) {
   state_->batch = state_->store->take(most);
   if (state_->batch.empty() && state_->store->trouble()) {
     return std::unexpected(*state_->store->trouble());
+  }
+  if (state_->batch.empty()) {
+    state_->store->tell_progress();
+    QUARRY_TRY(state_->files.check_place());
   }
   return state_->batch.messages;
 }

@@ -57,6 +57,12 @@ std::optional<Position> position_in(std::string_view text) {
 
 }  // namespace
 
+bool are_of_one_life(std::uint64_t sequence, std::uint64_t other) {
+  // A batch may have been put before the first message of a life.
+  const auto life_of = [](std::uint64_t one) { return (one + (std::uint64_t{1} << 39)) >> 40; };
+  return life_of(sequence) == life_of(other);
+}
+
 std::filesystem::path SpoolFiles::segment(std::uint64_t number) const {
   return folder_ / segment_name(name_, number);
 }
@@ -75,11 +81,11 @@ Result<std::vector<std::uint64_t>> SpoolFiles::segments() const {
   return numbers;
 }
 
-Result<std::unique_ptr<File>> SpoolFiles::lock(const char* suffix, const char* what) const {
+Result<std::shared_ptr<File>> SpoolFiles::lock(const char* suffix, const char* what) const {
   const auto path = folder_ / (name_ + suffix);
   QUARRY_TRY_ASSIGN(auto file, system_->open(path, FileUse::kOpenOrMake));
   QUARRY_TRY_ASSIGN(const bool is_ours, file->try_lock());
-  if (is_ours) return file;
+  if (is_ours) return std::shared_ptr<File>(std::move(file));
   return fail(ErrorCode::kBusy,
               fmt::format("{}: another process {} this queue", path.string(), what));
 }
@@ -93,6 +99,16 @@ Result<SpoolLock> SpoolFiles::lock(Roles roles) const {
     QUARRY_TRY_ASSIGN(taken.reader, lock(kReadLock, "reads from"));
   }
   return taken;
+}
+
+Result<void> SpoolFiles::check_place() const {
+  const auto lock = lock_.lock();
+  if (!lock) return {};
+  QUARRY_TRY_ASSIGN(const bool is_there, lock->has_name());
+  if (is_there) return {};
+  return fail(
+      ErrorCode::kNotFound,
+      fmt::format("{}: it was removed, moved or replaced while a queue uses it", folder_.string()));
 }
 
 Result<bool> SpoolFiles::is_taken(Roles role) const {
@@ -140,15 +156,12 @@ std::uint64_t SpoolFiles::first_sequence(const std::vector<std::uint64_t>& segme
 
 bool SpoolFiles::is_of_these(const Position& position,
                              const std::vector<std::uint64_t>& segments) const {
-  // A batch may have been put before the first message of a life.
-  const auto life_of = [](std::uint64_t sequence) {
-    return (sequence + (std::uint64_t{1} << 39)) >> 40;
-  };
   const std::uint64_t first = first_sequence(segments);
-  return first == 0 || life_of(first) == life_of(position.sequence);
+  return first == 0 || are_of_one_life(first, position.sequence);
 }
 
 Result<void> SpoolFiles::write_position(const Position& position) const {
+  QUARRY_TRY(check_place());
   auto beside = position_path();
   beside += ".new";
   // What a process that was killed has left.

@@ -27,10 +27,14 @@ namespace quarry::spool {
 /// What a process does with the files: mostly both.
 enum class Roles : std::uint8_t { kBoth, kWriter, kReader };
 
+/// Whether these are of one life of a queue: between two it was empty, and its sequence numbers
+/// begin far away.
+bool are_of_one_life(std::uint64_t sequence, std::uint64_t other);
+
 /// While it lives, no other process has the same role.
 struct SpoolLock {
-  std::unique_ptr<base::File> writer;
-  std::unique_ptr<base::File> reader;
+  std::shared_ptr<base::File> writer;
+  std::shared_ptr<base::File> reader;
 };
 
 class SpoolFiles {
@@ -49,6 +53,12 @@ class SpoolFiles {
   /// Errors: kBusy, and what the disk says.
   base::Result<SpoolLock> lock(Roles roles) const;
 
+  /// From now on the folder has to be the one in which LOCK's files are.
+  void keep_to(const SpoolLock& lock) { lock_ = lock.writer ? lock.writer : lock.reader; }
+  /// Errors: kNotFound, the folder, or the lock in it, was removed, moved or replaced: nobody would
+  /// find what goes there, and another process may have the same role.
+  base::Result<void> check_place() const;
+
   /// Whether some process has ROLE, kWriter or kReader, just now.
   base::Result<bool> is_taken(Roles role) const;
   /// The names of what was set aside.
@@ -60,8 +70,7 @@ class SpoolFiles {
   base::Result<std::optional<Position>> position() const;
   /// The first message of the first of SEGMENTS that tells; 0: none does.
   std::uint64_t first_sequence(const std::vector<std::uint64_t>& segments) const;
-  /// Whether POSITION is one in SEGMENTS, not of another life of the queue: between two lives it
-  /// was empty, and their sequence numbers are far apart.
+  /// Whether POSITION is one in SEGMENTS, not of another life of the queue.
   bool is_of_these(const Position& position, const std::vector<std::uint64_t>& segments) const;
   base::Result<void> write_position(const Position& position) const;
   base::Result<void> remove_position() const;
@@ -77,13 +86,14 @@ class SpoolFiles {
 
  private:
   std::filesystem::path position_path() const;
-  base::Result<std::unique_ptr<base::File>> lock(const char* suffix, const char* what) const;
+  base::Result<std::shared_ptr<base::File>> lock(const char* suffix, const char* what) const;
   base::Result<std::string> put_aside(const std::filesystem::path& path) const;
 
   base::FileSystem* system_;  // not owned
   std::filesystem::path folder_;
   std::string name_;
   bool synced_;
+  std::weak_ptr<base::File> lock_;  // not longer than the process has the role
 };
 
 }  // namespace quarry::spool

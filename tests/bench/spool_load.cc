@@ -40,6 +40,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
+#include "spool_main.h"
 
 namespace {
 
@@ -295,18 +296,11 @@ int run(int argc, char** argv) {
 
   std::signal(SIGTERM, [](int) { asked_to_end = 1; });
   const auto done = sender->parsed() ? send(options) : receive(options);
-  if (done) return EXIT_SUCCESS;
-  fmt::print(stderr, "spool_load: {}\n", done.error().message);
-  return EXIT_FAILURE;
+  return quarry::status_of("spool_load", done);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "spool_load: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
+  return quarry::run_main("spool_load", argc, argv, run);
 }

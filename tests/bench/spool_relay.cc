@@ -33,6 +33,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/spool/queue.h"
+#include "spool_main.h"
 
 namespace {
 
@@ -230,18 +231,11 @@ int run(int argc, char** argv) {
 
   std::signal(SIGTERM, [](int) { asked_to_end = 1; });
   const auto done = relay(listen, to, options);
-  if (done) return EXIT_SUCCESS;
-  fmt::print(stderr, "spool_relay: {}\n", done.error().message);
-  return EXIT_FAILURE;
+  return quarry::status_of("spool_relay", done);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "spool_relay: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
+  return quarry::run_main("spool_relay", argc, argv, run);
 }

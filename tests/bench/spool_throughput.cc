@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "quarry/spool/queue.h"
+#include "spool_main.h"
 
 namespace {
 
@@ -251,10 +252,5 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "spool_throughput: %s\n", error.what());
-    return EXIT_FAILURE;
-  }
+  return quarry::run_main("spool_throughput", argc, argv, run);
 }

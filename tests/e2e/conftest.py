@@ -16,6 +16,7 @@ from support.client import Quarry
 from support.fossil import Fossil
 from support.pool import PAGES, Pool
 from support.servers import Launcher
+from support.spool import Spool
 from support.wire import Peer
 
 pytest.register_assert_rewrite("proof")
@@ -211,3 +212,8 @@ def peer_of(fossil: Fossil):
         secret = repofile.add_user(file, login, "written", capabilities) if login else ""
         return Peer(server.port, path, login, secret, repofile.project_code(file))
     return make
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Spool:
+    return Spool(tmp_path / "spool")

@@ -1,64 +1,20 @@
-"""quarry spool: a durable pipe that survives either of its ends, and a look at a queue's files."""
+"""quarry spool: a durable pipe that survives either of its ends, and a look at what is in it."""
 
-import array
-import fcntl
 import json
 import os
 import random
 import signal
 import subprocess
-import termios
+from pathlib import Path
 
 import pytest
 
-from support import places
 from support.process import wait_until
+from support.spool import following, lines, unread
 
 
-@pytest.fixture
-def spool(tmp_path):
-    return Spool(tmp_path / "spool")
-
-
-class Spool:
-    def __init__(self, folder):
-        self.folder = folder
-
-    def command(self, what: str, *options: object) -> list[str]:
-        return [str(places.program("quarry")), "spool", what, str(self.folder), *map(str, options)]
-
-    def run(self, what: str, *options: object, given: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        return subprocess.run(self.command(what, *options), input=given, capture_output=True, timeout=60, check=False)
-
-    def __call__(self, what: str, *options: object, given: bytes = b"") -> bytes:
-        done = self.run(what, *options, given=given)
-        assert done.returncode == 0, done.stderr.decode()
-        return done.stdout
-
-    def refused(self, what: str, *options: object, given: bytes = b"") -> str:
-        done = self.run(what, *options, given=given)
-        assert done.returncode == 1
-        return done.stderr.decode()
-
-    def start(self, what: str, *options: object, **streams: object) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self.command(what, *options), **streams)
-
-    def status(self) -> dict:
-        return json.loads(self("status", "--json"))
-
-    def segments(self) -> list:
-        return sorted(path for path in self.folder.iterdir() if path.suffix[1:].isdigit())
-
-
-def unread(pipe) -> int:
-    """Bytes that were written to PIPE, and that nobody has read yet."""
-    count = array.array("i", [0])
-    fcntl.ioctl(pipe, termios.FIONREAD, count)
-    return count[0]
-
-
-def lines(first: int, last: int) -> bytes:
-    return b"".join(b"line %d\n" % number for number in range(first, last + 1))
+def state_of(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
 
 
 def test_what_is_fed_is_drained_once_and_in_order(spool):
@@ -190,138 +146,17 @@ def test_purge_removes_what_waits(spool):
     assert spool("drain") == b"" and not spool.segments()
 
 
-def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
-    spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
-    segment = spool.segments()[1]
-    content = bytearray(segment.read_bytes())
-    content[500] ^= 0x10
-    segment.write_bytes(content)
-    done = spool.run("drain")
-    assert done.returncode == 0
-    got = done.stdout.splitlines()
-    assert segment.name in done.stderr.decode() and "damaged" in done.stderr.decode()
-    assert got[0] == b"line 1" and got[-1] == b"line 300" and len(got) < 300
-    assert spool.status()["damaged"] == [segment.name + ".damaged"]
-    spool("replay")
-    replayed = spool("drain").splitlines()
-    assert len(set(got) | set(replayed)) == 299 and not set(got) & set(replayed)
-    assert spool.status()["damaged"] == []
-
-
-def test_folder_that_cannot_be_written_and_one_that_is_not_there(spool, tmp_path):
-    assert "No such file or directory" in spool.refused("status")
-    spool.folder = tmp_path / "no" / "spool"
-    assert "No such file or directory" in spool.refused("feed", given=b"x\n")
-    (tmp_path / "file").write_text("")
-    spool.folder = tmp_path / "file"
-    assert "Not a directory" in spool.refused("feed", given=b"x\n")
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
-def test_full_disk_holds_up_the_feeder_and_loses_nothing(spool, tmp_path):
-    spool.folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", spool.folder], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        count = 40000
-        given, told, out = tmp_path / "given", tmp_path / "told", tmp_path / "out"
-        given.write_bytes(lines(1, count))
-        with given.open("rb") as source, told.open("wb") as errors:
-            feeder = spool.start("feed", "--size", 2000, "--maxfilesize", "32k", stdin=source, stderr=errors)
-        wait_until(lambda: b"No space left on device" in told.read_bytes(), "the full disk", 20)
-        assert feeder.poll() is None
-        with out.open("wb") as sink:
-            drain = spool.start("drain", "--follow", stdout=sink)
-        assert feeder.wait(60) == 0
-        wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
-        drain.terminate()
-        drain.wait(20)
-        assert out.read_bytes() == lines(1, count)
-    finally:
-        subprocess.run(["umount", "-l", spool.folder], check=True)
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
-def test_read_only_file_system_can_be_looked_at(spool):
-    spool.folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", spool.folder], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        spool("feed", given=lines(1, 100))
-        subprocess.run(["mount", "-o", "remount,ro", spool.folder], check=True)
-        for command in ("feed", "drain", "purge", "replay"):
-            assert "queue" in spool.refused(command) and "Read-only file system" in spool.refused(command)
-        assert spool.status()["messages"] == 100 and spool("export") == lines(1, 100)
-        subprocess.run(["mount", "-o", "remount,rw", spool.folder], check=True)
-        assert spool("drain") == lines(1, 100)
-    finally:
-        subprocess.run(["umount", "-l", spool.folder], check=True)
-
-
-def test_wrong_options_are_told_by_their_names(spool):
-    assert "queue.maxfilesize = 1: must be bytes, at least 1024" in spool.refused("feed", "--maxfilesize", 1)
-    assert "queue.lowwatermark (9) must be below queue.highwatermark (5)" in spool.refused(
-        "feed", "--highwatermark", 5, "--lowwatermark", 9)
-    assert spool.run("feed", "--highwatermark").returncode == 2
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
-@pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
-def test_feed_and_drain_get_on_with_room_for_one_file(spool, tmp_path, options):
-    """The reader frees what the writer waits for, though both are at the same file."""
-    spool.folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", spool.folder], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        given, out = tmp_path / "given", tmp_path / "out"
-        given.write_bytes(lines(1, 40000))
-        with given.open("rb") as source, out.open("wb") as sink, (tmp_path / "told").open("wb") as told:
-            feeder = spool.start("feed", *options, stdin=source, stderr=told)
-            drain = spool.start("drain", "--follow", stdout=sink, stderr=told)
-        assert feeder.wait(60) == 0
-        wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
-        drain.terminate()
-        drain.wait(20)
-        assert out.read_bytes() == lines(1, 40000)
-        assert spool("drain") == b""
-    finally:
-        subprocess.run(["umount", "-l", spool.folder], check=True)
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
-def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
-    spool.folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", spool.folder], check=False)
-    if mounted.returncode != 0:
-        pytest.skip("no file system can be mounted here")
-    try:
-        spool("feed", given=lines(1, 10))
-        with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
-            while True:
-                fill.write(bytes(4096))
-        assert spool("drain") == lines(1, 10)
-        assert spool("drain") == b""
-    finally:
-        subprocess.run(["umount", "-l", spool.folder], check=True)
-
-
 def test_lines_are_there_for_drain_as_soon_as_they_were_read(spool, tmp_path):
     out = tmp_path / "out"
     feeder = spool.start("feed", "--syncqueuefiles", "on", stdin=subprocess.PIPE)
-    with out.open("wb") as sink:
-        follower = spool.start("drain", "--follow", stdout=sink)
-    try:
-        feeder.stdin.write(lines(1, 100))
-        feeder.stdin.flush()
-        wait_until(lambda: out.read_bytes() == lines(1, 100), "the lines", 20)
-    finally:
-        feeder.kill()
-        feeder.communicate(timeout=20)
-        follower.terminate()
-        follower.wait(20)
+    with following(spool, out):
+        try:
+            feeder.stdin.write(lines(1, 100))
+            feeder.stdin.flush()
+            wait_until(lambda: out.read_bytes() == lines(1, 100), "the lines", 20)
+        finally:
+            feeder.kill()
+            feeder.communicate(timeout=20)
 
 
 @pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGINT])
@@ -360,21 +195,6 @@ def test_feeds_that_begin_while_drains_end_are_not_refused(spool):
         drain.wait(20)
 
 
-def test_other_queues_in_the_folder_and_other_folders_are_left_alone(spool):
-    spool("feed", "--filename", "queue.b", "--maxfilesize", "2k", given=lines(1, 300))
-    segment = sorted(spool.folder.glob("queue.b.0*"))[0]
-    content = bytearray(segment.read_bytes())
-    content[500] ^= 1
-    segment.write_bytes(content)
-    spool("drain", "--filename", "queue.b")
-    assert spool.status()["damaged"] == []
-    spool("replay")
-    assert (spool.folder / (segment.name + ".damaged")).exists()
-    for name in ("../queue", ""):
-        done = spool.run("purge", "--filename", name)
-        assert done.returncode == 2 and b"must be a name without a folder" in done.stderr
-
-
 @pytest.mark.parametrize("command", [("export",), ("list",), ("status",), ("status", "--json"), ("purge",)])
 def test_what_cannot_be_printed_is_told(spool, command):
     spool("feed", given=lines(1, 50000))
@@ -383,33 +203,48 @@ def test_what_cannot_be_printed_is_told(spool, command):
     assert done.returncode == 1 and b"No space left on device" in done.stderr
 
 
-def test_a_page_of_zeros_does_not_hide_what_is_behind_it(spool):
-    spool("feed", given=lines(1, 30000))
-    segment = spool.segments()[0]
-    with segment.open("r+b") as file:
-        file.seek(20 * 4096)
-        file.write(bytes(4096))
-    first = spool.run("drain").stdout.splitlines()
-    spool("replay")
-    rest = spool("drain").splitlines()
-    assert len(first) + len(rest) > 29500 and len(set(first) | set(rest)) == len(first) + len(rest)
+@pytest.mark.parametrize("command", [("export",), ("list",), ("drain",)])
+def test_what_a_closed_standard_output_cannot_take_is_told_and_not_forgotten(spool, command):
+    spool("feed", given=lines(1, 100))
+    done = subprocess.run(["sh", "-c", 'exec "$@" >&-', "sh", *spool.command(*command)], capture_output=True, timeout=60,
+                          check=False)
+    assert done.returncode == 1 and b"standard output: Bad file descriptor" in done.stderr
+    assert spool("drain") == lines(1, 100)
 
 
-def test_position_of_another_queue_hides_nothing(spool, tmp_path):
-    spool("feed", given=lines(1, 50))
-    other = Spool(tmp_path / "other")
-    other("feed", "--maxfilesize", "1k", given=lines(1, 500))
-    drain = other.start("drain", "--follow", stdout=subprocess.PIPE)
-    wait_until(lambda: other.status()["messages"] == 0, "that all are drained", 20)
-    drain.kill()
-    drain.communicate()
-    (spool.folder / "queue.qi").write_bytes((other.folder / "queue.qi").read_bytes())
-    assert spool.status()["messages"] == 50 and spool("export") == lines(1, 50)
-    assert spool("drain") == lines(1, 50)
+def test_feeder_and_drain_that_are_stopped_go_on_where_they_were(spool, tmp_path):
+    given, out = tmp_path / "given", tmp_path / "out"
+    given.write_bytes(lines(1, 100000))
+    with given.open("rb") as source:
+        feeder = spool.start("feed", "--size", 500, "--maxfilesize", "16k", stdin=source)
+    with following(spool, out, "--dequeuebatchsize", 50) as drain:
+        for number in range(1, 6):
+            for stopped in (feeder, drain):
+                wait_until(lambda least=1000 * number: out.stat().st_size > least, "some lines", 20)
+                stopped.send_signal(signal.SIGSTOP)
+                wait_until(lambda pid=stopped.pid: state_of(pid) in "TZ", "that it stops", 20)
+                stopped.send_signal(signal.SIGCONT)
+        assert feeder.wait(60) == 0
+        wait_until(lambda: out.read_bytes().endswith(b"line 100000\n"), "the last line", 60)
+    assert out.read_bytes() == lines(1, 100000)
 
 
-def test_pipe_in_the_place_of_a_file_holds_up_nobody(spool):
-    spool.folder.mkdir()
-    os.mkfifo(spool.folder / "queue.00000001")
-    for command in ("status", "drain", "export"):
-        assert "queue.00000001: no file" in spool.refused(command)
+def test_purges_while_a_feeder_runs_remove_each_message_once(spool, tmp_path):
+    given = tmp_path / "given"
+    given.write_bytes(lines(1, 50000))
+    with given.open("rb") as source:
+        feeder = spool.start("feed", "--size", 1000, "--maxfilesize", "4k", stdin=source)
+    wait_until(lambda: spool.folder.exists(), "the folder", 20)
+    removed = 0
+    while feeder.poll() is None:
+        removed += int(spool("purge").split()[0])
+    removed += int(spool("purge").split()[0])
+    assert feeder.returncode == 0 and removed == 50000
+    assert not spool.segments()
+
+
+@pytest.mark.parametrize("marks", [(1, 1, 0), (50, 50, 0), (50, 1, 0), (50, 50, 49)])
+def test_any_marks_that_are_allowed_lose_nothing(spool, marks):
+    size, high, low = marks
+    spool("feed", "--size", size, "--highwatermark", high, "--lowwatermark", low, given=lines(1, 500))
+    assert spool("drain") == lines(1, 500)

@@ -27,6 +27,9 @@ class File {
   virtual Result<std::uint64_t> size() = 0;
   /// What was written is on the disk when this returns. Not the file's name: see sync_directory().
   virtual Result<void> sync() = 0;
+  /// Whether the path that it was opened by still leads to it: it was not removed, moved or
+  /// replaced, nor was a folder on the way.
+  virtual Result<bool> has_name() = 0;
   /// Locks the file until it is closed, against every other File of it. False: somebody else has.
   virtual Result<bool> try_lock() = 0;
   /// Whether somebody else has it locked just now.

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +26,8 @@ enum class QueueType : std::uint8_t {
 
 /// "For ever", for every time-out.
 inline constexpr milliseconds kEternal = milliseconds::max();
+/// "Any number", for queue.size: more than any machine has room for.
+inline constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max() / 100;
 
 struct QueueOptions {
   QueueType type = QueueType::kMemory;
@@ -37,7 +40,8 @@ struct QueueOptions {
 
   /// queue.size: how many there may be in memory; of a disk queue: at all. What consumers have
   /// counts, but not where the queue is disk-assisted. Several producers at a time may pass the
-  /// size of a disk queue together.
+  /// size of a disk queue together. Where another process delivers from it, what that has not
+  /// written down yet counts, too (its queue.checkpointinterval).
   std::size_t size = 10000;
   /// queue.highwatermark: from so many in memory on, they go to the disk (90 % of the size).
   std::optional<std::size_t> high_watermark;
@@ -89,6 +93,10 @@ struct QueueOptions {
 
   bool is_disk_assisted() const { return type == QueueType::kMemory && !filename.empty(); }
 };
+
+/// Bytes that one message may have in the files of a queue with OPTIONS: they can never have room
+/// for a longer one, and it would hold up all others for ever.
+std::size_t most_content(const QueueOptions& options);
 
 /// A parameter by its name without "queue.", and what a person is told of it.
 struct Parameter {

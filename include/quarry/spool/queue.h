@@ -9,7 +9,8 @@
 // Delivery is at least once; twice only after a crash, or where a consumer was left behind at the
 // end. With one worker, what one producer has enqueued is delivered in that order, through all
 // changes of mode and over restarts. With more workers batches are *begun* in that order, and are
-// delivered side by side: a consumer that needs more has to sort them out itself.
+// delivered side by side: a consumer that needs more has to sort them out itself. What one of them
+// has given back when the queue ends may come behind what was later, at the next start.
 #pragma once
 
 #include <chrono>

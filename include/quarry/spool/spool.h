@@ -48,7 +48,9 @@ base::Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter&
                                         base::FileSystem& files = base::FileSystem::real());
 
 /// Puts the messages that can be read in segments set aside, behind what made them so, at the end
-/// of the queue, and removes those segments. Returns how many. Errors: kBusy (a process enqueues).
+/// of the queue, and removes those segments, one after the other: a segment is put there as a
+/// whole, or not at all. Returns how many messages. Errors: kBusy (a process enqueues), and what
+/// the disk says.
 base::Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& reporter,
                                          base::FileSystem& files = base::FileSystem::real());
 

@@ -6,6 +6,9 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -86,4 +89,92 @@ TEST_CASE("with a consumer that stops and starts at random all messages are deli
   }
   CHECK(is_in_order);
   CHECK(delivered == kProducers * each);
+}
+
+namespace {
+
+/// A queue as nobody would set it up, but may.
+QueueOptions any_options(std::mt19937& random, const TemporaryFolder& folder) {
+  const auto one_of = [&random](std::initializer_list<std::size_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  QueueOptions options;
+  options.type = random() % 3 == 0 ? QueueType::kDisk : QueueType::kMemory;
+  options.spool_directory = folder.path();
+  options.filename = "q";
+  options.size = one_of({1, 2, 10, 300});
+  options.high_watermark = one_of({1, options.size, options.size / 2 + 1});
+  options.low_watermark = one_of({0, *options.high_watermark - 1});
+  options.full_delay_mark = options.size;
+  options.max_file_size = one_of({1024, 5000});
+  options.max_disk_space = one_of({0, 20000});
+  options.checkpoint_interval = one_of({0, 1, 7});
+  options.worker_threads = one_of({2, 3, 8});
+  options.worker_thread_minimum_messages = one_of({1, 5});
+  options.dequeue_batch_size = one_of({1, 3, 100});
+  options.timeout_worker_thread_shutdown = milliseconds(one_of({0, 1, 60000}));
+  options.save_on_shutdown = true;
+  options.timeout_enqueue = options.timeout_shutdown = options.timeout_action_completion = kEternal;
+  return options;
+}
+
+/// Counts what is delivered, in several threads, and gives back some of it at random.
+class CountingConsumer {
+ public:
+  CountingConsumer(std::size_t messages, unsigned seed) : counts_(messages), random_(seed) {}
+
+  Delivery operator()(std::span<const Message> batch) {
+    const std::scoped_lock lock(mutex_);
+    const std::size_t count = random_() % 4 == 0 ? random_() % (batch.size() + 1) : batch.size();
+    for (const Message& message : batch.first(count)) ++counts_.at(number_in(message.content));
+    return {.delivered = count, .retry_after = std::chrono::milliseconds(random_() % 2)};
+  }
+  std::size_t lost() const { return static_cast<std::size_t>(std::ranges::count(counts_, 0U)); }
+  /// Messages that came again.
+  std::size_t repeated() const {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(counts_, [](std::uint32_t count) { return count > 1; }));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::uint32_t> counts_;
+  std::mt19937 random_;
+};
+
+}  // namespace
+
+TEST_CASE("with any marks, and several workers, each message is delivered once, over restarts") {
+  const std::uint64_t rounds = std::max<std::uint64_t>(messages_wanted() / 50000, 1);
+  constexpr std::size_t kLives = 3;
+  constexpr std::size_t kEach = 100;
+  for (unsigned seed = 1; seed <= rounds; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    const TemporaryFolder folder;
+    const QueueOptions options = any_options(random, folder);
+    const auto counting = std::make_shared<CountingConsumer>(kLives * kProducers * kEach, seed);
+    const Consumer consumer = [counting](std::span<const Message> batch, const std::stop_token&) {
+      return (*counting)(batch);
+    };
+    for (std::size_t life = 0; life < kLives; ++life) {
+      const TestQueue queue(options, consumer);
+      std::vector<std::jthread> producers;
+      for (std::size_t producer = 0; producer < kProducers; ++producer) {
+        producers.emplace_back([&, first = (life * kProducers + producer) * kEach] {
+          for (std::size_t number = first; number < first + kEach; ++number) {
+            // A disk without room is the producer's to wait for.
+            while (!queue.queue->enqueue({.content = std::to_string(number)})) {
+              std::this_thread::yield();
+            }
+          }
+        });
+      }
+      producers.clear();
+      if (life + 1 == kLives) CHECK(queue.queue->wait_until_empty(kEternal));
+      CHECK(queue.queue->shutdown().lost == 0);
+    }
+    CHECK(counting->lost() == 0);
+    CHECK(counting->repeated() == 0);
+  }
 }

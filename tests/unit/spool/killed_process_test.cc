@@ -55,6 +55,7 @@ class KillingFile final : public File {
     fuse_.burn();
     return file_->sync();
   }
+  Result<bool> has_name() override { return file_->has_name(); }
   Result<bool> try_lock() override { return file_->try_lock(); }
   Result<bool> is_locked() override { return file_->is_locked(); }
 

@@ -69,6 +69,10 @@ class MemoryFile final : public File {
     }
     return {};
   }
+  Result<bool> has_name() override {
+    const auto found = system_.files_.find(node_->name);
+    return found != system_.files_.end() && found->second == node_;
+  }
   Result<bool> try_lock() override {
     if (node_->is_locked) return has_lock_;
     return has_lock_ = node_->is_locked = true;
@@ -83,7 +87,7 @@ class MemoryFile final : public File {
 
 MemoryFileSystem::MemoryFileSystem(const Image& image) {
   for (const auto& [name, content] : image) {
-    files_[name] = std::make_shared<Node>(Node{.id = ++ids_, .content = content});
+    files_[name] = std::make_shared<Node>(Node{.id = ++ids_, .name = name, .content = content});
   }
 }
 
@@ -109,7 +113,7 @@ Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::filesystem::path
   if (use == FileUse::kRead || use == FileUse::kAppend) {
     return fail(ErrorCode::kNotFound, name + ": No such file or directory");
   }
-  auto node = std::make_shared<Node>(Node{.id = ++ids_, .content = {}});
+  auto node = std::make_shared<Node>(Node{.id = ++ids_, .name = name, .content = {}});
   if (auto error = next({.kind = Kind::kLink,
                          .file = node->id,
                          .offset = 0,

@@ -66,6 +66,7 @@ class MemoryFileSystem final : public base::FileSystem {
   friend class MemoryFile;
   struct Node {
     std::uint64_t id;
+    std::string name;  // the last one
     std::string content;
     bool is_locked = false;
   };

@@ -166,6 +166,27 @@ TEST_CASE("a message that is too large for the disk is delivered from memory") {
   CHECK(consumer.wait_until_got(15));
 }
 
+TEST_CASE("at the end a message that is too large for the disk is lost alone, and told") {
+  const TemporaryFolder folder;
+  QueueOptions options = hurried(folder);
+  options.max_file_size = options.max_disk_space = 2048;
+  options.save_on_shutdown = true;
+  TestConsumer consumer;
+  consumer.close();
+  {
+    const TestQueue queue(options, consumer.function());
+    REQUIRE(queue.put(1, 1) == 1);
+    REQUIRE(consumer.wait_until_begun(1));
+    REQUIRE(queue.queue->enqueue({.content = std::string(5000, 'l')}));
+    REQUIRE(queue.put(2, 8) == 7);
+    const Ending how = queue.queue->shutdown();
+    CHECK(how.lost == 1);
+    CHECK(how.saved == 8);
+    CHECK(queue.reports.count("a message of 5000 bytes is too long") == 1);
+  }
+  CHECK(rest_of(options) == numbers(1, 8));
+}
+
 TEST_CASE("a disk that fails while the queue ends does not bring its workers back") {
   const TemporaryFolder folder;
   QueueOptions options = hurried(folder);

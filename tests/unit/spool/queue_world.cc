@@ -34,6 +34,7 @@ class HeldUpFile final : public File {
   Result<void> truncate(std::uint64_t size) override { return real_->truncate(size); }
   Result<std::uint64_t> size() override { return real_->size(); }
   Result<void> sync() override { return real_->sync(); }
+  Result<bool> has_name() override { return real_->has_name(); }
   Result<bool> try_lock() override { return real_->try_lock(); }
   Result<bool> is_locked() override { return real_->is_locked(); }
 

@@ -1,0 +1,154 @@
+"""What `quarry spool` makes of files that are not as it left them."""
+
+import os
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from support.process import wait_until
+from support.spool import Spool, damage, following, lines
+
+
+def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
+    spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
+    segment = spool.segments()[1]
+    damage(segment, 500, 0x10)
+    done = spool.run("drain")
+    assert done.returncode == 0
+    got = done.stdout.splitlines()
+    assert segment.name in done.stderr.decode() and "damaged" in done.stderr.decode()
+    assert got[0] == b"line 1" and got[-1] == b"line 300" and len(got) < 300
+    assert spool.status()["damaged"] == [segment.name + ".damaged"]
+    spool("replay")
+    replayed = spool("drain").splitlines()
+    assert len(set(got) | set(replayed)) == 299 and not set(got) & set(replayed)
+    assert spool.status()["damaged"] == []
+
+
+def test_segment_with_a_damaged_header_gives_all_of_its_messages_to_a_replay(spool):
+    spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
+    segment = spool.segments()[1]
+    damage(segment, 20)
+    got = spool("drain").splitlines()
+    assert spool.status()["damaged"] == [segment.name + ".damaged"]
+    done = spool.run("replay")
+    assert done.returncode == 0
+    replayed = spool("drain").splitlines()
+    assert f"{segment}.damaged: {len(replayed)} messages were found though its header is damaged" in done.stderr.decode()
+    assert done.stdout == b"%d messages are in the queue again\n" % len(replayed)
+    assert len(replayed) > 50 and sorted(got + replayed) == sorted(lines(1, 300).splitlines())
+    assert spool.status()["damaged"] == []
+
+
+def test_folder_that_cannot_be_written_and_one_that_is_not_there(spool, tmp_path):
+    assert "No such file or directory" in spool.refused("status")
+    spool.folder = tmp_path / "no" / "spool"
+    assert "No such file or directory" in spool.refused("feed", given=b"x\n")
+    (tmp_path / "file").write_text("")
+    spool.folder = tmp_path / "file"
+    assert "Not a directory" in spool.refused("feed", given=b"x\n")
+
+
+def remove(folder):
+    shutil.rmtree(folder)
+
+
+def replace(folder):
+    folder.rename(folder.with_name("moved"))
+    folder.mkdir()
+
+
+def remove_segments(folder):
+    for segment in folder.glob("queue.0*"):
+        segment.unlink()
+
+
+@pytest.mark.parametrize("change", [remove, replace, remove_segments])
+@pytest.mark.parametrize("given", [lines(101, 200), b""])
+def test_feeder_whose_files_go_away_does_not_say_that_its_lines_are_safe(spool, change, given):
+    feeder = spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    feeder.stdin.write(lines(1, 100))
+    feeder.stdin.flush()
+    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines", 20)
+    change(spool.folder)
+    told = feeder.communicate(given, timeout=20)[1].decode()
+    assert feeder.returncode == 1
+    assert "was removed" in told and ("were not taken" if given else "100 messages could not be kept") in told
+    # Nothing was put where nobody knows of it.
+    assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    (remove, "spool: No such file or directory"), (replace, "spool: it was removed, moved or replaced")],
+    ids=["removed", "replaced"])
+def test_drain_whose_folder_goes_away_tells_and_ends(spool, tmp_path, change, said):
+    spool("feed", given=lines(1, 100))
+    out, told = tmp_path / "out", tmp_path / "told"
+    with told.open("wb") as errors, following(spool, out, stderr=errors) as drain:
+        wait_until(lambda: spool.status()["messages"] == 0, "that all are drained", 20)
+        change(spool.folder)
+        assert drain.wait(20) == 1
+    assert said in told.read_text()
+    assert out.read_bytes() == lines(1, 100)
+
+
+def test_drain_does_not_take_away_the_files_of_a_folder_in_the_place_of_its_own(spool):
+    spool("feed", given=lines(1, 100))
+    drain = spool.start("drain", "--follow", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: spool.status()["messages"] == 0, "that all are drained", 20)
+    other = Spool(spool.folder.with_name("other"))
+    other("feed", given=lines(1, 50))
+    drain.send_signal(signal.SIGSTOP)
+    spool.folder.rename(spool.folder.with_name("moved"))
+    other.folder.rename(spool.folder)
+    drain.terminate()
+    drain.send_signal(signal.SIGCONT)
+    drain.wait(20)
+    assert spool("drain") == lines(1, 50)
+
+
+def test_other_queues_in_the_folder_and_other_folders_are_left_alone(spool):
+    spool("feed", "--filename", "queue.b", "--maxfilesize", "2k", given=lines(1, 300))
+    segment = sorted(spool.folder.glob("queue.b.0*"))[0]
+    damage(segment, 500)
+    spool("drain", "--filename", "queue.b")
+    assert spool.status()["damaged"] == []
+    spool("replay")
+    assert (spool.folder / (segment.name + ".damaged")).exists()
+    for name in ("../queue", ""):
+        done = spool.run("purge", "--filename", name)
+        assert done.returncode == 2 and b"must be a name without a folder" in done.stderr
+
+
+def test_a_page_of_zeros_does_not_hide_what_is_behind_it(spool):
+    spool("feed", given=lines(1, 30000))
+    segment = spool.segments()[0]
+    with segment.open("r+b") as file:
+        file.seek(20 * 4096)
+        file.write(bytes(4096))
+    first = spool.run("drain").stdout.splitlines()
+    spool("replay")
+    rest = spool("drain").splitlines()
+    assert len(first) + len(rest) > 29500 and len(set(first) | set(rest)) == len(first) + len(rest)
+
+
+def test_position_of_another_queue_hides_nothing(spool, tmp_path):
+    spool("feed", given=lines(1, 50))
+    other = Spool(tmp_path / "other")
+    other("feed", "--maxfilesize", "1k", given=lines(1, 500))
+    drain = other.start("drain", "--follow", stdout=subprocess.PIPE)
+    wait_until(lambda: other.status()["messages"] == 0, "that all are drained", 20)
+    drain.kill()
+    drain.communicate()
+    (spool.folder / "queue.qi").write_bytes((other.folder / "queue.qi").read_bytes())
+    assert spool.status()["messages"] == 50 and spool("export") == lines(1, 50)
+    assert spool("drain") == lines(1, 50)
+
+
+def test_pipe_in_the_place_of_a_file_holds_up_nobody(spool):
+    spool.folder.mkdir()
+    os.mkfifo(spool.folder / "queue.00000001")
+    for command in ("status", "drain", "export"):
+        assert "queue.00000001: no file" in spool.refused(command)

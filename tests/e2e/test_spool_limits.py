@@ -1,0 +1,123 @@
+"""How much `quarry spool` lets wait: a full disk, a full queue, and lines that are too long."""
+
+import os
+import subprocess
+
+import pytest
+
+from support.process import wait_until
+from support.spool import following, lines, small_disk
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="mounts a small file system")
+
+
+@needs_root
+def test_full_disk_holds_up_the_feeder_and_loses_nothing(spool, tmp_path):
+    with small_disk(spool, "256k"):
+        count = 40000
+        given, told, out = tmp_path / "given", tmp_path / "told", tmp_path / "out"
+        given.write_bytes(lines(1, count))
+        with given.open("rb") as source, told.open("wb") as errors:
+            feeder = spool.start("feed", "--maxfilesize", "32k", stdin=source, stderr=errors)
+        wait_until(lambda: b"No space left on device" in told.read_bytes(), "the full disk", 20)
+        assert feeder.poll() is None
+        with following(spool, out):
+            assert feeder.wait(60) == 0
+            wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
+        assert out.read_bytes() == lines(1, count)
+
+
+@needs_root
+def test_read_only_file_system_can_be_looked_at(spool):
+    with small_disk(spool, "1m"):
+        spool("feed", given=lines(1, 100))
+        subprocess.run(["mount", "-o", "remount,ro", spool.folder], check=True)
+        for command in ("feed", "drain", "purge", "replay"):
+            assert "queue" in spool.refused(command) and "Read-only file system" in spool.refused(command)
+        assert spool.status()["messages"] == 100 and spool("export") == lines(1, 100)
+        subprocess.run(["mount", "-o", "remount,rw", spool.folder], check=True)
+        assert spool("drain") == lines(1, 100)
+
+
+@needs_root
+@pytest.mark.parametrize("options", [(), ("--maxfilesize", "64k", "--maxdiskspace", "64k")])
+def test_feed_and_drain_get_on_with_room_for_one_file(spool, tmp_path, options):
+    """The reader frees what the writer waits for, though both are at the same file."""
+    with small_disk(spool, "256k"), (tmp_path / "told").open("wb") as told:
+        given, out = tmp_path / "given", tmp_path / "out"
+        given.write_bytes(lines(1, 40000))
+        with given.open("rb") as source:
+            feeder = spool.start("feed", *options, stdin=source, stderr=told)
+        with following(spool, out, stderr=told):
+            assert feeder.wait(60) == 0
+            wait_until(lambda: out.read_bytes().endswith(b"line 40000\n"), "the last line", 60)
+        assert out.read_bytes() == lines(1, 40000)
+        assert spool("drain") == b""
+
+
+@needs_root
+def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
+    with small_disk(spool, "64k"):
+        spool("feed", given=lines(1, 10))
+        with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
+            while True:
+                fill.write(bytes(4096))
+        assert spool("drain") == lines(1, 10)
+        assert spool("drain") == b""
+
+
+def test_wrong_options_are_told_by_their_names(spool):
+    assert "queue.maxfilesize = 1: must be bytes, at least 1024" in spool.refused("feed", "--maxfilesize", 1)
+    assert "queue.lowwatermark (9) must be below queue.highwatermark (5)" in spool.refused(
+        "feed", "--highwatermark", 5, "--lowwatermark", 9)
+    assert spool.run("feed", "--highwatermark").returncode == 2
+
+
+def test_options_that_would_have_no_effect_are_refused(spool):
+    assert "queue.highwatermark is of memory, and queue.type is disk" in spool.refused(
+        "feed", "--type", "disk", "--highwatermark", 5)
+    assert "queue.discardseverity needs queue.discardmark or queue.size" in spool.refused("feed", "--discardseverity", 5)
+    assert "queue.discardmark must not be above queue.fulldelaymark" in spool.refused(
+        "feed", "--fulldelaymark", 50, "--discardmark", 60)
+
+
+@pytest.mark.parametrize("mark", ["--size", "--fulldelaymark"])
+@pytest.mark.parametrize("every", [0, 1])
+def test_feeder_waits_while_as_many_messages_as_the_size_wait_for_drain(spool, tmp_path, mark, every):
+    given, out = tmp_path / "given", tmp_path / "out"
+    given.write_bytes(lines(1, 3000))
+    with given.open("rb") as source:
+        feeder = spool.start("feed", mark, 50, stdin=source)
+    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] >= 50, "the full queue", 20)
+    assert spool("export") == lines(1, 50)
+    assert spool("purge") == b"50 messages were removed\n"
+    wait_until(lambda: spool.status()["messages"] >= 50, "the full queue", 20)
+    with following(spool, out, "--checkpointinterval", every):
+        assert feeder.wait(60) == 0
+        wait_until(lambda: out.read_bytes().endswith(b"line 3000\n"), "the last line", 60)
+    assert out.read_bytes() == lines(51, 3000)
+
+
+def test_feeder_tells_what_there_was_no_room_for_within_the_time_given(spool):
+    told = spool.refused("feed", "--size", 10, "--timeoutenqueue", 50, given=lines(1, 30))
+    assert "the queue has been full for queue.timeoutenqueue (50 ms): 20 lines that were read were not taken" in told
+    assert spool("drain") == lines(1, 10)
+
+
+@pytest.mark.parametrize("options", [(), ("--highwatermark", 1), ("--highwatermark", 100)])
+def test_line_that_there_can_never_be_room_for_is_left_out_and_told(spool, options):
+    room = ("--maxfilesize", "2k", "--maxdiskspace", "4k")
+    given = b"one\n" + b"x" * 5000 + b"\ntwo\n" + b"y" * 70000
+    told = spool.refused("feed", *room, *options, given=given)
+    assert "standard input: line 2 has more than 4052 bytes, all that queue.maxdiskspace has room for" in told
+    assert "standard input: line 4 " in told and "2 lines were too long, and are left out" in told
+    assert spool("drain") == b"one\ntwo\n"
+    most = b"m" * 4052 + b"\n"
+    spool("feed", *room, *options, given=most)
+    assert spool("drain") == most
+
+
+def test_line_longer_than_any_message_may_be_is_left_out_and_the_others_are_taken(spool):
+    told = spool.refused("feed", given=b"one\n" + b"x" * ((64 << 20) + 1) + b"\ntwo\n")
+    assert "standard input: line 2 has more than 67108864 bytes: it is left out" in told
+    assert spool("drain") == b"one\ntwo\n"

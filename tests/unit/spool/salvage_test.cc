@@ -1,0 +1,140 @@
+// What `quarry spool replay` finds in segments that were set aside.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "quarry/spool/spool.h"
+#include "store_world.h"
+
+using namespace quarry::spool;
+using quarry::base::Error;
+using quarry::base::ErrorCode;
+
+namespace {
+
+const SpoolPlace kPlace{.folder = "/spool", .name = kName};
+const std::string kAside = segment_file(2) + ".damaged";
+
+/// The bytes of a segment with messages 1 to COUNT.
+std::string segment_of(std::size_t count) {
+  std::string bytes = encode(SegmentHeader{.number = 2, .first = (7ULL << 40) + 100});
+  for (std::size_t i = 1; i <= count; ++i) encode(bytes, 2, (7ULL << 40) + 99 + i, numbered(i));
+  return bytes;
+}
+
+/// A folder in which a segment with BYTES was set aside, and what a replay makes of it.
+struct Salvage {
+  explicit Salvage(const std::string& bytes) : system(MemoryFileSystem::Image{{kAside, bytes}}) {}
+
+  bool replay() {
+    const auto count = replay_spool(
+        kPlace, [this](const std::string& line) { told += line + "\n"; }, system);
+    if (!count) error = count.error().message;
+    return count.has_value();
+  }
+  std::vector<Message> rest() { return StoreWorld(system).drain(); }
+  bool is_left_alone() const { return system.image().contains(kAside); }
+
+  MemoryFileSystem system;
+  std::string told;
+  std::string error;
+};
+
+}  // namespace
+
+TEST_CASE("a segment whose header is damaged anywhere gives back all of its messages") {
+  for (std::size_t at = 0; at < 28; ++at) {
+    CAPTURE(at);
+    std::string bytes = segment_of(20);
+    bytes[at] = static_cast<char>(bytes[at] ^ 0x11);
+    Salvage salvage(bytes);
+    REQUIRE(salvage.replay());
+    CHECK(has(salvage.told, kAside + ": 20 messages were found though its header is damaged"));
+    CHECK_FALSE(salvage.is_left_alone());
+    CHECK(salvage.rest() == numbers(1, 20));
+  }
+}
+
+TEST_CASE("a segment whose beginning is gone, or zeros, gives back what is behind it") {
+  const std::string whole = segment_of(20);
+  const std::size_t records = whole.size() - kSegmentHeader;
+  Salvage zeros(std::string(100, '\0') + whole.substr(100));
+  REQUIRE(zeros.replay());
+  const auto rest = zeros.rest();
+  CHECK(rest.size() >= 20 - (100 - kSegmentHeader) * 20 / records - 2);
+  CHECK(rest == numbers(21 - rest.size(), 20));
+  Salvage gone(whole.substr(kSegmentHeader));
+  REQUIRE(gone.replay());
+  CHECK(gone.rest() == numbers(1, 20));
+}
+
+TEST_CASE("damage behind a damaged header costs what it hits") {
+  std::string bytes = segment_of(20);
+  bytes[2] = bytes[150] = '?';
+  Salvage salvage(bytes);
+  REQUIRE(salvage.replay());
+  const auto got = salvage.rest();
+  CHECK(got.size() == 19);
+  CHECK(got.front() == numbered(1));
+  CHECK(got.back() == numbered(20));
+}
+
+TEST_CASE("messages of any content are found, without a header, and no others") {
+  std::vector<Message> sent;
+  for (const std::string& content :
+       {std::string(), std::string(500, '\0'), std::string("\x01\0\0\0\0", 5), segment_of(3),
+        std::string(5000, 'x'), std::string(3, '\0')}) {
+    sent.push_back({.content = content, .severity = 0});
+  }
+  std::string bytes(kSegmentHeader, '\0');
+  for (std::size_t i = 0; i < sent.size(); ++i) encode(bytes, 9, i, sent[i]);
+  Salvage salvage(bytes);
+  REQUIRE(salvage.replay());
+  CHECK(salvage.rest() == sent);
+}
+
+TEST_CASE("what holds no message is left alone, and said so") {
+  std::string noise = "QSPOOL";
+  for (unsigned i = 0; i < 50000; ++i) noise += static_cast<char>(i * 2654435761U >> 24 & 3);
+  for (const std::string& bytes :
+       {std::string(), std::string("a text\n"), std::string(100000, '\0'), noise}) {
+    Salvage salvage(bytes);
+    REQUIRE(salvage.replay());
+    CHECK(has(salvage.told, "no message can be found though its header is damaged"));
+    CHECK(salvage.is_left_alone());
+    CHECK(salvage.rest().empty());
+  }
+}
+
+TEST_CASE("a segment under the name of another gives back all of its messages") {
+  std::string bytes = encode(SegmentHeader{.number = 5, .first = 100});
+  for (std::size_t i = 1; i <= 4; ++i) encode(bytes, 5, 99 + i, numbered(i));
+  Salvage salvage(bytes);
+  REQUIRE(salvage.replay());
+  CHECK(salvage.rest() == numbers(1, 4));
+}
+
+TEST_CASE("a replay that fails anywhere can be repeated, and puts nothing there twice") {
+  std::string bytes = segment_of(20);
+  bytes[40] ^= 1;
+  bool is_done = false;
+  for (std::uint64_t at = 1; !is_done; ++at) {
+    CAPTURE(at);
+    Salvage salvage(bytes);
+    std::uint64_t calls = 0;
+    salvage.system.before = [&](std::uint64_t) -> std::optional<Error> {
+      if (salvage.system.is_removing() || ++calls != at) return std::nullopt;
+      return Error{ErrorCode::kNoSpace, "No space left on device"};
+    };
+    is_done = salvage.replay();
+    salvage.system.before = nullptr;
+    CHECK(is_done != has(salvage.error, "No space left on device"));
+    CHECK(is_done != salvage.is_left_alone());
+    REQUIRE(salvage.replay());
+    CHECK(salvage.rest() == numbers(2, 20));
+    const auto left = salvage.system.image();
+    CHECK(std::ranges::none_of(left, [](const auto& file) { return has(file.first, "replay"); }));
+  }
+}

@@ -1,0 +1,129 @@
+// A queue that one process writes to and another one reads from, here with an object for each.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <future>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quarry/spool/spool.h"
+#include "queue_world.h"
+
+using namespace quarry::spool;
+using namespace std::chrono_literals;
+using quarry::base::Error;
+using quarry::base::ErrorCode;
+
+namespace {
+
+/// A disk queue in FOLDER of 20 messages, each in a file that also holds others.
+QueueOptions on_disk(const TemporaryFolder& folder) {
+  QueueOptions options = disk_assisted(folder);
+  options.type = QueueType::kDisk;
+  options.timeout_enqueue = 0ms;
+  return options;
+}
+
+/// Who reads.
+struct TestDrain {
+  explicit TestDrain(const QueueOptions& options) {
+    auto opened =
+        Drain::open({options.spool_directory, options.filename}, options, reports.function());
+    REQUIRE_MESSAGE(opened, opened.error().message);
+    drain = std::move(*opened);
+  }
+
+  std::vector<std::string> take(std::size_t most) const {
+    std::vector<std::string> got;
+    const auto messages = drain->next(most);
+    REQUIRE_MESSAGE(messages, messages.error().message);
+    for (const Message& message : *messages) got.push_back(message.content);
+    drain->settle(got.size());
+    return got;
+  }
+
+  Reports reports;
+  std::unique_ptr<Drain> drain;
+};
+
+}  // namespace
+
+TEST_CASE("queue.size bounds what waits for another process that delivers") {
+  const TemporaryFolder folder;
+  const QueueOptions options = on_disk(folder);
+  const TestQueue queue(options, {});
+  CHECK(queue.put(1, 30) == 20);
+  const auto refused = queue.queue->enqueue({.content = "21"});
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kLimit);
+  CHECK(queue.figures().full == 2);
+  const TestDrain reader(options);
+  CHECK(reader.take(5) == numbers(1, 5));
+  // At the next look, even where how far it is was to be written down but once a segment.
+  CHECK(reader.take(0).empty());
+  CHECK(queue.put(21, 40) == 5);
+  CHECK(queue.figures().on_disk == 20);
+  CHECK(reader.take(100) == numbers(6, 25));
+}
+
+TEST_CASE("a producer waits for another process that delivers, and goes on soon after it has") {
+  const TemporaryFolder folder;
+  QueueOptions options = on_disk(folder);
+  options.timeout_enqueue = kEternal;
+  options.checkpoint_interval = 1;
+  const TestQueue queue(options, {});
+  auto put = std::async(std::launch::async, [&] { return queue.put(1, 200); });
+  const TestDrain reader(options);
+  std::vector<std::string> got;
+  std::size_t most = 0;
+  CHECK(eventually([&] {
+    most = std::max<std::size_t>(most, queue.figures().on_disk);
+    for (std::string& one : reader.take(7)) got.push_back(std::move(one));
+    return got.size() >= 200;
+  }));
+  CHECK(put.get() == 200);
+  CHECK(got == numbers(1, 200));
+  CHECK(most <= 20);
+}
+
+TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
+  const TemporaryFolder folder;
+  const QueueOptions options = on_disk(folder);
+  REQUIRE(leave_on_disk(options, 1, 15) == 15);
+  const TestQueue queue(options, {});
+  CHECK(queue.put(16, 30) == 5);
+  CHECK(purge_spool({options.spool_directory, options.filename}, {}).value() == 20);
+  CHECK(queue.put(21, 50) == 20);
+}
+
+TEST_CASE("who delivers elsewhere makes room below queue.discardmark too") {
+  const TemporaryFolder folder;
+  QueueOptions options = on_disk(folder);
+  options.discard_mark = 10;
+  options.discard_severity = 6;
+  const TestQueue queue(options, {});
+  CHECK(queue.put(1, 12) == 10);
+  const TestDrain reader(options);
+  CHECK(reader.take(3) == numbers(1, 3));
+  CHECK(reader.take(1) == numbers(4, 4));
+  CHECK(reader.take(0).empty());
+  CHECK(queue.put(11, 30) == 4);
+}
+
+TEST_CASE("a message that queue.maxdiskspace can never have room for is refused by its size") {
+  for (const QueueType type : {QueueType::kDisk, QueueType::kMemory}) {
+    const TemporaryFolder folder;
+    QueueOptions options = on_disk(folder);
+    options.type = type;
+    options.max_file_size = options.max_disk_space = 1024;
+    const std::size_t most = most_content(options);
+    CHECK(most == 1024 - 44);
+    const TestQueue queue(options, {});
+    CHECK(queue.queue->enqueue({.content = std::string(most, 'x')}));
+    const auto refused = queue.queue->enqueue({.content = std::string(most + 1, 'x')});
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::kLimit);
+    CHECK(refused.error().message.contains("queue.maxdiskspace"));
+  }
+}
