@@ -93,6 +93,41 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
+/// What the command line says; otherwise what the repository does, and then OpenSSL's variables, as
+/// with fossil.
+void choose_authorities(sync::TransportOptions& options, const RemoteArguments& arguments,
+                        const std::string& setting) {
+  options.ca_file = arguments.ca_file;
+  if (!options.ca_file.empty()) return;
+  std::error_code code;
+  if (std::filesystem::is_directory(setting, code)) {
+    options.ca_folder = setting;
+  } else if (!setting.empty()) {
+    options.ca_file = setting;
+  } else {
+    const char* const file = std::getenv("SSL_CERT_FILE");
+    const char* const folder = std::getenv("SSL_CERT_DIR");
+    if (file != nullptr) options.ca_file = file;
+    if (folder != nullptr) options.ca_folder = folder;
+  }
+}
+
+sync::TransportOptions transport_options(const RemoteArguments& arguments,
+                                         repository::Repository& repository) {
+  sync::TransportOptions options;
+  choose_authorities(options, arguments, repository.setting("ssl-ca-location").value_or(""));
+  const std::string setting = repository.setting("ssh-command").value_or("");
+  const std::string& chosen = arguments.ssh_command.empty() ? setting : arguments.ssh_command;
+  if (auto words = split_words(chosen); !words.empty()) options.ssh_command = std::move(words);
+  options.is_interrupted = [] { return Interruption::signal() != 0; };
+  // This very program, so that nothing else has to be there.
+  std::error_code code;
+  if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
+    options.local_program = self;
+  }
+  return options;
+}
+
 struct Conversation {
   base::Result<void> spoken;
   std::optional<std::string> moved_to;
@@ -142,29 +177,13 @@ base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& argu
   return {};
 }
 
-sync::TransportOptions transport_options(const RemoteArguments& arguments,
-                                         const std::string& ssh_command) {
-  sync::TransportOptions options;
-  options.ca_file = arguments.ca_file;
-  const std::string& chosen = arguments.ssh_command.empty() ? ssh_command : arguments.ssh_command;
-  if (auto words = split_words(chosen); !words.empty()) options.ssh_command = std::move(words);
-  options.is_interrupted = [] { return Interruption::signal() != 0; };
-  // This very program, so that nothing else has to be there.
-  std::error_code code;
-  if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
-    options.local_program = self;
-  }
-  return options;
-}
-
 base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
                              const RemoteArguments& arguments, sync::ClientOptions options) {
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.setting_bool("uv-sync", false);
-  const auto words =
-      transport_options(arguments, repository.setting("ssh-command").value_or(std::string()));
+  const auto words = transport_options(arguments, repository);
   for (int tries = 1;; ++tries) {
     if (logs_in) {
       options.user = url.user;
@@ -188,13 +207,13 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
 }
 
 base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,
-                            const RemoteArguments& arguments) {
+                            const RemoteArguments& arguments, const RemoteKeys& keys) {
   if (arguments.once) return {};
-  QUARRY_TRY(receipt.set_config("last-sync-url", url.without_password()));
+  QUARRY_TRY(receipt.set_config(keys.url, url.without_password()));
   if (arguments.save_password && !url.password.empty()) {
-    return receipt.set_config("last-sync-pw", obscure(url.password));
+    return receipt.set_config(keys.password, obscure(url.password));
   }
-  return receipt.set_config("last-sync-pw", std::nullopt);
+  return receipt.set_config(keys.password, std::nullopt);
 }
 
 }  // namespace quarry::app

@@ -32,17 +32,19 @@ base::Result<sync::RemoteUrl> remote_url(const std::string& url);
 /// nothing happens.
 base::Result<void> complete_password(sync::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
-/// SSH_COMMAND: of the repository's settings; the command line's goes before it.
-sync::TransportOptions transport_options(const RemoteArguments& arguments,
-                                         const std::string& ssh_command);
-
 /// Talks to the server at URL until everything is said, and tells how far it is, and what the
 /// server has for people. A password that the server does not take is asked for again, where there
 /// is somebody to ask. Returns the URL to remember, with the password that was taken.
 base::Result<sync::RemoteUrl> talk(repository::Repository& repository, sync::RemoteUrl url,
                                    const RemoteArguments& arguments, sync::ClientOptions options);
+/// The settings in which a repository keeps a URL, and what its user is known by there.
+struct RemoteKeys {
+  std::string url = "last-sync-url";
+  std::string password = "last-sync-pw";
+};
+
 /// Keeps URL in the repository, as fossil does, for the next sync without one.
 base::Result<void> remember(repository::Receipt& receipt, const sync::RemoteUrl& url,
-                            const RemoteArguments& arguments);
+                            const RemoteArguments& arguments, const RemoteKeys& keys = {});
 
 }  // namespace quarry::app

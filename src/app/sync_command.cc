@@ -13,27 +13,39 @@
 namespace quarry::app {
 namespace {
 
-/// Where to: what the command line says, or where the last sync went.
+/// Where to: what the command line says, by its URL or the name of a remote, or where the last sync
+/// went.
 struct Destination {
   sync::RemoteUrl url;
-  bool is_the_last_one = false;  // what is remembered of it holds on
+  RemoteKeys keys;
+  bool is_known = false;  // what is remembered of it holds on
 };
+
+/// How fossil keeps the remote that the command line names; nothing where it names none.
+std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
+  RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
+  if (!name.empty() && file.setting(keys.url)) return keys;
+  return std::nullopt;
+}
 
 base::Result<Destination> destination(repository::Repository& file,
                                       const SyncArguments& arguments) {
-  const std::string last = file.setting("last-sync-url").value_or("");
-  if (arguments.remote.url.empty() && last.empty()) {
+  const std::string& given = arguments.remote.url;
+  const auto named = keys_of_named(file, given);
+  Destination to{.url = {}, .keys = named.value_or(RemoteKeys())};
+  const std::string known = file.setting(to.keys.url).value_or("");
+  const bool is_remembered = named || given.empty() || given == "default";
+  if (is_remembered && known.empty()) {
     return base::fail(base::ErrorCode::kInvalid,
                       "there was no sync before, so a URL has to be given");
   }
-  Destination to;
-  QUARRY_TRY_ASSIGN(to.url, remote_url(arguments.remote.url.empty() ? last : arguments.remote.url));
+  QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
   // Both as this program writes them: fossil may have written the last one.
-  const auto remembered = last.empty() ? std::nullopt : std::optional(remote_url(last));
-  to.is_the_last_one = remembered && remembered->has_value() &&
-                       (*remembered)->without_password() == to.url.without_password();
+  const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
+  to.is_known = remembered && remembered->has_value() &&
+                (*remembered)->without_password() == to.url.without_password();
   const std::string kept =
-      to.is_the_last_one ? unobscure(file.setting("last-sync-pw").value_or("")) : "";
+      to.is_known ? unobscure(file.setting(to.keys.password).value_or("")) : "";
   QUARRY_TRY(complete_password(to.url, arguments.remote, kept));
   return to;
 }
@@ -49,11 +61,10 @@ base::Result<void> run(const SyncArguments& arguments) {
   if (const auto user = file->find_user(login_of_caller())) options.uid = user->uid;
   QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
                     talk(*file, to.url, arguments.remote, std::move(options)));
-  const bool is_known =
-      to.is_the_last_one && reached.without_password() == to.url.without_password();
+  const bool is_known = to.is_known && reached.without_password() == to.url.without_password();
   if (is_known && !arguments.remote.save_password) return {};
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, file->receive());
-  QUARRY_TRY(remember(receipt, reached, arguments.remote));
+  QUARRY_TRY(remember(receipt, reached, arguments.remote, to.keys));
   return receipt.commit();
 }
 

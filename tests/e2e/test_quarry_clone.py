@@ -346,6 +346,11 @@ def test_certificate_is_checked(quarry, launch_fossil, fresh, fossil, tmp_path):
         wrong_name = pretender.url().replace("localhost", "127.0.0.1")
         assert "127.0.0.1" in quarry.refused("clone", wrong_name, clone, "--ca-file", made)
         quarry("clone", pretender.url(), clone, "--ca-file", made)
+        # What fossil takes is taken.
+        assert "ssl-ca-location" in quarry.refused("sync", clone)
+        quarry("sync", clone, env={"SSL_CERT_FILE": str(made)})
+        repofile.set_config(clone, "ssl-ca-location", str(made))
+        quarry("sync", clone)
     finally:
         pretender.stop()
     assert repofile.project_code(clone) == repofile.project_code(fresh)

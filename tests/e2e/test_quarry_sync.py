@@ -234,6 +234,22 @@ def test_without_a_url_and_without_a_sync_before(quarry, fresh):
     assert "URL" in quarry.refused("sync", fresh)
 
 
+def test_remotes_that_fossil_has_named_can_be_named(pair, serve, quarry, fresh, fossil, tmp_path):
+    _, checkout = pair
+    kept = "SELECT name, value FROM config WHERE name GLOB '*sync-url*' OR name GLOB '*sync-pw*' ORDER BY name"
+    other = repofile.copy(fresh, tmp_path / "backup.fossil")
+    fossil("remote", "add", "backup", serve(other).url_for("writer", "pen"), "-R", checkout.repository)
+    before = repofile.query(checkout.repository, kept)
+    assert len(before) == 4
+    add(checkout, "a.txt", "a\n")
+    quarry("sync", checkout.repository, "backup")
+    assert "add a.txt" in fossil.timeline(other) and "add a.txt" not in fossil.timeline(fresh)
+    assert repofile.query(checkout.repository, kept) == before
+    quarry("sync", checkout.repository, "default")
+    assert "add a.txt" in fossil.timeline(fresh)
+    assert "nowhere" in quarry.refused("sync", checkout.repository, "nowhere")
+
+
 def test_password_is_not_in_the_list_of_processes(quarry, fresh):
     """Not the one of the URL either, once the program runs."""
     seen, may_answer = threading.Event(), threading.Event()

@@ -22,8 +22,10 @@
 namespace quarry::sync {
 
 struct TransportOptions {
-  /// Certificates of the authorities to believe, a PEM file; empty: those of the system.
+  /// Certificates of the authorities to believe, a PEM file or a folder of such, as c_rehash(1)
+  /// makes it; both empty: those of the system.
   std::string ca_file;
+  std::string ca_folder;
   /// How long to wait for a connection, and for a server that says nothing.
   std::chrono::seconds connect_timeout{30};
   std::chrono::seconds idle_timeout{300};

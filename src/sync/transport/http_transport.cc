@@ -91,8 +91,13 @@ void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &HttpTransport::receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, this);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message_);
-  if (!options_.ca_file.empty()) {
-    curl_easy_setopt(curl, CURLOPT_CAINFO, options_.ca_file.c_str());
+  // Where one of the two is chosen, the other is not the system's either.
+  if (!options_.ca_file.empty() || !options_.ca_folder.empty()) {
+    const auto chosen = [](const std::string& path) {
+      return path.empty() ? nullptr : path.c_str();
+    };
+    curl_easy_setopt(curl, CURLOPT_CAINFO, chosen(options_.ca_file));
+    curl_easy_setopt(curl, CURLOPT_CAPATH, chosen(options_.ca_folder));
   }
 }
 
@@ -161,7 +166,10 @@ Result<TransportReply> HttpTransport::failed(CURLcode code) const {
   const bool is_certificate =
       code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
   return fail(is_certificate ? ErrorCode::kDenied : ErrorCode::kIo,
-              fmt::format("{}: {}", url_, why));
+              fmt::format("{}: {}{}", url_, why,
+                          is_certificate ? " (--ca-file or the setting ssl-ca-location names an "
+                                           "authority to believe)"
+                                         : ""));
 }
 
 }  // namespace quarry::sync
