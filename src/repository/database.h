@@ -105,8 +105,8 @@ class Database {
   void watch_long_statements(std::function<void(std::string_view)> watcher);
   /// From TIME on, statements end with SQLITE_INTERRUPT. Nothing: they take what they take.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> time);
-  /// Statements end with SQLITE_INTERRUPT once IS_INTERRUPTED, which is asked every so many of their
-  /// steps, says so.
+  /// Statements end with SQLITE_INTERRUPT once IS_INTERRUPTED, which is asked every so many of
+  /// their steps, says so.
   void interrupt_when(std::function<bool()> is_interrupted);
   sqlite3* handle() const { return handle_; }
 
