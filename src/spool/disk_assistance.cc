@@ -174,8 +174,10 @@ void Engine::shuffle(Lock& lock, Worker& self) {
   if (done > 0) room_.notify_all();
   if (is_whole || is_left_out) {
     has_da_failed_ = false;
+    disk_is_gone_.reset();
     return;
   }
+  if (error.code == base::ErrorCode::kNotFound) disk_is_gone_ = error;
   if (!std::exchange(has_da_failed_, true)) {
     quiet_.notify_all();
     report(fmt::format("messages stay in memory: {}", error.message));

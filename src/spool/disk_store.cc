@@ -134,7 +134,12 @@ void DiskStore::leave_finished() {
   const Position& position = reader_->position();
   if (position.segment == settled_.segment) return;
   settled_ = position;
+  ++unwritten_;
   report(remove_done());
+}
+
+void DiskStore::end_segment() {
+  writer_->make_way();
 }
 
 void DiskStore::advance() {
@@ -181,10 +186,11 @@ void DiskStore::settle(Batch batch, std::size_t delivered) {
 }
 
 Result<void> DiskStore::checkpoint() {
-  unwritten_ = 0;
   // How far reading has come is for him to say who reads.
   if (!reader_) return writer_->check_place();
-  return files_.write_position(settled_);
+  QUARRY_TRY(files_.write_position(settled_));
+  unwritten_ = 0;
+  return {};
 }
 
 void DiskStore::tell_progress() {

@@ -51,6 +51,9 @@ class DiskStore final : public Store {
   void tell_progress();
   /// Of who only writes: how far another process has read, by what that has written down.
   void look_for_progress();
+  /// Begins another segment, if the last has messages: that goes when they are delivered. Not
+  /// beside push().
+  void end_segment();
   /// Removes all files. Only when everything is settled.
   base::Result<void> destroy();
 

@@ -95,6 +95,7 @@ void Engine::end_plainly(Lock& lock) {
   if (const auto closed = disk_->close_gaps(); !closed) {
     report(closed.error().message + ": what was delivered may come again");
   }
+  look_for_progress();
   ending_.saved = disk_->unsettled();
   const bool is_done = ending_.saved == 0 && setup_.consumer;
   if (auto kept = is_done ? disk_->destroy() : disk_->checkpoint(); !kept) {
@@ -113,7 +114,7 @@ void Engine::drain_to_disk(Lock& lock) {
   const auto is_patient = [this] { return setup_.options.save_on_shutdown && !has_da_failed_; };
   const auto has_ended = [this] { return da_worker_.alive() == 0; };
   int tries = 0;
-  while (store_->waiting() > 0 || !has_ended()) {
+  while ((store_->waiting() > 0 || !has_ended()) && !disk_is_gone_) {
     if (has_ended()) {
       if (has_da_failed_ && !helper_) {
         // It may have been in the way of another process, for a moment.
@@ -124,7 +125,9 @@ void Engine::drain_to_disk(Lock& lock) {
       if (has_ended()) break;  // there is no thread to be had
     }
     const bool was_patient = is_patient();
-    const auto changed = [&] { return has_ended() || is_patient() != was_patient; };
+    const auto changed = [&] {
+      return has_ended() || is_patient() != was_patient || disk_is_gone_;
+    };
     if (!quiet_.wait_until(lock, was_patient ? TimePoint::max() : soon, changed)) break;
   }
   // It is never interrupted in what it does: with its files half written, or half removed.

@@ -19,6 +19,8 @@ constexpr std::chrono::seconds kLightDelay{1};
 // How often who waits for another process looks how far that is: soon at first.
 constexpr milliseconds kFirstLook{2};
 constexpr milliseconds kLastLook{64};
+// For so long that does not get on, and something may be in its way.
+constexpr milliseconds kStuck{1000};
 
 }  // namespace
 
@@ -87,6 +89,15 @@ void Engine::look_for_progress() {
   if (!is_read_elsewhere()) return;
   disk_->look_for_progress();
   count();
+  if (const std::uint64_t left = disk_->unsettled(); left != left_at_last_look_) {
+    left_at_last_look_ = left;
+    stuck_since_ = now();
+  } else if (!is_writing_ && now() - stuck_since_ >= kStuck) {
+    // Once there is another segment, it can go on behind damage in the last one, frees the room
+    // that it needs to write down how far it is, and does so even if it has nothing new.
+    disk_->end_segment();
+    stuck_since_ = now();
+  }
 }
 
 /// How many more messages the queue takes from who can be held up like DELAY.
@@ -150,6 +161,10 @@ bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   }
   if (has_room) return true;
   ++setup_.figures->full;
+  if (disk_is_gone_) {
+    *error = *disk_is_gone_;
+    return false;
+  }
   *error = {ErrorCode::kLimit,
             fmt::format("the queue has been full ({} messages) for queue.timeoutenqueue ({} ms)",
                         options.size, options.timeout_enqueue.count())};

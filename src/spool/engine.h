@@ -169,6 +169,9 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // Disk-assisted mode.
   bool has_files_ = false;  // found at the start, and not opened yet
   bool is_da_ = false;
+  std::optional<base::Error> disk_is_gone_;  // its files were removed
+  std::uint64_t left_at_last_look_ = 0;      // for another process to deliver
+  TimePoint stuck_since_{};
   bool has_da_failed_ = false;  // the disk cannot be used: told once
   TimePoint next_da_{};         // after a failure, not before
   bool is_refused_ = false;     // the disk takes nothing, and has nothing

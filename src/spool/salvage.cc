@@ -28,7 +28,8 @@ using base::Result;
 constexpr std::uint64_t kMostDamaged = 4096;
 // Of one segment, since all of it is looked at in memory.
 constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
-// Bytes of what may be records, in some ten seconds.
+// Bytes of what may be records, for each of a segment, and in all: some ten seconds.
+constexpr std::uint64_t kLooksAByte = 4096;
 constexpr std::uint64_t kMostLooks = std::uint64_t{1} << 32;
 
 Result<std::string> read_whole(base::FileSystem& files, const std::filesystem::path& path) {
@@ -134,16 +135,15 @@ std::vector<Message> without_header(Remains& remains) {
 }
 
 /// What can be found in the segment in BYTES that was set aside as NUMBER.
+/// *IS_WHOLE: all of it was looked at.
 std::vector<Message> salvage(std::string_view bytes, std::uint64_t number, const std::string& path,
-                             const Reporter& reporter) {
-  Remains remains{.bytes = bytes, .patience = kMostLooks};
+                             const Reporter& reporter, bool* is_whole) {
+  Remains remains{.bytes = bytes, .patience = std::min(kMostLooks, kLooksAByte * bytes.size())};
   const auto header = decode_header(bytes);
   // Of one that is not what its name says nothing was delivered.
   auto messages =
       header ? behind_damage(remains, *header, header->number != number) : without_header(remains);
-  if (remains.patience == 0) {
-    reporter(path + ": not all of it was looked at: it takes too long");
-  }
+  *is_whole = remains.patience > 0;
   const char* const where = header ? "behind the damage" : "though its header is damaged";
   reporter(messages.empty()
                ? fmt::format("{}: no message can be found {}; it is left alone", path, where)
@@ -189,14 +189,22 @@ Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& repo
     if (!number) continue;  // a position
     const auto path = place.folder / name;
     QUARRY_TRY_ASSIGN(const std::string bytes, read_whole(files, path));
-    const auto messages = salvage(bytes, *number, path.string(), reporter);
+    bool is_whole = false;
+    const auto messages = salvage(bytes, *number, path.string(), reporter, &is_whole);
     if (messages.empty()) continue;
     if (const auto put = put_behind(spool, messages, reporter); !put) {
       return fail(put.error().code, fmt::format("{}; nothing of {} is in the queue yet",
                                                 put.error().message, path.string()));
     }
     count += messages.size();
-    QUARRY_TRY(files.remove(path));
+    if (is_whole) {
+      QUARRY_TRY(files.remove(path));
+      continue;
+    }
+    const std::string rest = spool.segment(*number).string() + ".rest";
+    QUARRY_TRY(files.rename(path, rest));
+    reporter(fmt::format("{}: it takes too long to look at all of it; it is kept as {}",
+                         path.string(), rest));
   }
   return count;
 }

@@ -112,6 +112,8 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
   }
   if (count > 0) {
     if (auto there = check_place(); !there) {
+      // Wherever it is now: these count as not taken.
+      (void)file_->truncate(size_);
       finish();
       return std::unexpected(there.error());
     }
@@ -145,7 +147,6 @@ std::size_t SegmentWriter::keep_whole(std::span<const Message> messages) {
   return count;
 }
 
-/// Without room a segment with messages is at its end: a reader can free it once there is another.
 void SegmentWriter::make_way() {
   if (file_ && size_ <= kSegmentHeader) return;
   finish();

@@ -31,6 +31,8 @@ class SegmentWriter {
   base::Result<void> check_place() const;
   /// The next message begins a segment.
   void finish() { file_.reset(); }
+  /// Ends a segment with messages: a reader can free it once there is another.
+  void make_way();
 
   /// Of the next message.
   std::uint64_t sequence() const { return sequence_; }
@@ -41,7 +43,6 @@ class SegmentWriter {
   base::Result<void> begin();
   base::Result<std::size_t> append_some(std::span<const Message> messages);
   base::Result<void> check_space(std::uint64_t bytes);
-  void make_way();
   std::size_t keep_whole(std::span<const Message> messages);
   std::uint64_t room() const;
 

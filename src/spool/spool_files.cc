@@ -55,6 +55,12 @@ std::optional<Position> position_in(std::string_view text) {
   return position;
 }
 
+Result<void> remove_if_there(base::FileSystem& system, const std::filesystem::path& path) {
+  auto removed = system.remove(path);
+  if (!removed && removed.error().code == ErrorCode::kNotFound) return {};
+  return removed;
+}
+
 }  // namespace
 
 bool are_of_one_life(std::uint64_t sequence, std::uint64_t other) {
@@ -69,6 +75,10 @@ std::filesystem::path SpoolFiles::segment(std::uint64_t number) const {
 
 std::filesystem::path SpoolFiles::position_path() const {
   return folder_ / (name_ + ".qi");
+}
+
+std::filesystem::path SpoolFiles::position_beside() const {
+  return folder_ / (name_ + ".qi.new");
 }
 
 Result<std::vector<std::uint64_t>> SpoolFiles::segments() const {
@@ -162,13 +172,9 @@ bool SpoolFiles::is_of_these(const Position& position,
 
 Result<void> SpoolFiles::write_position(const Position& position) const {
   QUARRY_TRY(check_place());
-  auto beside = position_path();
-  beside += ".new";
+  const auto beside = position_beside();
   // What a process that was killed has left.
-  if (auto removed = system_->remove(beside);
-      !removed && removed.error().code != ErrorCode::kNotFound) {
-    return removed;
-  }
+  QUARRY_TRY(remove_if_there(*system_, beside));
   {
     QUARRY_TRY_ASSIGN(const auto file, system_->open(beside, FileUse::kMake));
     QUARRY_TRY(file->append(text_of(position)));
@@ -179,9 +185,9 @@ Result<void> SpoolFiles::write_position(const Position& position) const {
 }
 
 Result<void> SpoolFiles::remove_position() const {
-  auto removed = system_->remove(position_path());
-  if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
-  return {};
+  // One that a full disk did not take may be beside it.
+  QUARRY_TRY(remove_if_there(*system_, position_beside()));
+  return remove_if_there(*system_, position_path());
 }
 
 Result<std::string> SpoolFiles::set_position_aside() const {

@@ -86,6 +86,7 @@ class SpoolFiles {
 
  private:
   std::filesystem::path position_path() const;
+  std::filesystem::path position_beside() const;
   base::Result<std::shared_ptr<base::File>> lock(const char* suffix, const char* what) const;
   base::Result<std::string> put_aside(const std::filesystem::path& path) const;
 

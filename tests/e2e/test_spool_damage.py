@@ -42,6 +42,50 @@ def test_segment_with_a_damaged_header_gives_all_of_its_messages_to_a_replay(spo
     assert spool.status()["damaged"] == []
 
 
+def test_full_queue_gets_on_behind_damage_in_the_file_that_is_written(spool, tmp_path):
+    out = tmp_path / "out"
+    with spool.start("feed", "--size", 5, stdin=subprocess.PIPE) as feeder:
+        feeder.stdin.write(lines(1, 20))
+        feeder.stdin.close()
+        wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 5, "the full queue")
+        # 32 bytes of header, a record of 12 and "line 1", and another one's 12.
+        damage(spool.segments()[0], 32 + 18 + 12)
+        with following(spool, out, stderr=subprocess.DEVNULL):
+            assert feeder.wait(60) == 0
+            wait_until(lambda: out.read_bytes().endswith(b"line 20\n"), "what is behind the damage", 60)
+    assert spool.status()["damaged"] == ["queue.00000001.damaged"]
+    spool("replay")
+    # Which of those behind the damage were in that file is a matter of time.
+    got = out.read_bytes().splitlines() + spool("drain").splitlines()
+    assert len(got) == 19 and set(got) == set(lines(1, 1).splitlines() + lines(3, 20).splitlines())
+
+
+@pytest.mark.parametrize("lose", [os.unlink, lambda path: damage(path, 40)], ids=["removed", "damaged"])
+def test_feeder_does_not_wait_for_a_position_that_was_lost(spool, tmp_path, lose):
+    out = tmp_path / "out"
+    with following(spool, out, stderr=subprocess.DEVNULL):
+        spool("feed", given=lines(1, 20))
+        wait_until(lambda: out.read_bytes() == lines(1, 20), "what was fed")
+        lose(spool.folder / "queue.qi")
+        spool("feed", "--size", 5, given=lines(21, 40))
+        wait_until(lambda: out.read_bytes() == lines(1, 40), "the rest")
+
+
+@pytest.mark.parametrize("more", [(11, 13), (11, 60)])
+def test_queue_in_memory_whose_folder_goes_away_tells_and_ends(spool, tmp_path, more):
+    told = tmp_path / "told"
+    with told.open("wb") as errors, spool.start("feed", "--size", 20, "--highwatermark", 5, "--lowwatermark", 1,
+                                                stdin=subprocess.PIPE, stderr=errors) as feeder:
+        feeder.stdin.write(lines(1, 10))
+        feeder.stdin.flush()
+        wait_until(lambda: spool.folder.exists() and spool.segments(), "the disk queue")
+        shutil.rmtree(spool.folder)
+        feeder.stdin.write(lines(*more))
+        feeder.stdin.close()
+        assert feeder.wait(60) == 1
+    assert "it was removed" in told.read_text()
+
+
 def test_folder_that_cannot_be_written_and_one_that_is_not_there(spool, tmp_path):
     assert "No such file or directory" in spool.refused("status")
     spool.folder = tmp_path / "no" / "spool"

@@ -66,6 +66,40 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
         assert spool("drain") == b""
 
 
+@needs_root
+@pytest.mark.parametrize("size", ["64k", "1m"])
+def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size):
+    """The drain has no room to write down how far it is, and the feeder waits to be told."""
+    with small_disk(spool, size), (tmp_path / "told").open("wb") as told:
+        given, out = tmp_path / "given", tmp_path / "out"
+        given.write_bytes(lines(1, 3000).replace(b"line", b"line" + 500 * b"x"))
+        with following(spool, out, stderr=told), given.open("rb") as source:
+            assert spool.start("feed", "--size", 5, stdin=source, stderr=told).wait(120) == 0
+            wait_until(lambda: out.read_bytes().endswith(b" 3000\n"), "the last line", 60)
+        assert out.read_bytes() == given.read_bytes()
+
+
+@needs_root
+def test_drain_goes_on_when_a_disk_that_was_full_has_room(spool, tmp_path):
+    out = tmp_path / "out"
+    with small_disk(spool, "64k"), spool.start("feed", "--size", 5, stdin=subprocess.PIPE) as feeder:
+        with following(spool, out):
+            feeder.stdin.write(lines(1, 1))
+            feeder.stdin.flush()
+            wait_until(lambda: out.read_bytes() == lines(1, 1), "the first line")
+            with pytest.raises(OSError), (spool.folder / "fill").open("wb", buffering=0) as fill:
+                while True:
+                    fill.write(bytes(4096))
+            feeder.stdin.write(lines(2, 30))
+            feeder.stdin.flush()
+            wait_until(lambda: lines(1, 5) in out.read_bytes(), "some more")
+            (spool.folder / "fill").unlink()
+            feeder.stdin.close()
+            assert feeder.wait(60) == 0
+            wait_until(lambda: out.read_bytes() == lines(1, 30), "the last line", 60)
+        assert spool("drain") == b""
+
+
 def test_wrong_options_are_told_by_their_names(spool):
     assert "queue.maxfilesize = 1: must be bytes, at least 1024" in spool.refused("feed", "--maxfilesize", 1)
     assert "queue.lowwatermark (9) must be below queue.highwatermark (5)" in spool.refused(

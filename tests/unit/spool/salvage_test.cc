@@ -9,6 +9,7 @@
 #include "store_world.h"
 
 using namespace quarry::spool;
+using namespace std::string_literals;
 using quarry::base::Error;
 using quarry::base::ErrorCode;
 
@@ -106,6 +107,23 @@ TEST_CASE("what holds no message is left alone, and said so") {
     CHECK(salvage.is_left_alone());
     CHECK(salvage.rest().empty());
   }
+}
+
+TEST_CASE("a segment that takes too long to look at is kept, with what was not found") {
+  std::string full_of_lengths;
+  while (full_of_lengths.size() < 200000) full_of_lengths += "\1\1\1\0\1\1\1\1"s;
+  std::string bytes(kSegmentHeader, '\0');
+  for (std::size_t i = 1; i <= 2; ++i) encode(bytes, 2, i, numbered(i));
+  encode(bytes, 2, 3, {.content = full_of_lengths, .severity = 0});
+  bytes.back() = '\2';
+  encode(bytes, 2, 4, numbered(4));
+  Salvage salvage(bytes);
+  REQUIRE(salvage.replay());
+  const std::string rest = segment_file(2) + ".rest";
+  CHECK(has(salvage.told, "it takes too long to look at all of it; it is kept as /spool/" + rest));
+  CHECK(salvage.system.image().at(rest) == bytes);
+  CHECK_FALSE(salvage.is_left_alone());
+  CHECK(salvage.rest() == numbers(1, 2));
 }
 
 TEST_CASE("a segment under the name of another gives back all of its messages") {
