@@ -89,12 +89,17 @@ void Engine::look_for_progress() {
   if (!is_read_elsewhere()) return;
   disk_->look_for_progress();
   count();
+}
+
+/// For who delivers elsewhere and has not got on for long: once there is another
+/// segment, it can go on behind damage in the last one, frees the room that it needs to write down
+/// how far it is, and does so even if it has nothing new.
+void Engine::help_reader_on() {
+  if (!is_read_elsewhere()) return;
   if (const std::uint64_t left = disk_->unsettled(); left != left_at_last_look_) {
     left_at_last_look_ = left;
     stuck_since_ = now();
   } else if (!is_writing_ && now() - stuck_since_ >= kStuck) {
-    // Once there is another segment, it can go on behind damage in the last one, frees the room
-    // that it needs to write down how far it is, and does so even if it has nothing new.
     disk_->end_segment();
     stuck_since_ = now();
   }
@@ -122,6 +127,7 @@ bool Engine::wait_until_ready(Lock& lock, TimePoint deadline,
   while (!is_ready()) {
     look_for_progress();
     if (is_ready()) break;
+    help_reader_on();
     const bool may_assist = is_da_enabled() && !is_da_ && store_->waiting() >= high_watermark_;
     if (may_assist && now() >= next_da_) start_da();
     TimePoint until = may_assist && !is_da_ ? std::min(deadline, next_da_) : deadline;

@@ -88,6 +88,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
   bool wait_for_room(Lock& lock, const Message& message, Delay delay, base::Error* error);
   std::uint64_t fullness() const;
   void look_for_progress();
+  void help_reader_on();
   std::size_t room(Delay delay) const;
   std::size_t room_for(Delay delay) const;
   std::size_t enqueue_to_memory(std::span<Message> messages, Delay delay, base::Error* error);

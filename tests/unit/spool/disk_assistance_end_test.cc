@@ -66,8 +66,7 @@ TEST_CASE("at destruction the low water mark is 0: what it held gets to the disk
   consumer.close();
   {
     const TestEngine queue(options, consumer.function());
-    REQUIRE(queue.put(1, 1) == 1);
-    REQUIRE(consumer.wait_until_begun(1));
+    hold_first(queue, consumer);
     REQUIRE(queue.put(2, 12) == 11);
     REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
     const Ending ending = queue.engine->shut_down();
@@ -222,8 +221,7 @@ TEST_CASE("no worker cancellation occurs during the switchback") {
   TestConsumer consumer;
   consumer.close();
   const TestEngine queue(options, consumer.function(), files);
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   REQUIRE(queue.put(2, 12) == 11);
   REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
   const std::uint64_t in_memory = queue.figures->size - 1;
@@ -293,8 +291,7 @@ TEST_CASE("what a consumer that is left behind has comes again, and first") {
   consumer.close();
   {
     const TestQueue queue(options, consumer.function());
-    REQUIRE(queue.put(1, 1) == 1);
-    REQUIRE(consumer.wait_until_begun(1));
+    hold_first(queue, consumer);
     REQUIRE(queue.put(2, 12) == 11);
     const Ending ending = queue.queue->shutdown();
     CHECK(ending.consumers_left == 1);

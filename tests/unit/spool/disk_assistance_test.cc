@@ -17,8 +17,7 @@ namespace {
 /// Lets the closed CONSUMER have the number 1, and enqueues the next ones until the high water mark
 /// is hit and the DA worker has come to the low one: four are in memory. Returns the last number.
 int put_until_held(const TestEngine& queue, const TestConsumer& consumer) {
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   int last = 1;
   while (queue.figures->da_runs == 0 && queue.put(last + 1, last + 1) == 1) ++last;
   REQUIRE(queue.wait_until_at(DaPlace::kAtLowWatermark));
@@ -287,8 +286,7 @@ TEST_CASE("the DA worker may also not wait at all") {
   TestConsumer consumer;
   consumer.close();
   const TestEngine queue(disk_assisted(folder), consumer.function(), files);
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   files.hold_up(HeldUpFiles::What::kAppend);
   REQUIRE(queue.put(2, 12) == 11);
   REQUIRE(files.wait_until_held_up());

@@ -163,8 +163,7 @@ TEST_CASE("the figures of a queue add up") {
   TestConsumer consumer;
   consumer.close();
   const TestQueue queue(disk_assisted(folder), consumer.function());
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   REQUIRE(queue.put(2, 15) == 14);
   CHECK(eventually([&] { return queue.figures().on_disk > 0; }));
   Statistics now = queue.figures();
@@ -205,8 +204,7 @@ TEST_CASE("waiting until a queue is empty has a limit, and sees what a consumer 
   consumer.close();
   const TestQueue queue(hurried(), consumer.function());
   CHECK(queue.queue->wait_until_empty(0ms));
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   CHECK_FALSE(queue.queue->wait_until_empty(5ms));
   consumer.open();
   CHECK(queue.queue->wait_until_empty(kEternal));

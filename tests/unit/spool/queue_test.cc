@@ -230,8 +230,7 @@ TEST_CASE(
   QueueOptions options = small_options();
   options.dequeue_batch_size = 4;
   const TestQueue queue(options, consumer.function());
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   REQUIRE(queue.put(2, 11) == 10);
   consumer.open();
   CHECK(consumer.wait_until_got(11));

@@ -33,8 +33,7 @@ TEST_CASE("a consumer that keeps a large batch does not keep the queue from its 
   TestConsumer consumer;
   consumer.close();
   const TestQueue queue(options, consumer.function());
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   REQUIRE(queue.put(2, 16) == 15);
   consumer.let_pass(1);
   // It has fifteen: with those the queue must not be full before the high water mark is hit.
@@ -158,8 +157,7 @@ TEST_CASE("a message that is too large for the disk is delivered from memory") {
   TestConsumer consumer;
   consumer.close();
   const TestQueue queue(options, consumer.function());
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   REQUIRE(queue.queue->enqueue({.content = std::string(5000, 'l')}));
   REQUIRE(queue.put(3, 15) == 13);
   consumer.open();
@@ -175,8 +173,7 @@ TEST_CASE("at the end a message that is too large for the disk is lost alone, an
   consumer.close();
   {
     const TestQueue queue(options, consumer.function());
-    REQUIRE(queue.put(1, 1) == 1);
-    REQUIRE(consumer.wait_until_begun(1));
+    hold_first(queue, consumer);
     REQUIRE(queue.queue->enqueue({.content = std::string(5000, 'l')}));
     REQUIRE(queue.put(2, 8) == 7);
     const Ending how = queue.queue->shutdown();
@@ -196,8 +193,7 @@ TEST_CASE("a disk that fails while the queue ends does not bring its workers bac
   TestConsumer consumer;
   consumer.close();
   const TestQueue queue(options, consumer.function(), files);
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   files.hold_up(What::kRead);
   files.refuse(What::kRead);
   REQUIRE(queue.put(2, 12) == 11);

@@ -28,8 +28,7 @@ TEST_CASE("the pool grows by one for each queue.workerthreadminimummessages") {
   options.worker_thread_minimum_messages = 4;
   const TestQueue queue(options, consumer.function());
   // One waits in the worker's hands.
-  REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(consumer.wait_until_begun(1));
+  hold_first(queue, consumer);
   REQUIRE(queue.put(2, 4) == 3);
   CHECK(queue.figures().workers == 1);
   REQUIRE(queue.put(5, 5) == 1);

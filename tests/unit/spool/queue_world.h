@@ -2,6 +2,8 @@
 // and can refuse, and waiting for what other threads bring about.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -172,6 +174,14 @@ struct TestEngine {
   std::shared_ptr<Figures> figures = std::make_shared<Figures>();
   std::shared_ptr<Engine> engine;
 };
+
+/// Gives CONSUMER, which is closed, message 1 of QUEUE (TestQueue, TestEngine): it is held up with
+/// that.
+template <typename Queue>
+void hold_first(const Queue& queue, const TestConsumer& consumer) {
+  REQUIRE(queue.put(1, 1) == 1);
+  REQUIRE(consumer.wait_until_begun(1));
+}
 
 /// The names in FOLDER, without those of locks.
 std::vector<std::string> files_in(const TemporaryFolder& folder);
