@@ -1,0 +1,159 @@
+"""Artifacts in a repository file as `fossil` leaves them: the older version a delta on a newer one.
+
+An artifact is made of lines. It is kept in memory until it is settled, as a whole or as a delta; what
+the two have in common is found by lines, which is what edits leave.
+"""
+
+import hashlib
+import itertools
+import sqlite3
+import struct
+import sys
+import zlib
+from array import array
+
+from support import delta
+
+#: Copies shorter than this are cheaper as literal text.
+SHORTEST_COPY = 16
+#: fossil leaves smaller artifacts whole.
+SMALLEST_FOR_DELTA = 50
+ROWS_AT_ONCE = 500
+
+
+class Artifact:
+    """RID and NAME; LINES are its bytes. It is settled once: `is_settled`, and `is_whole` if no delta."""
+
+    __slots__ = ("is_settled", "is_whole", "lines", "name", "receipt", "rid")
+
+    def __init__(self, rid: int, name: str, lines: list[bytes], receipt: int):
+        self.rid, self.name, self.lines, self.receipt = rid, name, lines, receipt
+        self.is_settled = self.is_whole = False
+
+
+class Store:
+    """Writes into an open repository file without artifacts. `count` is how many there are."""
+
+    def __init__(self, connection: sqlite3.Connection):
+        self.connection = connection
+        self.count = 0
+        self.unsettled = 0
+        self.most_unsettled = 0
+        self.receipt = 0
+        #: The first eight bytes of each name: whether an artifact is there already.
+        self.known: set[bytes] = set()
+        #: Names that came since the last cluster.
+        self.unclustered: list[str] = []
+        self.blobs: list[tuple] = []
+        self.deltas: list[tuple] = []
+
+    def begin_receipt(self, julian_day: float, address: str) -> None:
+        """What is added from now on came with one request."""
+        self.receipt += 1
+        self.connection.execute("INSERT INTO rcvfrom(rcvid,uid,mtime,nonce,ipaddr) VALUES(?,1,?,NULL,?)",
+                                (self.receipt, julian_day, address))
+
+    def add(self, lines: list[bytes]) -> Artifact | None:
+        """None: the same bytes are there already."""
+        digest = hashlib.sha3_256(b"".join(lines))
+        if digest.digest()[:8] in self.known:
+            return None
+        self.known.add(digest.digest()[:8])
+        self.count += 1
+        self.unsettled += 1
+        self.most_unsettled = max(self.most_unsettled, self.unsettled)
+        self.unclustered.append(digest.hexdigest())
+        return Artifact(self.count, digest.hexdigest(), lines, self.receipt)
+
+    def settle(self, artifact: Artifact, source: Artifact | None = None) -> None:
+        """Stores ARTIFACT as a delta on SOURCE, which may not be a delta yet, or as a whole."""
+        assert not artifact.is_settled and artifact is not source
+        assert source is None or not source.is_settled or source.is_whole, "a chain must end in a whole one"
+        artifact.is_settled = True
+        self.unsettled -= 1
+        content = b"".join(artifact.lines)
+        payload = content
+        if source and len(content) >= SMALLEST_FOR_DELTA:
+            smaller = difference(source.lines, artifact.lines, content)
+            if len(smaller) < len(content) * 3 // 4:
+                payload = smaller
+                self.deltas.append((artifact.rid, source.rid))
+        artifact.is_whole = payload is content
+        self.blobs.append((artifact.rid, artifact.receipt, len(content), artifact.name,
+                           struct.pack(">I", len(payload)) + zlib.compress(payload)))
+        if len(self.blobs) >= ROWS_AT_ONCE:
+            self.flush()
+
+    def flush(self) -> None:
+        self.connection.executemany("INSERT INTO blob(rid,rcvid,size,uuid,content) VALUES(?,?,?,?,?)", self.blobs)
+        self.connection.executemany("INSERT INTO delta(rid,srcid) VALUES(?,?)", self.deltas)
+        self.blobs.clear()
+        self.deltas.clear()
+
+
+def difference(source: list[bytes], target: list[bytes], content: bytes) -> bytes:
+    """The delta that makes CONTENT, which is TARGET's lines joined, of SOURCE's lines."""
+    begins = [0, *itertools.accumulate(map(len, source))]
+    head = common_beginning(source, target)
+    tail = common_beginning(source[head:][::-1], target[head:][::-1])
+    segments = _Segments()
+    segments.copy(0, begins[head])
+    source_end, target_end = len(source) - tail, len(target) - tail
+    where = {line: index for index, line in enumerate(source[head:source_end], head)}
+    at = head
+    while at < target_end:
+        found = where.get(target[at])
+        if found is None:
+            segments.literal.append(target[at])
+            at += 1
+            continue
+        end = found
+        first = at
+        while at < target_end and end < source_end and source[end] == target[at]:
+            at += 1
+            end += 1
+        if begins[end] - begins[found] < SHORTEST_COPY:
+            segments.literal += target[first:at]
+        else:
+            segments.copy(begins[found], begins[end])
+    segments.copy(begins[source_end], begins[-1])
+    return delta.compose(len(content), segments.finished(), checksum(content))
+
+
+class _Segments:
+    """The parts of a delta. `literal` is what has been inserted since the last copy."""
+
+    def __init__(self) -> None:
+        self.done: list[bytes] = []
+        self.literal: list[bytes] = []
+
+    def copy(self, begin: int, end: int) -> None:
+        if end > begin:
+            self.finished()
+            self.done.append(delta.copy(end - begin, begin))
+
+    def finished(self) -> list[bytes]:
+        if self.literal:
+            self.done.append(delta.insert(b"".join(self.literal)))
+            self.literal = []
+        return self.done
+
+
+def common_beginning(one: list[bytes], other: list[bytes]) -> int:
+    """How many lines at the beginning are equal."""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[low:middle] == other[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def checksum(content: bytes) -> int:
+    """The same as `delta.checksum`, for artifacts of any size."""
+    words = array("I", content + bytes(-len(content) % 4))
+    if sys.byteorder == "little":
+        words.byteswap()
+    return sum(words) & 0xFFFFFFFF
