@@ -13,10 +13,18 @@
 #include "commands.h"
 #include "first_user.h"
 #include "interruption.h"
+#include "progress.h"
+#include "quarry/base/fd.h"
+#include "quarry/base/file_system.h"
 #include "remote.h"
 
 namespace quarry::app {
 namespace {
+
+std::string folder_of(const std::string& file) {
+  std::string folder = std::filesystem::path(file).parent_path();
+  return folder.empty() ? "." : folder;
+}
 
 /// The unfinished file, removed with its companions unless it was moved to its place.
 class Unfinished {
@@ -36,11 +44,16 @@ class Unfinished {
     if (at != std::string::npos) error.message.replace(at, path_.size(), file);
     return error;
   }
-  /// Never over a file that came meanwhile.
+  /// Never over a file that came meanwhile. The file is closed.
   base::Result<void> move_to(const std::string& file) {
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) == 0)
-      return {};
-    return base::fail_errno(file);
+    const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file);
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
+      return base::fail_errno(file);
+    }
+    // Who may not read the folder cannot sync it either: the file is there all the same.
+    (void)base::FileSystem::real().sync_directory(folder_of(file));
+    return {};
   }
 
  private:
@@ -67,14 +80,23 @@ base::Result<void> settle(repository::Repository& clone, const std::string& admi
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
                                const sync::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));
-  QUARRY_TRY_ASSIGN(auto clone, repository::Repository::open(file));
+  QUARRY_TRY_ASSIGN(auto clone, repository::Repository::open(file, {.is_unfinished = true}));
   sync::ClientOptions options;
   options.clone = true;
+  Progress progress(arguments.quiet);
+  options.watch = {.progress =
+                       [&](std::size_t done, std::size_t total) {
+                         if (done == 1) progress.say("");
+                         progress.show(done, total);
+                         if (done == total) progress.say("computing the tables");
+                       },
+                   .is_interrupted = [] { return Interruption::signal() != 0; }};
   QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
                     talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
   if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
   QUARRY_TRY(settle(*clone, admin, password, reached, arguments));
+  QUARRY_TRY(clone->make_durable());
   if (!arguments.quiet) {
     fmt::print("project-id: {}\nserver-id:  {}\n", clone->project_code(), clone->server_code());
   }
@@ -83,9 +105,7 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
 
 /// Whether FILE can be made where it is to be.
 base::Result<void> check_folder(const std::string& file) {
-  std::string folder = std::filesystem::path(file).parent_path();
-  if (folder.empty()) folder = ".";
-  if (::access(folder.c_str(), W_OK | X_OK) == 0) return {};
+  if (::access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
   return base::fail_errno(file);
 }
 

@@ -91,6 +91,7 @@ struct SpoolArguments {
   bool is_null = false;  // messages end in a NUL, not in a newline
   bool follow = false;
   std::uint8_t severity = 6;
+  int acknowledgements = -1;  // the descriptor that they come on
   /// queue.* without that, and the value.
   std::vector<std::pair<std::string, std::string>> parameters;
 };

@@ -8,7 +8,6 @@
 
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
-#include "quarry/master/pid_file.h"
 #include "quarry/worker/worker.h"
 
 namespace quarry::app {
@@ -31,7 +30,9 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.open.busy_timeout = service.busy_timeout;
   options.open.max_artifact_size = service.max_artifact_size;
   options.open.content_cache_size = service.content_cache_size;
+  options.open.log_size = service.wal_size;
   options.session.max_body = service.sync_max_body;
+  options.session.max_body_without_login = service.sync_max_body_without_login;
   options.session.max_cards = service.sync_max_cards;
   options.session.max_artifacts = service.sync_max_artifacts;
   options.session.max_time = service.sync_max_time;
@@ -130,8 +131,9 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
 }
 
 /// The HTTP front before POOL, which listens on POOL_ADDRESS.
-base::Result<Service> http_service(const master::HttpConfig& http, const master::PoolConfig& pool,
+base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address, Inherited& inherited) {
+  const master::HttpConfig& http = *config.http;
   if (!http.listen) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
   Service service;
   service.name = "gateway";
@@ -147,10 +149,14 @@ base::Result<Service> http_service(const master::HttpConfig& http, const master:
   options.max_body = http.max_body;
   options.max_bodies = http.max_bodies;
   options.max_reply = http.max_reply;
+  options.max_replies = http.max_replies;
   options.max_connections = http.max_connections;
+  options.max_connections_per_address = http.max_connections_per_address;
   options.keepalive_timeout = http.keepalive_timeout;
   options.client_timeout = http.client_timeout;
   options.pool_timeout = http.pool_timeout;
+  // It has to have ended by itself when the master's patience is over.
+  options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
   service.run = [options = std::move(options)](ChildContext&) { return gateway::run(options); };
   return service;
 }
@@ -162,49 +168,6 @@ std::string place_of(const Service& service) {
 }
 
 }  // namespace
-
-std::vector<std::string> not_openable(const master::Config& config, std::optional<pid_t> master) {
-  std::vector<std::string> found;
-  const auto note = [&](const std::string& directive, const base::Result<void>& done) {
-    if (!done) found.push_back(fmt::format("{}: {}", directive, done.error().message));
-  };
-  note("error_log", base::check_log(config.global.log));
-  if (!config.global.pid_file.empty()) {
-    const auto pid_file = master::check_pid_file(config.global.pid_file, master.value_or(-1));
-    const bool is_others = !pid_file && pid_file.error().code == base::ErrorCode::kBusy;
-    if (!is_others || master) note("pid", pid_file);
-  }
-  for (const master::PoolConfig& pool : config.pools) {
-    const auto note_file = [&](const char* directive, const std::string& path) {
-      if (!path.empty()) {
-        note(fmt::format("[{}] {}", pool.name, directive), base::check_log_file(path));
-      }
-    };
-    note_file("access.log", pool.access.path);
-    note_file("slowlog", pool.slow_log.path);
-  }
-  return found;
-}
-
-std::vector<std::string> not_free(const master::Config& config,
-                                  const std::vector<std::string>& inheritable) {
-  std::vector<std::string> taken;
-  const auto check = [&](const std::optional<base::SocketAddress>& address,
-                         const std::string& place) {
-    if (!address || std::ranges::find(inheritable, address->str()) != inheritable.end()) return;
-    const auto listener = master::Listener::open(*address);
-    if (listener) return;
-    const std::string& why = listener.error().message;
-    taken.push_back(place.empty() ? why : fmt::format("{}: {}", place, why));
-  };
-  check(config.global.control, config.global.control_place);
-  if (config.http) check(config.http->listen, config.http->listen_place);
-  for (const master::PoolConfig& pool : config.pools) {
-    check(pool.listen, pool.listen_place);
-    check(pool.status_listen, pool.status_listen_place);
-  }
-  return taken;
-}
 
 base::Result<master::Control> open_control(const master::Config& config, std::string about,
                                            Inherited& inherited) {
@@ -233,7 +196,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config, Start s
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
     if (config.http && address && &pool == &config.pool_of_http()) {
-      QUARRY_TRY_ASSIGN(front, http_service(*config.http, pool, *address, inherited));
+      QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, inherited));
       base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
     }
     std::optional<Service> status;

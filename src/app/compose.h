@@ -2,9 +2,6 @@
 // manager meets what its children do.
 #pragma once
 
-#include <sys/types.h>
-
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,14 +23,5 @@ base::Result<std::vector<master::Service>> compose(const master::Config& config,
 /// that nobody listens on where CONFIG has none. Errors: it could not be bound.
 base::Result<master::Control> open_control(const master::Config& config, std::string about,
                                            std::vector<master::InheritedSocket>& inherited);
-
-/// The logs and the pid file of CONFIG that could not be opened now, each in a line. MASTER is
-/// whose pid file it may be; nothing: anybody's. Makes and changes nothing.
-std::vector<std::string> not_openable(const master::Config& config, std::optional<pid_t> master);
-
-/// What CONFIG listens on, apart from INHERITABLE addresses, and could not be bound now: where it
-/// stands and why, each in a line. Leaves nothing behind.
-std::vector<std::string> not_free(const master::Config& config,
-                                  const std::vector<std::string>& inheritable);
 
 }  // namespace quarry::app

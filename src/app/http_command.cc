@@ -29,7 +29,9 @@ constexpr std::chrono::seconds kPatience{120};
 
 /// What is wrong, and where the file lies, is for the log, and for who could look (IS_TRUSTED).
 Refusal refusal_of(const base::Error& error, bool is_trusted) {
-  base::log(base::LogLevel::kError, "{}", error.message);
+  // Scanners ask for much that is not there.
+  const bool is_absent = error.code == ErrorCode::kNotFound;
+  base::log(is_absent ? base::LogLevel::kDebug : base::LogLevel::kError, "{}", error.message);
   const bool is_busy = error.code == ErrorCode::kBusy;
   const bool is_missing = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kDenied;
   if (is_trusted) {
@@ -61,6 +63,10 @@ class Service {
     if (reply) return std::move(*reply);
     return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
                      reply.error().text + "\n");
+  }
+  /// What is left to do once an answer is sent.
+  void tidy_up() {
+    if (repository_) repository_->keep_log_short();
   }
 
  private:
@@ -151,6 +157,7 @@ int answer_one(const std::filesystem::path& path) {
   if (is_cgi()) {
     const auto request = reader.cgi();
     send(request ? service.answer(*request) : refuse(request.error(), false));
+    service.tidy_up();
     return kDone;
   }
   const auto request = reader.next();
@@ -158,6 +165,7 @@ int answer_one(const std::filesystem::path& path) {
     send(refuse(request.error(), true));
   } else if (*request) {
     send(service.answer(**request));
+    service.tidy_up();
   }
   return kDone;
 }
@@ -172,7 +180,10 @@ int answer_all(const std::filesystem::path& path) {
       send(refuse(request.error(), true));
       return kDone;
     }
-    if (!*request || !send(service.answer(**request))) return kDone;
+    if (!*request) return kDone;
+    const bool is_sent = send(service.answer(**request));
+    service.tidy_up();
+    if (!is_sent) return kDone;
   }
 }
 

@@ -40,6 +40,14 @@ std::string_view password_in(std::string_view argument) {
   return authority.substr(colon + 1, at - colon - 1);
 }
 
+/// The password that argument I is, or has, as the option `--password`.
+std::string_view value_of_password(int argc, char** argv, int i) {
+  constexpr std::string_view kOption = "--password";
+  const std::string_view word = argv[i];
+  if (word.starts_with("--password=")) return word.substr(kOption.size() + 1);
+  return i > 1 && i < argc && argv[i - 1] == kOption ? word : std::string_view();
+}
+
 /// A terminal that does not show what is typed, while it lives.
 class Silence {
  public:
@@ -79,9 +87,10 @@ bool wait_for_key(int fd) {
 void hide_passwords(int argc, char** argv) {
   bool found = false;
   for (int i = 1; i < argc; ++i) {
-    const std::string_view password = password_in(argv[i]);
+    std::string_view password = password_in(argv[i]);
+    found = found || !password.empty();
+    if (password.empty()) password = value_of_password(argc, argv, i);
     if (password.empty()) continue;
-    found = true;
     // One star, whatever its length, and the rest of the URL moved up.
     char* const begin = argv[i] + (password.data() - argv[i]);
     const std::size_t rest = std::strlen(begin) - password.size();

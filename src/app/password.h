@@ -9,8 +9,8 @@
 
 namespace quarry::app {
 
-/// Overwrites the passwords of URLs among the arguments of this process, which everybody can read,
-/// and warns on standard error: for a moment they could be seen.
+/// Overwrites the passwords of URLs, and that of --password, among the arguments of this process,
+/// which everybody can read. Of those in URLs it warns on standard error: there are better ways.
 void hide_passwords(int argc, char** argv);
 
 /// The first line of FILE; "-" is standard input.

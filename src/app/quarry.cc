@@ -18,7 +18,8 @@
 
 #include "commands.h"
 #include "password.h"
-#include "quarry/spool/options.h"
+#include "spool_parameters.h"
+#include "usage.h"
 
 namespace quarry::app {
 namespace {
@@ -88,8 +89,8 @@ void add_sync(CLI::App& app, Run& run) {
   command->add_option(
       "URL", sync.remote.url,
       "http:, https:, ssh: or file: URL, or the name of a remote (default: that of the last sync)");
-  command->add_flag("--push", sync.push, "only send");
-  command->add_flag("--pull", sync.pull, "only receive");
+  command->add_flag("--push", sync.push, "only send (default: both ways)");
+  command->add_flag("--pull", sync.pull, "only receive (default: both ways)");
   command->add_flag("--verily", sync.verily, "name everything, for where something was overlooked");
   add_remote_options(*command, sync.remote);
 }
@@ -157,18 +158,17 @@ SpoolArguments& add_spool_command(CLI::App& spool, Run& run, const char* name,
 
 /// The queue.* parameters that are about WANTED, as options.
 void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
-                          std::initializer_list<std::string_view> wanted) {
-  for (const spool::Parameter& parameter : spool::parameters()) {
-    if (std::ranges::find(wanted, parameter.name) == wanted.end()) continue;
-    const std::string name(parameter.name);
+                          std::initializer_list<const char*> wanted) {
+  for (const std::string name : wanted) {
+    const SpoolHelp help = spool_help(name);
     command
         .add_option_function<std::string>(
             "--" + name,
             [&arguments, name](const std::string& value) {
               arguments.parameters.emplace_back(name, value);
             },
-            std::string(parameter.description))
-        ->type_name(std::string(parameter.value));
+            help.description)
+        ->type_name(help.value);
   }
 }
 
@@ -195,18 +195,30 @@ void add_spool(CLI::App& app, Run& run) {
   CLI::App* feeding = spool->get_subcommand("feed");
   feeding->add_flag("-0,--null", fed.is_null, "messages end with NUL instead of newline");
   feeding->add_option("--severity", fed.severity, "of all of them, 0 (most) to 7")
+      ->default_str(std::to_string(fed.severity))
       ->check(CLI::Range(0, 7));
   add_queue_parameters(*feeding, fed,
                        {"type", "size", "highwatermark", "lowwatermark", "fulldelaymark",
-                        "discardmark", "discardseverity", "maxfilesize", "maxdiskspace",
-                        "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
-  auto& drained = add_spool_command(
-      *spool, run, "drain", "print what waits, and forget what was printed", run_spool_drain);
+                        "discardmark", "discardseverity", "samplinginterval", "maxfilesize",
+                        "maxdiskspace", "syncqueuefiles", "timeoutenqueue", "timeoutshutdown"});
+  auto& drained = add_spool_command(*spool, run, "drain",
+                                    "print what waits, and forget what was read", run_spool_drain);
   CLI::App* draining = spool->get_subcommand("drain");
   draining->add_flag("-0,--null", drained.is_null, "end messages with NUL instead of newline");
   draining->add_flag("-f,--follow", drained.follow, "wait for more");
-  add_queue_parameters(*draining, drained,
-                       {"dequeuebatchsize", "checkpointinterval", "syncqueuefiles"});
+  draining
+      ->add_option("--ack", drained.acknowledgements,
+                   "a descriptor that tells what is done with, in a line for each message, or with "
+                   "a number for so many (default: what the reader has taken is)")
+      ->type_name("FD")
+      ->check([](const std::string& given) {
+        const bool is_input = given != "1" && given != "2" && !given.starts_with('-');
+        return is_input ? std::string() : std::string("must be a descriptor to read from");
+      });
+  add_queue_parameters(
+      *draining, drained,
+      {"dequeuebatchsize", "mindequeuebatchsize", "mindequeuebatchsize.timeout", "dequeuetimebegin",
+       "dequeuetimeend", "checkpointinterval", "syncqueuefiles", "oncorruption"});
 }
 
 }  // namespace
@@ -264,7 +276,7 @@ int main(int argc, char** argv) {
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
     cli.parse(argc, arguments.data());
   } catch (const CLI::ParseError& error) {
-    return cli.exit(error) == 0 ? app::kDone : app::kWrongUsage;
+    return app::end_of_parse(cli, error);
   }
   try {
     return run();

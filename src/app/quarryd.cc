@@ -26,7 +26,10 @@
 #include "quarry/master/handover.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
+#include "running_server.h"
 #include "serve_path.h"
+#include "start_check.h"
+#include "usage.h"
 
 namespace {
 
@@ -42,11 +45,13 @@ constexpr const char* kPidFileNote = "pid file";
 
 struct CommandLine {
   std::string config;
+  std::string prefix;
   std::string serve;
   std::string http = "127.0.0.1:8080";
   std::size_t children = 0;
   int test = 0;  // how often it was said: twice also shows what is tested
   bool daemonize = false;
+  bool in_foreground = false;      // whatever the configuration says
   std::vector<std::string> words;  // all of it
 };
 
@@ -94,6 +99,10 @@ int failed_to_compose(const master::Config& config, const std::vector<std::strin
   return kFailed;
 }
 
+bool goes_to_background(const CommandLine& line, const master::Config& config) {
+  return line.daemonize || (config.global.daemonize && !line.in_foreground);
+}
+
 /// Until the master takes them: whoever sees a socket that listens may send them already.
 void hold_signals() {
   sigset_t held;
@@ -107,11 +116,9 @@ int run(const master::Config& config, const CommandLine& line,
         const std::vector<std::string>& notices = {}) {
   // Shared, since std::function wants to be copied.
   std::shared_ptr<base::Fd> waiting;
-  if ((line.daemonize || config.global.daemonize) && !handover) {
-    if (config.global.log.target == base::LogTarget::kStderr) {
-      return failed(
-          "in the background there is no standard error: set error_log to a file, syslog "
-          "or journald");
+  if (goes_to_background(line, config) && !handover) {
+    if (const auto ready = app::check_background(config); !ready) {
+      return failed(ready.error().message);
     }
     auto background = app::go_to_background();
     if (!background) return failed(background.error().message);
@@ -162,36 +169,43 @@ int run(const master::Config& config, const CommandLine& line,
   return done ? 0 : failed(done.error().message);
 }
 
-/// Run by an administrator, it may find the pid file of a server that runs, which is no mistake.
-bool check_files(const master::Config& config) {
-  const bool is_for_reload = std::getenv(master::kInheritableVariable) != nullptr;
-  const auto master = is_for_reload ? std::optional(::getppid()) : std::nullopt;
-  const auto missing = app::not_openable(config, master);
-  for (const std::string& each : missing) fmt::print(stderr, "{}\n", each);
-  return missing.empty();
+/// Where --test is run by a master before it reloads, that one hands its sockets over. Run by an
+/// administrator, it may find the server that runs with the same configuration, which would do so.
+app::StartConditions conditions_of(const CommandLine& line, const master::Config& config) {
+  app::StartConditions start;
+  start.in_background = goes_to_background(line, config);
+  if (const char* variable = std::getenv(master::kInheritableVariable)) {
+    std::istringstream lines{std::string(variable)};
+    for (std::string each; std::getline(lines, each);) start.inheritable.push_back(each);
+    start.master = ::getppid();
+  } else if (!line.config.empty()) {
+    start.inheritable = app::addresses_of_running(line.config, config.global.pid_file);
+    start.knows_addresses = !app::may_have_unseen_sockets();
+  }
+  std::vector<master::InheritedSocket> activated;
+  add_activated_sockets(activated);
+  for (const auto& socket : activated) start.inheritable.push_back(socket.address);
+  return start;
 }
 
-/// The check that a master makes before it reloads goes further than --test alone: afterwards it
-/// would be too late to find that an address is not free.
-bool check_before_reload(const master::Config& config) {
-  const char* variable = std::getenv(master::kInheritableVariable);
-  if (variable == nullptr) return true;
-  std::vector<std::string> inheritable;
-  std::istringstream lines{std::string(variable)};
-  for (std::string line; std::getline(lines, line);) inheritable.push_back(line);
-  const auto taken = app::not_free(config, inheritable);
-  for (const std::string& each : taken) fmt::print(stderr, "{}\n", each);
-  return taken.empty();
+/// Whether a start would succeed; what is in its way is said.
+bool could_start(const CommandLine& line, const master::Config& config) {
+  const auto found = app::obstacles(config, conditions_of(line, config));
+  for (const std::string& each : found) fmt::print(stderr, "{}\n", each);
+  return found.empty();
 }
 
 int run_config(const CommandLine& line, std::optional<master::Handover>& handover) {
-  const master::ConfigReading reading = master::read_config(line.config, ::geteuid() == 0);
+  master::ReadingOptions options{.running_as_root = ::geteuid() == 0};
+  if (!line.prefix.empty()) {
+    options.prefix = std::filesystem::absolute(line.prefix).lexically_normal();
+  }
+  const master::ConfigReading reading = master::read_config(line.config, options);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test > 0) {
     for (const std::string& notice : reading.notices) fmt::print(stderr, "{}\n", notice);
-    if (!check_files(reading.config)) return kFailed;
-    if (!check_before_reload(reading.config)) return kFailed;
+    if (!could_start(line, reading.config)) return kFailed;
     // Of a dump standard output holds nothing else.
     if (line.test > 1) fmt::print("{}", master::dump(reading.config));
     fmt::print(line.test > 1 ? stderr : stdout, "configuration file {} test is successful\n",
@@ -215,6 +229,7 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
       app::config_to_serve({line.serve, *http, line.children, ::geteuid() == 0}, *folder);
   if (!config) return failed(config.error().message);
   if (line.test > 0) {
+    if (!could_start(line, *config)) return kFailed;
     fmt::print("{} can be served\n", line.serve);
     return 0;
   }
@@ -235,7 +250,16 @@ int run_command_line(int argc, char** argv) {
       ->check(CLI::Range(1, 10000))
       ->needs(serve);
   cli.add_flag("-t,--test", line.test, "Check the configuration and end; -tt also prints it whole");
-  cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready")->needs(config);
+  auto* background =
+      cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready");
+  cli.add_flag("-F,--nodaemonize", line.in_foreground,
+               "Stay in the foreground, whatever the configuration says")
+      ->needs(config)
+      ->excludes(background->needs(config));
+  cli.add_option("-p,--prefix", line.prefix,
+                 "The folder that relative paths in the configuration are relative to")
+      ->check(CLI::ExistingDirectory)
+      ->needs(config);
   serve->excludes(config);
   try {
     cli.parse(argc, argv);
@@ -246,7 +270,7 @@ int run_command_line(int argc, char** argv) {
       throw CLI::ValidationError("-tt shows a configuration: it needs --config FILE");
     }
   } catch (const CLI::ParseError& error) {
-    return cli.exit(error) == 0 ? 0 : kWrongUsage;
+    return app::end_of_parse(cli, error);
   }
   auto handover = master::take_handover();
   if (!handover) return failed(handover.error().message);

@@ -24,6 +24,12 @@ int run_rebuild(const RebuildArguments& arguments) {
   // Undone: the file is as it was, and no journal is beside it.
   if (!rebuilt && Interruption::signal() != 0) return end_by(Interruption::signal());
   if (!rebuilt) return failed(rebuilt.error());
+  for (const std::string& what : rebuilt->unreadable) fmt::print("{}\n", what);
+  if (const std::size_t count = rebuilt->unreadable.size(); count > 0) {
+    return failed(
+        {.message = fmt::format("{}: rebuilt, but without {} artifact{} that cannot be read",
+                                arguments.file, count, count == 1 ? "" : "s")});
+  }
   if (!arguments.quiet) fmt::print("{}: rebuilt\n", arguments.file);
   return kDone;
 }

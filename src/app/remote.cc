@@ -140,6 +140,7 @@ Conversation converse_once(repository::Repository& repository, sync::Transport& 
   Counter counter(arguments.quiet);
   Conversation done;
   done.spoken = sync::converse(session, transport, [&] {
+    repository.keep_log_short();
     tell(session);
     counter.show(session.figures());
   });

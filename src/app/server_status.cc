@@ -81,6 +81,7 @@ PoolStatus read_pool(const json& one) {
                   .queue = number(one, "listen queue"),
                   .max_active = number(one, "max active processes"),
                   .max_children_reached = number(one, "max children reached"),
+                  .held_back = number(one, "children held back"),
                   .slow = number(one, "slow requests"),
                   .elders = number(one, "children of earlier generations"),
                   .unreadable = number(one, "unreadable slots"),

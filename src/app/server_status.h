@@ -52,6 +52,7 @@ struct PoolStatus {
   std::uint64_t queue = 0;
   std::uint64_t max_active = 0;
   std::uint64_t max_children_reached = 0;
+  std::uint64_t held_back = 0;  // children that process.max keeps from being started
   std::uint64_t slow = 0;
   std::uint64_t elders = 0;
   std::uint64_t unreadable = 0;

@@ -22,6 +22,7 @@ std::string note_of(const PoolStatus& pool, std::int64_t now) {
     add(fmt::format("starts again in {}: {}", short_time(micros_since(now, pool.next_start)),
                     pool.backoff_reason));
   }
+  if (pool.held_back > 0) add(fmt::format("process.max holds {} back", pool.held_back));
   if (pool.elders > 0) add(fmt::format("{} of earlier generations", pool.elders));
   if (pool.unreadable > 0) add(fmt::format("{} unreadable slots", pool.unreadable));
   return note;

@@ -6,8 +6,11 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
+#include <cstddef>
+#include <span>
 
 #include "quarry/base/fd.h"
 
@@ -15,6 +18,9 @@ namespace quarry::app {
 
 class StopSignals {
  public:
+  /// What may be waited for at once.
+  static constexpr std::size_t kMostSources = 4;
+
   /// Before any thread is started: they are to leave the signals alone.
   StopSignals() {
     ::sigemptyset(&watched_);
@@ -27,25 +33,31 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() = default;
 
-  /// Waits until FD (-1: none) can be read, a signal comes, or MS milliseconds (-1: any) have
-  /// passed. Returns whether FD can be read and no signal has come.
-  bool wait(int fd, int ms) { return wait_for(fd, POLLIN, ms); }
-  /// The same for something to be written, for any time.
-  bool wait_to_write(int fd) { return wait_for(fd, POLLOUT, -1); }
+  /// Waits until something that SOURCES (kMostSources at most; -1: none) ask for is there, which
+  /// is noted in them, a signal comes, or MS milliseconds (-1: any) have passed. Returns whether no
+  /// signal has come.
+  bool wait(std::span<pollfd> sources, int ms) {
+    std::array<pollfd, kMostSources + 1> all{};
+    all[0] = {fd_.get(), POLLIN, 0};
+    std::ranges::copy(sources, all.begin() + 1);
+    if (::poll(all.data(), sources.size() + 1, ms) < 0) all = {};
+    if (all[0].revents != 0) take_signal();
+    for (std::size_t i = 0; i < sources.size(); ++i) sources[i].revents = all[i + 1].revents;
+    return received_ == 0;
+  }
+  /// The same for MS milliseconds and nothing else.
+  bool wait(int ms) { return wait(std::span<pollfd>(), ms); }
   /// 0: none has come.
   int received() const { return received_; }
   /// From now on they end the process, as they would have without this.
   void let_go() { ::sigprocmask(SIG_UNBLOCK, &watched_, nullptr); }
 
  private:
-  bool wait_for(int fd, short events, int ms) {
-    std::array<pollfd, 2> sources{{{fd_.get(), POLLIN, 0}, {fd, events, 0}}};
-    ::poll(sources.data(), sources.size(), ms);
+  void take_signal() {
     signalfd_siginfo signal{};
     if (::read(fd_.get(), &signal, sizeof signal) == sizeof signal) {
       received_ = static_cast<int>(signal.ssi_signo);
     }
-    return received_ == 0 && sources[1].revents != 0;
   }
 
   sigset_t watched_{};

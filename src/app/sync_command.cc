@@ -53,7 +53,7 @@ base::Result<Destination> destination(repository::Repository& file,
 base::Result<void> run(const SyncArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments));
-  const bool both = arguments.push == arguments.pull;
+  const bool both = !arguments.push && !arguments.pull;
   sync::ClientOptions options;
   options.push = both || arguments.push;
   options.pull = both || arguments.pull;
@@ -71,6 +71,12 @@ base::Result<void> run(const SyncArguments& arguments) {
 }  // namespace
 
 int run_sync(const SyncArguments& arguments) {
+  if (arguments.push && arguments.pull) {
+    fmt::print(stderr,
+               "quarry sync: --push is to send only, --pull to receive only: without either, it "
+               "does both (quarry sync --help)\n");
+    return kWrongUsage;
+  }
   // What is asked for a password shows what is typed again before it ends.
   const Interruption interruption;
   const auto done = run(arguments);

@@ -62,7 +62,7 @@ std::string_view tag_key(const TagCard& tag) {
 
 }  // namespace
 
-bool CardParser::parse() {
+bool CardParser::parse_cards() {
   char previous = 'A';
   while (const auto letter = text_.next_card()) {
     if (*letter > 'Z' || !may_follow(previous, *letter)) return false;
@@ -72,7 +72,7 @@ bool CardParser::parse() {
     if (!parse_card(*letter) || !text_.at_end_of_card()) return false;
     previous = *letter;
   }
-  return text_.finished() && settle_type();
+  return text_.finished();
 }
 
 /// Letters never descend. The one exception: there are old technotes with the P card first.

@@ -15,7 +15,9 @@ class CardParser {
   CardParser(std::span<char> text, Structural& out) : size_(text.size()), text_(text), out_(out) {}
 
   /// False: the text is plain data.
-  bool parse();
+  bool parse() { return parse_cards() && settle_type(); }
+  /// The same, but for the type, which some cards that are left out may have told.
+  bool parse_cards();
 
  private:
   bool may_follow(char previous, char letter) const;

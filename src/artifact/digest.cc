@@ -1,22 +1,17 @@
 #include "quarry/artifact/digest.h"
 
-#include <openssl/evp.h>
-
 #include <array>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
 
-#include "hex_digest.h"
+#include "evp.h"
 
 namespace quarry::artifact {
 namespace {
 
 struct FreeMd {
   void operator()(EVP_MD* md) const { EVP_MD_free(md); }
-};
-struct FreeContext {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
 
 // OpenSSL 3 looks an algorithm up by name under locks, which costs more than hashing a small
@@ -34,8 +29,7 @@ class Algorithm {
 
 class Hasher {
  public:
-  explicit Hasher(const Algorithm& algorithm)
-      : algorithm_(algorithm.get()), context_(EVP_MD_CTX_new()) {
+  explicit Hasher(DigestKind kind) : algorithm_(algorithm_of(kind)), context_(EVP_MD_CTX_new()) {
     if (!context_) throw std::bad_alloc();
   }
 
@@ -52,16 +46,13 @@ class Hasher {
 
  private:
   const EVP_MD* algorithm_;
-  std::unique_ptr<EVP_MD_CTX, FreeContext> context_;
+  MdContext context_;
 };
 
 Hasher& hasher_for(DigestKind kind) {
-  static const Algorithm md5("MD5");
-  static const Algorithm sha1("SHA1");
-  static const Algorithm sha3_256("SHA3-256");
-  thread_local Hasher md5_hasher(md5);
-  thread_local Hasher sha1_hasher(sha1);
-  thread_local Hasher sha3_256_hasher(sha3_256);
+  thread_local Hasher md5_hasher(DigestKind::kMd5);
+  thread_local Hasher sha1_hasher(DigestKind::kSha1);
+  thread_local Hasher sha3_256_hasher(DigestKind::kSha3_256);
   switch (kind) {
     case DigestKind::kMd5:
       return md5_hasher;
@@ -81,14 +72,33 @@ std::string hex_string(DigestKind kind, std::string_view bytes) {
 
 }  // namespace
 
-void hex_digest(DigestKind kind, std::string_view bytes, char* out) {
+const EVP_MD* algorithm_of(DigestKind kind) {
+  static const Algorithm md5("MD5");
+  static const Algorithm sha1("SHA1");
+  static const Algorithm sha3_256("SHA3-256");
+  switch (kind) {
+    case DigestKind::kMd5:
+      return md5.get();
+    case DigestKind::kSha1:
+      return sha1.get();
+    case DigestKind::kSha3_256:
+      break;
+  }
+  return sha3_256.get();
+}
+
+void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
+  for (const unsigned char byte : bytes) {
+    *out++ = kDigits[byte >> 4];
+    *out++ = kDigits[byte & 15];
+  }
+}
+
+void hex_digest(DigestKind kind, std::string_view bytes, char* out) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> raw;
   const std::size_t size = hasher_for(kind)(bytes, raw.data());
-  for (std::size_t i = 0; i < size; ++i) {
-    *out++ = kDigits[raw[i] >> 4];
-    *out++ = kDigits[raw[i] & 15];
-  }
+  write_hex({raw.data(), size}, out);
 }
 
 std::string sha1_hex(std::string_view bytes) {

@@ -1,5 +1,6 @@
 #include <array>
 #include <cstring>
+#include <stdexcept>
 
 #include "card_parser.h"
 #include "hex_digest.h"
@@ -52,6 +53,13 @@ bool end_card_is_right(std::string_view text) {
   return std::memcmp(md5.data(), text.data() + before.size() + 2, kMd5Length) == 0;
 }
 
+/// A copy of TEXT, in ARTIFACT's memory.
+std::span<char> copy_to(Structural& artifact, std::string_view text) {
+  artifact.memory = std::make_unique_for_overwrite<char[]>(text.size());
+  std::memcpy(artifact.memory.get(), text.data(), text.size());
+  return {artifact.memory.get(), text.size()};
+}
+
 }  // namespace
 
 std::optional<Structural> parse_structural(std::string_view content) {
@@ -62,10 +70,32 @@ std::optional<Structural> parse_structural(std::string_view content) {
     return std::nullopt;
   }
   std::optional<Structural> artifact(std::in_place);
-  artifact->memory = std::make_unique_for_overwrite<char[]>(text.size());
-  std::memcpy(artifact->memory.get(), text.data(), text.size());
-  CardParser parser({artifact->memory.get(), text.size()}, *artifact);
+  CardParser parser(copy_to(*artifact, text), *artifact);
   if (!parser.parse()) return std::nullopt;
+  return artifact;
+}
+
+std::string text_without_files(std::string_view content, const Structural& artifact) {
+  const std::string_view text = without_signature(content);
+  if (artifact.files.empty()) return std::string(text);
+  // Names stand in the copy where they stand in the text, and F cards one after the other. Those
+  // that the parser passed over may stay at either end: it will do so again.
+  const auto place = [&](const FileCard& file) {
+    return static_cast<std::size_t>(file.name.data() - artifact.memory.get());
+  };
+  const std::size_t begin = place(artifact.files.front()) - std::string_view("F ").size();
+  const std::size_t end = text.find('\n', place(artifact.files.back())) + 1;
+  std::string rest;
+  rest.reserve(begin + text.size() - end);
+  rest.append(text.substr(0, begin)).append(text.substr(end));
+  return rest;
+}
+
+Structural parse_without_files(std::string_view text, StructuralType type) {
+  Structural artifact;
+  CardParser parser(copy_to(artifact, text), artifact);
+  if (!parser.parse_cards()) throw std::logic_error("no text of an artifact without its files");
+  artifact.type = type;
   return artifact;
 }
 

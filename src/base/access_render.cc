@@ -40,6 +40,20 @@ std::string_view variable(const AccessRecord& record, const std::string& name) {
   return value == nullptr ? std::string_view() : value;
 }
 
+/// The value of the variable NAME as it may be logged: what logs somebody in is left out, and so is
+/// all of a Cookie header from the cookie of Fossil's clients on that does.
+std::string loggable(std::string_view name, std::string_view value) {
+  constexpr std::string_view kHidden = "(hidden)";
+  constexpr std::string_view kLoginCookie = "x-f-l-c=";
+  if (value.empty()) return {};
+  if (name == "HTTP_AUTHORIZATION" || name == "HTTP_PROXY_AUTHORIZATION") {
+    return std::string(kHidden);
+  }
+  const std::size_t cookie = name == "HTTP_COOKIE" ? value.find(kLoginCookie) : value.npos;
+  if (cookie == value.npos) return std::string(value);
+  return std::string(value.substr(0, cookie + kLoginCookie.size())).append(kHidden);
+}
+
 /// The value of the line NAME of HEADER.
 std::string_view header_line(std::string_view header, std::string_view name) {
   while (!header.empty()) {
@@ -107,7 +121,7 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
     case 'd':
       return put_duration(out, record.duration, piece.modifier);
     case 'e':
-      return put_text(out, variable(record, piece.text));
+      return put_text(out, loggable(piece.text, variable(record, piece.text)));
     case 'f':
       return put_text(out, record.repository);
     case 'l':

@@ -80,6 +80,16 @@ void put_lines(Log& log, const LogRecord& record) {
   }
 }
 
+/// Where a file would be made, if PATH were opened for that.
+std::filesystem::path end_of_links(std::filesystem::path path) {
+  constexpr int kMost = 40;
+  std::error_code error;
+  for (int i = 0; i < kMost && std::filesystem::is_symlink(path, error); ++i) {
+    path = path.parent_path() / std::filesystem::read_symlink(path, error);
+  }
+  return path;
+}
+
 }  // namespace
 
 std::string_view name_of(LogLevel level) {
@@ -119,9 +129,9 @@ Result<void> check_log_file(const std::string& path) {
   const Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
   // ENXIO: a FIFO that nobody reads yet.
   if (file || errno == ENXIO) return {};
-  const std::string folder = std::filesystem::path(path).parent_path();
-  if (errno == ENOENT && ::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) {
-    return {};
+  if (errno == ENOENT) {
+    const auto folder = end_of_links(path).parent_path();
+    if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
   }
   return fail_errno(fmt::format("cannot open the log {}", path));
 }

@@ -4,6 +4,7 @@
 #include <systemd/sd-daemon.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace quarry::base {
@@ -11,6 +12,10 @@ namespace quarry::base {
 void notify_service_manager(std::string_view state) {
   // Whether anybody listens is for the service manager to care about.
   ::sd_notify(0, std::string(state).c_str());
+}
+
+bool has_service_manager() {
+  return std::getenv("NOTIFY_SOCKET") != nullptr;
 }
 
 std::optional<std::chrono::microseconds> watchdog_interval() {

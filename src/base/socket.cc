@@ -29,6 +29,13 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   return static_cast<std::uint16_t>(port);
 }
 
+/// The same, where it may have been meant as a socket's name.
+Result<std::uint16_t> parse_bare_port(std::string_view text) {
+  auto port = parse_port(text);
+  if (!port) port.error().message += ", and no path: that of a socket begins with /";
+  return port;
+}
+
 /// The four bytes of an IPv4 or IPv4-mapped address, in network order.
 std::optional<in_addr> as_ipv4(const sockaddr_storage& storage) {
   in_addr result{};
@@ -142,12 +149,12 @@ Result<SocketAddress> SocketAddress::parse(std::string_view text) {
   }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
-    QUARRY_TRY_ASSIGN(const std::uint16_t port, parse_port(text));
-    auto& in6 = reinterpret_cast<sockaddr_in6&>(address.storage_);
-    in6.sin6_family = AF_INET6;
-    in6.sin6_addr = in6addr_any;
-    in6.sin6_port = htons(port);
-    address.size_ = sizeof in6;
+    QUARRY_TRY_ASSIGN(const std::uint16_t port, parse_bare_port(text));
+    auto& in4 = reinterpret_cast<sockaddr_in&>(address.storage_);
+    in4.sin_family = AF_INET;
+    in4.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    in4.sin_port = htons(port);
+    address.size_ = sizeof in4;
     return address;
   }
   const std::string_view host = text.substr(0, colon);

@@ -21,7 +21,6 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
-constexpr milliseconds kFirstByteTime{1'000};
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
 std::string_view contents(evbuffer* buffer, std::size_t most) {
@@ -45,7 +44,7 @@ Connection* self_of(void* argument) {
 }  // namespace
 
 Connection::Connection(event_base* base, const Limits& limits, Owner& owner)
-    : limits_(limits), owner_(owner), begun_(steady_clock::now()) {
+    : limits_(limits), owner_(owner), begun_(steady_clock::now()), pace_(limits.min_rate) {
   head_.reset(evbuffer_new());
   deadline_.reset(event_new(
       base, -1, 0, [](evutil_socket_t, short, void* self) { self_of(self)->on_deadline(); }, this));
@@ -63,9 +62,7 @@ Connection::Connection(event_base* base, const Limits& limits, Owner& owner)
       this);
   evbuffer_add_cb(
       bufferevent_get_output(bev_),
-      [](evbuffer*, const evbuffer_cb_info* info, void* self) {
-        if (info->n_added > 0) self_of(self)->on_output();
-      },
+      [](evbuffer*, const evbuffer_cb_info* info, void* self) { self_of(self)->on_output(*info); },
       this);
   // evhttp ties the bufferevent to its connection only after this; until then a reference keeps it,
   // so that a failure in between can be noticed.
@@ -87,7 +84,8 @@ void Connection::on_arrived() {
   evcon_ = static_cast<evhttp_connection*>(argument);
   evhttp_connection_set_closecb(
       evcon_, [](evhttp_connection*, void* self) { self_of(self)->on_closed(); }, this);
-  set_deadline(limits_.client_timeout);
+  set_deadline(owner_.stopping() ? limits_.stop_grace : limits_.client_timeout);
+  owner_.on_arrived(*this);
 }
 
 void Connection::on_woken() {
@@ -106,16 +104,40 @@ void Connection::set_deadline(milliseconds time) {
   event_add(deadline_.get(), &value);
 }
 
+milliseconds Connection::age() const {
+  return std::chrono::duration_cast<milliseconds>(steady_clock::now() - begun_);
+}
+
+milliseconds Connection::time_left(std::size_t bytes) const {
+  return time_for(bytes) - age();
+}
+
+bool Connection::has_taken_all() const {
+  return evbuffer_get_length(bufferevent_get_output(bev_)) == 0;
+}
+
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
   if (state_ == State::kBody) {
-    const auto left = time_for(received_) -
-                      std::chrono::duration_cast<milliseconds>(steady_clock::now() - begun_);
-    if (left > milliseconds::zero()) return set_deadline(left);
+    if (const auto left = time_left(received_); left > milliseconds::zero()) {
+      return set_deadline(left);
+    }
+  }
+  if (state_ == State::kSending) {
+    if (has_taken_all()) {
+      // It is the pool that the rest is waited for.
+      begun_ = steady_clock::now();
+      pace_.begin();
+      sent_ = 0;
+    }
+    if (const auto left = time_left(sent_); left > milliseconds::zero()) return set_deadline(left);
+    owner_.on_not_taken(*this, evbuffer_get_length(bufferevent_get_output(bev_)));
   }
   if (state_ == State::kHead || state_ == State::kBody) {
     return refuse({.status = 408, .text = "the request took too long to come"});
   }
+  // A request that came just now, and would be lost.
+  if (state_ == State::kWaiting && owner_.stopping() && has_unread()) return end_soon();
   close();
 }
 
@@ -123,11 +145,29 @@ void Connection::close() {
   evhttp_connection_free(evcon_);
 }
 
-void Connection::close_unless_used() {
+void Connection::end_soon() {
+  set_deadline(limits_.stop_grace);
+}
+
+void Connection::give_way() {
+  is_giving_way_ = true;
+  close();
+}
+
+std::optional<Connection::Standing> Connection::standing() const {
+  if (evcon_ == nullptr) return std::nullopt;
+  if (state_ == State::kHandling) return std::nullopt;
+  if (state_ == State::kSending && has_taken_all()) return std::nullopt;
+  const double pace = pace_.bytes_a_second();
+  if (pace_.has_moved() && pace >= static_cast<double>(limits_.min_rate)) return std::nullopt;
+  return Standing{.is_refused = is_refused(),
+                  .is_kept = state_ == State::kWaiting && has_replied_,
+                  .pace = pace};
+}
+
+bool Connection::has_unread() const {
   char byte = 0;
-  if (::recv(descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) return;
-  if (has_replied_) return close();
-  set_deadline(kFirstByteTime);
+  return ::recv(descriptor(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
 void Connection::on_input(std::size_t added) {
@@ -136,10 +176,12 @@ void Connection::on_input(std::size_t added) {
     case State::kWaiting:
     case State::kHead:
       received_ += added;
+      if (state_ == State::kHead) pace_.add(added);
       inspect();
       break;
     case State::kBody:
       received_ += added;
+      pace_.add(added);
       largest_ = std::max(largest_, received_);
       hold(added);
       break;
@@ -150,19 +192,24 @@ void Connection::on_input(std::size_t added) {
 
 void Connection::hold(std::size_t bytes) {
   held_ += bytes;
-  if (owner_.on_held(bytes)) return;
-  refuse({.status = 503, .text = "too many large requests at the same time: try again later"});
+  owner_.on_held(*this, bytes);
 }
 
 void Connection::inspect() {
   evbuffer* input = bufferevent_get_input(bev_);
+  moving_ = true;
+  evbuffer_prepend_buffer(input, head_.get());
+  if (!pass_over_empty_lines(input)) {
+    moving_ = false;
+    return;
+  }
   if (state_ == State::kWaiting) {
     state_ = State::kHead;
     begun_ = steady_clock::now();
+    pace_.begin();
+    pace_.add(received_);
     set_deadline(limits_.client_timeout);
   }
-  moving_ = true;
-  evbuffer_prepend_buffer(input, head_.get());
   // Beyond the limit by what ends the head, no more needs to be looked at.
   const std::string_view bytes = contents(input, limits_.max_header + 1);
   const std::size_t size = header_block_size(bytes);
@@ -189,7 +236,34 @@ void Connection::inspect() {
   hold(received_);
 }
 
-void Connection::on_output() {
+bool Connection::pass_over_empty_lines(evbuffer* input) {
+  // They are part of no request yet: whoever sends nothing else does so on the time of a silent
+  // client.
+  if (state_ != State::kWaiting) return true;
+  while (evbuffer_get_length(input) > 0) {
+    const std::string_view bytes = contents(input, limits_.max_header);
+    const std::size_t size = size_of_empty_lines(bytes);
+    evbuffer_drain(input, size);
+    received_ -= std::min(received_, size);
+    if (size == bytes.size()) continue;
+    if (bytes.substr(size) != "\r") return true;
+    // Half of one, perhaps.
+    evbuffer_add_buffer(head_.get(), input);
+  }
+  return false;
+}
+
+void Connection::on_output(const evbuffer_cb_info& info) {
+  sent_ += info.n_deleted;
+  queued_ += info.n_added - info.n_deleted;
+  owner_.on_queued(static_cast<std::ptrdiff_t>(info.n_added) -
+                   static_cast<std::ptrdiff_t>(info.n_deleted));
+  if (state_ == State::kSending) {
+    pace_.add(info.n_deleted);
+    // Until now it was the pool that was waited for.
+    if (info.orig_size == 0 && info.n_added > 0) pace_.begin();
+  }
+  if (info.n_added == 0) return;
   // While no reply of ours is going out, it is evhttp that answers by itself.
   if (state_ == State::kSending || state_ == State::kRefusing || state_ == State::kLingering)
     return;
@@ -201,11 +275,15 @@ void Connection::on_output() {
   refuse({.status = 400, .text = "the request is malformed"});
 }
 
-void Connection::refuse(Refusal refusal) {
+void Connection::refuse(Refusal refusal, bool noted) {
   if (is_refused()) return;
   refusal_ = std::move(refusal);
+  is_noted_ = noted;
   state_ = State::kRefusing;
+  pace_.begin();
   drain(bufferevent_get_input(bev_));
+  // Or evhttp might find the request whole before the wake-up.
+  bufferevent_disable(bev_, EV_READ);
   // What evhttp has of the body goes with the connection. Counted until then, it would have others
   // refused for what this client sent.
   owner_.on_released(std::exchange(held_, 0));
@@ -215,7 +293,7 @@ void Connection::refuse(Refusal refusal) {
 }
 
 void Connection::take_over() {
-  owner_.on_refused(*this, refusal_);
+  if (is_noted_) owner_.on_refused(*this, refusal_);
   evbuffer* output = bufferevent_get_output(bev_);
   evbuffer_unfreeze(output, 1);
   drain(output);
@@ -233,6 +311,7 @@ void Connection::take_over() {
 
 void Connection::linger() {
   state_ = State::kLingering;
+  pace_.begin();
   received_ = 0;
   ::shutdown(descriptor(), SHUT_WR);
   bufferevent_setcb(
@@ -267,8 +346,11 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   bufferevent_enable(bev_, EV_READ);
 }
 
-void Connection::prepare_reply(const Reply& reply, bool last, std::size_t size) {
+void Connection::prepare_reply(const Reply& reply, bool last) {
   state_ = State::kSending;
+  begun_ = steady_clock::now();
+  pace_.begin();
+  sent_ = 0;
   evkeyvalq* headers = evhttp_request_get_output_headers(request_);
   for (const auto& [name, value] : reply.fields) {
     evhttp_add_header(headers, name.c_str(), value.c_str());
@@ -277,18 +359,18 @@ void Connection::prepare_reply(const Reply& reply, bool last, std::size_t size) 
     evhttp_add_header(headers, "Content-Length", std::to_string(reply.content_length).c_str());
   }
   if (last) evhttp_add_header(headers, "Connection", "close");
-  set_deadline(time_for(size));
+  set_deadline(limits_.client_timeout);
 }
 
 void Connection::reply(const Reply& reply, bool last) {
   abort_ = nullptr;
-  prepare_reply(reply, last, reply.body == nullptr ? 0 : evbuffer_get_length(reply.body));
+  prepare_reply(reply, last);
   evhttp_send_reply(std::exchange(request_, nullptr), reply.status, reply.reason.c_str(),
                     head_only_ || !has_body(reply.status) ? nullptr : reply.body);
 }
 
 void Connection::begin_reply(const Reply& reply, bool last) {
-  prepare_reply(reply, last, reply.content_length);
+  prepare_reply(reply, last);
   // With a Content-Length among the headers evhttp sends no chunks.
   evhttp_send_reply_start(request_, reply.status, reply.reason.c_str());
 }
@@ -313,12 +395,14 @@ void Connection::flush() {
 
 void Connection::on_replied() {
   state_ = State::kWaiting;
+  pace_.begin();
   has_replied_ = true;
   owner_.on_released(std::exchange(held_, 0));
   received_ = evbuffer_get_length(bufferevent_get_input(bev_));
   bufferevent_setwatermark(bev_, EV_READ, 0, 0);
   // Not closed here: evhttp is still busy with it.
-  set_deadline(owner_.stopping() ? milliseconds::zero() : limits_.keepalive_timeout);
+  set_deadline(owner_.stopping() ? limits_.stop_grace : limits_.keepalive_timeout);
+  owner_.on_replied(*this);
   if (received_ > 0) inspect();
 }
 
@@ -330,7 +414,10 @@ void Connection::on_closed() {
   }
   if (const auto abort = std::exchange(abort_, nullptr)) abort();
   owner_.on_released(std::exchange(held_, 0));
-  if (state_ == State::kHead || state_ == State::kBody) owner_.on_cut_off(*this, received_);
+  owner_.on_queued(-static_cast<std::ptrdiff_t>(std::exchange(queued_, 0)));
+  if (!is_giving_way_ && (state_ == State::kHead || state_ == State::kBody)) {
+    owner_.on_cut_off(*this, received_);
+  }
   owner_.on_gone(*this);
 }
 
@@ -339,6 +426,11 @@ std::optional<base::SocketAddress> Connection::peer() const {
   if (address == nullptr || address->sa_family == AF_UNIX) return std::nullopt;
   return base::SocketAddress::of(
       address, address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+}
+
+std::string Connection::client() const {
+  const auto address = peer();
+  return address ? address->ip() : "local";
 }
 
 }  // namespace quarry::gateway

@@ -11,7 +11,9 @@
 //     wait here, not in evhttp;
 //   - deadlines for whole requests and replies, so that a client that sends a byte now and then
 //     cannot stay for ever;
+//   - empty lines before a request, which are passed over (RFC 9112, section 2.2);
 //   - the notice that a client has gone while its request is being worked on;
+//   - how it stands beside others, for when there are more clients than places;
 //   - refusals: a plain page instead of evhttp's HTML, then reading on for a while without keeping
 //     anything, or the client would be reset before it has read the page.
 //
@@ -30,6 +32,7 @@
 #include <vector>
 
 #include "event_handles.h"
+#include "pace.h"
 #include "quarry/base/socket.h"
 #include "quarry/gateway/request_head.h"
 
@@ -53,24 +56,44 @@ class Connection {
     std::size_t max_body;
     std::chrono::milliseconds keepalive_timeout;
     std::chrono::milliseconds client_timeout;
+    std::chrono::milliseconds stop_grace;
     std::size_t min_rate;
   };
 
   class Owner {
    public:
     virtual ~Owner() = default;
+    /// CONNECTION is there, with its peer(). The owner may refuse() it.
+    virtual void on_arrived(Connection& connection) = 0;
     /// CONNECTION answers REFUSAL by itself.
     virtual void on_refused(Connection& connection, const Refusal& refusal) = 0;
-    /// BYTES more are held for a request. False: that is too much.
-    virtual bool on_held(std::size_t bytes) = 0;
+    /// BYTES more are held for the request that comes on CONNECTION. The owner may refuse() it.
+    virtual void on_held(Connection& connection, std::size_t bytes) = 0;
     /// They are held no longer.
     virtual void on_released(std::size_t bytes) = 0;
+    /// BYTES more of replies, or fewer, are held until their clients take them.
+    virtual void on_queued(std::ptrdiff_t bytes) = 0;
     /// The client left in the middle of sending a request, RECEIVED bytes into it.
     virtual void on_cut_off(Connection& connection, std::size_t received) = 0;
+    /// The client does not take its reply, of which LEFT bytes are there; it is closed for that.
+    virtual void on_not_taken(Connection& connection, std::size_t left) = 0;
+    /// A reply has gone out on CONNECTION, which waits for a next request.
+    virtual void on_replied(Connection& connection) = 0;
     /// Whether connections end instead of waiting for a next request.
     virtual bool stopping() const = 0;
     /// The end of CONNECTION, whatever its state: the owner destroys it in here.
     virtual void on_gone(Connection& connection) = 0;
+  };
+
+  /// How a connection stands that could give way to another.
+  struct Standing {
+    /// It has its refusal, and is only read on.
+    bool is_refused;
+    /// It is between two requests.
+    bool is_kept;
+    /// Bytes a second that its client has moved lately of the present request or reply (pace.h):
+    /// the longer nothing comes, the less.
+    double pace;
   };
 
   /// LIMITS and OWNER must outlive the connection. Use valid() next: without memory it is not.
@@ -101,16 +124,28 @@ class Connection {
 
   /// Bytes of the largest request that came on it.
   std::size_t largest() const { return largest_; }
+  /// Bytes that are held of a request that is not all there yet.
+  std::size_t gathered() const { return state_ == State::kBody ? held_ : 0; }
+  /// Bytes of a reply that are held until the client takes them.
+  std::size_t untaken() const { return state_ == State::kSending ? queued_ : 0; }
   /// Whether no request is under way.
   bool waiting() const { return state_ == State::kWaiting; }
   /// Ends the connection now; the object is destroyed.
   void close();
-  /// Ends a waiting() connection, for a graceful stop: not while a request lies unread, and after a
-  /// moment only where none has come yet, since who has just connected is about to send.
-  void close_unless_used();
+  /// Ends a waiting() connection, for a graceful stop, unless a request comes within stop_grace:
+  /// its client knows nothing of the stop, and may be about to send one.
+  void end_soon();
+  /// Nothing where the pool has its request, or its client keeps up.
+  std::optional<Standing> standing() const;
+  /// Ends it for another to have its place: close(), though its client did nothing wrong.
+  void give_way();
+  /// Answers with REFUSAL, as the last thing, what has not been handled. NOTED: the owner is told.
+  void refuse(Refusal refusal, bool noted = true);
 
-  /// The client's address; nothing for a Unix socket.
+  /// The client's address; nothing for a Unix socket, or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
+  /// The same for the log, "local" where there is none.
+  std::string client() const;
   int descriptor() const { return bufferevent_getfd(bev_); }
 
  private:
@@ -118,7 +153,7 @@ class Connection {
 
   void on_arrived();
   void on_input(std::size_t added);
-  void on_output();
+  void on_output(const evbuffer_cb_info& info);
   void on_deadline();
   void on_woken();
   void on_replied();
@@ -127,13 +162,20 @@ class Connection {
   void hold(std::size_t bytes);
   /// Looks at what is in evhttp's input while a head is expected.
   void inspect();
-  void refuse(Refusal refusal);
   bool is_refused() const { return refusal_.status != 0; }
   void take_over();
   void linger();
-  /// Sets headers, and the time for SIZE bytes.
-  void prepare_reply(const Reply& reply, bool last, std::size_t size);
+  /// Takes empty lines off INPUT, which holds what there is of a head. False: nothing else came.
+  bool pass_over_empty_lines(evbuffer* input);
+  /// Sets headers, and the time for the reply to go out.
+  void prepare_reply(const Reply& reply, bool last);
+  /// Whether the client has taken all that there is for it.
+  bool has_taken_all() const;
+  std::chrono::milliseconds age() const;
+  /// What is left at a deadline of the time for BYTES that have moved since begun_.
+  std::chrono::milliseconds time_left(std::size_t bytes) const;
   void set_deadline(std::chrono::milliseconds time);
+  bool has_unread() const;
   std::chrono::milliseconds time_for(std::size_t bytes) const;
 
   const Limits& limits_;
@@ -151,12 +193,20 @@ class Connection {
   /// Bytes that the owner counts as held for this connection.
   std::size_t held_ = 0;
   bool has_replied_ = false;
+  bool is_giving_way_ = false;
+  /// Bytes of the present reply that the socket has taken.
+  std::size_t sent_ = 0;
+  /// Bytes that it has not taken.
+  std::size_t queued_ = 0;
+  /// When the present request, with its first byte, or its reply began.
   std::chrono::steady_clock::time_point begun_;
+  Pace pace_;
   Buffer head_;
   Event deadline_;
   Event wake_;
   /// With status 0: none.
   Refusal refusal_{.status = 0, .text = {}};
+  bool is_noted_ = true;
 };
 
 }  // namespace quarry::gateway

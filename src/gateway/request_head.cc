@@ -101,6 +101,16 @@ Verdict judge(const Head& head, std::size_t max_body) {
 
 }  // namespace
 
+std::size_t size_of_empty_lines(std::string_view bytes) {
+  std::size_t size = 0;
+  while (size < bytes.size()) {
+    const std::size_t end = size + (bytes[size] == '\r' ? 1 : 0);
+    if (end == bytes.size() || bytes[end] != '\n') break;
+    size = end + 1;
+  }
+  return size;
+}
+
 std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) {
   Head head;
   if (auto verdict = read_request_line(take_line(text), head)) return verdict;

@@ -12,6 +12,7 @@
 
 #include "quarry/base/http_status.h"
 #include "quarry/base/log.h"
+#include "quarry/base/url.h"
 #include "quarry/gateway/http_syntax.h"
 #include "reply_header.h"
 
@@ -23,6 +24,8 @@ using base::SocketAddress;
 
 constexpr std::size_t kMostReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kRest{100};
+/// Between two lines in the log about clients that are too many.
+constexpr std::chrono::milliseconds kLogPause{5'000};
 constexpr std::size_t kMostTargetInLog = 200;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::string_view kTooMuch = "it sent more than it declared";
@@ -63,11 +66,6 @@ base::Result<ReplyStart> start_of(evbuffer* reply) {
   return ReplyStart{std::move(header), size};
 }
 
-std::string name_of(const Connection& connection) {
-  const auto peer = connection.peer();
-  return peer ? peer->ip() : "local";
-}
-
 }  // namespace
 
 Server::Server(event_base* base, const GatewayOptions& options)
@@ -77,10 +75,13 @@ Server::Server(event_base* base, const GatewayOptions& options)
                      .max_body = options.max_body,
                      .keepalive_timeout = options.keepalive_timeout,
                      .client_timeout = options.client_timeout,
+                     .stop_grace = options.stop_grace,
                      .min_rate = options.min_rate},
       pool_limits_{.connect_timeout = options.connect_timeout,
                    .reply_timeout = options.pool_timeout,
-                   .max_reply = options.max_reply} {}
+                   .max_reply = options.max_reply},
+      gone_log_(kLogPause),
+      bound_log_(kLogPause) {}
 
 Server::~Server() {
   // Requests under way are dropped, each through on_gone(), while the rest is still there.
@@ -96,8 +97,12 @@ base::Result<void> Server::start() {
         server_of(self)->listen_or_not();
       },
       this));
+  look_again_.reset(event_new(
+      base_, -1, 0, [](evutil_socket_t, short, void* self) { server_of(self)->look_again(); },
+      this));
   http_.reset(evhttp_new(base_));
-  if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
+  if (!http_ || !rest_ || !look_again_)
+    return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
   // What is no HTTP method of ours is refused in request_head.cc, in words; evhttp's words are
   // HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
@@ -128,16 +133,14 @@ base::Result<void> Server::start() {
 void Server::stop() {
   if (std::exchange(stopping_, true)) return;
   listen_or_not();
-  std::vector<Connection*> waiting;
   for (const auto& [bev, exchange] : exchanges_) {
-    if (exchange.connection->waiting()) waiting.push_back(exchange.connection.get());
+    if (exchange.connection->waiting()) exchange.connection->end_soon();
   }
-  for (Connection* connection : waiting) connection->close_unless_used();
   if (exchanges_.empty()) event_base_loopbreak(base_);
 }
 
 void Server::listen_or_not() {
-  const bool listen = !stopping_ && !resting_ && exchanges_.size() < options_.max_connections;
+  const bool listen = !stopping_ && !resting_ && has_place();
   if (std::exchange(listening_, listen) == listen) return;
   for (evconnlistener* listener : listeners_) {
     if (listen) {
@@ -177,18 +180,32 @@ void Server::on_gone(Connection& connection) {
 }
 
 void Server::on_refused(Connection& connection, const Refusal& refusal) {
-  base::log(LogLevel::kWarning, "client {}: {} {}", name_of(connection), refusal.status,
+  base::log(LogLevel::kWarning, "client {}: {} {}", connection.client(), refusal.status,
             refusal.text);
 }
 
-bool Server::on_held(std::size_t bytes) {
+void Server::on_held(Connection& connection, std::size_t bytes) {
   held_ += bytes;
-  return held_ <= options_.max_bodies;
+  if (held_ <= options_.max_bodies) return;
+  // The largest that is still coming: else whoever sends one slowly would have all others refused.
+  Connection* largest = &connection;
+  for (const auto& [bev, exchange] : exchanges_) {
+    Connection* const other = exchange.connection.get();
+    if (other->gathered() > largest->gathered()) largest = other;
+  }
+  largest->refuse(
+      {.status = 503, .text = "too many large requests at the same time: try again later"});
 }
 
 void Server::on_cut_off(Connection& connection, std::size_t received) {
   base::log(LogLevel::kWarning, "client {}: left in the middle of a request, after {} bytes",
-            name_of(connection), received);
+            connection.client(), received);
+}
+
+void Server::on_not_taken(Connection& connection, std::size_t left) {
+  base::log(LogLevel::kWarning,
+            "client {}: closed, since it does not take its reply: {} bytes left",
+            connection.client(), left);
 }
 
 void Server::on_request(evhttp_request* request) {
@@ -202,13 +219,14 @@ void Server::on_request(evhttp_request* request) {
 void Server::begin(Exchange& exchange, evhttp_request* request) {
   Connection& connection = *exchange.connection;
   connection.handle(request, [&exchange] { exchange.call.reset(); });
-  exchange.request =
-      fmt::format("{} {}", method_name(evhttp_request_get_command(request)),
-                  base::printable(evhttp_request_get_uri(request), kMostTargetInLog));
+  const std::string target = base::without_credentials(evhttp_request_get_uri(request));
+  exchange.request = fmt::format("{} {}", method_name(evhttp_request_get_command(request)),
+                                 base::printable(base::without_query(target), kMostTargetInLog));
   const auto peer = connection.peer();
   exchange.client =
       peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)
            : Client{.address = "127.0.0.1", .port = 0, .through_proxy = false};
+  if (is_one_too_many(exchange)) return;
   evbuffer* body = evhttp_request_get_input_buffer(request);
   const auto params = params_of(*request, {.client = exchange.client,
                                            .server_port = port_of(connection),
@@ -233,6 +251,7 @@ void Server::on_part(Exchange& exchange) {
   if (!exchange.left && !begin_reply(exchange)) return;
   if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
   exchange.connection->flush();
+  bound_replies();
 }
 
 bool Server::begin_reply(Exchange& exchange) {
@@ -277,11 +296,13 @@ void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
     exchange.left.reset();
     exchange.call.reset();
     // The connection may be gone after it, and the exchange with it.
-    return exchange.connection->end_reply();
+    exchange.connection->end_reply();
+    return bound_replies();
   }
   const auto call = std::move(exchange.call);
   pass_on(exchange, *call, outcome);
   exchange.connection->flush();
+  bound_replies();
 }
 
 void Server::break_off(Exchange& exchange, std::string_view reason) {
@@ -328,6 +349,10 @@ void Server::answer_error(Exchange& exchange, int status, std::string_view text,
                           std::string_view reason) {
   base::log(LogLevel::kWarning, "client {}: {} {}: {}{}{}", exchange.client.address, status,
             exchange.request, text, reason.empty() ? "" : ": ", reason);
+  answer_page(exchange, status, text);
+}
+
+void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
   const std::string_view phrase = base::reason_phrase(status);
   const std::string page = fmt::format("{} {}: {}\n", status, phrase, text);
   const Buffer body(evbuffer_new());

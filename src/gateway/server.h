@@ -7,9 +7,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "address_counts.h"
 #include "connection.h"
 #include "event_handles.h"
 #include "fastcgi_client.h"
+#include "log_gate.h"
 #include "quarry/base/result.h"
 #include "quarry/gateway/gateway.h"
 #include "request_params.h"
@@ -26,7 +28,8 @@ class Server final : private Connection::Owner {
 
   /// Accepts from now on. Errors: kIo.
   base::Result<void> start();
-  /// Accepts nothing more; the loop ends when the last request has been answered.
+  /// Accepts nothing more; a connection ends with its next reply, or after a moment without a
+  /// request; the loop ends with the last one.
   void stop();
 
  private:
@@ -39,6 +42,10 @@ class Server final : private Connection::Owner {
     std::string request;
     /// Once a reply has begun to go out: bytes of it that have not come.
     std::optional<std::uint64_t> left;
+    /// Of the connection, unless it is a proxy's or local.
+    AddressCounts::Place place;
+    /// Of the request, where a proxy passes it on.
+    AddressCounts::Place request_place;
   };
 
   bufferevent* make_connection();
@@ -56,15 +63,40 @@ class Server final : private Connection::Owner {
   void break_off(Exchange& exchange, std::string_view reason);
   /// REASON is for the log: the client is told TEXT.
   void answer_error(Exchange& exchange, int status, std::string_view text, std::string_view reason);
+  /// The same, without a line in the log.
+  void answer_page(Exchange& exchange, int status, std::string_view text);
   void answer(Exchange& exchange, const Reply& reply);
   std::uint16_t port_of(const Connection& connection) const;
   void on_accept_failed();
   void listen_or_not();
 
+  // Who is let in, and who gives way: server_room.cc.
+
+  /// Who would be missed least of those that could give way to NEWCOMER; null: all keep up, or have
+  /// just come. OF_ITS: only those of its address.
+  Connection* least_missed(const Connection* newcomer, const AddressCounts::Place* of_its) const;
+  bool is_beyond_bound(const AddressCounts::Place& place) const;
+  void bound_address(Connection& newcomer, AddressCounts::Place& place);
+  /// Whether the request that a proxy passes on has to be refused.
+  bool is_one_too_many(Exchange& exchange);
+  /// Closes who has taken least of the largest replies, while too much is held of all. The caller's
+  /// exchange may be gone after it.
+  void bound_replies();
+  /// Closes others than NEWCOMER (null: any) while there are too many.
+  void make_room(const Connection* newcomer);
+  /// Whether there is a place, or somebody to give way.
+  bool has_place();
+  void look_again_soon();
+  void look_again();
+  void on_arrived(Connection& connection) override;
+  void on_replied(Connection& connection) override;
+
   void on_refused(Connection& connection, const Refusal& refusal) override;
-  bool on_held(std::size_t bytes) override;
+  void on_held(Connection& connection, std::size_t bytes) override;
   void on_released(std::size_t bytes) override { held_ -= bytes; }
+  void on_queued(std::ptrdiff_t bytes) override { untaken_ += bytes; }
   void on_cut_off(Connection& connection, std::size_t received) override;
+  void on_not_taken(Connection& connection, std::size_t left) override;
   void on_gone(Connection& connection) override;
   bool stopping() const override { return stopping_; }
 
@@ -74,13 +106,22 @@ class Server final : private Connection::Owner {
   FastcgiCall::Limits pool_limits_;
   /// Bytes of requests, of all connections.
   std::size_t held_ = 0;
+  /// Bytes of replies, of all connections.
+  std::ptrdiff_t untaken_ = 0;
   bool stopping_ = false;
   bool listening_ = true;
   bool resting_ = false;
   Event rest_;
+  /// All places were taken, or more than there are, and nobody could give way.
+  bool crowded_ = false;
+  Event look_again_;
+  LogGate gone_log_;
+  LogGate bound_log_;
   /// Of the listening socket, where there is one only; otherwise 0, and each connection is asked.
   std::uint16_t only_port_ = 0;
   std::vector<evconnlistener*> listeners_;
+  /// Before exchanges_, which have places in it.
+  AddressCounts counts_;
   /// By what evhttp knows of them: their bufferevent.
   std::unordered_map<bufferevent*, Exchange> exchanges_;
   HttpServer http_;

@@ -3,12 +3,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <fstream>
 #include <map>
 #include <system_error>
 
 #include "config_files.h"
 #include "directives.h"
+#include "listen_checks.h"
 #include "process_checks.h"
 #include "quarry/master/control_address.h"
 
@@ -20,8 +22,10 @@ using Lines = std::map<std::string, int, std::less<>>;
 
 class Checker {
  public:
-  Checker(ConfigFiles files, bool running_as_root)
-      : files_(std::move(files)), running_as_root_(running_as_root) {}
+  Checker(ConfigFiles files, const ReadingOptions& options)
+      : files_(std::move(files)),
+        running_as_root_(options.running_as_root),
+        prefix_(options.prefix) {}
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
@@ -120,11 +124,24 @@ class Checker {
     for (const base::IniEntry& entry : section.entries) {
       std::string value = entry.value;
       if constexpr (std::is_same_v<Section, PoolConfig>) value = with_pool_name(value, target.name);
+      if (is_under_prefix(section, entry.key) && is_relative(target, entry.key, value)) {
+        value = (prefix_ / value).string();
+      }
       auto set = set_directive(target, entry.key, value);
       if (!set) report(entry.line, set.error().message);
       lines[entry.key] = entry.line;
     }
     return lines;
+  }
+
+  /// Inside a chroot there is no prefix.
+  bool is_under_prefix(const base::IniSection& section, std::string_view key) const {
+    constexpr auto kInside =
+        std::to_array<std::string_view>({"repository", "repositories", "chdir"});
+    if (prefix_.empty()) return false;
+    const auto is_chroot = [](const base::IniEntry& entry) { return entry.key == "chroot"; };
+    return std::ranges::find(kInside, key) == kInside.end() ||
+           std::ranges::none_of(section.entries, is_chroot);
   }
 
   std::string place_of(const Lines& lines, const char* directive) const {
@@ -160,6 +177,7 @@ class Checker {
     check_pool_user(lines, pool);
     check_access(lines, pool);
     check_socket_owner(lines, pool);
+    note_access_line(lines, pool);
     check_processes(lines, pool);
     check_slow_log(lines, pool);
     tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
@@ -223,6 +241,16 @@ class Checker {
     }
   }
 
+  void note_access_line(const Lines& lines, const PoolConfig& pool) {
+    for (const auto& [directive, line] : lines) {
+      constexpr auto kSaysWho = std::to_array<std::string_view>(
+          {"listen.acl_groups", "listen.acl_users", "listen.allowed_clients", "listen.group",
+           "listen.mode", "listen.owner"});
+      if (std::ranges::find(kSaysWho, directive) == kSaysWho.end()) continue;
+      access_lines_.emplace(pool.name, line);
+    }
+  }
+
   void check_socket_owner(const Lines& lines, PoolConfig& pool) {
     if (!running_as_root_) return;
     base::ListenOptions& options = pool.listen_options;
@@ -272,14 +300,21 @@ class Checker {
     // The workers will see it from inside their root.
     const std::string file = pool.process.chroot + service.repository.string();
     const std::string folder = pool.process.chroot + service.repositories.string();
-    if (has_file && !service.repository.empty() && !std::filesystem::is_regular_file(file, error)) {
-      report(lines.at("repository"), fmt::format("repository: {} is no file", file));
-    } else if (has_file && !looks_like_repository(file)) {
+    const bool is_named = has_file && !service.repository.empty();
+    if (is_named && !std::filesystem::is_regular_file(file, error)) {
+      const bool is_folder = std::filesystem::is_directory(file, error);
+      report(lines.at("repository"),
+             fmt::format("repository: {} is no file{}", file,
+                         is_folder ? ": for a folder of them it is repositories = FOLDER" : ""));
+    } else if (is_named && !looks_like_repository(file)) {
       report(lines.at("repository"), fmt::format("repository: {} is no Fossil repository", file));
     }
     if (has_folder && !service.repositories.empty() &&
         !std::filesystem::is_directory(folder, error)) {
-      report(lines.at("repositories"), fmt::format("repositories: {} is no folder", folder));
+      const bool is_file = std::filesystem::is_regular_file(folder, error);
+      report(lines.at("repositories"),
+             fmt::format("repositories: {} is no folder{}", folder,
+                         is_file ? ": for one file it is repository = FILE" : ""));
     }
   }
 
@@ -303,25 +338,21 @@ class Checker {
                                             most, first));
   }
 
-  static std::size_t first_children(const ProcessLimits& limits) {
-    if (limits.manager == ProcessManager::kOndemand) return 0;
-    return limits.manager == ProcessManager::kStatic ? limits.max_children : limits.start_servers;
-  }
-
   void check_listens() {
-    std::map<std::string, std::string> owners;
-    if (const auto& control = reading_.config.global.control) owners[control->str()] = "global";
-    if (const auto& http = reading_.config.http; http && http->listen) {
-      owners[http->listen->str()] = "http";
-    }
+    const GlobalConfig& global = reading_.config.global;
+    Listens listens;
+    const auto add = [&](const auto& address, const std::string& section, int line) {
+      if (!address) return;
+      if (const auto conflict = listens.add(*address, section)) report(line, *conflict);
+    };
+    add(global.control, "global", 0);
+    if (const auto& http = reading_.config.http) add(http->listen, "http", http->line);
     for (const PoolConfig& pool : reading_.config.pools) {
-      for (const auto& listen : {pool.listen, pool.status_listen}) {
-        if (!listen) continue;
-        const auto [at, is_new] = owners.emplace(listen->str(), pool.name);
-        if (is_new) continue;
-        report(pool.line, fmt::format("[{}] and [{}] both listen on {}", at->second, pool.name,
-                                      listen->str()));
-      }
+      add(pool.listen, pool.name, pool.line);
+      add(pool.status_listen, pool.name, pool.line);
+    }
+    if (const auto section = listens.listener_at(global.pid_file)) {
+      report(0, fmt::format("pid: {} is what [{}] listens on", global.pid_file, *section));
     }
   }
 
@@ -346,11 +377,18 @@ class Checker {
                                      "[{}] listen on ADDRESS:PORT",
                                      pool.listen->path(), pool.name));
     }
+    const bool is_known_whom = !running_as_root_ || http->run_as || pool.run_as;
+    if (!is_known_whom) return;  // which was reported
+    const auto refused = why_front_is_refused(pool, http->run_as ? http->run_as : pool.run_as);
+    if (refused)
+      report(access_lines_.contains(pool.name) ? access_lines_[pool.name] : http->line, *refused);
   }
 
   ConfigFiles files_;
   bool running_as_root_;
-  int max_line_ = 0;  // of process.max
+  std::filesystem::path prefix_;
+  int max_line_ = 0;                         // of process.max
+  std::map<std::string, int> access_lines_;  // of what says who may connect to a pool
   Messages mistakes_;
   Messages notices_;
   ConfigReading reading_;
@@ -374,12 +412,13 @@ const PoolConfig& Config::pool_of_http() const {
   return pools.front();
 }
 
-ConfigReading parse_config(std::string_view text, const std::string& path, bool running_as_root) {
-  return Checker(parse_config_files(text, path), running_as_root).check();
+ConfigReading parse_config(std::string_view text, const std::string& path,
+                           const ReadingOptions& options) {
+  return Checker(parse_config_files(text, path), options).check();
 }
 
-ConfigReading read_config(const std::filesystem::path& path, bool running_as_root) {
-  return Checker(read_config_files(path), running_as_root).check();
+ConfigReading read_config(const std::filesystem::path& path, const ReadingOptions& options) {
+  return Checker(read_config_files(path), options).check();
 }
 
 }  // namespace quarry::master

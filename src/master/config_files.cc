@@ -44,6 +44,11 @@ base::Result<std::string> read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
+/// Whether TEXT stands for whatever is there, which may be nothing, and not for one file.
+bool is_pattern(std::string_view text) {
+  return text.find_first_of("*?[{") != std::string_view::npos;
+}
+
 std::vector<std::string> paths_matching(const std::string& pattern) {
   glob_t found{};
   std::vector<std::string> paths;
@@ -104,7 +109,9 @@ class Reader {
     if (include.value.empty()) return complain(include.line, "include: it names no file");
     const auto folder = std::filesystem::path(includer).parent_path();
     const std::string pattern = (folder / include.value).string();
-    const auto paths = paths_matching(pattern);
+    auto paths = paths_matching(pattern);
+    // What is no pattern names a file, which has to be there: reading it says what is wrong.
+    if (paths.empty() && !is_pattern(include.value)) paths.push_back(pattern);
     if (paths.empty()) {
       files_.remarks.push_back({include.line, fmt::format("include: nothing matches {}", pattern)});
     }

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "config_files.h"
+#include "quarry/base/escape.h"
 #include "values.h"
 
 namespace quarry::master {
@@ -46,6 +47,13 @@ Result<SocketAddress> control_socket_in(const std::filesystem::path& path) {
                       fmt::format("{} sets neither control.socket nor pid, so that its quarryd has "
                                   "no control socket",
                                   path.string()));
+  }
+  const std::string& named = socket.empty() ? pid_file : socket;
+  if (!named.starts_with('/') && named != "off") {
+    return base::fail(
+        ErrorCode::kInvalid,
+        fmt::format("{}: {} is relative to the --prefix of its quarryd: name the control socket",
+                    path.string(), base::printable(named)));
   }
   QUARRY_TRY_ASSIGN(const auto address, socket.empty() ? control_socket_beside(pid_file)
                                                        : parse_control_socket(socket));

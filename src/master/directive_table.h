@@ -26,11 +26,17 @@ struct Directive {
         set([](Section& section, const std::string& value) {
           return Kind::put(Field{}(section), value);
         }),
-        show([](const Section& section) { return Shown(Kind::show(Field{}(section))); }) {}
+        show([](const Section& section) { return Shown(Kind::show(Field{}(section))); }),
+        is_relative([](std::string_view value) {
+          if constexpr (requires { Kind::is_relative(value); }) return Kind::is_relative(value);
+          return false;
+        }) {}
 
   std::string_view name;
   base::Result<void> (*set)(Section&, const std::string& value);
   Shown (*show)(const Section&);
+  /// Whether a value is the path of a file that does not begin with a slash.
+  bool (*is_relative)(std::string_view value);
 };
 
 }  // namespace quarry::master

@@ -29,6 +29,10 @@ struct LogTarget {
     return base::set_log_target(log, value);
   }
   static Shown show(const base::LogOptions& log) { return {base::log_target_of(log)}; }
+  static bool is_relative(std::string_view value) {
+    const std::string_view word = value.substr(0, value.find(':'));
+    return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald";
+  }
 };
 
 struct LogLevel {
@@ -124,6 +128,9 @@ struct ControlSocket {
   static Shown show(const std::optional<base::SocketAddress>& address) {
     return {address ? address->path() : std::string("off")};
   }
+  static bool is_relative(std::string_view value) {
+    return value != "off" && Path::is_relative(value);
+  }
 };
 
 constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
@@ -144,6 +151,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"process.max", Number<>(), QUARRY_FIELD(process_max)},
     {"emergency_restart_threshold", Number<>(), QUARRY_FIELD(emergency_restart_threshold)},
     {"emergency_restart_interval", Duration(), QUARRY_FIELD(emergency_restart_interval)},
+    {"systemd_interval", Duration(), QUARRY_FIELD(systemd_interval)},
 });
 
 constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
@@ -153,10 +161,12 @@ constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
     {"max_bodies", Size(), QUARRY_FIELD(max_bodies)},
     {"trusted_proxies", Networks(), QUARRY_FIELD(trusted_proxies)},
     {"max_reply", Size(), QUARRY_FIELD(max_reply)},
+    {"max_replies", Size(), QUARRY_FIELD(max_replies)},
     {"keepalive_timeout", Timeout(), QUARRY_FIELD(keepalive_timeout)},
     {"client_timeout", Timeout(), QUARRY_FIELD(client_timeout)},
     {"pool_timeout", Timeout(), QUARRY_FIELD(pool_timeout)},
     {"max_connections", Number<1, 100000>(), QUARRY_FIELD(max_connections)},
+    {"max_connections_per_address", Number<>(), QUARRY_FIELD(max_connections_per_address)},
     {"user", Text(), QUARRY_FIELD(user)},
     {"group", Text(), QUARRY_FIELD(group)},
 });
@@ -198,11 +208,13 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"repository.busy_timeout", Duration(), QUARRY_FIELD(service.busy_timeout)},
     {"repository.max_artifact_size", Size(), QUARRY_FIELD(service.max_artifact_size)},
     {"repository.content_cache", Size(), QUARRY_FIELD(service.content_cache_size)},
+    {"repository.wal_size", Size(), QUARRY_FIELD(service.wal_size)},
     {"trust_remote_user", Switch(), QUARRY_FIELD(service.trust_remote_user)},
     {"max_body", Size(), QUARRY_FIELD(service.max_body)},
     {"params_timeout", Timeout(), QUARRY_FIELD(service.params_timeout)},
     {"read_timeout", Timeout(), QUARRY_FIELD(service.read_timeout)},
     {"sync.max_body", Size(), QUARRY_FIELD(service.sync_max_body)},
+    {"sync.max_body_without_login", Size(), QUARRY_FIELD(service.sync_max_body_without_login)},
     {"sync.max_cards", Number<1>(), QUARRY_FIELD(service.sync_max_cards)},
     {"sync.max_artifacts", Number<1>(), QUARRY_FIELD(service.sync_max_artifacts)},
     {"sync.max_time", Timeout(), QUARRY_FIELD(service.sync_max_time)},
@@ -225,6 +237,14 @@ Result<void> set_in(std::span<const Directive<Section>> directives, Section& sec
     return fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
   }
   return fail(ErrorCode::kInvalid, fmt::format("unknown directive {}", base::printable(key)));
+}
+
+template <typename Section>
+bool is_relative_in(std::span<const Directive<Section>> directives, std::string_view key,
+                    std::string_view value) {
+  return std::ranges::any_of(directives, [&](const Directive<Section>& directive) {
+    return directive.name == key && directive.is_relative(value);
+  });
 }
 
 template <typename Section>
@@ -255,6 +275,18 @@ Result<void> set_directive(HttpConfig& section, std::string_view key, Value valu
 Result<void> set_directive(PoolConfig& section, std::string_view key, Value value) {
   if (is_process_directive(key)) return set_process_directive(section.process, key, value);
   return set_in<PoolConfig>(kPoolDirectives, section, key, value);
+}
+
+bool is_relative(const GlobalConfig&, std::string_view key, std::string_view value) {
+  return is_relative_in<GlobalConfig>(kGlobalDirectives, key, value);
+}
+bool is_relative(const HttpConfig&, std::string_view key, std::string_view value) {
+  return is_relative_in<HttpConfig>(kHttpDirectives, key, value) ||
+         is_relative_for_process(key, value);
+}
+bool is_relative(const PoolConfig&, std::string_view key, std::string_view value) {
+  return is_relative_in<PoolConfig>(kPoolDirectives, key, value) ||
+         is_relative_for_process(key, value);
 }
 
 std::vector<ShownDirective> shown_directives(const GlobalConfig& section) {

@@ -13,7 +13,7 @@ class EmergencyRestart {
   using Clock = std::chrono::steady_clock;
 
   /// Of THRESHOLD crashes within INTERVAL; never, if either is 0.
-  EmergencyRestart(std::size_t threshold, std::chrono::seconds interval)
+  EmergencyRestart(std::size_t threshold, std::chrono::milliseconds interval)
       : threshold_(threshold), interval_(interval) {}
 
   /// Whether the crash of a child at NOW (never before the last one's) is the one too many. The
@@ -28,7 +28,7 @@ class EmergencyRestart {
 
  private:
   std::size_t threshold_;
-  std::chrono::seconds interval_;
+  std::chrono::milliseconds interval_;
   std::deque<Clock::time_point> crashes_;  // the last ones, fewer than the threshold
 };
 

@@ -68,18 +68,18 @@ struct Size {
 };
 
 struct Duration {
-  static base::Result<void> put(std::chrono::seconds& target, const std::string& value) {
+  static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value) {
     return master::put(target, parse_duration(value));
   }
-  static Shown show(std::chrono::seconds time) { return {shown_duration(time)}; }
+  static Shown show(std::chrono::milliseconds time) { return {shown_duration(time)}; }
 };
 
 /// A duration that is not 0.
 struct Timeout : Duration {
-  static base::Result<void> put(std::chrono::seconds& target, const std::string& value) {
+  static base::Result<void> put(std::chrono::milliseconds& target, const std::string& value) {
     QUARRY_TRY_ASSIGN(target, parse_duration(value));
     if (target.count() > 0) return {};
-    return base::fail(base::ErrorCode::kInvalid, "it must be at least 1s");
+    return base::fail(base::ErrorCode::kInvalid, "it must be at least 1ms");
   }
 };
 
@@ -108,6 +108,9 @@ struct Text {
 
 /// An absolute path.
 struct Path : Text {
+  static bool is_relative(std::string_view value) {
+    return !value.empty() && !value.starts_with('/');
+  }
   static base::Result<void> put(auto& target, const std::string& value) {
     return master::put(target, parse_path(value));
   }
@@ -130,6 +133,9 @@ struct ListenAddress {
   }
   static Shown show(const std::optional<base::SocketAddress>& address) {
     return address ? Shown{address->str()} : Shown();
+  }
+  static bool is_relative(std::string_view value) {
+    return value.find('/') != std::string_view::npos && !value.starts_with('/');
   }
 };
 

@@ -11,7 +11,6 @@
 #include <string>
 
 #include "quarry/base/log.h"
-#include "quarry/base/service_manager.h"
 #include "quarry/master/pid_file.h"
 #include "spawn.h"
 
@@ -141,21 +140,49 @@ base::Result<void> Master::Loop::run() {
     if (!written && reload_.generation == 1) return written;
     if (!written) base::log(LogLevel::kError, "{}", written.error().message);
   }
+  start_services();
+  schedule(every_second_, milliseconds(1000));
+  // Where a service did not start, those that did are ended before the error is told.
+  if (phase_ == Phase::kRunning) tell_ready();
+  if (phase_ == Phase::kRunning || living([](ServiceKind) { return true; }) > 0) {
+    ::event_base_dispatch(base_.get());
+  }
+  if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
+  base::log(LogLevel::kNotice, "stopped");
+  if (failure_) return std::unexpected(*failure_);
+  return {};
+}
+
+/// A first start fails where a service has none of the children that it begins with. After a reload
+/// there are people to serve: what cannot be started is tried again.
+void Master::Loop::start_services() {
   for (const auto& group : groups_) {
-    carry_out(*group, {.start = group->policy->initial()}, {});
+    const std::size_t initial = group->policy->initial();
+    carry_out(*group, {.start = initial}, {});
+    const bool is_held_back = group->watch.state().held_back > 0;  // which is no failure
+    if (reload_.generation == 1 && initial > 0 && group->children.empty() && !is_held_back) {
+      give_up(*group);
+    }
+    if (phase_ != Phase::kRunning) return;
     watch_listener(*group);
   }
-  schedule(every_second_, milliseconds(1000));
+}
+
+void Master::Loop::tell_ready() {
   ask_elders();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
             living([](ServiceKind) { return true; }));
   tell_service_manager();
   if (reload_.on_ready) reload_.on_ready();
-  ::event_base_dispatch(base_.get());
-  if (!global_.pid_file.empty()) ::unlink(global_.pid_file.c_str());
-  base::log(LogLevel::kNotice, "stopped");
-  if (failure_) return std::unexpected(*failure_);
-  return {};
+}
+
+void Master::Loop::give_up(const Group& group) {
+  if (!failure_) {
+    failure_ = base::Error{
+        base::ErrorCode::kIo,
+        fmt::format("[{}] no child can be started: {}", group.service.name, group.start_failure)};
+  }
+  enter(Phase::kTerminating);
 }
 
 bool Master::Loop::start_child(Group& group) {
@@ -166,7 +193,8 @@ bool Master::Loop::start_child(Group& group) {
   const ChildEnds ends{group.board, *slot, group.accept_write.get()};
   auto spawned = spawn(group.service, ends, [&] { return forget_others(group); });
   if (!spawned) {
-    base::log(LogLevel::kError, "[{}] {}", group.service.name, spawned.error().message);
+    group.start_failure = spawned.error().message;
+    base::log(LogLevel::kError, "[{}] {}", group.service.name, group.start_failure);
     group.slots.free(*slot);
     return false;
   }
@@ -268,6 +296,7 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
         fmt::format("a child {} after {} ms", how_it_ended(status), death.lived.count()), wait);
     return schedule(group.respawn_timer, wait);
   }
+  feed_the_starved();
   if (!was_told) {
     const IdleChildren idle = idle_children(group);
     carry_out(group, group.policy->after_death({group.children.size(), idle.idle_for}), idle);
@@ -279,19 +308,6 @@ void Master::Loop::bury(Group& group, std::size_t position, int status) {
 void Master::Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(steady_clock::now())) on_emergency();
-}
-
-/// That the server is ready, and then, as often as it wants to hear it, that it is alive.
-void Master::Loop::tell_service_manager() {
-  base::notify_service_manager(fmt::format(
-      "READY=1\nMAINPID={}\nSTATUS=generation {}, {} pools", ::getpid(), reload_.generation,
-      std::ranges::count_if(
-          groups_, [](const auto& group) { return group->service.kind == ServiceKind::kPool; })));
-  const auto interval = base::watchdog_interval();
-  if (!interval) return;
-  events_.push_back(
-      make_lasting_event(-1, EV_PERSIST, [] { base::notify_service_manager("WATCHDOG=1"); }));
-  schedule(events_.back(), std::chrono::duration_cast<milliseconds>(*interval / 3));
 }
 
 void Master::Loop::reopen_logs() {

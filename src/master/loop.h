@@ -53,7 +53,7 @@ class Master::Loop {
     scoreboard::SlotAllocator slots{0};
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
-    bool is_held_short = false;  // by process.max, and the log was told
+    std::string start_failure;  // why the last child that was to be started was not
     PoolWatch watch;
     std::vector<std::unique_ptr<Child>> children;
     EventPtr respawn_timer;         // pending: no child is started before it
@@ -101,6 +101,10 @@ class Master::Loop {
   void schedule(const EventPtr& timer, std::chrono::milliseconds delay);
 
   base::Result<void> set_up();
+  void start_services();
+  void tell_ready();
+  /// Ends all that there is, and run() with an error: no child of GROUP can be started.
+  void give_up(const Group& group);
   // How many children a pool has (pool_children.cc).
   base::Result<void> prepare_ondemand(Group& group);
   void maintain(Group& group);
@@ -120,7 +124,10 @@ class Master::Loop {
   void watch_pools();
   void bury_the_dead();
   void bury(Group& group, std::size_t position, int status);
+  // What the service manager hears (notifying.cc).
   void tell_service_manager();
+  std::string status_line();
+  std::string short_pools() const;
   void reopen_logs();
 
   // What is told to who asks over the control socket (telling.cc).
@@ -137,8 +144,11 @@ class Master::Loop {
   void end_if_overdue(const Service& service, pid_t pid, const scoreboard::SlotState& state,
                       std::int64_t micros);
   /// Whether process.max leaves room for another child.
-  bool may_fork(Group& group);
+  bool may_fork(const Group& group) const;
+  /// It keeps so many CHILDREN of GROUP from being started: the log and the board say so.
+  void hold_back(Group& group, std::size_t children);
   void fill_what_is_short();
+  void feed_the_starved();
   /// So many children have crashed that all are replaced.
   void on_emergency();
 
@@ -187,7 +197,10 @@ class Master::Loop {
   Control control_;
   std::optional<ControlServer> control_server_;
   std::int64_t generation_began_ = 0;  // seconds since 1970
-  std::optional<ConfigCheck> check_;   // that is under way
+  // The last status that the service manager was told:
+  std::optional<std::chrono::steady_clock::time_point> told_at_;
+  std::uint64_t told_requests_ = 0;
+  std::optional<ConfigCheck> check_;  // that is under way
   Phase phase_ = Phase::kRunning;
 };
 

@@ -64,6 +64,7 @@ void Master::Loop::on_accepted(Group& group) {
          static_cast<ssize_t>(pids.size())) {
   }
   group.left_to_idle.reset();
+  hold_back(group, 0);
   watch_listener(group);
 }
 
@@ -117,15 +118,13 @@ void Master::Loop::carry_out(Group& group, const Decision& decision, const IdleC
     tell_to_end(*idle.children[i]);
   }
   for (std::size_t i = 0; i < decision.start; ++i) {
-    if (!may_fork(group)) return;
+    if (!may_fork(group)) return hold_back(group, decision.start - i);
     if (start_child(group)) continue;
-    if (living([](ServiceKind) { return true; }) == 0) {
-      failure_ =
-          base::Error{base::ErrorCode::kIo, "there are no children, and none can be started"};
-      enter(Phase::kTerminating);
-    }
+    if (living([](ServiceKind) { return true; }) == 0) give_up(group);
     return;
   }
+  // Of an ondemand pool, none to start does not mean that no connection waits: see on_accepted().
+  if (decision.start > 0 || !group.policy->is_woken_by_connections()) hold_back(group, 0);
 }
 
 void Master::Loop::give(Group& group, Advice advice) {

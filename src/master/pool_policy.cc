@@ -14,6 +14,10 @@ std::string_view name_of(ProcessManager manager) {
   return "unknown";
 }
 
+std::size_t first_children(const ProcessLimits& limits) {
+  return make_policy(limits)->initial();
+}
+
 std::unique_ptr<PoolPolicy> make_policy(const ProcessLimits& limits) {
   switch (limits.manager) {
     case ProcessManager::kDynamic:

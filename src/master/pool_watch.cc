@@ -10,7 +10,7 @@ void PoolWatch::begin(scoreboard::Board& board, const Service& service, std::uin
   queue_ = base::ListenQueue::of(service.listener.fd());
   if (former != nullptr) {
     state_ = *former;
-    state_.children = state_.elders = 0;
+    state_.children = state_.elders = state_.held_back = 0;
     state_.next_start = 0;
   } else {
     state_.started = scoreboard::wall_micros();
@@ -47,6 +47,13 @@ void PoolWatch::backed_off(std::string_view reason, std::chrono::milliseconds wa
 
 void PoolWatch::max_children_reached() {
   ++state_.max_children_reached;
+  board_->publish(state_);
+}
+
+void PoolWatch::held_back(std::size_t children) {
+  if (state_.held_back == children) return;
+  if (state_.held_back == 0) ++state_.process_max_reached;
+  state_.held_back = children;
   board_->publish(state_);
 }
 

@@ -35,6 +35,8 @@ class PoolWatch {
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
   /// pm.max_children kept a child from being started.
   void max_children_reached();
+  /// process.max keeps so many CHILDREN from being started; 0: no more.
+  void held_back(std::size_t children);
   void slow_request();
   /// How many children of earlier generations the pool has.
   void elders(std::size_t count);

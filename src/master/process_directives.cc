@@ -71,6 +71,12 @@ Result<void> set_process_directive(ProcessSettings& settings, std::string_view k
   return fail(ErrorCode::kInvalid, fmt::format("unknown directive {}", base::printable(key)));
 }
 
+bool is_relative_for_process(std::string_view key, std::string_view value) {
+  return std::ranges::any_of(kDirectives, [&](const Directive<ProcessSettings>& directive) {
+    return directive.name == key && directive.is_relative(value);
+  });
+}
+
 std::vector<ShownDirective> shown_process_directives(const ProcessSettings& settings) {
   std::vector<ShownDirective> shown;
   shown.reserve(kDirectives.size() + settings.environment.size());

@@ -1,32 +1,43 @@
-// process.max: the children of all pools together stay within a bound, whatever the pools would
-// have.
+// process.max: the workers of all pools together stay within a bound, whatever the pools would
+// have. Fronts, and the processes that only show a pool's status, are not among them: they have to
+// tell that a pool is kept short.
 #include "loop.h"
 #include "quarry/base/log.h"
 
 namespace quarry::master {
-bool Master::Loop::may_fork(Group& group) {
-  if (global_.process_max == 0 || group.service.kind != ServiceKind::kPool) return true;
+
+bool Master::Loop::may_fork(const Group& group) const {
+  const auto is_bounded = [](const Group& one) { return !one.service.pool.empty(); };
+  if (global_.process_max == 0 || !is_bounded(group)) return true;
   // Those of earlier generations, which finish, are beyond it for a while.
   std::size_t alive = 0;
   for (const auto& one : groups_) {
-    if (one->service.kind == ServiceKind::kPool) alive += one->children.size();
+    if (is_bounded(*one)) alive += one->children.size();
   }
-  if (alive < global_.process_max) {
-    group.is_held_short = false;
-    return true;
-  }
-  if (!std::exchange(group.is_held_short, true)) {
-    base::log(base::LogLevel::kWarning,
-              "[{}] process.max ({}) is reached: it has {} children of {}", group.service.name,
-              global_.process_max, group.children.size(), group.service.processes.max_children);
-  }
-  return false;
+  return alive < global_.process_max;
+}
+
+void Master::Loop::hold_back(Group& group, std::size_t children) {
+  const bool is_new = group.watch.state().held_back == 0 && children > 0;
+  group.watch.held_back(children);
+  if (!is_new) return;
+  base::log(base::LogLevel::kWarning, "[{}] process.max ({}) is reached: it has {} children of {}",
+            group.service.name, global_.process_max, group.children.size(),
+            group.service.processes.max_children);
 }
 
 // A pool that had to do with less takes the place of another one's child.
 void Master::Loop::fill_what_is_short() {
   for (const auto& group : groups_) {
-    if (group->is_held_short) maintain(*group);
+    if (group->watch.state().held_back > 0) maintain(*group);
+  }
+}
+
+// A pool without any worker goes before the one whose worker has just ended: it serves nobody.
+void Master::Loop::feed_the_starved() {
+  for (const auto& group : groups_) {
+    if (group->watch.state().held_back == 0 || !group->children.empty()) continue;
+    group->policy->is_woken_by_connections() ? on_connection(*group) : maintain(*group);
   }
 }
 

@@ -157,15 +157,15 @@ base::Error Master::Loop::execute(const Handover& handover) {
   if (!written) return written.error();
   base::log(LogLevel::kNotice, "reloading: generation {} becomes {}", reload_.generation,
             handover.generation);
-  base::notify_service_manager(
-      fmt::format("RELOADING=1\nMONOTONIC_USEC={}", scoreboard::monotonic_micros()));
+  base::notify_service_manager(fmt::format("RELOADING=1\nSTATUS=reloading\nMONOTONIC_USEC={}",
+                                           scoreboard::monotonic_micros()));
   ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
   std::vector<std::string> arguments = reload_.arguments;
   ::execv(reload_.program.c_str(), pointers_to(arguments).data());
   auto failed =
       base::fail_errno(fmt::format("cannot execute {}", reload_.program.string())).error();
   ::unsetenv(kHandoverVariable);
-  base::notify_service_manager("READY=1");
+  base::notify_service_manager("READY=1\nSTATUS=" + status_line());
   return failed;
 }
 
@@ -192,9 +192,9 @@ void Master::Loop::press_elders() {
     const bool is_last = late >= kTerminateMicros;
     if (!is_last && std::exchange(elder.is_terminated, true)) continue;
     base::log(LogLevel::kWarning,
-              "[{}] child {} of generation {} does not end within {} s, and is {}", elder.service,
-              elder.pid, elder.generation, (grace + late) / 1'000'000,
-              is_last ? "killed" : "terminated");
+              "[{}] child {} of generation {} does not end within {:.1f} s, and is {}",
+              elder.service, elder.pid, elder.generation,
+              static_cast<double>(grace + late) / 1'000'000, is_last ? "killed" : "terminated");
     ::kill(elder.pid, is_last ? SIGKILL : SIGTERM);
   }
 }

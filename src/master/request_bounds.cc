@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "loop.h"
+#include "quarry/base/duration.h"
 #include "quarry/base/log.h"
 
 namespace quarry::master {
@@ -15,7 +16,6 @@ using base::LogLevel;
 using scoreboard::SlotState;
 using scoreboard::Stage;
 using std::chrono::milliseconds;
-using std::chrono::seconds;
 
 // PHP-FPM's heartbeat: three looks within the smallest bound, but not more than eight a second.
 constexpr milliseconds kFastest{130};
@@ -26,7 +26,7 @@ std::int64_t micros_between(std::int64_t began, std::int64_t now) {
   return began <= 0 || began > now ? 0 : now - began;
 }
 
-bool is_over(std::int64_t micros, seconds bound) {
+bool is_over(std::int64_t micros, milliseconds bound) {
   return bound.count() > 0 && micros >= std::chrono::microseconds(bound).count();
 }
 
@@ -40,10 +40,10 @@ std::string described(const SlotState& state) {
 milliseconds Master::Loop::heartbeat() const {
   milliseconds smallest{0};
   for (const auto& group : groups_) {
-    for (const seconds bound :
+    for (const milliseconds bound :
          {group->service.request_terminate_timeout, group->service.slow_log.timeout}) {
       if (bound.count() == 0) continue;
-      smallest = smallest.count() == 0 ? bound : std::min<milliseconds>(smallest, bound);
+      smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
     }
   }
   if (smallest.count() == 0) return smallest;
@@ -106,8 +106,8 @@ void Master::Loop::end_if_overdue(const Service& service, pid_t pid, const SlotS
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
   const bool is_working = state.stage >= Stage::kAccepted && state.stage < beyond;
   if (!is_working || !is_over(micros, service.request_terminate_timeout)) return;
-  base::log(LogLevel::kWarning, "[{}] child {} is killed: {} took longer than {} s", service.name,
-            pid, described(state), service.request_terminate_timeout.count());
+  base::log(LogLevel::kWarning, "[{}] child {} is killed: {} took longer than {}", service.name,
+            pid, described(state), base::in_words(service.request_terminate_timeout));
   ::kill(pid, SIGKILL);
 }
 

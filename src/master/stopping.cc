@@ -5,6 +5,7 @@
 #include <string>
 
 #include "loop.h"
+#include "quarry/base/duration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
 
@@ -60,7 +61,7 @@ void Master::Loop::stop_gracefully() {
 void Master::Loop::enter(Phase phase) {
   if (phase <= phase_) return;
   const bool is_first = phase_ == Phase::kRunning;
-  if (is_first) base::notify_service_manager("STOPPING=1");
+  if (is_first) base::notify_service_manager("STOPPING=1\nSTATUS=stopping");
   if (check_) ::kill(check_->pid, SIGKILL);
   phase_ = phase;
   switch (phase) {
@@ -68,8 +69,7 @@ void Master::Loop::enter(Phase phase) {
       return;
     case Phase::kEndingFronts:
       base::log(LogLevel::kNotice, "stopping after the requests in flight");
-      schedule(deadline_,
-               std::chrono::duration_cast<milliseconds>(global_.process_control_timeout));
+      schedule(deadline_, global_.process_control_timeout);
       signal_children(SIGQUIT, is_front);
       break;
     case Phase::kEndingPools:
@@ -111,8 +111,8 @@ void Master::Loop::on_emergency() {
   const bool is_again =
       std::from_chars(note.data(), note.data() + note.size(), last).ec == std::errc() &&
       now - last < std::chrono::microseconds(global_.emergency_restart_interval).count();
-  base::log(LogLevel::kWarning, "{} children crashed within {} s (emergency_restart_threshold): {}",
-            global_.emergency_restart_threshold, global_.emergency_restart_interval.count(),
+  base::log(LogLevel::kWarning, "{} children crashed within {} (emergency_restart_threshold): {}",
+            global_.emergency_restart_threshold, base::in_words(global_.emergency_restart_interval),
             is_again ? "all were replaced in this time already" : "all are replaced");
   if (is_again) return;
   note = std::to_string(now);

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -64,39 +65,29 @@ base::Result<std::uint64_t> parse_size(std::string_view text) {
   return *number << shift;
 }
 
-base::Result<std::chrono::seconds> parse_duration(std::string_view text) {
-  std::int64_t factor = 1;
-  std::string_view number_text = text;
-  if (!text.empty() && (text.back() < '0' || text.back() > '9')) {
-    switch (text.back()) {
-      case 's':
-        break;
-      case 'm':
-        factor = 60;
-        break;
-      case 'h':
-        factor = 3600;
-        break;
-      case 'd':
-        factor = 86400;
-        break;
-      default:
-        factor = 0;
-    }
-    number_text.remove_suffix(1);
-  }
-  constexpr std::uint64_t kMost = 31536000;
-  const auto number = digits(number_text, 10);
-  if (number && factor != 0 && *number > kMost) {
+base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
+  struct Unit {
+    std::string_view name;
+    std::int64_t millis;
+  };
+  constexpr auto kUnits = std::to_array<Unit>(
+      {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60'000}, {"h", 3'600'000}, {"d", 86'400'000}});
+  constexpr std::uint64_t kMost = 365ULL * 86'400'000;
+  const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto unit = std::ranges::find(kUnits, text.substr(end), &Unit::name);
+  const auto number = digits(text.substr(0, end), 10);
+  if (number && unit != kUnits.end() &&
+      *number > kMost / static_cast<std::uint64_t>(unit->millis)) {
     return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is too long: at most {}", printable(text), kMost));
+                fmt::format("\"{}\" is too long: at most 365d", printable(text)));
   }
-  if (!number || factor == 0) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no duration: write seconds, or a number with s, m, h or d",
-                            printable(text)));
+  if (!number || unit == kUnits.end()) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("\"{}\" is no duration: write seconds, or a number with ms, s, m, h or d",
+                    printable(text)));
   }
-  return std::chrono::seconds(static_cast<std::int64_t>(*number) * factor);
+  return std::chrono::milliseconds(static_cast<std::int64_t>(*number) * unit->millis);
 }
 
 base::Result<bool> parse_bool(std::string_view text) {
@@ -203,8 +194,10 @@ std::string shown_size(std::uint64_t size) {
   return std::to_string(size);
 }
 
-std::string shown_duration(std::chrono::seconds time) {
-  return time.count() == 0 ? "0" : fmt::format("{}s", time.count());
+std::string shown_duration(std::chrono::milliseconds time) {
+  if (time.count() == 0) return "0";
+  const bool is_whole = time.count() % 1000 == 0;
+  return is_whole ? fmt::format("{}s", time.count() / 1000) : fmt::format("{}ms", time.count());
 }
 
 std::string shown_mode(mode_t mode) {

@@ -18,8 +18,8 @@ base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t le
                                          std::uint64_t most);
 /// Bytes: a number, with K, M or G for its binary multiples. At least 1.
 base::Result<std::uint64_t> parse_size(std::string_view text);
-/// Seconds: a number, with s, m, h or d.
-base::Result<std::chrono::seconds> parse_duration(std::string_view text);
+/// Seconds: a number, with ms, s, m, h or d.
+base::Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 /// yes or no, on or off, true or false, 1 or 0.
 base::Result<bool> parse_bool(std::string_view text);
 /// An octal file mode, 0 to 0777.
@@ -42,7 +42,7 @@ base::Result<std::string> parse_path(std::string_view text);
 
 /// As parse_size(), parse_duration() and parse_mode() read them.
 std::string shown_size(std::uint64_t size);
-std::string shown_duration(std::chrono::seconds time);
+std::string shown_duration(std::chrono::milliseconds time);
 std::string shown_mode(mode_t mode);
 
 }  // namespace quarry::master

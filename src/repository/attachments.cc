@@ -49,8 +49,9 @@ void Derivation::add_attachment(Rid rid, const Structural& artifact) {
   insert.run();
   c_.database
       .query(
-          "UPDATE attachment SET isLatest=(mtime==(SELECT max(mtime) FROM attachment"
-          " WHERE target=?1 AND filename=?2)) WHERE target=?1 AND filename=?2")
+          "UPDATE attachment INDEXED BY attachment_idx1 SET isLatest=(mtime==(SELECT max(mtime)"
+          " FROM attachment INDEXED BY attachment_idx1 WHERE target=?1 AND filename=?2))"
+          " WHERE target=?1 AND filename=?2")
       .bind(1, card.target)
       .bind(2, card.name)
       .run();
@@ -97,7 +98,8 @@ Derivation::AttachmentEvent Derivation::attachment_event(Rid rid,
 void Derivation::refresh_attachments(const std::string& target) {
   std::vector<Rid> attachments;
   {
-    Query query = c_.database.query("SELECT attachid FROM attachment WHERE target=?1");
+    Query query = c_.database.query(
+        "SELECT attachid FROM attachment INDEXED BY attachment_idx1 WHERE target=?1");
     query.bind(1, target);
     while (query.step()) attachments.push_back(query.integer(0));
   }

@@ -35,7 +35,8 @@ std::vector<LockRow> read_locks(Database& database) {
       " EXISTS(SELECT 1 FROM leaf WHERE rid=b.rid)"
       // A check-in that is not here yet has no child either.
       " OR NOT EXISTS(SELECT 1 FROM plink WHERE pid=b.rid)"
-      " FROM config LEFT JOIN blob AS b ON b.uuid=substr(name,9) WHERE name GLOB 'ci-lock-*' AND "
+      " FROM config INDEXED BY sqlite_autoindex_config_1"
+      " LEFT JOIN blob AS b ON b.uuid=substr(name,9) WHERE name GLOB 'ci-lock-*' AND "
       "json_valid(value)");
   while (query.step()) {
     rows.push_back({std::string(query.text(0)), std::string(query.text(1)),
@@ -90,7 +91,7 @@ base::Result<void> Receipt::unlock_check_ins(std::string_view client) {
   return guarded(r.path, [&]() -> base::Result<void> {
     r.database
         .query(
-            "DELETE FROM config WHERE name GLOB 'ci-lock-*'"
+            "DELETE FROM config INDEXED BY sqlite_autoindex_config_1 WHERE name GLOB 'ci-lock-*'"
             " AND (NOT json_valid(value) OR json_extract(value,'$.clientid')=?1)")
         .bind(1, client)
         .run();

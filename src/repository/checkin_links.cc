@@ -31,6 +31,7 @@ void Derivation::collect_children(Rid rid) {
 void Derivation::collect_relatives(Rid rid) {
   stale_mlinks_.insert(rid);
   stale_times_.insert(rid);
+  if (is_whole_) return;  // the others are, too
   collect_children(rid);
   std::vector<Rid> orphans;
   {
@@ -51,21 +52,22 @@ void Derivation::resolve_cherrypicks() {
   std::vector<Rid> children;
   {
     Query found = c_.database.query(
-        "SELECT childid FROM fx_quarry_cherrypick AS w JOIN blob ON blob.uuid=w.target"
-        " WHERE w.isexclude>=0");
+        "SELECT childid FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
+        " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)");
     while (found.step()) children.push_back(found.integer(0));
   }
   if (children.empty()) return;
   c_.database
       .query(
           "INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude)"
-          " SELECT blob.rid, w.childid, w.isexclude FROM fx_quarry_cherrypick AS w"
-          " JOIN blob ON blob.uuid=w.target WHERE w.isexclude>=0")
+          " SELECT (SELECT rid FROM blob WHERE uuid=w.target), w.childid, w.isexclude"
+          " FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
+          " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)")
       .run();
   c_.database
       .query(
           "DELETE FROM fx_quarry_cherrypick WHERE isexclude>=0"
-          " AND target IN (SELECT uuid FROM blob)")
+          " AND EXISTS(SELECT 1 FROM blob WHERE uuid=target)")
       .run();
   stale_mlinks_.insert(children.begin(), children.end());
   stale_times_.insert(children.begin(), children.end());
@@ -100,30 +102,14 @@ void Derivation::link_parents(Rid rid, const Structural& manifest,
   const double day = printed_day(c_.database, base::julian_day(*manifest.date));
   bool is_primary = true;
   for (const std::string_view parent : parents) {
-    Query insert = c_.database.query(
-        "INSERT OR IGNORE INTO plink(pid,cid,isprim,mtime,baseid) VALUES(?1,?2,?3,?4,?5)");
-    insert.bind(1, c_.names.need(parent)).bind(2, rid).bind(3, is_primary ? 1 : 0);
-    insert.bind(4, day);
-    manifest.is_delta_manifest() ? insert.bind(5, c_.names.need(manifest.baseline))
-                                 : insert.bind_null(5);
-    insert.run();
+    lineage_.link(
+        {.parent = c_.names.need(parent),
+         .child = rid,
+         .is_primary = is_primary,
+         .day = day,
+         .baseline = manifest.is_delta_manifest() ? c_.names.need(manifest.baseline) : 0});
     is_primary = false;
   }
-}
-
-std::vector<Rid> Derivation::parents_of(Rid rid) {
-  std::vector<Rid> found;
-  Query parents =
-      c_.database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
-  parents.bind(1, rid);
-  while (parents.step()) found.push_back(parents.integer(0));
-  return found;
-}
-
-Rid Derivation::primary_parent(Rid rid) {
-  Query parent =
-      c_.database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim");
-  return parent.bind(1, rid).step() ? parent.integer(0) : 0;
 }
 
 void Derivation::link_cherrypicks(Rid rid, const Structural& manifest) {

@@ -12,9 +12,10 @@ using artifact::HashName;
 std::vector<HashName> Repository::unsent() {
   std::vector<HashName> names;
   Query query = state_->database.query(
-      "SELECT uuid FROM unsent CROSS JOIN blob USING(rid) WHERE size>=0"
-      " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
-      " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid) ORDER BY rid");
+      "SELECT (SELECT uuid FROM blob WHERE rid=u.rid AND size>=0"
+      "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
+      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid))"
+      " FROM unsent AS u ORDER BY rid");
   while (query.step()) {
     if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
   }

@@ -33,18 +33,35 @@ bool ContentStore::chain_contains(Rid rid, Rid link) {
   return false;
 }
 
-base::Result<std::string> ContentStore::stored_bytes(Rid rid) {
+base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
+                                    std::size_t max_size) {
+  auto bytes = artifact::blob_expand(stored, max_size);
+  if (!bytes) {
+    if (bytes.error().code != base::ErrorCode::kInvalid) return std::unexpected(bytes.error());
+    return base::fail(base::ErrorCode::kCorrupt, fmt::format("the stored bytes of artifact {}: {}",
+                                                             rid, bytes.error().message));
+  }
+  if (!source) return std::make_shared<const std::string>(std::move(*bytes));
+  auto target = artifact::delta_apply(*source, *bytes, max_size);
+  if (!target) {
+    const auto code = target.error().code == base::ErrorCode::kLimit ? base::ErrorCode::kLimit
+                                                                     : base::ErrorCode::kCorrupt;
+    return base::fail(code,
+                      fmt::format("the delta of artifact {}: {}", rid, target.error().message));
+  }
+  return std::make_shared<const std::string>(std::move(*target));
+}
+
+base::Result<Content> ContentStore::make(Rid rid, const Content& source) {
   Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1");
   query.bind(1, rid);
   if (!query.step() || query.integer(0) < 0) {
     return base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
   }
-  auto bytes = artifact::blob_expand(query.blob(1), max_artifact_size_);
-  if (!bytes && bytes.error().code == base::ErrorCode::kInvalid) {
-    return base::fail(base::ErrorCode::kCorrupt, fmt::format("the stored bytes of artifact {}: {}",
-                                                             rid, bytes.error().message));
-  }
-  return bytes;
+  ++expansions_;
+  auto content = expand_stored(rid, query.blob(1), source, max_artifact_size_);
+  if (content) database_.count_work((*content)->size());
+  return content;
 }
 
 base::Result<Content> ContentStore::get(Rid rid) {
@@ -54,8 +71,7 @@ base::Result<Content> ContentStore::get(Rid rid) {
   while (!content) {
     const Rid source = delta_source(at);
     if (source == 0) {
-      QUARRY_TRY_ASSIGN(std::string bytes, stored_bytes(at));
-      content = std::make_shared<const std::string>(std::move(bytes));
+      QUARRY_TRY_ASSIGN(content, make(at, nullptr));
       break;
     }
     deltas.push_back(at);
@@ -67,15 +83,7 @@ base::Result<Content> ContentStore::get(Rid rid) {
     content = find_kept(at);
   }
   for (auto delta = deltas.rbegin(); delta != deltas.rend(); ++delta) {
-    QUARRY_TRY_ASSIGN(const std::string bytes, stored_bytes(*delta));
-    auto target = artifact::delta_apply(*content, bytes, max_artifact_size_);
-    if (!target) {
-      const auto code = target.error().code == base::ErrorCode::kLimit ? base::ErrorCode::kLimit
-                                                                       : base::ErrorCode::kCorrupt;
-      return base::fail(
-          code, fmt::format("the delta of artifact {}: {}", *delta, target.error().message));
-    }
-    content = std::make_shared<const std::string>(std::move(*target));
+    QUARRY_TRY_ASSIGN(content, make(*delta, content));
   }
   remember(rid, content);
   return content;

@@ -18,6 +18,11 @@ namespace quarry::repository {
 
 using Content = std::shared_ptr<const std::string>;
 
+/// The content of RID, of whose row STORED are the bytes: they are a delta on SOURCE, or all of it
+/// if there is none. Errors: kCorrupt, kLimit (more than MAX_SIZE bytes).
+base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
+                                    std::size_t max_size);
+
 class ContentStore {
  public:
   /// DATABASE is not owned. Sizes are in bytes.
@@ -41,6 +46,8 @@ class ContentStore {
   /// From now on at most SIZE bytes are kept.
   void set_cache_size(std::size_t size);
   std::size_t max_artifact_size() const { return max_artifact_size_; }
+  /// How often an artifact has been made from what is stored.
+  std::size_t expansions() const { return expansions_; }
 
  private:
   struct Kept {
@@ -48,12 +55,13 @@ class ContentStore {
     Content content;
   };
   Content find_kept(Rid rid);
-  base::Result<std::string> stored_bytes(Rid rid);
+  base::Result<Content> make(Rid rid, const Content& source);
 
   Database& database_;
   std::size_t max_artifact_size_;
   std::size_t cache_size_;
   std::size_t kept_size_ = 0;
+  std::size_t expansions_ = 0;
   std::list<Kept> kept_;  // most recently used first
   std::unordered_map<Rid, std::list<Kept>::iterator> index_;
 };

@@ -2,9 +2,30 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <array>
+#include <system_error>
+#include <thread>
 #include <utility>
 
+#include "log_guard.h"
+
 namespace quarry::repository {
+
+namespace {
+
+/// What SQLite says, and for a file that cannot be opened, its own or one beside it, what the
+/// system does.
+std::string message_of(sqlite3* handle, int code) {
+  std::string message = sqlite3_errmsg(handle);
+  const int system_code = sqlite3_system_errno(handle);
+  if ((code & 0xFF) == SQLITE_CANTOPEN && system_code != 0) {
+    message += fmt::format(" ({})", std::generic_category().message(system_code));
+  }
+  return message;
+}
+
+}  // namespace
 
 base::Error SqliteError::to_error(const std::filesystem::path& path) const {
   const std::string message = fmt::format("{}: {}", path.string(), what());
@@ -16,11 +37,13 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
     case SQLITE_NOTADB:
       return {base::ErrorCode::kCorrupt, message};
     case SQLITE_READONLY:
-      return {base::ErrorCode::kReadOnly, message};
+      return {base::ErrorCode::kReadOnly,
+              fmt::format("{}: no right to write it, or its folder ({})", path.string(), what())};
     case SQLITE_FULL:
       return {base::ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:
-      return {base::ErrorCode::kLimit, message};
+      // Limits are told to clients, and where the file lies is none of their business.
+      return {base::ErrorCode::kLimit, what()};
     default:
       return {base::ErrorCode::kIo, message};
   }
@@ -85,6 +108,9 @@ Query& Query::bind_optional(int index, const std::optional<std::string>& text) {
 }
 
 bool Query::step() {
+  // As long as a small statement takes.
+  constexpr std::size_t kWork = 4096;
+  database_->count_work(kWork);
   database_->running_ = statement_;
   const int code = sqlite3_step(statement_);
   if (code == SQLITE_ROW) return true;
@@ -112,6 +138,21 @@ bool Query::is_null(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }
 
+bool Query::has_same(int column, const Query& other) const {
+  const int type = sqlite3_column_type(statement_, column);
+  if (type != sqlite3_column_type(other.statement_, column)) return false;
+  switch (type) {
+    case SQLITE_NULL:
+      return true;
+    case SQLITE_INTEGER:
+      return integer(column) == other.integer(column);
+    case SQLITE_FLOAT:
+      return real(column) == other.real(column);
+    default:
+      return blob(column) == other.blob(column);
+  }
+}
+
 std::string_view Query::text(int column) const {
   const unsigned char* bytes = sqlite3_column_text(statement_, column);
   if (bytes == nullptr) return {};
@@ -132,12 +173,15 @@ Database::Database(const std::filesystem::path& path, Mode mode,
   if (mode == Mode::kReadOnly) flags |= SQLITE_OPEN_READONLY;
   if (mode == Mode::kReadWrite) flags |= SQLITE_OPEN_READWRITE;
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, nullptr);
+  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, log_guard());
   if (code != SQLITE_OK) {
-    const std::string message = handle_ != nullptr ? sqlite3_errmsg(handle_) : sqlite3_errstr(code);
+    const std::string message =
+        handle_ != nullptr ? message_of(handle_, code) : sqlite3_errstr(code);
     sqlite3_close(handle_);
     throw SqliteError(code, message);
   }
+  // A checkpoint inside a commit would keep a client waiting (write_ahead_log.h).
+  sqlite3_wal_autocheckpoint(handle_, 0);
   set_busy_timeout(busy_timeout);
 }
 
@@ -147,7 +191,7 @@ Database::~Database() {
 }
 
 void Database::raise(int code) const {
-  throw SqliteError(code, sqlite3_errmsg(handle_));
+  throw SqliteError(code, message_of(handle_, code));
 }
 
 sqlite3_stmt* Database::prepare(std::string_view sql, bool persistent) {
@@ -185,8 +229,32 @@ bool Database::has_table(std::string_view name) {
   return query("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1").bind(1, name).step();
 }
 
+bool Database::would_scan(std::string_view sql) {
+  Query plan = query_once(fmt::format("EXPLAIN QUERY PLAN {}", sql));
+  while (plan.step()) {
+    if (plan.text(3).starts_with("SCAN")) return true;
+  }
+  return false;
+}
+
 void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
-  sqlite3_busy_timeout(handle_, static_cast<int>(timeout.count()));
+  busy_timeout_ = timeout;
+  sqlite3_busy_handler(handle_, timeout.count() > 0 ? wait_for_others : nullptr, this);
+}
+
+/// Waits once more, after so many TIMES for the same lock; 0: no longer.
+int Database::wait_for_others(void* self, int times) {
+  // As long as SQLite's own waits.
+  constexpr std::array<int, 12> kMillis = {1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100};
+  auto& database = *static_cast<Database*>(self);
+  const auto now = std::chrono::steady_clock::now();
+  if (times == 0) database.busy_deadline_ = now + database.busy_timeout_;
+  if (now >= database.busy_deadline_) return 0;
+  if (!database.is_ending_ && database.is_interrupted_ && database.is_interrupted_()) return 0;
+  const auto wait = kMillis[std::min(static_cast<std::size_t>(times), kMillis.size() - 1)];
+  std::this_thread::sleep_until(
+      std::min(now + std::chrono::milliseconds(wait), database.busy_deadline_));
+  return 1;
 }
 
 void Database::watch_long_statements(std::function<void(std::string_view)> watcher) {
@@ -194,8 +262,9 @@ void Database::watch_long_statements(std::function<void(std::string_view)> watch
   look_at_statements();
 }
 
-void Database::set_deadline(std::optional<std::chrono::steady_clock::time_point> time) {
+void Database::set_deadline(std::optional<std::chrono::steady_clock::time_point> time, int steps) {
   deadline_ = time;
+  steps_ = steps;
   look_at_statements();
 }
 
@@ -204,17 +273,35 @@ void Database::interrupt_when(std::function<bool()> is_interrupted) {
   look_at_statements();
 }
 
+void Database::count_work(std::size_t bytes) {
+  constexpr std::size_t kBetweenLooks = std::size_t{1} << 20;
+  if (!is_interrupted_ || is_ending_) return;
+  work_ += bytes;
+  if (work_ < kBetweenLooks) return;
+  work_ = 0;
+  if (is_interrupted_()) throw SqliteError(SQLITE_INTERRUPT, "interrupted");
+}
+
+void Database::end_transaction(std::string_view sql) {
+  struct Ending {
+    bool& is_ending;
+    ~Ending() { is_ending = false; }
+  } ending{is_ending_};
+  is_ending_ = true;
+  query(sql).run();
+}
+
 void Database::look_at_statements() {
-  // Of SQLite's virtual machine: about a millisecond.
-  constexpr int kSteps = 100000;
   const bool has_reason = watcher_ || deadline_ || is_interrupted_;
-  sqlite3_progress_handler(handle_, has_reason ? kSteps : 0, look_at_statement, this);
+  sqlite3_progress_handler(handle_, has_reason ? steps_ : 0, look_at_statement, this);
 }
 
 int Database::look_at_statement(void* self) {
   auto& database = *static_cast<Database*>(self);
   const char* sql = database.running_ != nullptr ? sqlite3_sql(database.running_) : nullptr;
   if (sql != nullptr && database.watcher_) database.watcher_(sql);
+  if (database.is_ending_) return 0;
+  database.work_ = 0;
   const bool is_late =
       database.deadline_ && std::chrono::steady_clock::now() >= *database.deadline_;
   const bool is_interrupted = database.is_interrupted_ && database.is_interrupted_();
@@ -229,14 +316,14 @@ Transaction::~Transaction() {
   // After some errors SQLite has rolled back by itself.
   if (!open_ || !database_.in_transaction()) return;
   try {
-    database_.query("ROLLBACK").run();
+    database_.end_transaction("ROLLBACK");
   } catch (const SqliteError&) {
     // The next BEGIN will say what is wrong with the connection.
   }
 }
 
 void Transaction::commit() {
-  database_.query("COMMIT").run();
+  database_.end_transaction("COMMIT");
   open_ = false;
 }
 

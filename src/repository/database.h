@@ -28,6 +28,7 @@ class SqliteError : public std::runtime_error {
   SqliteError(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
   int code() const { return code_; }
   bool is_busy() const { return (code_ & 0xFF) == SQLITE_BUSY || (code_ & 0xFF) == SQLITE_LOCKED; }
+  bool is_interrupt() const { return (code_ & 0xFF) == SQLITE_INTERRUPT; }
   bool is_read_only() const { return (code_ & 0xFF) == SQLITE_READONLY; }
   base::Error to_error(const std::filesystem::path& path) const;
 
@@ -67,6 +68,8 @@ class Query {
   std::int64_t integer(int column) const;
   double real(int column) const;
   bool is_null(int column) const;
+  /// Whether COLUMN holds the very same value, its type included, as that of OTHER.
+  bool has_same(int column, const Query& other) const;
   std::string_view text(int column) const;
   std::string_view blob(int column) const;
 
@@ -100,14 +103,25 @@ class Database {
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   bool has_table(std::string_view name);
+  /// Whether SQLite, with the statistics that it has of this file, would walk over a whole table
+  /// for SQL.
+  bool would_scan(std::string_view sql);
+  /// How long a lock of others is waited for, unless what interrupts statements ends the wait.
   void set_busy_timeout(std::chrono::milliseconds timeout);
   /// Calls WATCHER with the text of the statement that is running, every so many of its steps.
   void watch_long_statements(std::function<void(std::string_view)> watcher);
-  /// From TIME on, statements end with SQLITE_INTERRUPT. Nothing: they take what they take.
-  void set_deadline(std::optional<std::chrono::steady_clock::time_point> time);
-  /// Statements end with SQLITE_INTERRUPT once IS_INTERRUPTED, which is asked every so many of
-  /// their steps, says so.
+  /// From TIME on, statements end with SQLITE_INTERRUPT; looked at every so many of their STEPS.
+  /// Nothing: they take what they take.
+  void set_deadline(std::optional<std::chrono::steady_clock::time_point> time,
+                    int steps = kStepsBetweenLooks);
+  /// Once IS_INTERRUPTED says so, which is asked now and then, statements end with
+  /// SQLITE_INTERRUPT; but those that end a transaction do not.
   void interrupt_when(std::function<bool()> is_interrupted);
+  /// Between statements BYTES were worked on, which counts for when IS_INTERRUPTED is asked. Throws
+  /// SqliteError where it says yes.
+  void count_work(std::size_t bytes);
+  /// Runs SQL, which ends a transaction: nothing interrupts it.
+  void end_transaction(std::string_view sql);
   sqlite3* handle() const { return handle_; }
 
   [[noreturn]] void raise(int code) const;
@@ -121,14 +135,23 @@ class Database {
   };
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
+  // Of SQLite's virtual machine: about a millisecond.
+  static constexpr int kStepsBetweenLooks = 100000;
+
   void look_at_statements();
   static int look_at_statement(void* self);
+  static int wait_for_others(void* self, int times);
 
   sqlite3* handle_ = nullptr;
   sqlite3_stmt* running_ = nullptr;  // the last that was stepped, while it is there
   std::function<void(std::string_view)> watcher_;
   std::function<bool()> is_interrupted_;
+  std::size_t work_ = 0;  // since IS_INTERRUPTED was asked, in bytes, or what takes as long
+  bool is_ending_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
+  int steps_ = kStepsBetweenLooks;
+  std::chrono::milliseconds busy_timeout_{};
+  std::chrono::steady_clock::time_point busy_deadline_;
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
 };
 

@@ -8,7 +8,8 @@
 //   file_links      mlink of a check-in and of those that name it
 //   reparenting     plink and mlink of a check-in that a tag gives other parents
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
-//   tag_disputes    the same, where a rebuild's order of looking at artifacts counts
+//   tag_disputes, disputed_tags
+//                   the same, where a rebuild's order of looking at artifacts counts
 //   timeline        event (check-ins, control artifacts; the others' rows pass through it),
 //   backlink pages           wiki pages and technotes: their tags, plink, event, backlink
 //   attachments     attachment, and its event
@@ -18,15 +19,23 @@
 //   clusters        the cluster tag, and what it takes out of unclustered
 //
 // Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy).
+//
+// Where all artifacts arrive at once, in empty tables, the same parts are computed from what is
+// held in memory (Lineage, TagEntries, Names, RebuildOrder): rows are written once, in the order of
+// their table, and the indexes that no part needs meanwhile are made at the end. A history in which
+// a tag gives check-ins other parents is computed step by step all the same: what is inherited
+// depends on when the tag came.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "lineage.h"
 #include "manifests.h"
 #include "names.h"
 #include "quarry/base/time.h"
@@ -50,7 +59,10 @@ struct DerivationContext {
 class Derivation {
  public:
   explicit Derivation(DerivationContext context)
-      : c_(context), order_(context.database, context.contents) {}
+      : c_(context),
+        lineage_(context.database),
+        tags_(context.database),
+        order_(context.database, context.contents, lineage_, tags_) {}
 
   /// RID's content has become available and is of TYPE; nothing: plain data.
   void arrived(Rid rid, std::optional<artifact::StructuralType> type);
@@ -70,11 +82,21 @@ class Derivation {
   }
   /// From now on no event is news to anybody: everything is computed again.
   void keep_quiet() { is_quiet_ = true; }
+  /// The tables are empty, and every artifact of the file arrives before run().
+  void expect_everything() { expects_everything_ = true; }
 
  private:
   void remake_tickets();
   void add_other(Rid rid, const artifact::Structural& artifact, double day);
   void refresh_others();
+  void add_check_ins();
+  void add_controls_and_others();
+  void refresh_stale();
+  void begin_whole();
+  void drop_index(const char* name);
+  void make_index(const std::string& name);
+  void write_lineage_and_tags();
+  void end_whole();
 
   struct Dated {
     double day;
@@ -86,8 +108,6 @@ class Derivation {
   bool link_check_in(Rid rid, const artifact::Structural& manifest);
   void link_parents(Rid rid, const artifact::Structural& manifest,
                     const std::vector<std::string_view>& parents);
-  std::vector<Rid> parents_of(Rid rid);
-  Rid primary_parent(Rid rid);
   void link_cherrypicks(Rid rid, const artifact::Structural& manifest);
   void collect_children(Rid rid);
   void collect_relatives(Rid rid);
@@ -98,7 +118,6 @@ class Derivation {
   void compute_mlinks(Rid rid);
   bool compare_files(FileLinks& child, const std::vector<std::string_view>& parents);
   void note_names(FileLinks& child);
-  bool is_check_in(Rid rid);
   bool comes_to(Rid child, Rid parent);
   void note_documents_below(Rid rid);
   bool is_compared_later(Rid child, std::string_view primary, Rid parent);
@@ -114,7 +133,6 @@ class Derivation {
   void note_tag_change(std::int64_t tag, Rid rid);
 
   // tag_disputes.cc
-  class Dispute;
   /// CARD comes, where PRESENT is so far.
   void look_for_dispute(std::int64_t tag, const TagEntry& card,
                         const std::optional<TagEntry>& present);
@@ -122,8 +140,23 @@ class Derivation {
   void note_if_late(Rid rid);
   /// The new check-in RID changes when a rebuild looks at its ancestors, perhaps.
   void note_put_off(Rid rid);
-  void look_for_disputes_below(Rid rid, std::set<Rid>& seen);
+  /// RID with all that is above it, or with all that is below it.
+  struct Side {
+    bool is_above;
+    std::vector<Rid> rids;
+  };
+  /// What is less, but for what has been SEEN; nothing: too many steps.
+  std::optional<Side> smaller_side(Rid rid, const std::set<Rid>& seen_above,
+                                   const std::set<Rid>& seen_below);
+  /// The cards above LATE, or on it, meet those below it, or on it, for the first time. What has
+  /// been looked at is in SEEN_….
+  void look_for_disputes_around(Rid late, std::set<Rid>& seen_above, std::set<Rid>& seen_below);
+  void look_for_disputes_anywhere();
   void settle_disputes();
+
+  // disputed_tags.cc
+  class Dispute;
+  void replay_disputed();
 
   // reparenting.cc
   /// The parents that a tag gives the check-in RID in place of those in its manifest; none if no
@@ -212,6 +245,7 @@ class Derivation {
   std::string title_elsewhere(Rid root, Rid reply);
 
   // leaves.cc
+  bool has_child_on_its_branch(Rid rid);
   bool names_branch_of_parents(Rid rid);
   bool is_looked_at_for_leaves(Rid rid, Rid changed);
   void refresh_leaf(Rid rid);
@@ -222,6 +256,8 @@ class Derivation {
   void apply_cluster(Rid rid, const artifact::Structural& cluster);
 
   DerivationContext c_;
+  Lineage lineage_;
+  TagEntries tags_;
   RebuildOrder order_;
   std::vector<Rid> clusters_;
   std::vector<Rid> strangers_;  // what is no check-in; one may name it for its parent
@@ -229,7 +265,11 @@ class Derivation {
   std::set<Dated> controls_;
   std::set<Dated> others_;
   bool is_quiet_ = false;
-  bool is_many_ = false;  // control artifacts
+  bool expects_everything_ = false;
+  bool has_parent_tags_ = false;
+  bool is_whole_ = false;  // lineage, tags, names and order are held in memory
+  std::map<std::string, std::string> dropped_indexes_;  // and how they are made
+  std::optional<bool> has_search_index_, has_alerts_;   // while run() works
 
   // Filled while run() works.
   std::set<Rid> stale_mlinks_;
@@ -237,6 +277,8 @@ class Derivation {
   std::set<Rid> stale_comments_;  // of check-ins: their links
   std::set<Rid> stale_leaves_;
   std::set<std::int64_t> disputed_;  // tags
+  std::size_t dispute_steps_ = 0;    // see kMostSteps
+  bool looks_everywhere_ = false;    // for disputes
   std::set<Rid> put_off_;            // check-ins that a rebuild may look at later than before
   std::set<Rid> late_;               // check-ins that came after what is on or below them
   std::set<Rid> new_children_;
@@ -250,7 +292,8 @@ class Derivation {
   std::vector<Rid> hidden_;
 };
 
-/// Empties every derived table that Derivation computes, keeping the truth; for a recomputation.
+/// Empties the derived tables that Derivation computes, for a recomputation; but names of files and
+/// tags keep their numbers, so that its rows can be compared with those before.
 void clear_derived(Database& database);
 
 }  // namespace quarry::repository

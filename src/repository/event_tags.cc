@@ -87,22 +87,18 @@ void Derivation::refresh_event(Rid rid) {
       .run();
 }
 
-std::optional<OwnTag> own_tag(Database& database, RebuildOrder& order, Rid rid, PredefinedTag tag) {
-  Query query = database.query(
-      "SELECT tagtype, srcid, value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      " WHERE rid=?1 AND tagid=?2 AND srcid<>0");
-  if (!query.bind(1, rid).bind(2, tag).step()) return std::nullopt;
-  OwnTag own{.comes_first = order.before(query.integer(1), rid),
-             .value = std::nullopt,
-             .day = query.real(3)};
-  const bool is_shown = own.comes_first || query.integer(0) != kCancelTag;
-  if (is_shown && !query.is_null(2)) own.value = std::string(query.text(2));
+std::optional<OwnTag> own_tag(TagEntries& tags, RebuildOrder& order, Rid rid, PredefinedTag tag) {
+  const std::optional<TagEntry> entry = tags.get(tag, rid);
+  if (!entry || entry->source == 0) return std::nullopt;
+  OwnTag own{
+      .comes_first = order.before(entry->source, rid), .value = std::nullopt, .day = entry->day};
+  if (own.comes_first || entry->type != kCancelTag) own.value = entry->value;
   return own;
 }
 
 void Derivation::refresh_check_in_event(Rid rid) {
-  const std::optional<OwnTag> comment = own_tag(c_.database, order_, rid, kTagComment);
-  const std::optional<OwnTag> user = own_tag(c_.database, order_, rid, kTagUser);
+  const std::optional<OwnTag> comment = own_tag(tags_, order_, rid, kTagComment);
+  const std::optional<OwnTag> user = own_tag(tags_, order_, rid, kTagUser);
   c_.database
       .query(
           "UPDATE event SET"

@@ -7,6 +7,7 @@
 
 #include "names.h"
 #include "rebuild_order.h"
+#include "tag_entries.h"
 
 namespace quarry::repository {
 
@@ -19,6 +20,6 @@ struct OwnTag {
 };
 
 /// The tag that a card has put on RID itself. Throws SqliteError.
-std::optional<OwnTag> own_tag(Database& database, RebuildOrder& order, Rid rid, PredefinedTag tag);
+std::optional<OwnTag> own_tag(TagEntries& tags, RebuildOrder& order, Rid rid, PredefinedTag tag);
 
 }  // namespace quarry::repository

@@ -10,6 +10,7 @@
 // counts is that the two have been compared (file_links.cc). It goes by the D card, a technote too.
 
 #include <algorithm>
+#include <map>
 
 #include "derivation.h"
 #include "event_tags.h"
@@ -45,20 +46,11 @@ double settle(std::vector<Link> chain) {
   return chain.front().parent;
 }
 
-bool is_parent(Database& database, Rid rid, Rid child) {
-  Query query = database.query(
-      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND cid=?2");
-  return query.bind(1, rid).bind(2, child).step();
-}
-
 }  // namespace
 
 /// What the D card of the artifact RID says; nothing for what is not there, or waits.
 std::optional<double> Derivation::date_of(Rid rid) {
-  {
-    Query query = c_.database.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
-    if (query.bind(1, rid).step()) return query.real(0);
-  }
+  if (const std::optional<double> day = lineage_.check_in_day(rid)) return day;
   const Manifest artifact = c_.manifests.get(rid);
   if (!artifact || !artifact->date) return std::nullopt;
   if (artifact->type == artifact::StructuralType::kCheckIn) return std::nullopt;
@@ -68,11 +60,11 @@ std::optional<double> Derivation::date_of(Rid rid) {
 /// Whether the files of CHILD have been compared with those of its parent PARENT: see
 /// file_links.cc.
 bool Derivation::is_compared(Rid child, Rid parent, bool is_primary) {
-  const bool child_is_check_in = is_check_in(child);
+  const bool child_is_check_in = lineage_.is_check_in(child);
   if (is_primary) return child_is_check_in || comes_to(child, parent);
-  const Rid primary = primary_parent(child);
+  const Rid primary = lineage_.primary_parent(child);
   if ((child_is_check_in || comes_to(child, primary)) && file_set(primary)) return true;
-  if (!is_parent(c_.database, parent, child)) return false;
+  if (!lineage_.is_parent(parent, child)) return false;
   const Manifest manifest = c_.manifests.get(child);
   return manifest && !manifest->parents.empty() &&
          is_compared_later(child, manifest->parents.front(), parent);
@@ -80,10 +72,10 @@ bool Derivation::is_compared(Rid child, Rid parent, bool is_primary) {
 
 /// The event of RID, no check-in, has been made: it may have to be moved before a child.
 void Derivation::note_compared_times(Rid rid) {
-  Query children = c_.database.query(
-      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 CROSS JOIN event ON objid=cid"
-      " WHERE pid=?1 AND type='ci'");
-  if (children.bind(1, rid).step()) stale_times_.insert(rid);
+  const auto children = lineage_.children(rid);
+  if (std::ranges::any_of(children,
+                          [&](const auto& child) { return lineage_.is_check_in(child.rid); }))
+    stale_times_.insert(rid);
 }
 
 /// The event of RID, no check-in, is put back to where it was before adjust_times().
@@ -102,28 +94,15 @@ void Derivation::forget_moved_time(Rid rid) {
 /// The children of RID that are dated less than the window after DAY, and whose files have been
 /// compared with it.
 std::vector<Derivation::Dated> Derivation::close_children(Rid rid, double day) {
+  std::map<Rid, bool> related;  // whether RID is the primary parent
+  for (const Rid child : lineage_.picked_by(rid)) related[child] = false;
+  for (const Lineage::Child child : lineage_.children(rid)) related[child.rid] |= child.is_primary;
+  const bool has_documents = lineage_.is_check_in(rid);
   std::vector<std::pair<Dated, bool>> found;
-  {
-    Query query = c_.database.query(
-        "SELECT cid, e.omtime, max(isprim) FROM"
-        " (SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
-        "  UNION SELECT childid, 0 FROM cherrypick WHERE parentid=?1 AND NOT isExclude)"
-        " JOIN event AS e ON e.objid=cid AND e.type='ci' WHERE e.omtime<?2 GROUP BY cid");
-    query.bind(1, rid).bind(2, day + kWindow);
-    while (query.step()) {
-      found.emplace_back(Dated{query.real(1), query.integer(0)}, query.integer(2) != 0);
-    }
-  }
-  if (is_check_in(rid)) {
-    Query documents = c_.database.query(
-        "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
-        " AND NOT EXISTS(SELECT 1 FROM event WHERE objid=cid AND type='ci')");
-    documents.bind(1, rid);
-    while (documents.step()) {
-      const std::optional<double> date = date_of(documents.integer(0));
-      if (!date || *date >= day + kWindow) continue;
-      found.emplace_back(Dated{*date, documents.integer(0)}, documents.integer(1) != 0);
-    }
+  for (const auto& [child, is_primary] : related) {
+    std::optional<double> date = lineage_.check_in_day(child);
+    if (!date && has_documents && lineage_.is_parent(rid, child)) date = date_of(child);
+    if (date && *date < day + kWindow) found.emplace_back(Dated{*date, child}, is_primary);
   }
   std::vector<Dated> children;
   for (const auto& [child, is_primary] : found) {
@@ -143,13 +122,13 @@ void Derivation::adjust_times() {
     todo.pop_back();
     const std::optional<double> day = date_of(rid);
     if (!day || !stale.insert(rid).second || height > kRounds) continue;
-    Query parents = c_.database.query(
-        "SELECT pid FROM (SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1"
-        " UNION SELECT parentid FROM cherrypick WHERE childid=?1 AND NOT isExclude)"
-        " LEFT JOIN event AS e ON e.objid=pid AND e.type='ci'"
-        " WHERE e.omtime IS NULL OR e.omtime>?2");
-    parents.bind(1, rid).bind(2, *day - kWindow);
-    while (parents.step()) todo.emplace_back(parents.integer(0), height + 1);
+    std::vector<Rid> parents = lineage_.parents(rid);
+    const std::vector<Rid> picked = lineage_.picked_for(rid);
+    parents.insert(parents.end(), picked.begin(), picked.end());
+    for (const Rid parent : parents) {
+      const std::optional<double> made = lineage_.check_in_day(parent);
+      if (!made || *made > *day - kWindow) todo.emplace_back(parent, height + 1);
+    }
   }
 
   for (const Rid rid : stale) {
@@ -170,7 +149,7 @@ void Derivation::adjust_times() {
       at = chosen.rid;
       day = chosen.day;
     }
-    if (!is_check_in(rid)) {
+    if (!lineage_.is_check_in(rid)) {
       if (chain.empty()) continue;
       c_.database
           .query("UPDATE event SET mtime=?2 WHERE objid=?1 AND (omtime IS NULL OR omtime=mtime)")
@@ -179,7 +158,8 @@ void Derivation::adjust_times() {
           .run();
       continue;
     }
-    const std::optional<OwnTag> date = own_tag(c_.database, order_, rid, kTagDate);
+    const std::optional<OwnTag> date = own_tag(tags_, order_, rid, kTagDate);
+    if (is_whole_ && chain.empty() && !date) continue;  // it stands where it was put
     c_.database
         .query(
             "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"

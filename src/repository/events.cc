@@ -21,7 +21,8 @@ constexpr std::size_t kMoreInLinks = 6;
 }  // namespace
 
 void Derivation::note_for_alerts(char type, Rid rid) {
-  if (is_quiet_ || !c_.database.has_table("pending_alert")) return;
+  if (!has_alerts_) has_alerts_ = c_.database.has_table("pending_alert");
+  if (is_quiet_ || !*has_alerts_) return;
   c_.database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
       .bind(1, fmt::format("{}{}", type, rid))
       .run();
@@ -30,16 +31,17 @@ void Derivation::note_for_alerts(char type, Rid rid) {
 // A row with `idxed` 0 is what fossil's next update of its index looks for. What the index holds of
 // an older text stays there: only fossil's own SQL functions can take it out.
 void Derivation::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
-  if (!c_.database.has_table("ftsdocs")) return;
+  if (!has_search_index_) has_search_index_ = c_.database.has_table("ftsdocs");
+  if (!*has_search_index_) return;
   if (type != 't' && c_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) {
     return;
   }
   const std::string_view kind(&type, 1);
   if (type == 'w') {
-    c_.database.query("DELETE FROM ftsdocs WHERE type=?1 AND name=?2 AND rid<>?3")
-        .bind(1, kind)
-        .bind(2, *name)
-        .bind(3, rid)
+    c_.database
+        .query("DELETE FROM ftsdocs INDEXED BY ftsdocName WHERE type='w' AND name=?1 AND rid<>?2")
+        .bind(1, *name)
+        .bind(2, rid)
         .run();
   }
   Query insert = c_.database.query(
@@ -91,6 +93,7 @@ void Derivation::put_event(Rid rid, const Structural& artifact, const Event& eve
 }
 
 void Derivation::note_earlier_tags(Rid rid) {
+  if (is_whole_) return;  // set_tag() has noted it
   Query tags = c_.database.query(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4");
   if (tags.bind(1, rid).step()) stale_events_.insert(rid);

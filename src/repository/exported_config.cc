@@ -55,15 +55,15 @@ constexpr std::array kSources = {
            "/config",
            {"value"},
            false,
-           "SELECT mtime, quote(name), quote(value) FROM config"
-           " WHERE name GLOB 'walias:/*' AND mtime>=0"},
+           "SELECT mtime, quote(name), quote(value) FROM config INDEXED BY"
+           " sqlite_autoindex_config_1 WHERE name GLOB 'walias:/*' AND mtime>=0"},
     Source{kConfigInterwiki,
            "config",
            "/config",
            {"value"},
            false,
-           "SELECT mtime, quote(name), quote(value) FROM config"
-           " WHERE name GLOB 'interwiki:*' AND mtime>=0"},
+           "SELECT mtime, quote(name), quote(value) FROM config INDEXED BY"
+           " sqlite_autoindex_config_1 WHERE name GLOB 'interwiki:*' AND mtime>=0"},
     Source{kConfigSubscriber,
            "subscriber",
            "/subscriber",

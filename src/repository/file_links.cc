@@ -18,6 +18,7 @@
 #include <unordered_set>
 
 #include "derivation.h"
+#include "file_changes.h"
 
 namespace quarry::repository {
 
@@ -34,77 +35,18 @@ struct MlinkRow {
   bool is_aux;
 };
 
-int permission_number(const FileCard& file) {
-  if (file.permission == 'x') return 1;
-  if (file.permission == 'l') return 2;
-  return 0;
-}
-
-/// One difference between a parent and a child. Empty hashes: not in the parent, not in the child.
-struct Change {
-  std::string_view from, to, name, prior;
-  int permission;
-};
-
-Change change_of(const FileCard& file, const FileSet& parent, bool* is_change) {
-  const int permission = permission_number(file);
-  *is_change = true;
-  if (!file.prior.empty()) {
-    const FileCard* old = parent.find(file.prior);
-    if (old != nullptr) return {old->hash, file.hash, file.name, file.prior, permission};
-    return {{}, file.hash, file.name, {}, permission};
-  }
-  const FileCard* old = parent.find(file.name);
-  if (old == nullptr) {
-    *is_change = !file.hash.empty();
-    return {{}, file.hash, file.name, {}, permission};
-  }
-  *is_change = file.hash != old->hash || permission_number(*old) != permission;
-  return {old->hash, file.hash, file.name, {}, permission};
-}
-
-/// What two delta manifests do not say of each other: files that the parent names and the child
-/// does not, so that they fall back to the baseline.
-void reverted_files(const FileSet& parent, const FileSet& child, std::vector<Change>& changes) {
-  for (const FileCard& old : parent.own()) {
-    if (!old.hash.empty() && child.find_own(old.name) != nullptr) continue;
-    const FileCard* now = child.find(old.name);
-    if (now != nullptr) {
-      changes.push_back({old.hash, now->hash, now->name, {}, permission_number(*now)});
-    }
-  }
-}
-
-void removed_files(const FileSet& parent, const FileSet& child, std::vector<Change>& changes) {
-  parent.for_each([&](const FileCard& old) {
-    if (child.find(old.name) == nullptr) changes.push_back({old.hash, {}, old.name, {}, 0});
-  });
-}
-
-std::vector<Change> changes_between(const FileSet& parent, const FileSet& child) {
-  std::vector<Change> changes;
-  for (const FileCard& file : child.own()) {
-    bool is_change = false;
-    const Change change = change_of(file, parent, &is_change);
-    if (is_change) changes.push_back(change);
-  }
-  if (parent.is_delta() && child.is_delta()) {
-    reverted_files(parent, child, changes);
-  } else if (!child.is_delta()) {
-    removed_files(parent, child, changes);
-  }
-  return changes;
-}
-
 }  // namespace
 
 std::optional<FileSet> Derivation::file_set(Rid rid) {
   Manifest manifest = c_.manifests.get(rid);
   if (!manifest) return std::nullopt;
-  if (manifest->baseline.empty()) return FileSet(std::move(manifest), nullptr);
-  Manifest baseline = c_.manifests.get(c_.names.find(manifest->baseline));
-  if (!baseline || baseline->type != StructuralType::kCheckIn) return std::nullopt;
-  return FileSet(std::move(manifest), std::move(baseline));
+  Files own = c_.manifests.files(rid);
+  if (!own) return std::nullopt;
+  if (manifest->baseline.empty()) return FileSet(std::move(manifest), std::move(own), nullptr);
+  const Rid baseline = c_.names.find(manifest->baseline);
+  const Manifest base = c_.manifests.get(baseline);
+  if (!base || base->type != StructuralType::kCheckIn) return std::nullopt;
+  return FileSet(std::move(manifest), std::move(own), c_.manifests.files(baseline));
 }
 
 void Derivation::make_public(Rid rid) {
@@ -122,7 +64,7 @@ class MlinkRows {
   /// NAMES is not owned.
   explicit MlinkRows(Names& names) : names_(names) {}
 
-  void add(const Change& change, Rid pmid, bool is_aux) {
+  void add(const FileChange& change, Rid pmid, bool is_aux) {
     const MlinkRow row{.fid = change.to.empty() ? 0 : names_.need(change.to),
                        .pmid = pmid,
                        .pid = change.from.empty() ? 0 : names_.need(change.from),
@@ -138,7 +80,7 @@ class MlinkRows {
     rows_.push_back(row);
   }
   void compare(const FileSet& parent, Rid pmid, const FileSet& child, bool is_aux) {
-    for (const Change& change : changes_between(parent, child)) add(change, pmid, is_aux);
+    for (const FileChange& change : changes_between(parent, child)) add(change, pmid, is_aux);
   }
   bool has_parent(Rid pmid) const {
     return std::ranges::any_of(rows_, [&](const MlinkRow& row) { return row.pmid == pmid; });
@@ -154,7 +96,8 @@ class MlinkRows {
     primary_names_.clear();
     rows_per_name_.clear();
   }
-  void write(Database& database, Rid mid) const;
+  /// In place of what is there already, unless there IS_NONE.
+  void write(Database& database, Rid mid, bool is_none) const;
   /// The files that the child has, of all that was compared.
   const std::vector<Rid>& contents() const { return contents_; }
 
@@ -166,8 +109,10 @@ class MlinkRows {
   std::unordered_map<std::int64_t, std::size_t> rows_per_name_;
 };
 
-void MlinkRows::write(Database& database, Rid mid) const {
-  database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, mid).run();
+void MlinkRows::write(Database& database, Rid mid, bool is_none) const {
+  if (!is_none) {
+    database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, mid).run();
+  }
   Query insert = database.query(
       "INSERT INTO mlink(mid,fid,pmid,pid,fnid,pfnid,mperm,isaux)"
       " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
@@ -202,9 +147,9 @@ struct Derivation::FileLinks {
 bool Derivation::compare_files(FileLinks& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {
     if (!child.is_check_in()) return false;
-    for (const FileCard& file : child.files.own()) {
+    child.files.own().for_each([&](const FileCard& file) {
       child.rows.add({{}, file.hash, file.name, {}, permission_number(file)}, 0, false);
-    }
+    });
     return true;
   }
   const Rid primary = c_.names.find(parents.front());
@@ -226,14 +171,9 @@ bool Derivation::compare_files(FileLinks& child, const std::vector<std::string_v
   return true;
 }
 
-/// Whether RID is a check-in that does not wait for its baseline.
-bool Derivation::is_check_in(Rid rid) {
-  return c_.database.query("SELECT 1 FROM event WHERE objid=?1 AND type='ci'").bind(1, rid).step();
-}
-
 /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
 bool Derivation::comes_to(Rid child, Rid parent) {
-  if (!is_check_in(parent)) return false;
+  if (!lineage_.is_check_in(parent)) return false;
   // One that a tag gives other parents is looked at again when all else is there.
   return order_.before(child, parent) || !parents_by_tag(parent).empty();
 }
@@ -258,13 +198,10 @@ void Derivation::note_names(FileLinks& child) {
 
 /// A rebuild looks at the check-in RID at another time than before.
 void Derivation::note_documents_below(Rid rid) {
-  Query documents = c_.database.query(
-      "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
-      " AND NOT EXISTS(SELECT 1 FROM event WHERE objid=cid AND type='ci')");
-  documents.bind(1, rid);
-  while (documents.step()) {
-    stale_mlinks_.insert(documents.integer(0));
-    stale_times_.insert(documents.integer(0));
+  for (const Lineage::Child child : lineage_.children(rid)) {
+    if (lineage_.is_check_in(child.rid)) continue;
+    stale_mlinks_.insert(child.rid);
+    stale_times_.insert(child.rid);
   }
 }
 
@@ -280,7 +217,7 @@ void Derivation::compute_mlinks(Rid rid) {
     for (const artifact::HashName& name : by_tag) parents.push_back(name.str());
     compare_files(child, parents);
   }
-  child.rows.write(c_.database, rid);
+  child.rows.write(c_.database, rid, is_whole_);
 
   if (!c_.database.query("SELECT 1 FROM private LIMIT 1").step()) return;
   if (c_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) return;

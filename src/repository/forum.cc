@@ -42,8 +42,9 @@ struct Post {
 
 std::vector<Post> posts_of(Database& database, Rid thread) {
   std::vector<Post> posts;
-  Query query =
-      database.query("SELECT fpid, firt IS NULL, fprev IS NOT NULL FROM forumpost WHERE froot=?1");
+  Query query = database.query(
+      "SELECT fpid, firt IS NULL, fprev IS NOT NULL FROM forumpost INDEXED BY forumthread WHERE "
+      "froot=?1");
   query.bind(1, thread);
   while (query.step()) {
     posts.push_back({query.integer(0), thread, query.integer(1) != 0, query.integer(2) != 0});

@@ -65,7 +65,7 @@ void add_settings(Database& database, std::initializer_list<Setting> more, std::
         .run();
   };
   set("content-schema", "2");
-  set("aux-schema", "2015-01-24");
+  set("aux-schema", kAuxSchema);
   set("admin-log", "1");
   set("access-log", "1");
   set("server-code", random_code());

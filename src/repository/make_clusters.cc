@@ -36,9 +36,10 @@ base::Result<int> Receipt::make_clusters() {
     std::vector<HashName> names;
     {
       Query query = r.database.query(
-          "SELECT uuid, rid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
-          " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-          " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid) ORDER BY uuid");
+          "SELECT (SELECT uuid FROM blob WHERE rid=u.rid AND size>=0"
+          "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+          "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)), rid"
+          " FROM unclustered AS u ORDER BY 1");
       while (query.step()) {
         if (r.waiting_ones().contains(query.integer(1))) continue;
         if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);

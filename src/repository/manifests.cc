@@ -5,44 +5,88 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kKept = 24;
+using artifact::StructuralType;
 
-const artifact::FileCard* find_in(const std::vector<artifact::FileCard>& files,
-                                  std::string_view name) {
-  const auto at = std::lower_bound(
-      files.begin(), files.end(), name,
-      [](const artifact::FileCard& file, std::string_view wanted) { return file.name < wanted; });
-  return at != files.end() && at->name == name ? &*at : nullptr;
-}
+constexpr std::size_t kParsed = 24;
+// What is kept, in bytes: while artifacts are received, and while everything is computed.
+constexpr std::size_t kTextsOfReceipt = std::size_t{8} << 20;
+constexpr std::size_t kFilesOfReceipt = std::size_t{16} << 20;
+constexpr std::size_t kFilesOfAll = std::size_t{160} << 20;
 
 }  // namespace
 
-Manifest Manifests::get(Rid rid) {
-  for (auto at = kept_.begin(); at != kept_.end(); ++at) {
-    if (at->rid != rid) continue;
-    kept_.splice(kept_.begin(), kept_, at);
-    return at->manifest;
-  }
-  const auto content = contents_.get(rid);
-  return content ? parse(rid, **content) : nullptr;
+Files Manifests::make_files(const artifact::Structural& artifact) {
+  if (artifact.files.empty()) return no_files_;
+  const std::size_t limit = holds_all_ ? kFilesOfAll : kFilesOfReceipt;
+  if (cards_->memory() + lists_size_ > limit) forget_files();
+  auto files = std::make_shared<const FileList>(cards_, artifact.files);
+  lists_size_ += files->memory();
+  return files;
 }
 
-Manifest Manifests::parse(Rid rid, std::string_view content) {
-  auto parsed = artifact::parse_structural(content);
-  if (!parsed) return nullptr;
-  auto manifest = std::make_shared<const artifact::Structural>(std::move(*parsed));
-  kept_.push_front(Kept{rid, manifest});
-  if (kept_.size() > kKept) kept_.pop_back();
+void Manifests::forget_files() {
+  for (auto& [rid, known] : known_) known.files.reset();
+  cards_ = std::make_shared<FileCards>();
+  lists_size_ = 0;
+}
+
+std::optional<StructuralType> Manifests::look_at(Rid rid, std::string_view content) {
+  const auto parsed = artifact::parse_structural(content);
+  if (!parsed) return std::nullopt;
+  const std::string text = artifact::text_without_files(content, *parsed);
+  const std::scoped_lock lock(mutex_);
+  if (!holds_all_ && texts_.size() > kTextsOfReceipt) forget_all();
+  known_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
+  return parsed->type;
+}
+
+const Manifests::Known* Manifests::find(Rid rid) {
+  const auto found = known_.find(rid);
+  if (found != known_.end()) return &found->second;
+  if (holds_all_) return nullptr;
+  const auto content = contents_.get(rid);
+  if (!content || !look_at(rid, **content)) return nullptr;
+  return &known_.at(rid);
+}
+
+Manifest Manifests::get(Rid rid) {
+  for (auto at = parsed_.begin(); at != parsed_.end(); ++at) {
+    if (at->rid != rid) continue;
+    parsed_.splice(parsed_.begin(), parsed_, at);
+    return at->manifest;
+  }
+  const Known* const known = find(rid);
+  if (known == nullptr) return nullptr;
+  auto manifest = std::make_shared<const artifact::Structural>(
+      artifact::parse_without_files(texts_.get(known->text), known->type));
+  parsed_.push_front({rid, manifest});
+  if (parsed_.size() > kParsed) parsed_.pop_back();
   return manifest;
 }
 
-const artifact::FileCard* FileSet::find_own(std::string_view name) const {
-  return find_in(manifest_->files, name);
+Files Manifests::files(Rid rid) {
+  const Known* const known = find(rid);
+  if (known == nullptr) return nullptr;
+  if (known->files) return known->files;
+  const auto content = contents_.get(rid);
+  const auto parsed = content ? artifact::parse_structural(**content) : std::nullopt;
+  if (!parsed) return nullptr;
+  Files files = make_files(*parsed);
+  known_.at(rid).files = files;
+  return files;
+}
+
+void Manifests::forget_all() {
+  known_.clear();
+  texts_.clear();
+  parsed_.clear();
+  forget_files();
+  holds_all_ = false;
 }
 
 const artifact::FileCard* FileSet::find(std::string_view name) const {
   const artifact::FileCard* file = find_own(name);
-  if (file == nullptr && baseline_) file = find_in(baseline_->files, name);
+  if (file == nullptr && baseline_) file = baseline_->find(name);
   return file != nullptr && file->hash.empty() ? nullptr : file;
 }
 

@@ -1,17 +1,29 @@
-// Parsed structural artifacts by row number, a few of the latest kept: a check-in is compared with
-// its parents, and the next one that is looked at is most often a relative.
+// Parsed structural artifacts by row number. What an artifact says is kept when it is looked at, in
+// a small form (its text without the F cards, and these as a FileList), so that a check-in that is
+// compared with its relatives need not be expanded and parsed again for each.
+//
+// A receipt keeps a bounded number of them. A computation of everything, which looks at each
+// artifact before it computes anything, holds all: texts go to a temporary file beyond a bound, and
+// lists of files beyond theirs are made again where they are needed.
 #pragma once
 
 #include <list>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string_view>
+#include <unordered_map>
 
 #include "content_store.h"
+#include "file_cards.h"
+#include "held_texts.h"
 #include "quarry/artifact/structural.h"
 
 namespace quarry::repository {
 
+/// An artifact without its files.
 using Manifest = std::shared_ptr<const artifact::Structural>;
+using Files = std::shared_ptr<const FileList>;
 
 class Manifests {
  public:
@@ -21,41 +33,63 @@ class Manifests {
   /// RID parsed; nothing if its content is not there (yet) or is plain data. Throws SqliteError;
   /// corrupt content counts as absent, verify() reports it.
   Manifest get(Rid rid);
-  /// CONTENT, which is RID's, parsed and kept; nothing if it is plain data.
-  Manifest parse(Rid rid, std::string_view content);
-  void forget_all() { kept_.clear(); }
+  /// The files that its F cards name; nothing where get() gives nothing. Throws SqliteError.
+  Files files(Rid rid);
+  /// Parses and keeps CONTENT, which is RID's; nothing if it is plain data. Several threads may
+  /// call it at once, and nothing else meanwhile.
+  std::optional<artifact::StructuralType> look_at(Rid rid, std::string_view content);
+  /// From now on, until forget_all(), all are held; and what has not been looked at when get() is
+  /// called is not there.
+  void hold_all() { holds_all_ = true; }
+  void forget_all();
 
  private:
-  struct Kept {
+  struct Known {
+    artifact::StructuralType type;
+    HeldTexts::Place text;
+    Files files;  // null: has to be made again
+  };
+  struct Parsed {
     Rid rid;
     Manifest manifest;
   };
+  const Known* find(Rid rid);
+  Files make_files(const artifact::Structural& artifact);
+  void forget_files();
+
   ContentStore& contents_;
-  std::list<Kept> kept_;  // most recently used first
+  std::mutex mutex_;
+  bool holds_all_ = false;
+  HeldTexts texts_{std::size_t{48} << 20};
+  std::unordered_map<Rid, Known> known_;
+  std::shared_ptr<FileCards> cards_ = std::make_shared<FileCards>();
+  std::size_t lists_size_ = 0;  // bytes
+  Files no_files_ = std::make_shared<const FileList>();
+  std::list<Parsed> parsed_;  // most recently used first
 };
 
 /// The files of a check-in: its own F cards and, for a delta manifest, those of its baseline.
 class FileSet {
  public:
   /// BASELINE is null for a manifest without one.
-  FileSet(Manifest manifest, Manifest baseline)
-      : manifest_(std::move(manifest)), baseline_(std::move(baseline)) {}
+  FileSet(Manifest manifest, Files own, Files baseline)
+      : manifest_(std::move(manifest)), own_(std::move(own)), baseline_(std::move(baseline)) {}
 
   /// The file called NAME as this check-in has it; null if it has none.
   const artifact::FileCard* find(std::string_view name) const;
   /// The F card for NAME in the manifest itself; null if it has none.
-  const artifact::FileCard* find_own(std::string_view name) const;
-  const std::vector<artifact::FileCard>& own() const { return manifest_->files; }
+  const artifact::FileCard* find_own(std::string_view name) const { return own_->find(name); }
+  const FileList& own() const { return *own_; }
   /// Calls VISIT for every file of the check-in, baseline included.
   template <typename Visit>
   void for_each(Visit&& visit) const {
-    for (const auto& file : manifest_->files) {
+    own_->for_each([&](const artifact::FileCard& file) {
       if (!file.hash.empty()) visit(file);
-    }
+    });
     if (!baseline_) return;
-    for (const auto& file : baseline_->files) {
+    baseline_->for_each([&](const artifact::FileCard& file) {
       if (!file.hash.empty() && find_own(file.name) == nullptr) visit(file);
-    }
+    });
   }
 
   const artifact::Structural& manifest() const { return *manifest_; }
@@ -63,7 +97,8 @@ class FileSet {
 
  private:
   Manifest manifest_;
-  Manifest baseline_;
+  Files own_;
+  Files baseline_;
 };
 
 }  // namespace quarry::repository

@@ -19,6 +19,12 @@ Rid Names::find(std::string_view hash) {
 }
 
 Rid Names::find_as_written(std::string_view hash) {
+  if (artifacts_) {
+    if (const auto name = artifact::HashName::parse(hash)) {
+      const auto found = artifacts_->find(*name);
+      return found == artifacts_->end() ? 0 : found->second;
+    }
+  }
   Query query = database_.query("SELECT rid FROM blob WHERE uuid=?1");
   query.bind(1, hash);
   return query.step() ? query.integer(0) : 0;
@@ -40,6 +46,9 @@ Rid Names::make_phantom(std::string_view hash, bool is_private) {
       .bind(1, hash)
       .run();
   const Rid rid = database_.last_insert_rowid();
+  if (artifacts_) {
+    if (const auto name = artifact::HashName::parse(hash)) artifacts_->emplace(*name, rid);
+  }
   database_.query("INSERT OR IGNORE INTO phantom(rid) VALUES(?1)").bind(1, rid).run();
   if (is_private) {
     database_.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
@@ -85,7 +94,18 @@ std::int64_t Names::find_tag(std::string_view name) {
   return query.step() ? query.integer(0) : 0;
 }
 
+void Names::hold() {
+  artifacts_.emplace();
+  Query query = database_.query("SELECT uuid, rid FROM blob");
+  while (query.step()) {
+    if (const auto name = artifact::HashName::parse(query.text(0))) {
+      artifacts_->emplace(*name, query.integer(1));
+    }
+  }
+}
+
 void Names::forget_all() {
+  artifacts_.reset();
   file_names_.clear();
   tags_.clear();
 }

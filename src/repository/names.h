@@ -3,11 +3,13 @@
 // artifact, a plain row for the others.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
 #include "database.h"
+#include "quarry/artifact/hash_name.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::repository {
@@ -53,11 +55,14 @@ class Names {
   /// The same, but 0 if there is no such tag.
   std::int64_t find_tag(std::string_view name);
 
+  /// Many names are looked up: reads them all. Until forget_all().
+  void hold();
   /// Row numbers learned so far may be wrong after a rollback.
   void forget_all();
 
  private:
   Database& database_;
+  std::optional<std::unordered_map<artifact::HashName, Rid>> artifacts_;
   std::unordered_map<std::string, std::int64_t> file_names_;
   std::unordered_map<std::string, std::int64_t> tags_;
 };

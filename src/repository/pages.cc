@@ -37,12 +37,12 @@ void Derivation::link_versions(Rid rid, const Structural& later) {
   note_if_late(rid);
   link_parents(rid, later, later.parents);
   new_children_.insert(rid);
-  const std::vector<Rid> parents = parents_of(rid);
-  if (std::ranges::any_of(parents, [this](Rid parent) { return is_check_in(parent); })) {
+  const std::vector<Rid> parents = lineage_.parents(rid);
+  if (std::ranges::any_of(parents, [this](Rid parent) { return lineage_.is_check_in(parent); })) {
     stale_mlinks_.insert(rid);
     stale_times_.insert(rid);
   }
-  if (const Rid parent = primary_parent(rid); parent != 0) inherit_tags(rid, parent);
+  if (const Rid parent = lineage_.primary_parent(rid); parent != 0) inherit_tags(rid, parent);
   if (later.type != StructuralType::kForumPost) note_put_off(rid);
 }
 

@@ -7,6 +7,11 @@
 
 #include <fmt/core.h>
 
+#include <map>
+#include <mutex>
+
+#include "artifact_walk.h"
+#include "newer_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
@@ -27,15 +32,17 @@ class Rebuild {
 
   void make_tables();
   void remove_shunned();
-  void derive(const Progress& progress);
+  void read(const Progress& progress, const std::function<bool()>& is_interrupted);
+  void derive();
   void extend_private();
+  Rebuilt take() { return std::move(rebuilt_); }
 
  private:
   void empty_search_index();
   void store_whole(const char* which);
-  void look_at(Rid rid, std::int64_t size);
 
   Repository::State& r_;
+  Rebuilt rebuilt_;
 };
 
 void Rebuild::make_tables() {
@@ -105,32 +112,50 @@ void Rebuild::remove_shunned() {
   r_.contents.forget_all();
 }
 
-void Rebuild::look_at(Rid rid, std::int64_t size) {
-  const auto content = r_.contents.get(rid);
-  if (!content) return;
-  if (static_cast<std::int64_t>((*content)->size()) != size) {
+/// Looks at every artifact, and puts blob.size right.
+void Rebuild::read(const Progress& progress, const std::function<bool()>& is_interrupted) {
+  using Artifact = ArtifactWalk::Artifact;
+  std::mutex mutex;
+  std::vector<std::pair<Rid, artifact::StructuralType>> structural;
+  std::vector<std::pair<Rid, std::size_t>> wrong_sizes;
+  std::map<Rid, std::string> unreadable;
+  ArtifactWalk walk(r_.database, r_.contents);
+  r_.manifests.hold_all();
+  walk.run({.look =
+                [&](const Artifact& artifact, const std::string& content) {
+                  const auto type = r_.manifests.look_at(artifact.rid, content);
+                  const bool is_wrong = artifact.size != static_cast<std::int64_t>(content.size());
+                  if (!type && !is_wrong) return;
+                  const std::scoped_lock lock(mutex);
+                  if (type) structural.emplace_back(artifact.rid, *type);
+                  if (is_wrong) wrong_sizes.emplace_back(artifact.rid, content.size());
+                },
+            .fail =
+                [&](const Artifact& artifact, const base::Error& error) {
+                  if (error.code == ErrorCode::kNotFound) return;
+                  unreadable[artifact.rid] = fmt::format("artifact {} ({}): {}", artifact.rid,
+                                                         artifact.name, error.message);
+                },
+            .progress =
+                [&](std::size_t done, std::size_t total) {
+                  if (is_interrupted && is_interrupted()) {
+                    throw SqliteError(SQLITE_INTERRUPT, "interrupted");
+                  }
+                  if (progress) progress(done, total);
+                }});
+  for (const auto& [rid, size] : wrong_sizes) {
     r_.database.query("UPDATE blob SET size=?1 WHERE rid=?2")
-        .bind(1, static_cast<std::int64_t>((*content)->size()))
+        .bind(1, static_cast<std::int64_t>(size))
         .bind(2, rid)
         .run();
   }
-  if (const Manifest parsed = r_.manifests.parse(rid, **content)) {
-    r_.derivation.arrived(rid, parsed->type);
-  }
+  for (auto& [rid, what] : unreadable) rebuilt_.unreadable.push_back(std::move(what));
+  r_.derivation.expect_everything();
+  for (const auto& [rid, type] : structural) r_.derivation.arrived(rid, type);
+  rebuilt_.expansions = walk.expansions();
 }
 
-void Rebuild::derive(const Progress& progress) {
-  std::vector<std::pair<Rid, std::int64_t>> artifacts;
-  {
-    // Newest first: older versions are deltas on newer ones more often than the other way round.
-    Query query = r_.database.query("SELECT rid, size FROM blob WHERE size>=0 ORDER BY rid DESC");
-    while (query.step()) artifacts.emplace_back(query.integer(0), query.integer(1));
-  }
-  std::size_t done = 0;
-  for (const auto& [rid, size] : artifacts) {
-    look_at(rid, size);
-    if (progress) progress(++done, artifacts.size());
-  }
+void Rebuild::derive() {
   r_.derivation.keep_quiet();
   r_.derivation.run();
 }
@@ -150,12 +175,13 @@ void Rebuild::extend_private() {
 
 }  // namespace
 
-base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions& options,
-                           const Progress& progress, const std::function<bool()>& is_interrupted) {
+base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options,
+                              const Progress& progress,
+                              const std::function<bool()>& is_interrupted) {
   if (!std::filesystem::exists(path)) {
     return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
   }
-  return guarded(path, [&]() -> base::Result<void> {
+  return guarded(path, [&]() -> base::Result<Rebuilt> {
     OpenOptions used = options;
     used.content_cache_size = std::size_t{64} << 20;
     Repository::State state(path, used);
@@ -164,16 +190,24 @@ base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions&
       return base::fail(ErrorCode::kInvalid,
                         fmt::format("{}: not a Fossil repository", path.string()));
     }
+    if (auto known = check_aux_schema(state.database); !known) {
+      return base::fail(known.error().code,
+                        fmt::format("{}: {}", path.string(), known.error().message));
+    }
     state.database.execute("PRAGMA synchronous=FULL");
     state.database.interrupt_when(is_interrupted);
     Transaction transaction(state.database, Transaction::Kind::kWrite);
     Rebuild rebuild(state);
     rebuild.make_tables();
     rebuild.remove_shunned();
-    rebuild.derive(progress);
+    rebuild.read(progress, is_interrupted);
+    rebuild.derive();
     rebuild.extend_private();
     transaction.commit();
-    return {};
+    state.keep_log_short();
+    Rebuilt rebuilt = rebuild.take();
+    rebuilt.expansions += state.contents.expansions();
+    return rebuilt;
   });
 }
 

@@ -65,6 +65,7 @@ void RebuildOrder::sort(std::vector<Rid>& rids) {
 
 bool RebuildOrder::before(Rid a, Rid b) {
   if (a == b) return false;
+  if (is_held_) return place(a) < place(b);
   const std::vector<Rid> to_a = path_from_root(database_, a), to_b = path_from_root(database_, b);
   const bool a_is_late = is_put_off(to_a.front()), b_is_late = is_put_off(to_b.front());
   if (a_is_late || b_is_late) return a_is_late == b_is_late ? a < b : b_is_late;
@@ -85,14 +86,11 @@ bool RebuildOrder::before(Rid a, Rid b) {
 /// version before.
 std::vector<Rid> RebuildOrder::children(Rid rid) {
   std::vector<Rid> found;
-  Query query = database_.query(
-      "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
-      " AND (EXISTS(SELECT 1 FROM event WHERE objid=cid AND type='ci')"
-      "  OR (isprim AND EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      "   JOIN tag USING(tagid) WHERE tagxref.rid=cid AND srcid=cid"
-      "   AND (tagname GLOB 'wiki-*' OR tagname GLOB 'event-*'))))");
-  query.bind(1, rid);
-  while (query.step()) found.push_back(query.integer(0));
+  for (const Lineage::Child child : lineage_.children(rid)) {
+    if (lineage_.is_check_in(child.rid) || (child.is_primary && tags_.is_document(child.rid))) {
+      found.push_back(child.rid);
+    }
+  }
   return found;
 }
 
@@ -167,6 +165,10 @@ RebuildOrder::Place RebuildOrder::place(Rid rid) {
 }
 
 Rid RebuildOrder::whole(Rid rid) {
+  if (is_held_) {
+    const auto found = deltas_->find(rid);
+    return found == deltas_->end() ? rid : found->second.whole;
+  }
   return path_from_root(database_, rid).front();
 }
 
@@ -186,7 +188,18 @@ std::vector<Rid> RebuildOrder::made_from(Rid rid) {
 
 void RebuildOrder::forget() {
   put_off_.clear();
-  deltas_.reset();
+  if (!is_held_) deltas_.reset();
+}
+
+void RebuildOrder::hold() {
+  forget();
+  read_deltas();
+  is_held_ = true;
+}
+
+void RebuildOrder::let_go() {
+  is_held_ = false;
+  forget();
 }
 
 }  // namespace quarry::repository

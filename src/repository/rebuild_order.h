@@ -20,14 +20,16 @@
 #include <vector>
 
 #include "content_store.h"
+#include "lineage.h"
+#include "tag_entries.h"
 
 namespace quarry::repository {
 
 class RebuildOrder {
  public:
-  /// Neither is owned.
-  RebuildOrder(Database& database, ContentStore& contents)
-      : database_(database), contents_(contents) {}
+  /// None is owned.
+  RebuildOrder(Database& database, ContentStore& contents, Lineage& lineage, TagEntries& tags)
+      : database_(database), contents_(contents), lineage_(lineage), tags_(tags) {}
 
   /// Whether A is looked at before B. Throws SqliteError, as all here do.
   bool before(Rid a, Rid b);
@@ -52,6 +54,9 @@ class RebuildOrder {
 
   /// Forgets what is known of the file: it changes.
   void forget();
+  /// Many questions follow, and no delta changes: all deltas are read once. Until let_go().
+  void hold();
+  void let_go();
 
  private:
   struct Delta {
@@ -65,6 +70,9 @@ class RebuildOrder {
 
   Database& database_;
   ContentStore& contents_;
+  Lineage& lineage_;
+  TagEntries& tags_;
+  bool is_held_ = false;
   std::unordered_map<Rid, bool> put_off_;  // what is stored whole
   std::optional<std::unordered_map<Rid, Delta>> deltas_;
 };

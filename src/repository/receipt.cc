@@ -29,6 +29,7 @@ Receipt::Receipt(Receipt&&) noexcept = default;
 Receipt::~Receipt() = default;
 
 base::Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wait) {
+  state_->pass_gate();
   return guarded(state_->path, [&]() -> base::Result<Receipt> {
     if (wait) state_->database.set_busy_timeout(*wait);
     struct Restore {
@@ -91,7 +92,6 @@ base::Result<void> Receipt::State::check_hash_policy(const HashName& name) {
 Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
                               std::string_view stored_bytes, Rid source, bool is_private) {
   const Rid receipt_row = receipt_id();
-  r.waiting.reset();
   if (rid == 0) {
     r.database.query("INSERT INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)")
         .bind(1, receipt_row)
@@ -129,7 +129,7 @@ Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
 }
 
 void Receipt::State::back_to_phantom(Rid rid) {
-  r.waiting.reset();
+  if (r.waiting) r.waiting->erase(rid);
   r.database.query("UPDATE blob SET size=-1, content=NULL, rcvid=0 WHERE rid=?1")
       .bind(1, rid)
       .run();
@@ -150,8 +150,23 @@ bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
          change->ticket != tag.name.substr(kTicket.size());
 }
 
+bool Receipt::State::may_do_harm(std::string_view content) {
+  constexpr std::string_view kCard = "\nT ";
+  for (std::size_t at = content.find(kCard); at != std::string_view::npos;
+       at = content.find(kCard, at + 1)) {
+    std::string_view name = content.substr(at + kCard.size());
+    name = name.substr(0, name.find_first_of(" \n"));
+    // A letter may be written with a backslash before it.
+    if (name.ends_with("parent") || name.find("tkt-") != std::string_view::npos ||
+        name.find('\\') != std::string_view::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
 std::optional<std::string_view> Receipt::State::harm_of(std::string_view content) {
-  if (content.find("\nT ") == std::string_view::npos) return std::nullopt;
+  if (!may_do_harm(content)) return std::nullopt;
   const auto parsed = artifact::parse_structural(content);
   if (!parsed) return std::nullopt;
   for (const artifact::TagCard& tag : parsed->tags) {
@@ -171,9 +186,9 @@ bool Receipt::State::is_shunned(std::string_view name) {
 }
 
 void Receipt::State::became_available(Rid rid, const Content& content) {
+  if (r.waiting) r.waiting->erase(rid);
   r.contents.remember(rid, content);
-  const Manifest parsed = r.manifests.parse(rid, *content);
-  r.derivation.arrived(rid, parsed ? std::optional(parsed->type) : std::nullopt);
+  r.derivation.arrived(rid, r.manifests.look_at(rid, *content));
 }
 
 /// RID, once a phantom, is there: so are the deltas that waited for it, and those that waited for
@@ -186,9 +201,8 @@ void Receipt::State::resolve_waiting(Rid rid) {
     std::vector<std::pair<Rid, std::string>> waiting;
     {
       Query query = r.database.query(
-          "SELECT delta.rid, uuid FROM delta INDEXED BY delta_i1 CROSS JOIN blob USING(rid) WHERE "
-          "delta.srcid=?1 AND "
-          "size>=0");
+          "SELECT rid, (SELECT uuid FROM blob WHERE rid=delta.rid) FROM delta INDEXED BY delta_i1"
+          " WHERE srcid=?1 AND EXISTS(SELECT 1 FROM blob WHERE rid=delta.rid AND size>=0)");
       query.bind(1, source);
       while (query.step()) waiting.emplace_back(query.integer(0), query.text(1));
     }
@@ -228,6 +242,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       return base::fail(ErrorCode::kInvalid,
                         fmt::format("artifact {}: {}", arrival.name.str(), why));
     };
+    if (arrival.delta_source == arrival.name) return wrong("its delta is made from itself");
     if (state_->is_shunned(arrival.name.str())) return false;
     QUARRY_TRY(state_->check_hash_policy(arrival.name));
 
@@ -290,8 +305,9 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
         if (is_present) return false;
         const std::string stored =
             arrival.is_compressed ? std::string(arrival.payload) : artifact::blob_compress(payload);
-        state_->write_row(rid, arrival.name, static_cast<std::int64_t>(*size), stored, source,
-                          arrival.is_private);
+        rid = state_->write_row(rid, arrival.name, static_cast<std::int64_t>(*size), stored, source,
+                                arrival.is_private);
+        if (r.waiting) r.waiting->insert(rid);
         ++state_->stored;
         return true;
       }
@@ -305,6 +321,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       return wrong(fmt::format("it has {} bytes, not the {} that its card says", content->size(),
                                *arrival.declared_size));
     }
+    r.database.count_work(content->size());
     if (!arrival.name.names(*content)) return wrong("its content does not have that hash");
     if (const auto harm = state_->harm_of(*content)) return wrong(*harm);
 

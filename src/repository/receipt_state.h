@@ -47,6 +47,8 @@ struct Receipt::State {
   /// Why nobody may have CONTENT: fossil (2.21 at least) then fails in every rebuild and every
   /// clone.
   std::optional<std::string_view> harm_of(std::string_view content);
+  /// Whether CONTENT is worth asking harm_of().
+  static bool may_do_harm(std::string_view content);
   bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
   bool is_private(Rid rid);
@@ -57,6 +59,12 @@ struct Receipt::State {
   base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
+  // kept_artifacts.cc
+  base::Result<std::int64_t> size_of_kept(const Arrival& arrival);
+  void note_source(Rid rid, const artifact::HashName& source);
+  bool connect_kept();
+  base::Result<void> look_at_all(const CompletionWatch& watch);
+
   void touch_unversioned(const UnversionedArrival& arrival);
   void delete_unversioned(const UnversionedArrival& arrival);
   void write_unversioned(const UnversionedArrival& arrival);
@@ -66,6 +74,7 @@ struct Receipt::State {
   Sender sender;
   Rid receipt = 0;
   std::size_t stored = 0;
+  std::optional<artifact::HashAlgorithm> kept_algorithm;  // of what was kept last
   bool committed = false;
 };
 

@@ -36,17 +36,16 @@ std::vector<HashName> names_in(std::string_view value) {
 }  // namespace
 
 std::vector<HashName> Derivation::parents_by_tag(Rid rid) {
-  Query query = c_.database.query(
-      "SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      " WHERE rid=?1 AND tagid=?2 AND tagtype=1 AND value IS NOT NULL");
-  query.bind(1, rid).bind(2, kTagParent);
-  if (!query.step()) return {};
-  return names_in(query.text(0));
+  if (is_whole_) return {};  // it is not where there is such a tag
+  const std::optional<TagEntry> entry = tags_.get(kTagParent, rid);
+  if (!entry || entry->type != kSingleTag || !entry->value) return {};
+  return names_in(*entry->value);
 }
 
 /// What a rebuild compares at first, with the parents of the manifest, leaves names behind: perhaps
 /// one of those parents has come.
 void Derivation::note_reparented() {
+  if (is_whole_) return;
   Query query = c_.database.query(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
   query.bind(1, kTagParent);
@@ -54,30 +53,28 @@ void Derivation::note_reparented() {
 }
 
 void Derivation::reparent(Rid rid) {
+  if (is_whole_) return;
   const std::vector<HashName> parents = parents_by_tag(rid);
   const Manifest manifest = c_.manifests.get(rid);
   if (parents.empty() || !manifest || manifest->type != StructuralType::kCheckIn) return;
   // One that waits for its baseline is linked when that comes, and then again by the tag.
   if (c_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step()) return;
 
-  std::vector<Rid> concerned = parents_of(rid);
-  c_.database.query("DELETE FROM plink INDEXED BY plink_i2 WHERE cid=?1").bind(1, rid).run();
+  std::vector<Rid> concerned = lineage_.parents(rid);
+  lineage_.unlink(rid);
   c_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
   std::vector<std::string_view> names;
   for (const HashName& parent : parents) names.push_back(parent.str());
   link_parents(rid, *manifest, names);
-  for (const Rid parent : parents_of(rid)) concerned.push_back(parent);
+  for (const Rid parent : lineage_.parents(rid)) concerned.push_back(parent);
 
   late_.insert(rid);
   stale_mlinks_.insert(rid);
   stale_times_.insert(rid);
   stale_times_.insert(concerned.begin(), concerned.end());
   concerned.push_back(rid);
-  Query branch = c_.database.query(
-      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid=?2");
   for (const Rid one : concerned) {
-    if (branch.bind(1, one).bind(2, kTagBranch).step()) stale_leaves_.insert(one);
-    branch.rewind();
+    if (tags_.get(kTagBranch, one)) stale_leaves_.insert(one);
   }
   new_children_.insert(rid);
 }

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <limits>
+
 #include "older_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
@@ -16,8 +18,10 @@ using base::ErrorCode;
 
 namespace {
 
-// INDEXED BY names these, and others that can be made, in many a query: sqlite_stat1 may be from
-// the repository's first days, when every table was so small that a scan of it looked cheap.
+// Statistics of tables that were small then make a scan of them look cheap: a repository that was
+// made by `fossil new` keeps those of its first day. So no plan is left to them: a row of blob that
+// another names is looked up by its number in a subquery of its own, and INDEXED BY says which
+// index a search uses. tests/plans.py looks at every statement. These indexes cannot be made.
 void check_indexes(Database& database) {
   for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
     Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
@@ -28,7 +32,7 @@ void check_indexes(Database& database) {
   }
 }
 
-void check_schema(Database& database) {
+void check_tables(Database& database) {
   for (const char* table :
        {"blob", "delta", "rcvfrom", "config", "user", "private", "shun", "event", "mlink", "plink",
         "tag", "tagxref", "filename", "phantom", "unclustered"}) {
@@ -38,6 +42,33 @@ void check_schema(Database& database) {
                                     "one is brought up to date by `fossil rebuild`)",
                                     table));
     }
+  }
+}
+
+/// Readers that never wait for a writer, and commits that survive a power cut. Where the mode
+/// cannot be changed (somebody is using the file) the old one works too, with more waiting.
+void use_write_ahead_log(Repository::State& state) {
+  Database& database = state.database;
+  const std::filesystem::path& path = state.path;
+  database.execute(
+      fmt::format("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096; PRAGMA journal_size_limit={}",
+                  state.log.limit()));
+  const auto read_mode = [&] {
+    Query mode = database.query("PRAGMA journal_mode=WAL");
+    return mode.step() ? std::string(mode.text(0)) : std::string();
+  };
+  try {
+    if (const std::string mode = read_mode(); mode != "wal") {
+      base::log(base::LogLevel::kWarning,
+                "{}: journal mode is {}, not wal: readers and writers "
+                "will wait for each other",
+                path.string(), mode);
+    }
+  } catch (const SqliteError& error) {
+    if (!error.is_busy() && !error.is_read_only()) throw;
+    base::log(base::LogLevel::kWarning, "{}: {}", path.string(),
+              error.is_busy() ? "in use by a program that keeps it from WAL mode"
+                              : "read-only: it can be cloned and pulled from, not pushed to");
   }
 }
 
@@ -51,7 +82,7 @@ Snapshot::Snapshot(Snapshot&& other) noexcept
 Snapshot::~Snapshot() {
   if (database_ == nullptr || !database_->in_transaction()) return;
   try {
-    database_->query("COMMIT").run();
+    database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
     // Nothing was written; the next BEGIN says what is wrong with the connection.
     base::log(base::LogLevel::kWarning, "ending a snapshot: {}", error.what());
@@ -64,6 +95,7 @@ Repository::State::State(std::filesystem::path file, const OpenOptions& open_opt
     : path(std::move(file)),
       options(open_options),
       database(path, Database::Mode::kReadWrite, options.busy_timeout),
+      log(database, options.log_size),
       contents(database, options.max_artifact_size, options.content_cache_size),
       names(database),
       manifests(contents),
@@ -82,6 +114,24 @@ bool Repository::State::was_replaced() const {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return true;
   return status.st_dev != device || status.st_ino != inode;
+}
+
+std::uint64_t Repository::State::number() const {
+  return static_cast<std::uint64_t>(inode) ^ (static_cast<std::uint64_t>(device) << 40);
+}
+
+void Repository::State::keep_log_short() {
+  LogGate& gate = options.log_gate != nullptr ? *options.log_gate : lonely_gate;
+  const auto done = guarded(path, [&]() -> base::Result<void> {
+    log.keep_short(gate, number());
+    return {};
+  });
+  database.set_busy_timeout(options.busy_timeout);
+  if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
+}
+
+void Repository::State::pass_gate() {
+  if (options.log_gate != nullptr) options.log_gate->pass(number());
 }
 
 void Repository::State::forget() {
@@ -145,28 +195,14 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     auto state = std::make_unique<State>(path, options);
     state->device = status.st_dev;
     state->inode = status.st_ino;
-    check_schema(state->database);
+    check_tables(state->database);
     check_indexes(state->database);
-    // Readers that never wait for a writer, and commits that survive a power cut. Where the mode
-    // cannot be changed (somebody is using the file) the old one works too, with more waiting.
-    const auto read_mode = [&] {
-      Query mode = state->database.query("PRAGMA journal_mode=WAL");
-      return mode.step() ? std::string(mode.text(0)) : std::string();
-    };
-    try {
-      if (const std::string mode = read_mode(); mode != "wal") {
-        base::log(base::LogLevel::kWarning,
-                  "{}: journal mode is {}, not wal: readers and writers "
-                  "will wait for each other",
-                  path.string(), mode);
-      }
-    } catch (const SqliteError& error) {
-      if (!error.is_busy() && !error.is_read_only()) throw;
-      base::log(base::LogLevel::kWarning, "{}: {}", path.string(),
-                error.is_busy() ? "in use by a program that keeps it from WAL mode"
-                                : "read-only: it can be cloned and pulled from, not pushed to");
+    if (options.is_unfinished) {
+      state->database.execute(
+          "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-32768");
+    } else {
+      use_write_ahead_log(*state);
     }
-    state->database.execute("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096");
     if (const std::string made = complete_schema(state->database); !made.empty()) {
       base::log(base::LogLevel::kWarning,
                 "{}: an old repository, to which was added what it lacked, empty: {} (`fossil "
@@ -182,6 +218,15 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
       }
     }
     return std::unique_ptr<Repository>(new Repository(std::move(state)));
+  });
+}
+
+base::Result<void> Repository::make_durable() {
+  return guarded(state_->path, [&]() -> base::Result<void> {
+    state_->options.is_unfinished = false;
+    // The change of mode writes a page, and syncs the file with all that was written before.
+    use_write_ahead_log(*state_);
+    return {};
   });
 }
 
@@ -210,20 +255,26 @@ bool Repository::wants_checkpoint() const {
   return state_->wants_checkpoint;
 }
 
+void Repository::keep_log_short() {
+  state_->keep_log_short();
+}
+
 void Repository::checkpoint() {
   state_->wants_checkpoint = false;
   const auto done = guarded(state_->path, [&]() -> base::Result<void> {
-    state_->database.set_busy_timeout(std::chrono::milliseconds(0));
-    Query query = state_->database.query("PRAGMA wal_checkpoint(TRUNCATE)");
-    // Busy: whoever is using it checkpoints later.
-    query.step();
+    state_->wants_checkpoint = !state_->log.empty();
     return {};
   });
   state_->database.set_busy_timeout(state_->options.busy_timeout);
   if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
 }
 
+void Repository::bound_by(std::function<bool()> is_over) {
+  state_->database.interrupt_when(std::move(is_over));
+}
+
 base::Result<Snapshot> Repository::snapshot() {
+  state_->pass_gate();
   return guarded(state_->path, [&]() -> base::Result<Snapshot> {
     state_->database.query("BEGIN").run();
     Snapshot snapshot(&state_->database);
@@ -275,18 +326,26 @@ base::Result<std::string> Repository::content(Rid rid) {
   });
 }
 
+std::optional<HashName> Repository::delta_source(Rid rid) {
+  Query query = state_->database.query(
+      "SELECT (SELECT uuid FROM blob WHERE rid=srcid) FROM delta WHERE rid=?1");
+  if (!query.bind(1, rid).step()) return std::nullopt;
+  return HashName::parse(query.text(0));
+}
+
 base::Result<std::optional<std::pair<HashName, std::string>>> Repository::stored_delta(Rid rid) {
   using Delta = std::optional<std::pair<HashName, std::string>>;
   return guarded(state_->path, [&]() -> base::Result<Delta> {
     Query query = state_->database.query(
-        "SELECT s.uuid, b.content FROM delta JOIN blob AS s ON s.rid=delta.srcid"
-        " JOIN blob AS b ON b.rid=delta.rid WHERE delta.rid=?1");
+        "SELECT (SELECT uuid FROM blob WHERE rid=srcid),"
+        " (SELECT content FROM blob WHERE rid=delta.rid) FROM delta WHERE rid=?1");
     query.bind(1, rid);
     if (!query.step()) return Delta{};
     const auto source = HashName::parse(query.text(0));
     if (!source) return base::fail(ErrorCode::kCorrupt, "a delta's source has no proper name");
     QUARRY_TRY_ASSIGN(std::string delta,
                       artifact::blob_expand(query.blob(1), state_->options.max_artifact_size));
+    state_->database.count_work(delta.size());
     return Delta(std::in_place, *source, std::move(delta));
   });
 }
@@ -296,10 +355,11 @@ namespace {
 /// The names in QUERY's first column, without those of artifacts (second column) that wait for
 /// their content.
 template <typename State>
-std::vector<HashName> names_from(Query query, State& state) {
+std::vector<HashName> names_from(Query query, State& state,
+                                 std::size_t limit = std::numeric_limits<std::size_t>::max()) {
   std::vector<HashName> names;
   const auto& waiting = state.waiting_ones();
-  while (query.step()) {
+  while (names.size() < limit && query.step()) {
     if (!waiting.empty() && waiting.contains(query.integer(1))) continue;
     if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
   }
@@ -318,21 +378,23 @@ base::Result<void> Repository::visit_names(const std::function<void(const HashNa
   });
 }
 
-// CROSS JOIN: the small table first, whatever the planner thinks of it; never a scan of blob.
+// A name is looked up by its row number in a subquery of its own, which no statistics can turn into
+// a scan of blob, as they can a join; NULL, which is no name, is what is left out.
 
 std::vector<HashName> Repository::private_names() {
-  return names_from(state_->database.query(
-                        "SELECT uuid, rid FROM private CROSS JOIN blob USING(rid) WHERE size>=0"
-                        " AND uuid NOT IN (SELECT uuid FROM shun)"),
-                    *state_);
+  return names_from(
+      state_->database.query("SELECT (SELECT uuid FROM blob WHERE rid=p.rid AND size>=0"
+                             "  AND uuid NOT IN (SELECT uuid FROM shun)), rid FROM private AS p"),
+      *state_);
 }
 
 std::vector<HashName> Repository::clusters() {
   Query query = state_->database.query(
-      "SELECT uuid, rid FROM tagxref CROSS JOIN blob USING(rid) WHERE tagid=?1 AND tagtype>0"
-      " AND size>=0 AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-      " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
-      " AND NOT EXISTS(SELECT 1 FROM unclustered WHERE rid=blob.rid)");
+      "SELECT (SELECT uuid FROM blob WHERE rid=t.rid AND size>=0"
+      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
+      "  AND NOT EXISTS(SELECT 1 FROM unclustered WHERE rid=blob.rid)), rid"
+      " FROM tagxref AS t INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0");
   query.bind(1, kTagCluster);
   return names_from(std::move(query), *state_);
 }
@@ -340,12 +402,13 @@ std::vector<HashName> Repository::clusters() {
 const std::vector<HashName>& Repository::unclustered() {
   if (state_->derivation.has_pending()) state_->derivation.run();
   if (!state_->unclustered) {
-    state_->unclustered =
-        names_from(state_->database.query(
-                       "SELECT uuid, rid FROM unclustered CROSS JOIN blob USING(rid) WHERE size>=0"
-                       " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-                       " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"),
-                   *state_);
+    state_->unclustered = names_from(
+        state_->database.query("SELECT (SELECT uuid FROM blob WHERE rid=u.rid AND size>=0"
+                               "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+                               "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)), rid"
+                               " FROM unclustered AS u"
+                               " WHERE NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)"),
+        *state_);
   }
   return *state_->unclustered;
 }
@@ -353,11 +416,11 @@ const std::vector<HashName>& Repository::unclustered() {
 std::vector<HashName> Repository::phantoms(std::size_t limit, bool include_private) {
   if (state_->derivation.has_pending()) state_->derivation.run();
   Query query = state_->database.query(
-      "SELECT uuid, rid FROM phantom CROSS JOIN blob USING(rid)"
-      " WHERE NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
-      " AND (?2 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)) LIMIT ?1");
-  query.bind(1, static_cast<std::int64_t>(limit)).bind(2, include_private ? 1 : 0);
-  return names_from(std::move(query), *state_);
+      "SELECT (SELECT uuid FROM blob WHERE rid=p.rid"
+      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      "  AND (?1 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid))), rid FROM phantom AS p");
+  query.bind(1, include_private ? 1 : 0);
+  return names_from(std::move(query), *state_, limit);
 }
 
 }  // namespace quarry::repository

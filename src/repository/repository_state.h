@@ -17,6 +17,7 @@
 #include "manifests.h"
 #include "names.h"
 #include "quarry/repository/repository.h"
+#include "write_ahead_log.h"
 
 namespace quarry::repository {
 
@@ -24,6 +25,13 @@ struct Repository::State {
   State(std::filesystem::path file, const OpenOptions& open_options);
   ~State();
   bool was_replaced() const;
+
+  /// Stands for the file where processes that use it speak of it.
+  std::uint64_t number() const;
+  /// See Repository::keep_log_short().
+  void keep_log_short();
+  /// Lets whoever is emptying the log finish: before a transaction begins.
+  void pass_gate();
 
   /// Notices whether somebody changed the file since the last look, and forgets what may be stale.
   /// Inside a transaction.
@@ -38,6 +46,8 @@ struct Repository::State {
   dev_t device = 0;
   ino_t inode = 0;
   Database database;
+  WriteAheadLog log;
+  LonelyGate lonely_gate;
   ContentStore contents;
   Names names;
   Manifests manifests;
@@ -56,7 +66,7 @@ struct Repository::State {
   std::map<std::string, std::optional<User>, std::less<>> users;
   std::optional<std::vector<artifact::HashName>> unclustered;
   std::optional<bool> has_shunned;
-  std::optional<std::unordered_set<Rid>> waiting;  // see is_waiting()
+  std::optional<std::unordered_set<Rid>> waiting;  // see is_waiting(); a Receipt keeps it true
   std::optional<std::string> unversioned_hash;
   bool wants_checkpoint = false;
   std::string project_code;

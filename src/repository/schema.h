@@ -2,6 +2,8 @@
 // which every Fossil since 2.0 reads.
 #pragma once
 
+#include <string_view>
+
 #include "database.h"
 
 namespace quarry::repository {
@@ -14,6 +16,9 @@ extern const char* const kDerivedSchema;
 void add_predefined_tags(Database& database);
 /// The ticket tables, which a project may define otherwise (`ticket-table`).
 extern const char* const kTicketSchema;
+
+/// The name of this schema: the row `aux-schema` of `config`.
+constexpr std::string_view kAuxSchema = "2015-01-24";
 
 /// What PRAGMA application_id says of a repository.
 constexpr int kApplicationId = 252006673;

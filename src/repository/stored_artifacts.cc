@@ -12,19 +12,80 @@ using base::ErrorCode;
 
 namespace {
 
-// Most repositories hide nothing, and need not look for it at every row. A payload of up to a page
-// comes with its row; SQLite never loads a larger one for it.
+// A payload of up to a page comes with its row; SQLite never loads a larger one for it. Most
+// repositories hide nothing, and need not look for it at every row.
 constexpr const char* kAllRows =
-    "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
-    " CASE WHEN length(b.content)<=4096 THEN b.content END"
-    " FROM blob AS b LEFT JOIN delta AS d ON d.rid=b.rid LEFT JOIN blob AS s ON s.rid=d.srcid"
-    " WHERE b.rid>=?1 AND b.size>=0 ORDER BY b.rid";
+    "SELECT rid, uuid, size,"
+    " (SELECT uuid FROM blob WHERE rid=(SELECT srcid FROM delta WHERE rid=b.rid)),"
+    " length(content), CASE WHEN length(content)<=4096 THEN content END"
+    " FROM blob AS b WHERE rid>=?1 AND size>=0 ORDER BY rid";
 constexpr const char* kPublicRows =
-    "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
-    " CASE WHEN length(b.content)<=4096 THEN b.content END"
-    " FROM blob AS b LEFT JOIN delta AS d ON d.rid=b.rid LEFT JOIN blob AS s ON s.rid=d.srcid"
-    " WHERE b.rid>=?1 AND b.size>=0 AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=b.uuid)"
-    " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid) ORDER BY b.rid";
+    "SELECT rid, uuid, size,"
+    " (SELECT uuid FROM blob WHERE rid=(SELECT srcid FROM delta WHERE rid=b.rid)),"
+    " length(content), CASE WHEN length(content)<=4096 THEN content END"
+    " FROM blob AS b WHERE rid>=?1 AND size>=0"
+    " AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=b.uuid)"
+    " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid) ORDER BY rid";
+constexpr const char* kOneRow =
+    "SELECT rid, uuid, size,"
+    " (SELECT uuid FROM blob WHERE rid=(SELECT srcid FROM delta WHERE rid=b.rid)),"
+    " length(content), CASE WHEN length(content)<=4096 THEN content END,"
+    " size>=0 AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=b.uuid)"
+    " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid)"
+    " FROM blob AS b WHERE rid=?1";
+
+/// The rows of what may be cloned, in rid order.
+class StoredRows {
+ public:
+  StoredRows(Database& database, Rid first, bool has_hidden)
+      : database_(database), row_(rows(database, has_hidden)), next_(first) {
+    if (!is_sought_) {
+      row_.bind(1, first);
+      return;
+    }
+    Query query = database.query("SELECT max(rid) FROM blob");
+    if (query.step()) last_ = query.integer(0);
+  }
+
+  /// Whether there is a (further) row.
+  bool step() { return is_sought_ ? seek() : row_.step(); }
+  const Query& row() const { return row_; }
+
+ private:
+  /// Where SQLite's statistics say that the table is tiny, it would walk all rows to find the first
+  /// one: then each is looked up by its number, at some more cost.
+  Query rows(Database& database, bool has_hidden) {
+    const char* const sql = has_hidden ? kPublicRows : kAllRows;
+    is_sought_ = database.would_scan(sql);
+    return database.query(is_sought_ ? kOneRow : sql);
+  }
+
+  bool seek() {
+    for (int missing = 0; next_ <= last_; ++next_) {
+      row_.rewind();
+      if (row_.bind(1, next_).step()) {
+        missing = 0;
+        if (row_.integer(6) == 0) continue;
+        ++next_;
+        return true;
+      }
+      if (++missing < kWideGap) continue;
+      missing = 0;
+      Query query = database_.query("SELECT min(rid) FROM blob WHERE rid>?1");
+      if (query.bind(1, next_).step()) next_ = query.integer(0) - 1;
+    }
+    return false;
+  }
+
+  // So many numbers without a row, and it costs less to walk once over all rows there are.
+  static constexpr int kWideGap = 10000;
+
+  Database& database_;
+  bool is_sought_ = false;
+  Query row_;
+  Rid next_;
+  Rid last_ = 0;
+};
 
 }  // namespace
 
@@ -92,10 +153,10 @@ base::Result<Rid> Repository::visit_stored(
     StoredPayload payload(state_->database, state_->path);
     const bool has_hidden =
         has_any_shunned() || state_->database.query("SELECT 1 FROM private LIMIT 1").step();
-    Query query = state_->database.query(has_hidden ? kPublicRows : kAllRows);
-    query.bind(1, first);
+    StoredRows rows(state_->database, first, has_hidden);
+    const Query& query = rows.row();
     const auto& waiting = state_->waiting_ones();
-    while (query.step()) {
+    while (rows.step()) {
       const Rid rid = query.integer(0);
       if (!waiting.empty() && waiting.contains(rid)) continue;
       const auto name = HashName::parse(query.text(1));

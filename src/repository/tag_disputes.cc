@@ -6,28 +6,22 @@
 //   and S is another artifact's (the check-in itself brings its own before it inherits).
 //
 // Whoever completes such a pair makes the tag disputed: C, S, or a check-in that comes between them
-// late. A disputed tag is computed anew, over the whole history, from all cards that there are.
-// Where a card has been overruled so, which no row tells, the tag is noted in fx_quarry_overruled,
-// a table that fossil's rebuild keeps: there every new card is a dispute, and every check-in that
-// comes late or is looked at later than before, as the card may count then.
+// late. A disputed tag is computed anew (disputed_tags.cc).
 
-#include <algorithm>
-#include <map>
 #include <optional>
+#include <set>
+#include <utility>
+#include <vector>
 
 #include "derivation.h"
-#include "tag_replay.h"
+#include "descent.h"
 
 namespace quarry::repository {
 
-using artifact::Structural;
-using artifact::StructuralType;
-using artifact::TagCard;
-
 namespace {
 
-/// So many late check-ins, and computing anew is quicker than looking below each.
-constexpr std::size_t kManyLate = 64;
+/// From parent to child or back, in one run; after so many, looking at all tags is quicker.
+constexpr std::size_t kMostSteps = 5000;
 
 /// Tags that work in other ways, or that artifacts of other kinds put on themselves.
 bool can_be_disputed(Database& database, std::int64_t tag) {
@@ -45,49 +39,48 @@ bool is_overruled(Database& database, std::int64_t tag) {
   return query.bind(1, tag).step();
 }
 
-void note_overruled(Database& database, std::int64_t tag, bool overruled) {
-  if (overruled) {
-    database.execute(
-        "CREATE TABLE IF NOT EXISTS fx_quarry_overruled(tagname TEXT PRIMARY KEY) WITHOUT ROWID");
-  } else if (!database.has_table("fx_quarry_overruled")) {
-    return;
-  }
-  database
-      .query(overruled ? "INSERT OR IGNORE INTO fx_quarry_overruled"
-                         " SELECT tagname FROM tag WHERE tagid=?1"
-                       : "DELETE FROM fx_quarry_overruled"
-                         " WHERE tagname=(SELECT tagname FROM tag WHERE tagid=?1)")
-      .bind(1, tag)
-      .run();
-}
-
-bool descends(Database& database, Rid rid, Rid ancestor) {
-  Query parent =
-      database.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim");
+/// Whether RID descends from ANCESTOR. Counts in STEPS; true when these have become too many.
+bool descends(Lineage& lineage, Rid rid, Rid ancestor, std::size_t& steps) {
   std::set<Rid> seen;  // a tag may have made a check-in its own ancestor
-  while (seen.insert(rid).second && parent.bind(1, rid).step()) {
-    rid = parent.integer(0);
-    parent.rewind();
-    if (rid == ancestor) return true;
+  while (rid != 0 && seen.insert(rid).second) {
+    rid = lineage.primary_parent(rid);
+    if (rid == ancestor || ++steps > kMostSteps) return true;
   }
   return false;
 }
 
+// As descends() counts, so do these.
+
 /// Whether an ancestor of RID has a card that is not older than one of DAY on RID.
-bool has_later_above(Database& database, std::int64_t tag, Rid rid, double day) {
+bool has_later_above(Database& database, Lineage& lineage, std::int64_t tag, Rid rid, double day,
+                     std::size_t& steps) {
   Query later = database.query(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1"
       " WHERE tagid=?1 AND mtime>=?2 AND srcid<>0 AND rid<>?3");
   later.bind(1, tag).bind(2, day).bind(3, rid);
   while (later.step()) {
-    if (descends(database, rid, later.integer(0))) return true;
+    if (descends(lineage, rid, later.integer(0), steps)) return true;
+  }
+  return false;
+}
+
+/// Whether a descendant of RID has another artifact's card that is not later than one of DAY on
+/// RID.
+bool has_earlier_below(Database& database, Lineage& lineage, std::int64_t tag, Rid rid, double day,
+                       std::size_t& steps) {
+  Query earlier = database.query(
+      "SELECT rid FROM tagxref INDEXED BY tagxref_i1"
+      " WHERE tagid=?1 AND mtime<=?2 AND srcid<>0 AND srcid<>rid AND rid<>?3");
+  earlier.bind(1, tag).bind(2, day).bind(3, rid);
+  while (earlier.step()) {
+    if (descends(lineage, earlier.integer(0), rid, steps)) return true;
   }
   return false;
 }
 
 /// Whether a descendant has a card that is not later than CARD, and looked at after it.
-bool has_earlier_below(Database& database, RebuildOrder& order, std::int64_t tag,
-                       const TagEntry& card) {
+bool has_earlier_looked_at_later(Database& database, Lineage& lineage, RebuildOrder& order,
+                                 std::int64_t tag, const TagEntry& card, std::size_t& steps) {
   const bool is_whole =
       !database.query("SELECT 1 FROM delta WHERE rid=?1").bind(1, card.source).step();
   Query earlier = database.query(
@@ -97,197 +90,31 @@ bool has_earlier_below(Database& database, RebuildOrder& order, std::int64_t tag
   earlier.bind(1, tag).bind(2, card.day).bind(3, card.origin).bind(4, is_whole ? card.source : 0);
   while (earlier.step()) {
     if (order.before(card.source, earlier.integer(1)) &&
-        descends(database, earlier.integer(0), card.origin)) {
+        descends(lineage, earlier.integer(0), card.origin, steps)) {
       return true;
     }
   }
   return false;
 }
 
-/// What happens to a tag when one artifact is looked at.
-struct Step {
-  Rid child = 0;  // comes, with the cards on itself, and takes what PARENT has
-  Rid parent = 0;
-  std::vector<TagEntry> cards;
-  std::vector<std::pair<Rid, Rid>> relinked;  // by tags `parent`
-};
-
 }  // namespace
-
-/// All that decides over disputed tags, read once for all of them.
-class Derivation::Dispute {
- public:
-  Dispute(Derivation& derivation, const std::set<std::int64_t>& tags) : d_(derivation) {
-    for (const std::int64_t tag : tags) cards_[tag];
-    read_cards();
-    read_links();
-  }
-  void settle();
-
- private:
-  void read_cards();
-  void read_links();
-  void add_cards(Rid source, const Structural& artifact, bool on_itself);
-  bool is_waiting(Rid rid);
-  std::map<RebuildOrder::Place, Step> steps_of(std::int64_t tag);
-  void write(std::int64_t tag, const std::unordered_map<Rid, TagEntry>& entries);
-
-  Derivation& d_;
-  std::map<std::int64_t, std::vector<TagEntry>> cards_;
-  struct Link {
-    Rid child, parent;
-  };
-  std::vector<Link> links_;
-  std::vector<std::pair<Rid, Link>> relinks_;  // with the artifact that has the tag `parent`
-};
-
-void Derivation::Dispute::add_cards(Rid source, const Structural& artifact, bool on_itself) {
-  for (const TagCard& card : artifact.tags) {
-    if (card.target.empty() != on_itself) continue;
-    const auto wanted = cards_.find(d_.c_.names.find_tag(card.name));
-    if (wanted == cards_.end()) continue;
-    const Rid target = on_itself ? source : d_.c_.names.find(card.target);
-    if (target == 0) continue;
-    wanted->second.push_back(
-        {tag_type(card), source, target,
-         card.has_value ? std::optional(std::string(card.value)) : std::nullopt,
-         base::julian_day(*artifact.date)});
-  }
-}
-
-bool Derivation::Dispute::is_waiting(Rid rid) {
-  return d_.c_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step();
-}
-
-void Derivation::Dispute::read_cards() {
-  Database& database = d_.c_.database;
-  std::set<Rid> sources;
-  {
-    Query controls = database.query("SELECT objid FROM event WHERE type='g'");
-    while (controls.step()) sources.insert(controls.integer(0));
-  }
-  for (const auto& [tag, cards] : cards_) {
-    Query query = database.query(
-        "SELECT DISTINCT srcid FROM tagxref INDEXED BY tagxref_i1"
-        " WHERE tagid=?1 AND srcid<>0 AND srcid<>rid");
-    query.bind(1, tag);
-    while (query.step()) sources.insert(query.integer(0));
-  }
-  for (const Rid source : sources) {
-    const Manifest artifact = d_.c_.manifests.get(source);
-    if (artifact && artifact->date) add_cards(source, *artifact, false);
-  }
-  // What these have replaced among the cards of the artifacts themselves shows in their text alone.
-  std::set<Rid> targets;
-  for (const auto& [tag, cards] : cards_) {
-    for (const TagEntry& card : cards) targets.insert(card.origin);
-  }
-  for (const Rid target : targets) {
-    const Manifest artifact = d_.c_.manifests.get(target);
-    if (artifact && artifact->date && !is_waiting(target)) add_cards(target, *artifact, true);
-  }
-  for (auto& [tag, cards] : cards_) {
-    Query own = database.query(
-        "SELECT rid, tagtype, value, mtime FROM tagxref INDEXED BY tagxref_i1"
-        " WHERE tagid=?1 AND srcid=rid");
-    own.bind(1, tag);
-    while (own.step()) {
-      const Rid rid = own.integer(0);
-      if (targets.contains(rid)) continue;
-      const auto value = own.is_null(2) ? std::nullopt : std::optional(std::string(own.text(2)));
-      cards.push_back({static_cast<int>(own.integer(1)), rid, rid, value, own.real(3)});
-    }
-  }
-}
-
-void Derivation::Dispute::read_links() {
-  Database& database = d_.c_.database;
-  std::unordered_map<Rid, Rid> parents;
-  {
-    Query query = database.query("SELECT cid, pid FROM plink WHERE isprim");
-    while (query.step()) parents[query.integer(0)] = query.integer(1);
-  }
-  Query moved = database.query(
-      "SELECT rid, srcid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
-  moved.bind(1, kTagParent);
-  while (moved.step()) {
-    const Rid rid = moved.integer(0);
-    const Manifest manifest = d_.c_.manifests.get(rid);
-    const auto now = parents.find(rid);
-    if (now == parents.end() || !manifest || d_.parents_by_tag(rid).empty()) continue;
-    relinks_.push_back({moved.integer(1), {rid, now->second}});
-    now->second = manifest->parents.empty() ? 0 : d_.c_.names.find(manifest->parents.front());
-  }
-  for (const auto& [child, parent] : parents) links_.push_back({child, parent});
-}
-
-std::map<RebuildOrder::Place, Step> Derivation::Dispute::steps_of(std::int64_t tag) {
-  std::map<RebuildOrder::Place, Step> steps;
-  for (const auto& [child, parent] : links_) {
-    Step& step = steps[d_.order_.place(child)];
-    step.child = child;
-    step.parent = parent;
-  }
-  for (const auto& [source, link] : relinks_) {
-    steps[d_.order_.place(source)].relinked.emplace_back(link.child, link.parent);
-  }
-  for (const TagEntry& card : cards_[tag])
-    steps[d_.order_.place(card.source)].cards.push_back(card);
-  return steps;
-}
-
-void Derivation::Dispute::write(std::int64_t tag,
-                                const std::unordered_map<Rid, TagEntry>& entries) {
-  Database& database = d_.c_.database;
-  std::vector<Rid> present;
-  {
-    Query query = database.query("SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1");
-    query.bind(1, tag);
-    while (query.step()) present.push_back(query.integer(0));
-  }
-  for (const Rid rid : present) {
-    if (entries.contains(rid)) continue;
-    remove_tag_entry(database, tag, rid);
-    d_.note_tag_change(tag, rid);
-    if (tag == kTagComment) d_.stale_comments_.insert(rid);
-  }
-  for (const auto& [rid, entry] : entries) {
-    if (tag_entry(database, tag, rid) == entry) continue;
-    write_tag_entry(database, tag, rid, entry);
-    d_.note_tag_change(tag, rid);
-    if (tag == kTagComment) d_.stale_comments_.insert(rid);
-  }
-}
-
-void Derivation::Dispute::settle() {
-  for (const auto& [tag, cards] : cards_) {
-    const bool propagates = std::ranges::any_of(
-        cards, [](const TagEntry& card) { return card.type == kPropagatingTag; });
-    if (!propagates) continue;
-    TagReplay replay;
-    for (const auto& [place, step] : steps_of(tag)) {
-      // Its own cards before it is linked: they come to those that are below it already.
-      for (const TagEntry& card : step.cards) replay.put(card);
-      if (step.child != 0) replay.link(step.child, step.parent);
-      for (const auto& [child, parent] : step.relinked) replay.relink(child, parent);
-    }
-    write(tag, replay.entries());
-    note_overruled(d_.c_.database, tag, replay.overruled());
-  }
-}
 
 void Derivation::look_for_dispute(std::int64_t tag, const TagEntry& card,
                                   const std::optional<TagEntry>& present) {
-  if (is_many_ || disputed_.contains(tag)) return;
+  if (is_whole_ || looks_everywhere_ || disputed_.contains(tag)) return;  // see settle_disputes()
   const bool counts = !present || present->source == 0 || present->day <= card.day;
   if (is_overruled(c_.database, tag) ||
-      (counts && has_later_above(c_.database, tag, card.origin, card.day)) ||
-      (card.type == kPropagatingTag && has_earlier_below(c_.database, order_, tag, card))) {
+      (counts &&
+       has_later_above(c_.database, lineage_, tag, card.origin, card.day, dispute_steps_)) ||
+      (card.type == kPropagatingTag &&
+       has_earlier_looked_at_later(c_.database, lineage_, order_, tag, card, dispute_steps_))) {
     disputed_.insert(tag);
   }
+  looks_everywhere_ = dispute_steps_ > kMostSteps;
 }
 
 void Derivation::note_if_late(Rid rid) {
+  if (is_whole_) return;
   Query query = c_.database.query(
       "SELECT 1 WHERE EXISTS(SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1"
       "  WHERE pid=?1 AND isprim)"
@@ -296,12 +123,13 @@ void Derivation::note_if_late(Rid rid) {
 }
 
 void Derivation::note_put_off(Rid rid) {
+  if (is_whole_) return;
   std::vector<Rid> todo{rid};
   while (!todo.empty()) {
     const Rid child = todo.back();
     todo.pop_back();
     std::optional<Rid> whole;
-    for (const Rid parent : parents_of(child)) {
+    for (const Rid parent : lineage_.parents(child)) {
       // Only what is stored whole can be made a delta. Above what was put off before, all is known.
       if (put_off_.contains(parent) || order_.is_delta(parent)) continue;
       if (!whole) whole = order_.whole(child);
@@ -319,49 +147,102 @@ void Derivation::note_put_off(Rid rid) {
   }
 }
 
-/// The cards on RID and below it have got ancestors.
-void Derivation::look_for_disputes_below(Rid rid, std::set<Rid>& seen) {
-  std::vector<Rid> todo{rid};
-  while (!todo.empty()) {
-    const Rid at = todo.back();
-    todo.pop_back();
-    if (!seen.insert(at).second) continue;
+std::optional<Derivation::Side> Derivation::smaller_side(Rid rid, const std::set<Rid>& seen_above,
+                                                         const std::set<Rid>& seen_below) {
+  std::vector<Rid> above{rid};
+  std::vector<Rid> below{rid};
+  // A tag may have made a check-in its own ancestor.
+  std::set<Rid> is_above{rid};
+  std::set<Rid> is_below{rid};
+  for (std::size_t next = 0; next < below.size(); ++next) {
+    if (++dispute_steps_ > kMostSteps) return std::nullopt;
+    const Rid parent = lineage_.primary_parent(above.back());
+    if (parent == 0 || seen_above.contains(parent) || !is_above.insert(parent).second) {
+      return Side{true, std::move(above)};
+    }
+    above.push_back(parent);
+    for (const Lineage::Child child : lineage_.children(below[next])) {
+      if (!child.is_primary || seen_below.contains(child.rid)) continue;
+      if (is_below.insert(child.rid).second) below.push_back(child.rid);
+    }
+  }
+  return Side{false, std::move(below)};
+}
+
+void Derivation::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
+                                          std::set<Rid>& seen_below) {
+  if (seen_above.contains(late) || seen_below.contains(late)) return;
+  const auto side = smaller_side(late, seen_above, seen_below);
+  if (!side) return;
+  (side->is_above ? seen_above : seen_below).insert(side->rids.begin(), side->rids.end());
+  for (const Rid rid : side->rids) {
     Query cards = c_.database.query(
-        "SELECT tagid, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-        " WHERE rid=?1 AND srcid<>0 AND srcid<>rid");
-    cards.bind(1, at);
+        "SELECT tagid, mtime, srcid=rid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+        " WHERE rid=?1 AND srcid<>0");
+    cards.bind(1, rid);
     while (cards.step()) {
       const std::int64_t tag = cards.integer(0);
-      if (!disputed_.contains(tag) && has_later_above(c_.database, tag, at, cards.real(1))) {
+      const double day = cards.real(1);
+      const bool is_own = cards.integer(2) != 0;
+      if (disputed_.contains(tag)) continue;
+      if (side->is_above
+              ? has_earlier_below(c_.database, lineage_, tag, rid, day, dispute_steps_)
+              : !is_own && has_later_above(c_.database, lineage_, tag, rid, day, dispute_steps_)) {
         disputed_.insert(tag);
       }
     }
-    Query children = c_.database.query(
-        "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND isprim");
-    children.bind(1, at);
-    while (children.step()) todo.push_back(children.integer(0));
   }
 }
 
+/// The tags of which a card on an artifact is not later than one on an ancestor.
+void Derivation::look_for_disputes_anywhere() {
+  const bool has_relinked = c_.database
+                                .query(
+                                    "SELECT 1 FROM tagxref INDEXED BY tagxref_i1"
+                                    " WHERE tagid=?1 AND tagtype=1")
+                                .bind(1, kTagParent)
+                                .step();
+  const Descent descent(lineage_.primary_links());
+  Query query = c_.database.query(
+      "SELECT tagid, rid, mtime, srcid=rid FROM tagxref WHERE srcid<>0 AND tagid IN"
+      " (SELECT tagid FROM tagxref WHERE srcid<>0 GROUP BY tagid"
+      "  HAVING count(*)>1 AND max(srcid<>rid)) ORDER BY tagid");
+  std::vector<Descent::Card> cards;
+  std::int64_t tag = 0;
+  const auto decide = [&] {
+    // A tag that gives other parents has made other ancestors than the cards may have met.
+    if (!cards.empty() && (has_relinked || descent.has_later_above(std::move(cards)))) {
+      disputed_.insert(tag);
+    }
+    cards.clear();
+  };
+  while (query.step()) {
+    if (query.integer(0) != tag) decide();
+    tag = query.integer(0);
+    cards.push_back({query.integer(1), query.real(2), query.integer(3) != 0});
+  }
+  decide();
+}
+
 void Derivation::settle_disputes() {
-  if ((is_many_ || !late_.empty()) && c_.database.has_table("fx_quarry_overruled")) {
-    Query noted =
-        c_.database.query("SELECT tagid FROM tag JOIN fx_quarry_overruled USING(tagname)");
+  if ((is_whole_ || looks_everywhere_ || !late_.empty()) &&
+      c_.database.has_table("fx_quarry_overruled")) {
+    Query noted = c_.database.query(
+        "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_overruled AS o");
     while (noted.step()) disputed_.insert(noted.integer(0));
   }
-  if (is_many_ || late_.size() > kManyLate) {
-    Query query = c_.database.query(
-        "SELECT tagid FROM tagxref WHERE srcid<>0 GROUP BY tagid"
-        " HAVING count(*)>1 AND max(srcid<>rid)");
-    while (query.step()) disputed_.insert(query.integer(0));
-  } else {
-    std::set<Rid> seen;
-    for (const Rid rid : late_) look_for_disputes_below(rid, seen);
+  std::set<Rid> seen_above;
+  std::set<Rid> seen_below;
+  for (const Rid rid : late_) {
+    if (is_whole_ || looks_everywhere_) break;
+    look_for_disputes_around(rid, seen_above, seen_below);
+    looks_everywhere_ = dispute_steps_ > kMostSteps;
   }
+  if (is_whole_ || looks_everywhere_) look_for_disputes_anywhere();
   late_.clear();
   put_off_.clear();
   std::erase_if(disputed_, [&](std::int64_t tag) { return !can_be_disputed(c_.database, tag); });
-  if (!disputed_.empty()) Dispute(*this, std::exchange(disputed_, {})).settle();
+  if (!disputed_.empty()) replay_disputed();
 }
 
 }  // namespace quarry::repository

@@ -1,14 +1,52 @@
 #include "tag_entries.h"
 
+#include <algorithm>
+#include <map>
+
 namespace quarry::repository {
+
+namespace {
+
+void write_row(Database& database, std::int64_t tag, Rid rid, const TagEntry& entry,
+               bool inherits) {
+  database
+      .query(
+          "INSERT OR REPLACE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
+          " VALUES(?1,?2,?3,?4,?5,?6,?7)")
+      .bind(1, tag)
+      .bind(2, entry.type)
+      .bind(3, inherits ? 0 : entry.source)
+      .bind(4, entry.origin)
+      .bind_optional(5, entry.value)
+      .bind(6, entry.day)
+      .bind(7, rid)
+      .run();
+}
+
+template <typename Entries>
+auto find_tag(Entries& entries, std::int64_t tag) {
+  const auto found =
+      std::ranges::lower_bound(entries, tag, {}, [](const auto& e) { return e.first; });
+  return found != entries.end() && found->first == tag ? found : entries.end();
+}
+
+}  // namespace
 
 int tag_type(const artifact::TagCard& card) {
   if (card.kind == '-') return kCancelTag;
   return card.kind == '+' ? kSingleTag : kPropagatingTag;
 }
 
-std::optional<TagEntry> tag_entry(Database& database, std::int64_t tag, Rid rid) {
-  Query query = database.query(
+std::optional<TagEntry> TagEntries::get(std::int64_t tag, Rid rid) {
+  if (is_held_ && !changed_.contains(tag)) {
+    if (const TagEntry* const own = find_own(tag, rid)) return *own;
+    const TagEntry* const inherited = find_inherited(tag, rid);
+    if (inherited == nullptr) return std::nullopt;
+    TagEntry entry = *inherited;
+    entry.source = 0;
+    return entry;
+  }
+  Query query = database_.query(
       "SELECT tagtype,srcid,origid,value,mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 "
       "WHERE rid=?1 AND tagid=?2");
   query.bind(1, rid).bind(2, tag);
@@ -18,27 +56,168 @@ std::optional<TagEntry> tag_entry(Database& database, std::int64_t tag, Rid rid)
                   query.real(4)};
 }
 
-void write_tag_entry(Database& database, std::int64_t tag, Rid rid, const TagEntry& entry) {
-  database
-      .query(
-          "INSERT OR REPLACE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
-          " VALUES(?1,?2,?3,?4,?5,?6,?7)")
-      .bind(1, tag)
-      .bind(2, entry.type)
-      .bind(3, entry.source)
-      .bind(4, entry.origin)
-      .bind_optional(5, entry.value)
-      .bind(6, entry.day)
-      .bind(7, rid)
-      .run();
+void TagEntries::put(std::int64_t tag, Rid rid, const TagEntry& entry) {
+  if (is_held_ && !is_spread_) {
+    Own& own = own_[rid];
+    const auto place =
+        std::ranges::lower_bound(own, tag, {}, [](const auto& each) { return each.first; });
+    if (place != own.end() && place->first == tag) {
+      place->second = entry;
+    } else {
+      own.emplace(place, tag, entry);
+    }
+    return;
+  }
+  if (is_held_) changed_.insert(tag);
+  write_row(database_, tag, rid, entry, false);
 }
 
-void remove_tag_entry(Database& database, std::int64_t tag, Rid rid) {
-  database
+void TagEntries::remove(std::int64_t tag, Rid rid) {
+  if (is_held_) changed_.insert(tag);
+  database_
       .query("DELETE FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid=?2")
       .bind(1, rid)
       .bind(2, tag)
       .run();
+}
+
+bool TagEntries::is_document(Rid rid) {
+  if (!is_held_) {
+    Query query = database_.query(
+        "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+        " WHERE tagxref.rid=?1 AND srcid=?1 AND EXISTS(SELECT 1 FROM tag"
+        "  WHERE tagid=tagxref.tagid AND (tagname GLOB 'wiki-*' OR tagname GLOB 'event-*'))");
+    return query.bind(1, rid).step();
+  }
+  const auto own = own_.find(rid);
+  if (own == own_.end()) return false;
+  return std::ranges::any_of(own->second, [&](const auto& each) {
+    if (each.second.source != rid) return false;
+    Query query = database_.query(
+        "SELECT 1 FROM tag WHERE tagid=?1 AND (tagname GLOB 'wiki-*' OR tagname GLOB 'event-*')");
+    return query.bind(1, each.first).step();
+  });
+}
+
+void TagEntries::let_go() {
+  is_held_ = is_spread_ = false;
+  own_.clear();
+  visits_.clear();
+  places_.clear();
+  changed_.clear();
+}
+
+void TagEntries::hold() {
+  let_go();
+  is_held_ = true;
+}
+
+const TagEntry* TagEntries::find_own(std::int64_t tag, Rid rid) const {
+  const auto own = own_.find(rid);
+  if (own == own_.end()) return nullptr;
+  const auto found = find_tag(own->second, tag);
+  return found == own->second.end() ? nullptr : &found->second;
+}
+
+const TagEntry* TagEntries::find_inherited(std::int64_t tag, Rid rid) const {
+  const auto place = places_.find(rid);
+  if (place == places_.end() || !visits_[place->second].inherited) return nullptr;
+  const Passed& inherited = *visits_[place->second].inherited;
+  const auto found = find_tag(inherited, tag);
+  return found == inherited.end() ? nullptr : found->second;
+}
+
+/// What children have of one that has INHERITED and cards that made OWN: the propagating of both,
+/// where nothing of its own stands in the way.
+TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, const Own& own) {
+  auto passed = std::make_shared<Passed>();
+  if (inherited) {
+    for (const auto& each : *inherited) {
+      if (find_tag(own, each.first) == own.end()) passed->push_back(each);
+    }
+  }
+  for (const auto& [tag, entry] : own) {
+    if (entry.type == kPropagatingTag) passed->emplace_back(tag, &entry);
+  }
+  std::ranges::sort(*passed, {}, [](const auto& each) { return each.first; });
+  return passed->empty() ? nullptr : passed;
+}
+
+/// From parents to children, depth first.
+void TagEntries::walk(Lineage& lineage) {
+  struct Branch {
+    SharedPassed passed;
+    std::vector<Lineage::Child> children;
+    std::size_t next = 0;
+  };
+  std::vector<Branch> branches;
+  const auto visit = [&](Rid rid, const SharedPassed& inherited) {
+    if (!places_.try_emplace(rid, visits_.size()).second) return;
+    visits_.push_back({rid, inherited});
+    const auto own = own_.find(rid);
+    branches.push_back(
+        {own == own_.end() ? inherited : passed_on(inherited, own->second), lineage.children(rid)});
+  };
+  const auto visit_tree = [&](Rid root) {
+    visit(root, nullptr);
+    while (!branches.empty()) {
+      Branch& branch = branches.back();
+      if (branch.next == branch.children.size()) {
+        branches.pop_back();
+        continue;
+      }
+      const Lineage::Child child = branch.children[branch.next++];
+      const SharedPassed passed = branch.passed;
+      if (child.is_primary) visit(child.rid, passed);
+    }
+  };
+  std::vector<Rid> roots;
+  for (const auto& [rid, own] : own_) roots.push_back(rid);
+  for (const ParentLink& link : lineage.primary_links()) {
+    if (link.parent != 0) roots.push_back(link.parent);
+  }
+  std::ranges::sort(roots);
+  for (const Rid rid : roots) {
+    if (lineage.primary_parent(rid) == 0) visit_tree(rid);
+  }
+  // A circle has no beginning.
+  for (const Rid rid : roots) {
+    if (!places_.contains(rid)) visit_tree(rid);
+  }
+}
+
+void TagEntries::write(const Visit& visit) {
+  const auto found = own_.find(visit.rid);
+  if (found == own_.end()) {
+    if (!visit.inherited) return;
+    for (const auto& [tag, entry] : *visit.inherited) {
+      write_row(database_, tag, visit.rid, *entry, true);
+    }
+    return;
+  }
+  // Both in the order of the tags, as the index of the table has them.
+  std::map<std::int64_t, std::pair<const TagEntry*, bool>> rows;
+  if (visit.inherited) {
+    for (const auto& [tag, entry] : *visit.inherited) rows[tag] = {entry, true};
+  }
+  for (const auto& [tag, entry] : found->second) rows[tag] = {&entry, false};
+  for (const auto& [tag, row] : rows) write_row(database_, tag, visit.rid, *row.first, row.second);
+}
+
+void TagEntries::spread(Lineage& lineage,
+                        const std::function<void(std::int64_t tag, Rid rid)>& inherited) {
+  walk(lineage);
+  is_spread_ = true;
+  std::vector<const Visit*> by_rid;
+  for (const Visit& visit : visits_) by_rid.push_back(&visit);
+  std::ranges::sort(by_rid, {}, [](const Visit* visit) { return visit->rid; });
+  for (const Visit* visit : by_rid) {
+    write(*visit);
+    if (!visit->inherited) continue;
+    for (const auto& [tag, entry] : *visit->inherited) {
+      if (find_own(tag, visit->rid) == nullptr) inherited(tag, visit->rid);
+    }
+  }
 }
 
 }  // namespace quarry::repository

@@ -8,6 +8,8 @@
 // depends on the order of arrival. In a rebuild a card loses where it meets something inherited
 // that is not older; tag_disputes.cc finds the tags where that can be, and computes them anew.
 
+#include <algorithm>
+
 #include "derivation.h"
 #include "tag_entries.h"
 
@@ -27,14 +29,14 @@ void Derivation::apply_tags(Rid rid, const Structural& artifact, double day) {
 
 void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value,
                          Rid source, double day, Rid target) {
-  const std::optional<TagEntry> present = tag_entry(c_.database, tag, target);
+  const std::optional<TagEntry> present = tags_.get(tag, target);
   if (source != target) look_for_dispute(tag, {type, source, target, {}, day}, present);
   if (present && present->source != 0) {
     if (present->day > day) return;
     if (present->day == day && !order_.before(source, present->source)) return;
   }
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
-  write_tag_entry(c_.database, tag, target, TagEntry{type, source, target, text, day});
+  tags_.put(tag, target, TagEntry{type, source, target, text, day});
   if (tag == kTagPrivate) {
     c_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
     if (c_.database.changes() > 0) hidden_.push_back(target);
@@ -49,6 +51,7 @@ void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_v
 }
 
 void Derivation::inherit_tags(Rid rid, Rid parent) {
+  if (tags_.is_held()) return;  // all at once
   c_.database
       .query(
           "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
@@ -58,12 +61,8 @@ void Derivation::inherit_tags(Rid rid, Rid parent) {
       .bind(2, parent)
       .run();
   if (c_.database.changes() == 0) return;
-  bool has_children = false;
-  {
-    Query children = c_.database.query(
-        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND isprim");
-    has_children = children.bind(1, rid).step();
-  }
+  const bool has_children =
+      std::ranges::any_of(lineage_.children(rid), &Lineage::Child::is_primary);
   std::vector<std::int64_t> inherited;
   {
     Query query = c_.database.query(
@@ -79,28 +78,24 @@ void Derivation::inherit_tags(Rid rid, Rid parent) {
 
 /// Brings the descendants of FROM in line with its entry for TAG.
 void Derivation::spread_tag(std::int64_t tag, Rid from) {
+  if (tags_.is_held()) return;  // all at once
   std::vector<Rid> todo{from};
   while (!todo.empty()) {
     const Rid parent = todo.back();
     todo.pop_back();
-    std::vector<Rid> children;
-    {
-      Query query = c_.database.query(
-          "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND isprim");
-      query.bind(1, parent);
-      while (query.step()) children.push_back(query.integer(0));
-    }
+    std::vector<Lineage::Child> children = lineage_.children(parent);
+    std::erase_if(children, [](const Lineage::Child& child) { return !child.is_primary; });
     if (children.empty()) continue;
-    std::optional<TagEntry> wanted = tag_entry(c_.database, tag, parent);
+    std::optional<TagEntry> wanted = tags_.get(tag, parent);
     if (wanted && wanted->type != kPropagatingTag) wanted.reset();
     if (wanted) wanted->source = 0;
-    for (const Rid child : children) {
-      const std::optional<TagEntry> present = tag_entry(c_.database, tag, child);
+    for (const auto& [child, is_primary] : children) {
+      const std::optional<TagEntry> present = tags_.get(tag, child);
       if ((present && present->source != 0) || present == wanted) continue;
       if (wanted) {
-        write_tag_entry(c_.database, tag, child, *wanted);
+        tags_.put(tag, child, *wanted);
       } else {
-        remove_tag_entry(c_.database, tag, child);
+        tags_.remove(tag, child);
       }
       note_tag_change(tag, child);
       todo.push_back(child);

@@ -56,6 +56,13 @@ TicketFields::TicketFields(Database& database) {
       if (!name.starts_with(kOwnColumn)) add(name, false);
     }
   }
+  {
+    Query index = database.query(
+        "SELECT l.name FROM pragma_index_list('ticketchng') AS l"
+        " CROSS JOIN pragma_index_info(l.name) AS i"
+        " WHERE i.seqno=0 AND i.name='tkt_id' AND NOT l.partial");
+    if (index.step()) change_index = index.text(0);
+  }
   for (TicketField& field : fields) {
     std::string baseline = fmt::format("{}{}", kBaseline, field.name);
     if (std::ranges::find(integers, baseline) != integers.end()) field.baseline = baseline;

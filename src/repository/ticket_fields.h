@@ -34,6 +34,7 @@ struct TicketFields {
   bool has_changes = false;
   bool has_change_rid = false;   // ticketchng.tkt_rid
   bool has_change_user = false;  // ticketchng.tkt_user
+  std::string change_index;      // of ticketchng, on tkt_id before anything else; may be empty
   // A column `mimetype` that is computed from others, where no field has that name.
   bool ticket_makes_mimetype = false;
   bool change_makes_mimetype = false;

@@ -10,13 +10,22 @@ namespace quarry::repository {
 using artifact::Structural;
 
 void Ticket::forget() {
+  restraint_.run([&] { remove_rows(); });
+}
+
+void Ticket::remove_rows() {
   {
     Query query = database_.query_once("SELECT tkt_id FROM ticket WHERE tkt_uuid=?1");
     if (query.bind(1, id_).step()) row_ = query.integer(0);
   }
   if (row_ == 0) return;
   if (fields_.has_changes) {
-    database_.query_once("DELETE FROM ticketchng WHERE tkt_id=?1").bind(1, row_).run();
+    // Without the name, old statistics may make it a walk over the changes of all tickets.
+    const std::string index =
+        fields_.change_index.empty() ? "" : " INDEXED BY " + sql_name(fields_.change_index);
+    database_.query_once(fmt::format("DELETE FROM ticketchng{} WHERE tkt_id=?1", index))
+        .bind(1, row_)
+        .run();
   }
   database_.query_once("DELETE FROM ticket WHERE tkt_id=?1").bind(1, row_).run();
 }
@@ -93,6 +102,13 @@ std::optional<std::string> Ticket::add_change(Rid rid, const Structural& change,
 }
 
 void Ticket::apply(Rid rid, const Structural& change, double day) {
+  for (const artifact::TicketField& card : change.ticket_fields) {
+    restraint_.allow(card.name.size() + card.value.size());
+  }
+  restraint_.run([&] { write_rows(rid, change, day); });
+}
+
+void Ticket::write_rows(Rid rid, const Structural& change, double day) {
   if (!exists_) {
     Query insert = database_.query_once(
         "INSERT INTO ticket(tkt_id,tkt_uuid,tkt_mtime) VALUES(nullif(?1,0),?2,0)");
@@ -140,9 +156,11 @@ void Ticket::write_latest_links() {
 }
 
 std::string Ticket::value_of(const std::string& column) {
-  Query query = database_.query_once(
-      fmt::format("SELECT {} FROM ticket WHERE tkt_uuid=?1", sql_name(column)));
-  return query.bind(1, id_).step() ? std::string(query.text(0)) : "unknown";
+  return restraint_.run([&]() -> std::string {
+    Query query = database_.query_once(
+        fmt::format("SELECT {} FROM ticket WHERE tkt_uuid=?1", sql_name(column)));
+    return query.bind(1, id_).step() ? std::string(query.text(0)) : "unknown";
+  });
 }
 
 }  // namespace quarry::repository

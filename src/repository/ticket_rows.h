@@ -11,14 +11,15 @@
 #include "quarry/repository/repository.h"
 #include "text_links.h"
 #include "ticket_fields.h"
+#include "ticket_restraint.h"
 
 namespace quarry::repository {
 
-/// One ticket while it is made.
+/// One ticket while it is made, under the restraint of such tables.
 class Ticket {
  public:
   Ticket(Database& database, const TicketFields& fields, const std::string& id)
-      : database_(database), fields_(fields), id_(id) {}
+      : database_(database), fields_(fields), id_(id), restraint_(database) {}
 
   /// Removes the rows of the ticket; its number in the table is kept for the new one.
   void forget();
@@ -37,6 +38,8 @@ class Ticket {
     Markup markup;
     double day;
   };
+  void remove_rows();
+  void write_rows(Rid rid, const artifact::Structural& change, double day);
   std::optional<std::string> update_ticket(Rid rid, const artifact::Structural& change, double day);
   std::optional<std::string> add_change(Rid rid, const artifact::Structural& change, double day);
   void note_links(Rid rid, const artifact::Structural& change, Markup of_ticket, Markup of_change,
@@ -45,6 +48,7 @@ class Ticket {
   Database& database_;
   const TicketFields& fields_;
   const std::string& id_;
+  TicketRestraint restraint_;
   std::int64_t row_ = 0;
   bool exists_ = false;
   std::map<int, std::vector<Latest>> latest_;  // by field

@@ -3,8 +3,8 @@
 #include <fmt/core.h>
 #include <strings.h>
 
+#include <algorithm>
 #include <array>
-#include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,12 +13,13 @@
 #include "quarry/base/escape.h"
 #include "schema.h"
 #include "ticket_fields.h"
+#include "ticket_restraint.h"
 
 namespace quarry::repository {
 namespace {
 
-// What makes tables takes milliseconds; nobody else writes meanwhile.
-constexpr std::chrono::seconds kMostTime{5};
+// Of the setting, in characters.
+constexpr int kMostText = 1 << 20;
 // How much of a statement an error shows, in bytes.
 constexpr std::size_t kMostShown = 300;
 
@@ -33,19 +34,43 @@ bool is_of_extensions(const char* name) {
   return begins_with(name, "fx_");
 }
 
+/// What a statement wants to make, as far as it matters.
+struct Making {
+  std::string view;       // its name; empty for none
+  bool is_table = false;  // or an index: what it computes, it computes again with every value
+};
+
+/// Not even with short values: `printf('%.*c',1000000000,'x')` counts to that number.
+bool is_endless(std::string_view function) {
+  return function == "printf" || function == "format";
+}
+
+/// The time of these grows with the square of their values' length.
+bool is_slow(std::string_view function) {
+  constexpr std::array kSlow{"instr", "replace", "trim", "ltrim", "rtrim", "json_patch"};
+  return std::ranges::find(kSlow, function) != kSlow.end();
+}
+
 /// SQLite's authorizer.
-int allow(void* view, int action, const char* first, const char* second, const char* database,
+int allow(void* context, int action, const char* first, const char* second, const char* database,
           const char* /*trigger*/) {
+  auto& making = *static_cast<Making*>(context);
   const auto only_if = [](bool right) { return right ? SQLITE_OK : SQLITE_DENY; };
   const bool is_own = is_of_tickets(first) || is_of_extensions(first);
   switch (action) {
     case SQLITE_CREATE_VIEW:
-      *static_cast<std::string*>(view) = first;
+      making.view = first;
       return only_if(is_own);
+    case SQLITE_FUNCTION:
+      return only_if(!is_endless(second) && !(making.is_table && is_slow(second)));
     case SQLITE_CREATE_TABLE:
+      making.is_table = true;
+      return only_if(is_own);
     case SQLITE_DROP_VIEW:
       return only_if(is_own);
     case SQLITE_CREATE_INDEX:
+      making.is_table = true;
+      [[fallthrough]];
     case SQLITE_DROP_INDEX:
       return only_if(is_of_extensions(first) || is_of_tickets(second));
     case SQLITE_DELETE:
@@ -56,7 +81,6 @@ int allow(void* view, int action, const char* first, const char* second, const c
       return only_if(is_own || begins_with(first, "sqlite_"));
     case SQLITE_REINDEX:
     case SQLITE_SELECT:
-    case SQLITE_FUNCTION:
     case SQLITE_READ:
       return SQLITE_OK;
     default:
@@ -64,26 +88,22 @@ int allow(void* view, int action, const char* first, const char* second, const c
   }
 }
 
-/// While it lives, the connection does what the head of this module allows, for some seconds.
-class Restraint {
+/// While it lives, the connection does what the head of this module allows.
+class Authorization {
  public:
-  explicit Restraint(Database& database) : database_(database) {
-    sqlite3_set_authorizer(database_.handle(), allow, &last_view_);
-    database_.set_deadline(std::chrono::steady_clock::now() + kMostTime);
+  explicit Authorization(Database& database) : database_(database) {
+    sqlite3_set_authorizer(database_.handle(), allow, &making_);
   }
-  ~Restraint() {
-    sqlite3_set_authorizer(database_.handle(), nullptr, nullptr);
-    database_.set_deadline(std::nullopt);
-  }
-  Restraint(const Restraint&) = delete;
-  Restraint& operator=(const Restraint&) = delete;
+  ~Authorization() { sqlite3_set_authorizer(database_.handle(), nullptr, nullptr); }
+  Authorization(const Authorization&) = delete;
+  Authorization& operator=(const Authorization&) = delete;
 
-  /// The view that the last statement wants to make; empty for none.
-  std::string& last_view() { return last_view_; }
+  /// What the last statement wants to make.
+  Making& making() const { return making_; }
 
  private:
   Database& database_;
-  std::string last_view_;
+  mutable Making making_;
 };
 
 /// The first statement of SQL, for people.
@@ -100,30 +120,37 @@ std::string shown(std::string_view sql) {
 
 class Setting {
  public:
-  Setting(Database& database, std::string sql) : database_(database), sql_(std::move(sql)) {}
+  Setting(Database& database, std::string sql)
+      : database_(database), sql_(std::move(sql)), restraint_(database) {}
 
   void run() {
-    Restraint restraint(database_);
+    const Authorization authorization(database_);
+    restraint_.run([&] { run_all(authorization); });
+  }
+
+ private:
+  void run_all(const Authorization& authorization) {
     for (const char* rest = sql_.c_str(); *rest != '\0';) {
       const char* end = rest;
-      const Statement statement = prepare(restraint, rest, end);
+      const Statement statement = prepare(authorization, rest, end);
       // None: blanks, or a comment.
       if (statement) step(statement.get(), rest);
       rest = end;
     }
   }
 
- private:
   struct Finalized {
     void operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
   };
   using Statement = std::unique_ptr<sqlite3_stmt, Finalized>;
 
-  Statement prepare(Restraint& restraint, const char* sql, const char*& end) {
-    restraint.last_view().clear();
+  Statement prepare(const Authorization& authorization, const char* sql, const char*& end) {
+    if (restraint_.is_late()) fail(SQLITE_INTERRUPT, sql);
+    const TicketRestraint::Preparing preparing;
+    authorization.making() = {};
     sqlite3_stmt* statement = nullptr;
     int code = sqlite3_prepare_v2(database_.handle(), sql, -1, &statement, &end);
-    if (code == SQLITE_ERROR && drop_view(std::string(restraint.last_view()))) {
+    if (code == SQLITE_ERROR && drop_view(std::string(authorization.making().view))) {
       code = sqlite3_prepare_v2(database_.handle(), sql, -1, &statement, &end);
     }
     if (code != SQLITE_OK) fail(code, sql);
@@ -149,14 +176,16 @@ class Setting {
   }
 
   [[noreturn]] void fail(int code, const char* sql) {
-    const bool is_late = (code & 0xFF) == SQLITE_INTERRUPT;
-    const std::string why = is_late ? fmt::format("longer than {} s", kMostTime.count())
-                                    : sqlite3_errmsg(database_.handle());
+    std::string why = restraint_.what_was_too_much(code);
+    // Its own time is no interruption of anything else.
+    if (!why.empty()) code = SQLITE_ABORT;
+    if (why.empty()) why = sqlite3_errmsg(database_.handle());
     throw SqliteError(code, fmt::format("the setting ticket-table: {}: {}", why, shown(sql)));
   }
 
   Database& database_;
   std::string sql_;
+  TicketRestraint restraint_;
 };
 
 void drop_ticket_tables(Database& database) {
@@ -175,8 +204,16 @@ void make_ticket_tables(Database& database) {
   drop_ticket_tables(database);
   std::string sql = kTicketSchema;
   {
-    Query setting = database.query("SELECT value FROM config WHERE name='ticket-table'");
-    if (setting.step() && !setting.is_null(0)) sql = setting.text(0);
+    Query setting = database.query(
+        "SELECT length(value), CASE WHEN length(value)<=?1 THEN value END FROM config"
+        " WHERE name='ticket-table' AND value IS NOT NULL");
+    const bool is_set = setting.bind(1, kMostText).step();
+    if (is_set && setting.integer(0) > kMostText) {
+      throw SqliteError(
+          SQLITE_ABORT,
+          fmt::format("the setting ticket-table: more than {} characters", kMostText));
+    }
+    if (is_set) sql = setting.text(1);
   }
   Setting(database, std::move(sql)).run();
 }

@@ -101,7 +101,8 @@ void Derivation::setting_changed(std::string_view name) {
     return;
   }
   constexpr std::string_view kPrefix = "tkt-";
-  Query tags = c_.database.query("SELECT tagname FROM tag WHERE tagname GLOB 'tkt-*'");
+  Query tags = c_.database.query(
+      "SELECT tagname FROM tag INDEXED BY sqlite_autoindex_tag_1 WHERE tagname GLOB 'tkt-*'");
   while (tags.step()) stale_tickets_.emplace(tags.text(0).substr(kPrefix.size()));
 }
 
@@ -110,8 +111,8 @@ void Derivation::remake_tickets() {
   try {
     make_ticket_tables(c_.database);
   } catch (const SqliteError& error) {
-    // Some errors take the whole transaction along.
-    if (!c_.database.in_transaction()) throw;
+    // Some errors take the whole transaction along; and where time is over, it is for all.
+    if (!c_.database.in_transaction() || error.is_interrupt()) throw;
     base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
     c_.database.execute("ROLLBACK TO tickets");
   }
@@ -129,7 +130,10 @@ void Derivation::refresh_tickets() {
     } catch (const SqliteError& error) {
       // Tables of the project's own making: what they cannot hold is no reason to refuse a push. A
       // rebuild fails, as fossil's does.
-      if (is_quiet_) {
+      // But nothing can be passed over where the time of the whole request is up, or where the
+      // error took the transaction along.
+      if (error.is_interrupt()) throw;
+      if (is_quiet_ || !c_.database.in_transaction()) {
         throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "
                                                     "ticket {}: {}",
                                                     id, error.what()));

@@ -98,8 +98,10 @@ void Derivation::make_check_in_event(Rid rid, const Structural& manifest) {
   manifest.has_user ? insert.bind(3, manifest.user) : insert.bind_null(3);
   manifest.has_comment ? insert.bind(4, manifest.comment) : insert.bind_null(4);
   insert.run();
-  write_backlinks(c_.database, BacklinkSource::kComment, rid,
-                  text_links(manifest.comment, Markup::kWiki), day);
+  lineage_.note_check_in(rid, day);
+  if (!is_whole_) remove_backlinks(c_.database, BacklinkSource::kComment, rid);
+  add_backlinks(c_.database, BacklinkSource::kComment, rid,
+                text_links(manifest.comment, Markup::kWiki), day);
   note_for_alerts('c', rid);
   touch_search('c', rid);
   note_earlier_tags(rid);

@@ -6,8 +6,12 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <map>
+#include <mutex>
 
+#include "artifact_walk.h"
 #include "derived_rows.h"
+#include "newer_schema.h"
 #include "older_schema.h"
 #include "repository_state.h"
 
@@ -74,12 +78,16 @@ class Verification {
   Findings take() { return std::move(findings_); }
 
  private:
-  void check_artifact(Rid rid, const std::string& text, std::int64_t size);
+  void check_artifact(const ArtifactWalk::Artifact& artifact, const std::string& content);
+  void report(const ArtifactWalk::Artifact& artifact, std::string_view what);
   void check_integrity();
+  bool is_same(const DerivedRows& comparison);
   void compare(const DerivedRows& comparison);
 
   Repository::State& r_;
   Findings findings_;
+  std::mutex mutex_;  // of the two below
+  std::multimap<Rid, std::string> of_artifacts_;
   std::vector<std::pair<Rid, artifact::StructuralType>> structural_;
 };
 
@@ -90,38 +98,34 @@ void Verification::check_integrity() {
   }
 }
 
-void Verification::check_artifact(Rid rid, const std::string& text, std::int64_t size) {
-  const auto report = [&](std::string_view what) {
-    findings_.push_back(fmt::format("artifact {} ({}): {}", rid, text, what));
-  };
-  const auto name = HashName::parse(text);
-  if (!name) return report("its name is not 40 or 64 lower-case hex digits");
-  const auto content = r_.contents.get(rid);
-  if (!content) {
-    // The chain may end in a phantom: then it cannot be checked yet, which is no fault.
-    if (content.error().code != ErrorCode::kNotFound) report(content.error().message);
-    return;
+/// Any thread may call it.
+void Verification::report(const ArtifactWalk::Artifact& artifact, std::string_view what) {
+  const std::scoped_lock lock(mutex_);
+  of_artifacts_.emplace(artifact.rid,
+                        fmt::format("artifact {} ({}): {}", artifact.rid, artifact.name, what));
+}
+
+void Verification::check_artifact(const ArtifactWalk::Artifact& artifact,
+                                  const std::string& content) {
+  const auto name = HashName::parse(artifact.name);
+  if (!name) return report(artifact, "its name is not 40 or 64 lower-case hex digits");
+  if (!name->names(content)) return report(artifact, "its content does not have that hash");
+  if (static_cast<std::int64_t>(content.size()) != artifact.size) {
+    report(artifact,
+           fmt::format("blob.size says {} bytes, it has {}", artifact.size, content.size()));
   }
-  if (!name->names(**content)) return report("its content does not have that hash");
-  if (static_cast<std::int64_t>((*content)->size()) != size) {
-    report(fmt::format("blob.size says {} bytes, it has {}", size, (*content)->size()));
-  }
-  if (const Manifest parsed = r_.manifests.parse(rid, **content)) {
-    structural_.emplace_back(rid, parsed->type);
-  }
+  const auto type = r_.manifests.look_at(artifact.rid, content);
+  if (!type) return;
+  const std::scoped_lock lock(mutex_);
+  structural_.emplace_back(artifact.rid, *type);
 }
 
 void Verification::check_artifacts(const std::function<void(std::size_t, std::size_t)>& progress) {
   check_integrity();
-  std::size_t total = 0;
-  {
-    Query count = r_.database.query("SELECT count(*) FROM blob");
-    if (count.step()) total = static_cast<std::size_t>(count.integer(0));
-  }
   {
     Query lost = r_.database.query(
-        "SELECT delta.rid, delta.srcid FROM delta LEFT JOIN blob AS s ON s.rid=delta.srcid"
-        " LEFT JOIN blob AS b ON b.rid=delta.rid WHERE s.rid IS NULL OR b.rid IS NULL");
+        "SELECT rid, srcid FROM delta WHERE NOT EXISTS(SELECT 1 FROM blob WHERE rid=srcid)"
+        " OR NOT EXISTS(SELECT 1 FROM blob WHERE rid=delta.rid)");
     while (lost.step()) {
       findings_.push_back(fmt::format("delta: the row {} -> {} names an artifact that is not there",
                                       lost.integer(0), lost.integer(1)));
@@ -129,44 +133,80 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
   }
   {
     Query hidden = r_.database.query(
-        "SELECT b.uuid, s.uuid FROM private AS p CROSS JOIN delta AS d INDEXED BY delta_i1"
-        " ON d.srcid=p.rid JOIN blob AS b ON b.rid=d.rid JOIN blob AS s ON s.rid=d.srcid"
-        " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=d.rid)");
+        "SELECT (SELECT uuid FROM blob WHERE rid=d.rid), (SELECT uuid FROM blob WHERE rid=d.srcid)"
+        " FROM delta AS d WHERE EXISTS(SELECT 1 FROM private WHERE rid=d.srcid)"
+        " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=d.rid)");
     while (hidden.step()) {
       findings_.push_back(fmt::format("delta: {} is public and made from {}, which is private",
                                       hidden.text(0), hidden.text(1)));
     }
   }
-  std::size_t done = 0;
-  Query query = r_.database.query("SELECT rid, uuid, size FROM blob ORDER BY rid DESC");
-  while (query.step()) {
-    if (query.integer(2) >= 0) {
-      check_artifact(query.integer(0), std::string(query.text(1)), query.integer(2));
-    }
-    ++done;
-    if (progress) progress(done, total);
-  }
+  r_.manifests.hold_all();
+  ArtifactWalk(r_.database, r_.contents)
+      .run({.look = [&](const ArtifactWalk::Artifact& artifact,
+                        const std::string& content) { check_artifact(artifact, content); },
+            .fail =
+                [&](const ArtifactWalk::Artifact& artifact, const base::Error& error) {
+                  // The chain may end in a phantom: then it cannot be checked yet, which is no
+                  // fault.
+                  if (error.code != ErrorCode::kNotFound) report(artifact, error.message);
+                },
+            .progress =
+                [&](std::size_t done, std::size_t total) {
+                  if (progress) progress(done, total);
+                }});
+  for (auto& [rid, finding] : of_artifacts_) findings_.push_back(std::move(finding));
 }
 
 void Verification::check_derived() {
   const std::vector<DerivedRows> comparisons = derived_rows(r_.database);
   for (const DerivedRows& comparison : comparisons) {
-    r_.database.execute(fmt::format("CREATE TEMP TABLE before_{}(line); INSERT INTO before_{} {}",
-                                    comparison.table, comparison.table, comparison.rows));
+    r_.database.execute(fmt::format("CREATE TEMP TABLE before_{} AS {}", comparison.table,
+                                    comparison.select_columns()));
   }
   r_.database.execute("BEGIN");
   clear_derived(r_.database);
   r_.names.forget_all();
   // What is shunned keeps its rows until a rebuild takes it out.
+  r_.derivation.expect_everything();
   for (const auto& [rid, type] : structural_) r_.derivation.arrived(rid, type);
   r_.derivation.run();
-  for (const DerivedRows& comparison : comparisons) compare(comparison);
+  for (const DerivedRows& comparison : comparisons) {
+    if (!is_same(comparison)) compare(comparison);
+  }
   r_.database.execute("ROLLBACK");
 }
 
+/// Whether the columns of all rows are the same as before.
+bool Verification::is_same(const DerivedRows& comparison) {
+  std::string order;
+  std::size_t columns = 0;
+  {
+    Query query = r_.database.query("SELECT 1 FROM pragma_table_info(?1)");
+    const std::string table = fmt::format("before_{}", comparison.table);
+    query.bind(1, table);
+    while (query.step()) {
+      ++columns;
+      order += fmt::format("{}{}", columns == 1 ? "" : ",", columns);
+    }
+  }
+  Query before = r_.database.query_once(
+      fmt::format("SELECT * FROM before_{} ORDER BY {}", comparison.table, order));
+  Query after =
+      r_.database.query_once(fmt::format("{} ORDER BY {}", comparison.select_columns(), order));
+  while (before.step()) {
+    if (!after.step()) return false;
+    for (int column = 0; column < static_cast<int>(columns); ++column) {
+      if (!before.has_same(column, after)) return false;
+    }
+  }
+  return !after.step();
+}
+
+/// Tells the rows that only one side has.
 void Verification::compare(const DerivedRows& comparison) {
   const auto report = [&](std::string_view verdict, const std::string& sql) {
-    Query query = r_.database.query(sql);
+    Query query = r_.database.query_once(sql);
     std::size_t count = 0;
     while (query.step()) {
       if (++count <= kMaxFindingsPerTable) {
@@ -178,15 +218,15 @@ void Verification::compare(const DerivedRows& comparison) {
                                       count - kMaxFindingsPerTable));
     }
   };
-  r_.database.execute(fmt::format("CREATE TEMP TABLE after_{}(line); INSERT INTO after_{} {}",
-                                  comparison.table, comparison.table, comparison.rows));
-  const auto counted = [&](const char* when) {
-    return fmt::format("SELECT line, count(*) FROM {}_{} GROUP BY line", when, comparison.table);
+  const auto counted = [&](const std::string& texts) {
+    return fmt::format("SELECT line, count(*) FROM ({}) GROUP BY line", texts);
   };
-  report("is there but should not be",
-         fmt::format("{} EXCEPT {}", counted("before"), counted("after")));
-  report("should be there but is not",
-         fmt::format("{} EXCEPT {}", counted("after"), counted("before")));
+  const std::string before =
+      counted(comparison.select_text(fmt::format("before_{}", comparison.table)));
+  const std::string after =
+      counted(comparison.select_text(fmt::format("({})", comparison.select_columns())));
+  report("is there but should not be", fmt::format("{} EXCEPT {}", before, after));
+  report("should be there but is not", fmt::format("{} EXCEPT {}", after, before));
 }
 
 }  // namespace
@@ -203,6 +243,10 @@ base::Result<Findings> verify(const std::filesystem::path& path,
       if (!original->has_table("blob") || !original->has_table("plink")) {
         return base::fail(ErrorCode::kInvalid,
                           fmt::format("{}: not a Fossil repository", path.string()));
+      }
+      if (auto known = check_aux_schema(*original); !known) {
+        return base::fail(known.error().code,
+                          fmt::format("{}: {}", path.string(), known.error().message));
       }
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
       copy_database(*original, target);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,7 +18,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 3;
+constexpr std::uint32_t kLayoutVersion = 5;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;
@@ -27,12 +28,19 @@ struct alignas(64) BoardHeader {
   FixedText<64> pool;
 };
 
-constexpr std::size_t kSlotsOffset = sizeof(BoardHeader) + sizeof(PoolMemory);
+constexpr std::size_t kHoldsOffset = sizeof(BoardHeader) + sizeof(PoolMemory);
+constexpr std::size_t kSlotsOffset = kHoldsOffset + sizeof(HoldMemory);
 static_assert(sizeof(BoardHeader) % alignof(PoolMemory) == 0);
+static_assert(kHoldsOffset % alignof(HoldMemory) == 0);
 static_assert(kSlotsOffset % alignof(SlotMemory) == 0);
+static_assert(sizeof(SlotMemory) % alignof(LoginMemory) == 0);
+
+std::size_t logins_offset(std::size_t slots) {
+  return kSlotsOffset + slots * sizeof(SlotMemory);
+}
 
 std::size_t board_size(std::size_t slots) {
-  return kSlotsOffset + slots * sizeof(SlotMemory);
+  return logins_offset(slots) + sizeof(LoginMemory);
 }
 
 }  // namespace
@@ -55,6 +63,13 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
   board.pool_.assign(pool);
   // The memory is zero, which is what an empty slot is made of: nothing more to construct.
   board.write_header();
+  for (auto& word : board.logins().salt) {
+    std::uint64_t random = 0;
+    if (::getrandom(&random, sizeof random, 0) != sizeof random) {
+      return base::fail_errno("cannot get random bytes");
+    }
+    word.store(random, std::memory_order_relaxed);
+  }
   return board;
 }
 
@@ -162,15 +177,19 @@ PoolMemory* Board::pool_memory() const {
   return std::launder(reinterpret_cast<PoolMemory*>(base_ + sizeof(BoardHeader)));
 }
 
+Holds Board::holds() const {
+  if (base_ == nullptr) return Holds(nullptr);
+  return Holds(std::launder(reinterpret_cast<HoldMemory*>(base_ + kHoldsOffset)));
+}
+
 Board::Reading Board::read(std::size_t index) const {
   const auto copy = copy_state(memory(index)->state);
   if (!copy.state.is_sound()) return {SlotState{}, copy.is_torn, true};
   return {copy.state, copy.is_torn, false};
 }
 
-LoginTallies Board::read_logins(std::size_t index) const {
-  const auto copy = copy_state(memory(index)->logins);
-  return copy.is_torn ? LoginTallies{} : copy.state;
+LoginMemory& Board::logins() const {
+  return *std::launder(reinterpret_cast<LoginMemory*>(base_ + logins_offset(slot_count_)));
 }
 
 Board::PoolReading Board::read_pool() const {
@@ -196,7 +215,6 @@ Slot Board::slot(std::size_t index) {
 }
 
 void Board::clear(std::size_t index) {
-  // Not what it remembers of logins: that holds whoever has the slot next.
   write_state(memory(index)->state, SlotState{});
 }
 

@@ -41,9 +41,6 @@ void Slot::child_started() {
   state_.pid = static_cast<std::uint32_t>(::getpid());
   state_.generation = generation_;
   state_.child_started = wall_micros();
-  const auto predecessors = copy_state(memory_->logins);
-  logins_ = predecessors.is_torn ? LoginTallies{} : predecessors.state;
-  write_state(memory_->logins, logins_);
   publish();
 }
 
@@ -106,22 +103,6 @@ void Slot::session_begins(std::string_view client) {
   state_.client.assign(client);
   state_.session_began = monotonic_micros();
   publish();
-}
-
-const LoginTally* Slot::remembered(const LoginTally& tally) const {
-  const auto found = std::ranges::find_if(logins_.tallies, [&](const LoginTally& known) {
-    return known.client == tally.client && known.user == tally.user;
-  });
-  return found == logins_.tallies.end() ? nullptr : &*found;
-}
-
-void Slot::remember(const LoginTally& tally) {
-  const auto age = [](const LoginTally& known) { return std::max(known.failed, known.succeeded); };
-  const LoginTally* known = remembered(tally);
-  const auto place = known != nullptr ? logins_.tallies.begin() + (known - logins_.tallies.data())
-                                      : std::ranges::min_element(logins_.tallies, {}, age);
-  *place = tally;
-  write_state(memory_->logins, logins_);
 }
 
 void Slot::running_sql(std::string_view sql) {

@@ -78,6 +78,8 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("children", s.state.children);
   add("generation", s.state.generation);
   add("children of earlier generations", s.state.elders);
+  add("children held back", s.state.held_back);
+  add("process max reached", s.state.process_max_reached);
   for (std::size_t i = 0; i < kStages; ++i) add(kStageFields[i], s.in_stage[i]);
   add("unreadable slots", s.unreadable);
   add("restarts backed off", s.state.restarts_backed_off);

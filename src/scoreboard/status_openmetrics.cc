@@ -94,6 +94,11 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("quarry_generation", kGauge, "Of the configuration.", state.generation);
   page.metric("quarry_elders", kGauge, "Children of earlier generations, which finish.",
               state.elders);
+  page.metric("quarry_children_held_back", kGauge,
+              "Workers that process.max keeps from being started now.", state.held_back);
+  page.metric("quarry_process_max_reached_total", kCounter,
+              "How often process.max began to keep workers from being started.",
+              state.process_max_reached);
   page.head("quarry_processes", kGauge, "Workers in each stage of a request.");
   for (std::size_t i = 0; i < kStages; ++i) {
     page.sample("quarry_processes", "stage", name_of(static_cast<Stage>(i)), s.in_stage[i]);

@@ -42,6 +42,7 @@ void Engine::start_da() {
   setup_.figures->is_disk_assisted = true;
   workers_.retire();
   work_.notify_all();
+  pause_.notify_all();
   da_worker_.advise(1);
 }
 
@@ -63,9 +64,11 @@ bool Engine::make_helper(Lock& lock) {
                 .figures = setup_.figures,
                 .files = setup_.files,
                 .disk = std::move(*disk),
-                .on_empty = [owner = weak_from_this()] {
-                  if (const auto engine = owner.lock()) engine->helper_is_empty();
-                }};
+                .on_empty =
+                    [owner = weak_from_this()] {
+                      if (const auto engine = owner.lock()) engine->helper_is_empty();
+                    },
+                .local_time = setup_.local_time};
     setup.options.type = QueueType::kDisk;
     helper = std::make_shared<Engine>(std::move(setup));
     helper->set_most_workers(0);
@@ -248,6 +251,7 @@ void Engine::enqueue_only() {
   is_enqueue_only_ = true;
   workers_.retire();
   work_.notify_all();
+  pause_.notify_all();
 }
 
 Result<void> Engine::destroy() {

@@ -36,6 +36,12 @@ Result<bool> DiskStore::is_there(const SpoolFiles& files) {
 Result<std::optional<Position>> DiskStore::recover_position(std::vector<std::uint64_t>& segments) {
   auto found = files_.position();
   if (!found && found.error().code != ErrorCode::kCorrupt) return std::unexpected(found.error());
+  if (!found && options_.on_corruption == OnCorruption::kIgnore) {
+    QUARRY_TRY(files_.remove_position());
+    reporter_(fmt::format("{}; everything in the segments is delivered, some of it perhaps again",
+                          found.error().message));
+    return std::nullopt;
+  }
   if (!found) {
     QUARRY_TRY_ASSIGN(const std::string aside, files_.set_position_aside());
     reporter_(
@@ -112,6 +118,7 @@ Result<void> DiskStore::recover(Roles roles) {
     settled_ = {.segment = position->segment + 1, .offset = 0, .sequence = position->sequence};
   }
   QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(segments, settled_));
+  found_end_ = end;
   const std::uint64_t next = std::max(settled_.segment, segments.empty() ? 0 : segments.back() + 1);
   if (roles != Roles::kReader) {
     writer_.emplace(files_,

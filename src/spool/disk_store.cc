@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace quarry::spool {
@@ -75,7 +74,7 @@ std::uint64_t DiskStore::waiting() const {
   if (!reader_) return 0;
   const std::uint64_t end = end_.load();
   const std::uint64_t next = reader_->position().sequence;
-  return returned_count_ + (end > next ? end - next : 0);
+  return returned_.size() + (end > next ? end - next : 0);
 }
 
 std::uint64_t DiskStore::unsettled() const {
@@ -83,24 +82,30 @@ std::uint64_t DiskStore::unsettled() const {
   return end > settled_.sequence ? end - settled_.sequence : 0;
 }
 
-Batch DiskStore::take_returned(std::size_t most) {
-  auto first = returned_.extract(returned_.begin());
-  Batch batch{.ticket = first.key(), .messages = std::move(first.mapped())};
-  if (batch.messages.size() > most) {
-    const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(most);
-    returned_.emplace(batch.ticket + most,
-                      std::vector<Message>(std::make_move_iterator(rest),
-                                           std::make_move_iterator(batch.messages.end())));
-    batch.messages.erase(rest, batch.messages.end());
+std::uint64_t DiskStore::left_of_found() const {
+  const std::uint64_t next = reader_->position().sequence;
+  return found_end_ > next ? found_end_ - next : 0;
+}
+
+/// What was given back first, of those with tickets before BEFORE.
+Batch DiskStore::take_returned(std::size_t most, std::uint64_t before) {
+  Batch batch;
+  std::size_t bytes = 0;
+  auto next = returned_.begin();
+  while (next != returned_.end() && next->first < before && batch.messages.size() < most &&
+         bytes < kMostAtOnce) {
+    bytes += next->second.content.size();
+    batch.tickets.push_back(next->first);
+    batch.messages.push_back(std::move(next->second));
+    next = returned_.erase(next);
   }
-  returned_count_ -= batch.messages.size();
   return batch;
 }
 
 Batch DiskStore::take(std::size_t most) {
   trouble_.reset();
   if (!returned_.empty()) return take_returned(most);
-  Batch batch{.ticket = base_ + taken_.size(), .messages = {}};
+  Batch batch{.messages = {}, .first_ticket = base_ + taken_.size(), .tickets = {}};
   const std::uint64_t end = end_.load();
   std::size_t bytes = 0;
   while (batch.messages.size() < most && bytes < kMostAtOnce) {
@@ -155,7 +160,7 @@ Result<void> DiskStore::close_gaps() {
   const auto last = std::ranges::find(taken_.rbegin(), taken_.rend(), true, &Taken::is_settled);
   const std::uint64_t behind = base_ + static_cast<std::uint64_t>(taken_.rend() - last);
   while (!returned_.empty() && returned_.begin()->first < behind) {
-    Batch batch = take_returned(SIZE_MAX);
+    Batch batch = take_returned(SIZE_MAX, behind);
     const std::size_t count = batch.messages.size();
     base::Error error;
     const std::size_t pushed = push(batch.messages, &error);
@@ -166,14 +171,22 @@ Result<void> DiskStore::close_gaps() {
 }
 
 void DiskStore::settle(Batch batch, std::size_t delivered) {
-  const std::size_t first = batch.ticket - base_;
-  for (std::size_t i = 0; i < delivered; ++i) taken_[first + i].is_settled = true;
-  if (delivered < batch.messages.size()) {
-    batch.messages.erase(batch.messages.begin(),
-                         batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered));
-    returned_count_ += batch.messages.size();
-    returned_.emplace(batch.ticket + delivered, std::move(batch.messages));
+  for (std::size_t i = 0; i < delivered; ++i) {
+    taken_[batch.ticket(i) - base_].is_settled = true;
   }
+  for (std::size_t i = delivered; i < batch.messages.size(); ++i) {
+    returned_.emplace(batch.ticket(i), std::move(batch.messages[i]));
+  }
+  leave_settled();
+}
+
+void DiskStore::settle_first(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) taken_[i].is_settled = true;
+  leave_settled();
+}
+
+/// What is settled at the beginning is left behind, and that is written down where it is time.
+void DiskStore::leave_settled() {
   const std::uint64_t segment = settled_.segment;
   advance();
   const bool is_due =
@@ -206,7 +219,8 @@ void DiskStore::look_for_progress() {
 }
 
 Result<void> DiskStore::remove_segment(std::uint64_t number) {
-  if (reader_ && reader_->damaged().contains(number)) {
+  const bool is_damaged = reader_ && reader_->damaged().contains(number);
+  if (is_damaged && options_.on_corruption != OnCorruption::kIgnore) {
     QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(number));
     reporter_(fmt::format("{}: kept as {}", files_.shown(number), aside));
   } else {

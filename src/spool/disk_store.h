@@ -34,6 +34,9 @@ class DiskStore final : public Store {
   std::size_t push(std::span<Message> messages, base::Error* error) override;
   Batch take(std::size_t most) override;
   void settle(Batch batch, std::size_t delivered) override;
+  /// The first COUNT messages that were taken and are not settled are done with; of who never gives
+  /// any back.
+  void settle_first(std::size_t count);
   std::uint64_t waiting() const override;
 
   /// Puts MESSAGES before all others, while nothing was taken; later behind them.
@@ -65,6 +68,8 @@ class DiskStore final : public Store {
   }
   /// Messages that the next start will find: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
+  /// Messages that were there when this was opened, and were not taken yet; of who only reads.
+  std::uint64_t left_of_found() const;
   /// Why the last take() gave less than there is.
   const std::optional<base::Error>& trouble() const { return trouble_; }
   std::uint64_t bytes() const { return usage_.total(); }
@@ -84,9 +89,10 @@ class DiskStore final : public Store {
   base::Result<std::uint64_t> find_end(const std::vector<std::uint64_t>& segments,
                                        const Position& start);
   base::Result<void> measure(const std::vector<std::uint64_t>& segments);
-  Batch take_returned(std::size_t most);
+  Batch take_returned(std::size_t most, std::uint64_t before = UINT64_MAX);
   void leave_finished();
   void advance();
+  void leave_settled();
   base::Result<void> remove_done();
   base::Result<void> remove_segment(std::uint64_t number);
   void report(const base::Result<void>& result);
@@ -105,15 +111,14 @@ class DiskStore final : public Store {
 
   // --- who reads -------------------------------------------------------------------------------
   std::optional<SegmentReader> reader_;
-  Position settled_;         // everything before is settled
-  std::deque<Taken> taken_;  // from there on
-  std::uint64_t base_ = 0;   // the ticket of the first of them
-  // What was given back, by the tickets of the first of each batch.
-  std::map<std::uint64_t, std::vector<Message>> returned_;
-  std::uint64_t returned_count_ = 0;
-  std::size_t unwritten_ = 0;  // settled since the last checkpoint
+  Position settled_;                           // everything before is settled
+  std::deque<Taken> taken_;                    // from there on
+  std::uint64_t base_ = 0;                     // the ticket of the first of them
+  std::map<std::uint64_t, Message> returned_;  // what was given back, by tickets
+  std::size_t unwritten_ = 0;                  // settled since the last checkpoint
   std::optional<base::Error> trouble_;
   std::string last_trouble_;
+  std::uint64_t found_end_ = 0;  // after the last message that was there at the start
 };
 
 }  // namespace quarry::spool

@@ -60,6 +60,8 @@ void Engine::take_back(Worker& left) {
 /// Ends the workers, with what their consumers have just now.
 void Engine::stop_workers(Lock& lock) {
   workers_.retire();
+  // A producer that is at it just now may still bring something: nobody would end another worker.
+  workers_.set_most(0);
   work_.notify_all();
   pause_.notify_all();
   const auto are_gone = [this] { return workers_.alive() == 0; };
@@ -81,7 +83,7 @@ void Engine::stop_workers(Lock& lock) {
 void Engine::end_plainly(Lock& lock) {
   advise_workers();
   work_.notify_all();
-  if (setup_.consumer && !is_enqueue_only_) {
+  if (setup_.consumer && !is_enqueue_only_ && is_window_open()) {
     quiet_.wait_until(lock, after(setup_.options.timeout_shutdown), [this] { return held() == 0; });
   }
   stop_workers(lock);

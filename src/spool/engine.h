@@ -21,6 +21,7 @@
 
 #include "disk_store.h"
 #include "figures.h"
+#include "quarry/spool/dequeue_window.h"
 #include "quarry/spool/queue.h"
 #include "store.h"
 #include "threading.h"
@@ -49,6 +50,7 @@ class Engine : public std::enable_shared_from_this<Engine> {
     std::unique_ptr<DiskStore> disk;
     /// Of the disk queue that helps another: called, without its mutex, when it has become empty.
     std::function<void()> on_empty;
+    LocalClock local_time = spool::local_time;
   };
   explicit Engine(Setup setup);
   /// To be called once, after the constructor: delivers what is there. FOUND: on the disk there is
@@ -112,8 +114,14 @@ class Engine : public std::enable_shared_from_this<Engine> {
   // --- delivery.cc
   void worker_main(Worker& self);
   bool wait_for_work(Lock& lock);
+  bool is_window_open() const;
+  void wait_for_window(Lock& lock, const Worker& self);
+  bool wants_more(const Worker& self) const;
+  void wait_for_more(Lock& lock, Worker& self);
+  void discard_queued(Batch& batch, std::uint64_t full);
   void deliver(Lock& lock, Worker& self);
   Delivery consume(const Worker& self);
+  void pause(Lock& lock, const Worker& self, const Delivery& delivery, bool was_closing);
   bool settle(Worker& self, const Delivery& delivery);
   void put_back(Batch batch, std::size_t delivered);
   void advise_workers();
@@ -149,12 +157,13 @@ class Engine : public std::enable_shared_from_this<Engine> {
 
   mutable Mutex mutex_;
   Condition work_;         // for idle workers: messages, or the end
-  Condition pause_;        // for workers that wait before they try again: the end
+  Condition pause_;        // for workers that have work, and wait: the end, or enough for a batch
   Condition da_;           // for the worker that shuffles: anything that it may wait for
   Condition room_;         // for producers: the queue is less full
   Condition quiet_;        // for those who wait that something ends: a worker, a batch, a group
   std::size_t idle_ = 0;   // workers that wait for work
   std::size_t woken_ = 0;  // of them, those that do not know yet that there is some
+  std::size_t gathering_ = 0;    // workers that wait for a larger batch
   std::uint64_t in_flight_ = 0;  // messages that consumers have
   std::atomic<std::uint64_t> undelivered_{0};
   std::size_t high_watermark_ = 0;

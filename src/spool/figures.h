@@ -12,8 +12,8 @@ namespace quarry::spool {
 
 struct Figures {
   using Count = std::atomic<std::uint64_t>;
-  Count size, on_disk, disk_bytes, max_size, enqueued, delivered, retried, discarded, full, lost,
-      high_watermark_hits, da_runs, workers;
+  Count size, on_disk, disk_bytes, max_size, enqueued, delivered, retried, discarded,
+      discarded_queued, left_out, full, lost, high_watermark_hits, da_runs, workers;
   std::atomic<bool> is_disk_assisted{false};
 
   /// Called under the queue's mutex alone.
@@ -33,6 +33,8 @@ struct Figures {
             .delivered = delivered,
             .retried = retried,
             .discarded = discarded,
+            .discarded_queued = discarded_queued,
+            .left_out = left_out,
             .full = full,
             .lost = lost,
             .high_watermark_hits = high_watermark_hits,

@@ -6,9 +6,12 @@
 #include <atomic>
 #include <exception>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
+#include "damage.h"
 #include "engine.h"
+#include "sampling.h"
 
 namespace quarry::spool {
 namespace {
@@ -42,9 +45,47 @@ class Queue::Implementation {
   SpoolLock lock;
   std::shared_ptr<Engine> engine;  // none: direct
   std::atomic<bool> is_ended{false};
+  std::optional<Sampling> sampling;
 
+  std::optional<SpoolFiles> files;  // on the disk
+
+  Result<void> open_files(base::FileSystem& system);
+  Result<void> do_without_damaged();
+  std::size_t take(std::span<Message> messages, Delay delay, Error* error);
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
+
+/// Makes the folder, if need be, and takes the roles that the queue has there.
+Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
+  QUARRY_TRY(system.make_folder(options.spool_directory));
+  if (options.sync_queue_files) {
+    const auto parent = std::filesystem::absolute(options.spool_directory).parent_path();
+    QUARRY_TRY(system.sync_directory(parent));
+  }
+  files.emplace(system, options.spool_directory, options.filename, options.sync_queue_files);
+  QUARRY_TRY_ASSIGN(lock, files->lock(consumer ? Roles::kBoth : Roles::kWriter));
+  files->keep_to(lock);
+  return do_without_damaged();
+}
+
+/// Where the files are damaged the queue does without them, if it is to: they are left alone.
+Result<void> Queue::Implementation::do_without_damaged() {
+  if (options.on_corruption != OnCorruption::kInMemory) return {};
+  QUARRY_TRY_ASSIGN(const auto damage, look_for_damage(*files));
+  if (!damage) return {};
+  reporter(
+      fmt::format("{}; the files are left alone, and the queue is in memory until the next "
+                  "start (queue.oncorruption)",
+                  *damage));
+  options.type = QueueType::kMemory;
+  options.filename.clear();
+  options.save_on_shutdown = false;
+  return {};
+}
+
+std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay, Error* error) {
+  return engine ? engine->enqueue(messages, delay, error) : consume_directly(messages, error);
+}
 
 /// Who enqueues consumes: the queue of type direct.
 std::size_t Queue::Implementation::consume_directly(std::span<Message> messages, Error* error) {
@@ -81,35 +122,32 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
     if (reporter) reporter(line);
   };
   made->reporter = tell;
+  if (options.sampling_interval > 1) made->sampling.emplace(options.sampling_interval);
   if (options.type == QueueType::kDirect) {
     if (!made->consumer) return fail(ErrorCode::kInvalid, "a direct queue needs a consumer");
     return std::unique_ptr<Queue>(new Queue(std::move(made)));
   }
-  SpoolFiles spool(files, options.spool_directory, options.filename, options.sync_queue_files);
-  const bool is_disk = options.type == QueueType::kDisk;
+  if (options.on_corruption == OnCorruption::kInMemory && !made->consumer) {
+    return fail(ErrorCode::kInvalid,
+                "queue.oncorruption = inmemory needs a consumer: nobody else would find what is "
+                "in memory");
+  }
+  const bool has_files = options.type == QueueType::kDisk || options.is_disk_assisted();
+  if (has_files) QUARRY_TRY(made->open_files(files));
   Engine::Setup setup{.options = made->options,
                       .consumer = std::move(consumer),
                       .reporter = tell,
                       .figures = made->figures,
-                      .files = spool,
+                      .files = made->files.value_or(SpoolFiles(files, {}, {}, false)),
                       .disk = nullptr,
-                      .on_empty = {}};
+                      .on_empty = {},
+                      .local_time = local_time};
   bool found = false;
-  if (is_disk || options.is_disk_assisted()) {
+  if (made->options.type == QueueType::kDisk) {
     const Roles roles = made->consumer ? Roles::kBoth : Roles::kWriter;
-    QUARRY_TRY(files.make_folder(options.spool_directory));
-    if (options.sync_queue_files) {
-      const auto parent = std::filesystem::absolute(options.spool_directory).parent_path();
-      QUARRY_TRY(files.sync_directory(parent));
-    }
-    QUARRY_TRY_ASSIGN(made->lock, spool.lock(roles));
-    spool.keep_to(made->lock);
-    setup.files = spool;
-    if (is_disk) {
-      QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(spool, made->options, tell, roles));
-    } else {
-      QUARRY_TRY_ASSIGN(found, DiskStore::is_there(spool));
-    }
+    QUARRY_TRY_ASSIGN(setup.disk, DiskStore::open(*made->files, made->options, tell, roles));
+  } else if (made->options.is_disk_assisted()) {
+    QUARRY_TRY_ASSIGN(found, DiskStore::is_there(*made->files));
   }
   made->engine = std::make_shared<Engine>(std::move(setup));
   made->engine->start(found && made->consumer);
@@ -118,8 +156,9 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
 
 std::size_t Queue::enqueue(std::span<Message> messages, Delay delay, Error* error) {
   Implementation& it = *implementation_;
-  return it.engine ? it.engine->enqueue(messages, delay, error)
-                   : it.consume_directly(messages, error);
+  if (!it.sampling || it.is_ended) return it.take(messages, delay, error);
+  const auto take = [&](std::span<Message> samples) { return it.take(samples, delay, error); };
+  return it.sampling->pass(messages, take, *it.figures);
 }
 
 Result<void> Queue::enqueue(Message message, Delay delay) {
@@ -135,6 +174,10 @@ Ending Queue::shutdown() {
 
 Statistics Queue::statistics() const {
   return implementation_->figures->statistics();
+}
+
+Result<void> Queue::check_files() const {
+  return implementation_->files ? implementation_->files->check_place() : Result<void>{};
 }
 
 bool Queue::wait_until_empty(milliseconds timeout) {

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "disk_store.h"
@@ -68,7 +69,7 @@ struct Drain::State {
   SpoolFiles files;
   SpoolLock lock;
   std::unique_ptr<DiskStore> store;
-  Batch batch;
+  std::size_t unsettled = 0;
 };
 
 Drain::Drain(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -76,10 +77,8 @@ Drain::~Drain() = default;
 
 Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueOptions& options,
                                            const Reporter& reporter, base::FileSystem& files) {
-  std::unique_ptr<State> state(new State{.files = files_of(place, files, options.sync_queue_files),
-                                         .lock = {},
-                                         .store = nullptr,
-                                         .batch = {}});
+  std::unique_ptr<State> state(new State{
+      .files = files_of(place, files, options.sync_queue_files), .lock = {}, .store = nullptr});
   QUARRY_TRY_ASSIGN(state->lock, state->files.lock(Roles::kReader));
   state->files.keep_to(state->lock);
   QUARRY_TRY_ASSIGN(state->store, DiskStore::open(state->files, options, reporter, Roles::kReader));
@@ -87,27 +86,49 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
 }
 
 Result<std::vector<Message>> Drain::next(std::size_t most) {
-  state_->batch = state_->store->take(most);
-  if (state_->batch.empty() && state_->store->trouble()) {
+  Batch batch = state_->store->take(most);
+  if (batch.empty() && state_->store->trouble()) {
     return std::unexpected(*state_->store->trouble());
   }
-  if (state_->batch.empty()) {
+  if (batch.empty()) {
     state_->store->tell_progress();
     QUARRY_TRY(state_->files.check_place());
   }
-  return state_->batch.messages;
+  state_->unsettled += batch.messages.size();
+  return std::move(batch.messages);
 }
 
 void Drain::settle(std::size_t count) {
-  state_->store->settle(std::exchange(state_->batch, {}), count);
+  const std::size_t settled = std::min(count, state_->unsettled);
+  if (settled == 0) return;
+  state_->unsettled -= settled;
+  state_->store->settle_first(settled);
+}
+
+std::size_t Drain::unsettled() const {
+  return state_->unsettled;
+}
+
+Result<std::uint64_t> Drain::forget_found() {
+  constexpr std::uint64_t kAtOnce = 10000;
+  std::uint64_t count = 0;
+  // Not for as long as somebody puts others there.
+  while (const std::uint64_t left = state_->store->left_of_found()) {
+    QUARRY_TRY_ASSIGN(const auto messages, next(std::min(left, kAtOnce)));
+    if (messages.empty()) break;
+    count += messages.size();
+    settle(messages.size());
+  }
+  return count;
 }
 
 Result<void> Drain::finish() {
+  QUARRY_TRY(state_->files.check_place());
   const auto written = state_->store->is_untouched() ? Result<void>{} : state_->store->checkpoint();
   // A full disk is no reason to keep the files of an empty queue.
   if (!written && written.error().code != ErrorCode::kNoSpace) return written;
   const auto writer = state_->files.lock(Roles::kWriter);
-  if (!writer || !state_->batch.empty()) return written;
+  if (!writer || state_->unsettled > 0) return written;
   // Nobody can write now. Whatever came before the lock is there.
   Batch rest = state_->store->take(1);
   if (state_->store->trouble()) return std::unexpected(*state_->store->trouble());
@@ -118,15 +139,8 @@ Result<void> Drain::finish() {
 
 Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
                                   base::FileSystem& files) {
-  constexpr std::size_t kAtOnce = 10000;
   QUARRY_TRY_ASSIGN(const auto drain, Drain::open(place, {}, reporter, files));
-  std::uint64_t count = 0;
-  while (true) {
-    QUARRY_TRY_ASSIGN(const auto messages, drain->next(kAtOnce));
-    if (messages.empty()) break;
-    count += messages.size();
-    drain->settle(messages.size());
-  }
+  QUARRY_TRY_ASSIGN(const std::uint64_t count, drain->forget_found());
   QUARRY_TRY(drain->finish());
   return count;
 }

@@ -14,10 +14,16 @@ namespace quarry::spool {
 
 /// Messages that were taken from a store, and are not settled yet.
 struct Batch {
-  std::uint64_t ticket = 0;
   std::vector<Message> messages;
+  /// Of a disk queue: by what it knows the first of them; those of the others follow, unless
+  /// `tickets` has them all.
+  std::uint64_t first_ticket = 0;
+  std::vector<std::uint64_t> tickets;
 
   bool empty() const { return messages.empty(); }
+  std::uint64_t ticket(std::size_t i) const {
+    return tickets.empty() ? first_ticket + i : tickets[i];
+  }
 };
 
 class Store {

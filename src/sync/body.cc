@@ -48,6 +48,11 @@ bool is_sync_content_type(std::string_view content_type) {
   return request_format(content_type).has_value();
 }
 
+std::size_t decoded_size(BodyFormat format, std::string_view body) {
+  if (format != BodyFormat::kCompressed) return body.size();
+  return artifact::blob_declared_size(body).value_or(0);
+}
+
 base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
                                            std::size_t max_size, std::string& storage) {
   if (body.size() > max_size) return std::unexpected(too_large(max_size));

@@ -24,6 +24,9 @@ enum class BodyFormat : std::uint8_t { kCompressed, kPlain, kPlainClone };
 std::optional<BodyFormat> request_format(std::string_view content_type);
 std::string_view content_type_of(BodyFormat format);
 
+/// How many bytes the cards in BODY are, as it declares them; 0 where it declares nothing.
+std::size_t decoded_size(BodyFormat format, std::string_view body);
+
 /// The cards in BODY. Where they are plain the result is BODY itself; otherwise they are put into
 /// STORAGE, which must outlive the result. Nothing is allocated before the declared size was found
 /// to be at most MAX_SIZE. Errors: kInvalid (broken compression), kLimit.

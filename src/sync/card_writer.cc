@@ -11,9 +11,10 @@
 namespace quarry::sync {
 namespace {
 
-// Fossil 2.28: number and day of its release. A client of 2.27 or later that sees a server as late
-// as this sends its login in a header.
-constexpr std::string_view kServerVersion = "pragma server-version 22800 20260311 000000\n";
+// Fossil 2.29, and the first day that any 2.29 can be of: what clients may one day expect of a
+// later one is not promised. A client of 2.27 or later that sees a server as late as this sends its
+// login in a header.
+constexpr std::string_view kServerVersion = "pragma server-version 22900 20260312 000000\n";
 
 }  // namespace
 

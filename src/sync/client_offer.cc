@@ -14,6 +14,8 @@ constexpr std::int64_t kDefaultMaxUpload = 250000;
 constexpr std::size_t kNamesAtOnce = 20000;
 // A server that goes on asking for the same artifact cannot use it.
 constexpr int kMostTimes = 2;
+// Of artifacts that are made from each other: beyond, it is a circle.
+constexpr std::size_t kLongestChain = 200000;
 
 }  // namespace
 
@@ -48,30 +50,39 @@ Result<void> ClientOffer::write(CardWriter& writer) {
 }
 
 /// What NAME is made from, where that has to go first: the server is not known to have it.
-Result<std::optional<HashName>> ClientOffer::source_to_send(const HashName& name) {
-  using Source = std::optional<HashName>;
-  if (times_sent_.contains(name)) return Source{};
+std::optional<HashName> ClientOffer::source_to_send(const HashName& name) {
+  if (times_sent_.contains(name)) return std::nullopt;
   const auto info = repository_.find(name);
-  if (!info) return Source{};
-  QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(info->rid));
-  if (!delta || remote_has_.contains(delta->first)) return Source{};
-  const auto source = repository_.find(delta->first);
-  if (!source || source->is_phantom() || repository_.is_shunned(delta->first)) return Source{};
-  if (!with_private_ && repository_.is_private(source->rid)) return Source{};
-  return Source(delta->first);
+  if (!info) return std::nullopt;
+  const auto source_name = repository_.delta_source(info->rid);
+  if (!source_name || remote_has_.contains(*source_name)) return std::nullopt;
+  const auto source = repository_.find(*source_name);
+  if (!source || source->is_phantom() || repository_.is_shunned(*source_name)) return std::nullopt;
+  if (!with_private_ && repository_.is_private(source->rid)) return std::nullopt;
+  return source_name;
+}
+
+Result<void> ClientOffer::find_chain(const HashName& name) {
+  if (!chain_.empty() && chain_.front() == name) return {};
+  chain_.assign(1, name);
+  while (const auto source = source_to_send(chain_.back())) {
+    if (chain_.size() == kLongestChain) {
+      return base::fail(base::ErrorCode::kCorrupt,
+                        "the delta chain of artifact " + std::string(name.str()) + " has no end");
+    }
+    chain_.push_back(*source);
+  }
+  return {};
 }
 
 /// Sends NAME, after all that it is made from. False: there was no room for that any more.
 Result<bool> ClientOffer::send(CardWriter& writer, const HashName& name) {
-  std::vector<HashName> chain{name};
-  while (true) {
-    QUARRY_TRY_ASSIGN(const auto source, source_to_send(chain.back()));
-    if (!source) break;
-    chain.push_back(*source);
-  }
-  for (; !chain.empty(); chain.pop_back()) {
+  QUARRY_TRY(find_chain(name));
+  for (; !chain_.empty(); chain_.pop_back()) {
     if (is_full(writer)) return false;
-    QUARRY_TRY(send_one(writer, chain.back()));
+    // What others are made from may have gone with them since the chain was found.
+    if (chain_.size() > 1 && times_sent_.contains(chain_.back())) continue;
+    QUARRY_TRY(send_one(writer, chain_.back()));
   }
   return true;
 }

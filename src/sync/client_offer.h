@@ -41,7 +41,8 @@ class ClientOffer {
   std::uint64_t sent() const { return sent_; }
 
  private:
-  base::Result<std::optional<artifact::HashName>> source_to_send(const artifact::HashName& name);
+  std::optional<artifact::HashName> source_to_send(const artifact::HashName& name);
+  base::Result<void> find_chain(const artifact::HashName& name);
   base::Result<bool> send(CardWriter& writer, const artifact::HashName& name);
   base::Result<void> send_one(CardWriter& writer, const artifact::HashName& name);
   base::Result<void> send_unsent(CardWriter& writer);
@@ -61,6 +62,9 @@ class ClientOffer {
   std::deque<artifact::HashName> asked_;
   std::unordered_set<artifact::HashName> asked_for_;  // and not sent since
   std::unordered_set<artifact::HashName> named_;
+  // An artifact to send, what it is made from, and so on, as far as it was not sent: longer chains
+  // than one request has room for are walked once.
+  std::vector<artifact::HashName> chain_;
   std::vector<artifact::HashName> all_;  // of the catalogue, last first
   std::vector<artifact::HashName> sent_of_unsent_;
   std::unordered_map<artifact::HashName, int> times_sent_;

@@ -128,9 +128,13 @@ Result<void> ClientReply::file() {
   }
   if (!takes() || is_refused(*name) || (is_private && !c_.options.with_private)) return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
-  QUARRY_TRY_ASSIGN(const bool is_new, receipt->store(arrival));
-  c_.offer.has(*name);
-  c_.wants.came(*name);
+  QUARRY_TRY_ASSIGN(const bool is_new,
+                    c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
+  // Nothing is asked for by name while a clone goes on, and nothing is pushed.
+  if (!c_.is_cloning) {
+    c_.offer.has(*name);
+    c_.wants.came(*name);
+  }
   if (is_new) ++received_;
   return {};
 }

@@ -29,6 +29,7 @@ class ClientReply {
     ClientUnversioned& unversioned;
     const repository::Sender& sender;
     bool takes_settings;  // the request asked for the configuration
+    bool is_cloning;      // what comes is kept, and looked at later
   };
   explicit ClientReply(const Context& context) : c_(context) {}
 

@@ -42,6 +42,7 @@ struct ClientSession::State {
   Result<void> read(std::string_view content_type, std::string_view body);
   Result<void> refused(const ClientReply& reply);
   Result<void> go_on_cloning(const ClientReply& reply);
+  Result<void> complete_clone();
   /// Whether the next request asks for artifacts by name. A clone does so only where something that
   /// came is made from what did not come: its user may have no right to read.
   bool has_to_pull() {
@@ -86,6 +87,7 @@ std::optional<BodyFormat> reply_format(std::string_view content_type) {
 /// Everything of the next request but its login.
 Result<std::string> ClientSession::State::cards() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  QUARRY_TRY(repository.check_schema());
   CardWriter writer;
   write_client_version(writer);
   if (const auto cookie = repository.setting("cookie"); cookie && !cookie->empty()) {
@@ -143,7 +145,15 @@ Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
     return fail(ErrorCode::kInvalid, "the server repeats itself: the clone does not get on");
   }
   clone_next = 0;
-  return {};
+  return complete_clone();
+}
+
+/// Everything has come that the server gives of itself.
+Result<void> ClientSession::State::complete_clone() {
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, repository.receive());
+  receipt.set_sender(sender);
+  QUARRY_TRY(receipt.complete(options.watch));
+  return receipt.commit();
 }
 
 Result<void> ClientSession::State::read(std::string_view content_type, std::string_view body) {
@@ -162,7 +172,8 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
                      .offer = offer,
                      .unversioned = unversioned,
                      .sender = sender,
-                     .takes_settings = asked_settings});
+                     .takes_settings = asked_settings,
+                     .is_cloning = clone_next != 0});
   QUARRY_TRY(reply.read(cards));
   if (const auto at = reply.timestamp()) {
     figures.clock_skew = (at->value - repository.options().clock->now().value) / 1000;

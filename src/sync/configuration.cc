@@ -28,16 +28,19 @@ ConfigAreas Configuration::allowed(ConfigAreas areas) const {
 void Configuration::request(const CardReader& card) {
   const std::string_view name = card[1];
   if (name.starts_with('/')) {
-    const ConfigAreas areas = allowed(repository::config_areas(name.substr(1)));
+    const ConfigAreas areas = allowed(repository::config_areas(name.substr(1))) & ~areas_;
     if (areas == 0) return;
+    areas_ |= areas;
     repository_.visit_configuration(areas, [this](std::string_view table, std::string_view row) {
       writer_.config(table, row);
     });
     return;
   }
-  if (allowed(repository::areas_of_setting(name)) == 0) return;
+  if (allowed(repository::areas_of_setting(name)) == 0 || settings_.contains(name)) return;
   const auto value = repository_.setting(name);
-  if (value && !value->empty()) writer_.config(name, *value);
+  if (!value || value->empty()) return;
+  settings_.emplace(name);
+  writer_.config(name, *value);
 }
 
 Result<void> Configuration::receive(const CardReader& card) {

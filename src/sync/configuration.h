@@ -7,8 +7,13 @@
 //   config @TABLE SIZE        rows as SQL text (clients before 2011): refused
 //
 // Asking needs the right to read; `/user` and `/subscriber` need to be admin, `/email` the right
-// `e`; what somebody may not have is left out in silence. Sending needs admin. Used by Exchange.
+// `e`; what somebody may not have is left out in silence. However often it is asked for, it is sent
+// once: a small request would be answered with gigabytes. Sending needs admin. Used by Exchange.
 #pragma once
+
+#include <functional>
+#include <set>
+#include <string>
 
 #include "card_reader.h"
 #include "card_writer.h"
@@ -39,6 +44,9 @@ class Configuration {
   const Visitor& visitor_;
   Intake& intake_;
   CardWriter& writer_;
+  // What has been sent.
+  repository::ConfigAreas areas_ = 0;
+  std::set<std::string, std::less<>> settings_;
 };
 
 }  // namespace quarry::sync

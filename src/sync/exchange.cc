@@ -14,6 +14,8 @@ using base::Result;
 
 /// From this many unclustered artifacts on, one cluster to name them all is cheaper to everybody.
 constexpr std::size_t kClusterThreshold = 100;
+// Cards without an artifact, from one look at the clock to the next.
+constexpr std::size_t kCardsBetweenLooks = 64;
 
 std::unexpected<base::Error> denied(const char* what) {
   return fail(ErrorCode::kDenied, std::string("not authorized to ") + what);
@@ -22,14 +24,15 @@ std::unexpected<base::Error> denied(const char* what) {
 }  // namespace
 
 Exchange::Exchange(repository::Repository& repository, const SessionOptions& options,
-                   const Request& request, repository::Receipt* receipt)
+                   const Request& request, Bound& bound, repository::Receipt* receipt)
     : repository_(repository),
       options_(options),
       request_(request),
+      bound_(bound),
       receipt_(receipt),
       visitor_(repository, options.single_login, request.logins),
       intake_(repository, receipt, visitor_, request.remote_address),
-      supply_(repository, writer_),
+      supply_(repository, bound, writer_),
       unversioned_(repository, visitor_, intake_, supply_, writer_),
       configuration_(repository, visitor_, intake_, writer_),
       pragmas_(repository, visitor_, intake_, writer_, request.own_url) {}
@@ -53,6 +56,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
     if (progress_.card(reader_.type())) tell("reading cards");
+    if (reader_.count() % kCardsBetweenLooks == 0) QUARRY_TRY(bound_.check());
     QUARRY_TRY(handle());
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
   }
@@ -85,9 +89,7 @@ Result<void> Exchange::count_artifact() {
     return fail(ErrorCode::kLimit,
                 fmt::format("more than {} artifacts in one request", options_.max_artifacts));
   }
-  if (std::chrono::steady_clock::now() - began_ <= options_.max_time) return {};
-  return fail(ErrorCode::kLimit, fmt::format("the request takes longer than {} s: send it in parts",
-                                             options_.max_time.count()));
+  return bound_.check();
 }
 
 Result<void> Exchange::handle() {
@@ -106,6 +108,7 @@ Result<void> Exchange::handle() {
     case CardType::kPush:
       return push();
     case CardType::kLogin:
+      QUARRY_TRY(bound_.check());  // it hashes all that follows
       return visitor_.login(reader_[1], reader_[2], reader_[3], reader_.rest());
     case CardType::kClone:
       return clone();
@@ -279,6 +282,7 @@ void Exchange::tell(std::string_view phase) const {
 SessionFigures Exchange::figures() const {
   SessionFigures figures;
   figures.user = visitor_.name();
+  figures.failed_login = visitor_.failed_login();
   figures.operation = operation();
   figures.artifacts_in = intake_.stored();
   figures.artifacts_out = supply_.sent();

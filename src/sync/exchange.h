@@ -8,11 +8,11 @@
 // Used by ServerSession, which decides inside which transaction a pass runs.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "bound.h"
 #include "card_reader.h"
 #include "card_writer.h"
 #include "configuration.h"
@@ -39,7 +39,7 @@ class Exchange {
 
   /// None is owned; all must outlive the exchange. RECEIPT is null for a pass that only reads.
   Exchange(repository::Repository& repository, const SessionOptions& options,
-           const Request& request, repository::Receipt* receipt);
+           const Request& request, Bound& bound, repository::Receipt* receipt);
 
   /// Reads CARDS (decoded) and builds the reply. With MAY_STOP_FOR_CLUSTERS false, it goes on where
   /// it would have returned kWantsClusters. The error is what the client is to be told.
@@ -81,7 +81,7 @@ class Exchange {
   repository::Repository& repository_;
   const SessionOptions& options_;
   const Request& request_;
-  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  Bound& bound_;
   repository::Receipt* receipt_;
   CardReader reader_{{}};
   CardWriter writer_;

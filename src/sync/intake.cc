@@ -102,10 +102,11 @@ Result<void> Intake::mention(NameList& mentioned) {
 }
 
 Result<void> Intake::mention_one(const HashName& name, bool is_private) {
-  // Who may not see private artifacts may not speak of them either: otherwise a writer could hide a
-  // public artifact from everybody.
-  if (is_private && !visitor_.may(Right::kPrivate)) return {};
   const auto known = repository_.find(name);
+  // Who may not see what is private makes nothing that is here private, nor anything new. What
+  // nobody has sent yet he may: it is not asked for any more, and public again once it comes.
+  const bool may_hide = visitor_.may(Right::kPrivate) || (known && known->is_phantom());
+  if (is_private && !may_hide) return {};
   if (known) {
     if (repository_.is_private(known->rid) == is_private) return {};
     if (is_private && !known->is_phantom()) return {};

@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
 
+#include "public_url.h"
 #include "quarry/artifact/fossilize.h"
 #include "quarry/artifact/hash_name.h"
 
@@ -15,30 +19,8 @@ using artifact::HashName;
 using base::Result;
 
 constexpr std::size_t kMaxClientId = 200;
-constexpr std::size_t kMaxUrl = 2000;
 
 }  // namespace
-
-std::string public_url(std::string_view url) {
-  if (url.size() > kMaxUrl) return {};
-  const std::size_t scheme_end = url.starts_with("https://")  ? 8
-                                 : url.starts_with("http://") ? 7
-                                                              : 0;
-  if (scheme_end == 0) return {};
-  const auto is_plain = [](char c) { return c > ' ' && c < 0x7F; };
-  if (!std::ranges::all_of(url, is_plain)) return {};
-  std::string_view rest = url.substr(scheme_end);
-  rest = rest.substr(0, rest.find_first_of("?#"));
-  const std::size_t slash = std::min(rest.find('/'), rest.size());
-  std::string_view host = rest.substr(0, slash);
-  if (const std::size_t at = host.rfind('@'); at != std::string_view::npos) {
-    host.remove_prefix(at + 1);
-  }
-  if (host.empty() || host.starts_with(':')) return {};
-  std::string out(url.substr(0, scheme_end));
-  out.append(host).append(rest.substr(slash));
-  return out;
-}
 
 Pragmas::Pragmas(repository::Repository& repository, const Visitor& visitor, Intake& intake,
                  CardWriter& writer, std::string_view own_url)
@@ -91,9 +73,17 @@ Result<void> Pragmas::client_url(std::string_view url) {
 
 void Pragmas::finish() {
   if (!wants_links_) return;
+  // Without their users, several rows may be of one repository.
+  std::map<std::pair<std::string, std::string>, std::int64_t> latest;
   for (const repository::SyncLink& link : repository_.sync_links(own_url_)) {
+    const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);
+    if (url.empty()) continue;
+    std::int64_t& mtime = latest[{url, link.about}];
+    mtime = std::max(mtime, link.mtime);
+  }
+  for (const auto& [link, mtime] : latest) {
     writer_.pragma("link",
-                   fmt::format("{} {} {}", fossilize(link.url), fossilize(link.about), link.mtime));
+                   fmt::format("{} {} {}", fossilize(link.first), fossilize(link.second), mtime));
   }
 }
 

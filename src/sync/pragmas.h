@@ -49,8 +49,4 @@ class Pragmas {
   bool wants_links_ = false;
 };
 
-/// URL as it is kept and shown to others: without user, password, query and fragment. Empty where
-/// it is none of HTTP, or names no host.
-std::string public_url(std::string_view url);
-
 }  // namespace quarry::sync

@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "body.h"
+#include "bound.h"
+#include "early_login.h"
 #include "exchange.h"
 #include "quarry/base/log.h"
 
@@ -22,8 +24,12 @@ using Outcome = Exchange::Outcome;
 
 /// Whether it is this server or its file that is at fault, not the request.
 bool is_fault(ErrorCode code) {
-  return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace;
+  return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace ||
+         code == ErrorCode::kReadOnly;
 }
+
+// As fossil says it.
+constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
 
 /// What is wrong with the file, and where it lies, is for the log.
 std::string told_to_client(const base::Error& error) {
@@ -42,28 +48,80 @@ std::string told_to_client(const base::Error& error) {
   }
 }
 
+Reply no_conversation(int status, std::string text) {
+  Reply reply;
+  reply.status = status;
+  reply.content_type = "text/plain; charset=utf-8";
+  reply.body = text + "\n";
+  reply.figures.error = std::move(text);
+  return reply;
+}
+
 /// The passes over one request, each in its own transaction, until one has the whole reply.
 class Conversation {
  public:
   Conversation(Repository& repository, const SessionOptions& options, const Request& request,
-               std::string_view cards, BodyFormat format)
+               BodyFormat format)
       : repository_(repository),
         options_(options),
         request_(request),
-        cards_(cards),
-        format_(format) {}
+        format_(format),
+        bound_(options, request.has_left) {
+    repository_.bound_by([this] { return bound_.is_over(); });
+  }
+  ~Conversation() { repository_.bound_by({}); }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
 
-  Reply hold() {
+  /// What a request is answered with that is too large for who sends it, before it is expanded.
+  std::optional<Reply> refuse_too_large() {
+    try {
+      return judge_size();
+    } catch (const std::exception& failure) {
+      return refuse_failure(failure);
+    }
+  }
+
+  /// CARDS are those of the request, decoded.
+  Reply hold(std::string_view cards) {
+    cards_ = cards;
     try {
       return converse();
     } catch (const std::exception& failure) {
-      // A repository that cannot be read: the transaction is gone by now, and with it all changes.
-      base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
-      return refuse({ErrorCode::kIo, "the repository cannot be used now: see the server's log"});
+      // The transaction is gone by now, and with it all changes.
+      return refuse_failure(failure);
     }
   }
 
  private:
+  std::optional<Reply> judge_size() {
+    const std::size_t most = options_.max_body_without_login;
+    const std::size_t size = decoded_size(format_, request_.body);
+    // What is too much for everybody is found where it is decoded.
+    if (options_.all_rights || size <= most || size > options_.max_body) return std::nullopt;
+    Visitor visitor(repository_, options_.single_login, request_.logins);
+    auto is_users = is_from_user(visitor, request_, format_, options_.max_body, bound_);
+    if (!is_users && is_users.error().code == ErrorCode::kInvalid) {
+      return no_conversation(400, std::move(is_users).error().message);
+    }
+    if (!is_users) {
+      Reply reply = refuse(std::move(is_users).error());
+      reply.figures.failed_login = visitor.failed_login();
+      return reply;
+    }
+    if (*is_users) return std::nullopt;
+    return no_conversation(413, fmt::format("the request is larger than {} bytes: without a login "
+                                            "it may not be",
+                                            most));
+  }
+
+  /// A repository that cannot be read.
+  Reply refuse_failure(const std::exception& failure) {
+    if (bound_.is_over()) return refuse(bound_.error());
+    base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
+    return refuse({ErrorCode::kIo, "the repository cannot be used now: see the server's log"});
+  }
+
   Reply converse() {
     auto outcome = read(/*may_stop_for_clusters=*/true);
     if (outcome && *outcome == Outcome::kWantsClusters) {
@@ -95,7 +153,11 @@ class Conversation {
   }
 
   Result<Outcome> pass(Receipt* receipt, bool may_stop_for_clusters) {
-    exchange_.emplace(repository_, options_, request_, receipt);
+    if (auto known = repository_.check_schema(); !known) {
+      knows_schema_ = false;
+      return std::unexpected(std::move(known).error());
+    }
+    exchange_.emplace(repository_, options_, request_, bound_, receipt);
     return exchange_->run(cards_, may_stop_for_clusters);
   }
 
@@ -117,6 +179,9 @@ class Conversation {
   }
 
   Reply refuse(base::Error error) {
+    // Whatever it was in that it came to the end.
+    if (bound_.is_over()) error = bound_.error();
+    repository_.bound_by({});
     CardWriter writer;
     SessionFigures figures;
     if (exchange_) {
@@ -127,8 +192,8 @@ class Conversation {
         writer.push(repository_.server_code(), repository_.project_code());
       }
     }
-    figures.is_fault = is_fault(error.code);
-    writer.error(told_to_client(error));
+    figures.is_fault = is_fault(error.code) || !knows_schema_;
+    writer.error(knows_schema_ ? told_to_client(error) : kUnknownSchema);
     writer.timestamp(now(), 1);
     figures.error = std::move(error.message);
     return make_reply(format_, writer.take(), std::move(figures));
@@ -149,17 +214,10 @@ class Conversation {
   const Request& request_;
   std::string_view cards_;
   BodyFormat format_;
+  Bound bound_;
   std::optional<Exchange> exchange_;
+  bool knows_schema_ = true;
 };
-
-Reply no_conversation(int status, std::string text) {
-  Reply reply;
-  reply.status = status;
-  reply.content_type = "text/plain; charset=utf-8";
-  reply.body = text + "\n";
-  reply.figures.error = std::move(text);
-  return reply;
-}
 
 }  // namespace
 
@@ -183,13 +241,15 @@ Reply ServerSession::turn_away(std::string_view content_type, const std::string&
 Reply ServerSession::answer(const Request& request) {
   const auto format = request_format(request.content_type);
   if (!format) return no_conversation(415, "not a sync request");
+  Conversation conversation(repository_, options_, request, *format);
+  if (auto refused = conversation.refuse_too_large()) return *std::move(refused);
   std::string storage;
   const auto cards = decode_body(*format, request.body, options_.max_body, storage);
   if (!cards) {
     const bool too_large = cards.error().code == ErrorCode::kLimit;
     return no_conversation(too_large ? 413 : 400, cards.error().message);
   }
-  return Conversation(repository_, options_, request, *cards, *format).hold();
+  return conversation.hold(*cards);
 }
 
 }  // namespace quarry::sync

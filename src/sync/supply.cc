@@ -28,8 +28,8 @@ constexpr std::uint64_t kClockInterval = 16;
 
 }  // namespace
 
-Supply::Supply(repository::Repository& repository, CardWriter& writer)
-    : repository_(repository), writer_(writer) {}
+Supply::Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer)
+    : repository_(repository), bound_(bound), writer_(writer) {}
 
 void Supply::set_client(const ClientVersion& client, bool private_session) {
   client_ = client;
@@ -43,12 +43,19 @@ bool Supply::is_full() {
     const auto bytes = repository_.setting_int("max-download", kDefaultMaxDownload);
     const auto seconds = repository_.setting_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-    deadline_ = std::chrono::steady_clock::now() +
-                std::chrono::seconds(std::clamp<std::int64_t>(seconds, 0, 3600));
+    // Less than a second is one, as with fossil: 0 does not mean that every reply has one artifact.
+    deadline_ = now() + std::clamp<std::int64_t>(seconds, 1, 3600) * 1000;
   }
   if (writer_.size() >= max_download_) return true;
   // Reading the clock costs as much as a small artifact.
-  return sent_ % kClockInterval == 1 && std::chrono::steady_clock::now() >= deadline_;
+  if (sent_ % kClockInterval == 1 && !is_late_) {
+    is_late_ = bound_.is_near() || now() >= deadline_;
+  }
+  return is_late_;
+}
+
+std::int64_t Supply::now() const {
+  return repository_.options().clock->now().value;
 }
 
 Result<void> Supply::check_age(const HashName& name) const {

@@ -1,16 +1,17 @@
 // What a pull or a clone is given: artifacts, and the names of those that it may ask for.
 //
 // A reply is full when it has grown to `max-download` bytes or `max-download-time` has passed
-// (settings of the repository). It then names what it has no room for, and the client asks again.
-// Private artifacts are given in a private session alone; shunned ones never. Used by Exchange.
+// (settings of the repository), or most of the time that a request may take. It then names what it
+// has no room for, and the client asks again. Private artifacts are given in a private session
+// alone; shunned ones never. Used by Exchange.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "bound.h"
 #include "card_writer.h"
 #include "name_list.h"
 #include "quarry/artifact/hash_name.h"
@@ -30,7 +31,7 @@ struct ClientVersion {
 class Supply {
  public:
   /// None is owned; all must outlive the supply.
-  Supply(repository::Repository& repository, CardWriter& writer);
+  Supply(repository::Repository& repository, const Bound& bound, CardWriter& writer);
 
   /// Before anything else.
   void set_client(const ClientVersion& client, bool private_session);
@@ -73,6 +74,7 @@ class Supply {
     bool is_private;
   };
 
+  std::int64_t now() const;
   base::Result<void> answer(const Found& found, NameList::Entry& wanted, NameList& client_has);
   base::Result<void> send(const Found& found, NameList& client_has);
   void announce(const artifact::HashName& name, bool is_private, NameList& client_has);
@@ -84,6 +86,7 @@ class Supply {
   bool is_cloned_source(const artifact::HashName& source);
 
   repository::Repository& repository_;
+  const Bound& bound_;
   CardWriter& writer_;
   ClientVersion client_;
   bool private_session_ = false;
@@ -92,7 +95,8 @@ class Supply {
   bool named_all_ = false;
   // Read when the first artifact is to be sent.
   std::size_t max_download_ = 0;
-  std::chrono::steady_clock::time_point deadline_;
+  std::int64_t deadline_ = 0;  // milliseconds since 1970
+  bool is_late_ = false;
   std::optional<bool> has_private_;
 };
 

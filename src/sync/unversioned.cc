@@ -74,16 +74,14 @@ Result<void> Unversioned::file(const CardReader& card) {
                                          .mtime = static_cast<std::int64_t>(*mtime),
                                          .hash = card[3],
                                          .content = std::nullopt};
-  if (card[3] != kDeleted && (*flags & kNoContent) == 0) arrival.content = card.payload();
-  // A lie is a lie from whoever may not write, too.
-  const bool is_checked_later = visitor_.may(Right::kWriteUnversioned) && card[3] != kDeleted;
-  if (!is_checked_later && !card.payload().empty()) {
-    const auto hash = HashName::parse(card[3]);
-    if (!hash || !hash->names(card.payload())) {
-      return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
-    }
+  if (!visitor_.may(Right::kWriteUnversioned)) {
+    return fail(ErrorCode::kDenied, "not authorized to write unversioned files");
   }
-  if (!visitor_.may(Right::kWriteUnversioned)) return {};
+  if (card[3] != kDeleted && (*flags & kNoContent) == 0) arrival.content = card.payload();
+  // Of what is stored the hash is checked where it is stored.
+  if (card[3] == kDeleted && !card.payload().empty()) {
+    return fail(ErrorCode::kInvalid, "in uvfile line, HASH does not match CONTENT");
+  }
   repository::Receipt* const receipt = intake_.receipt();
   if (receipt == nullptr) return {};
   QUARRY_TRY(receipt->store_unversioned(arrival));
@@ -123,7 +121,8 @@ void Unversioned::compare(std::string_view hash) {
 }
 
 void Unversioned::offer_to_clone() {
-  if (had_catalogue_ || !repository_.setting_bool("uv-sync", false)) return;
+  if (had_catalogue_ || !visitor_.may(Right::kRead)) return;
+  if (!repository_.setting_bool("uv-sync", false)) return;
   had_catalogue_ = true;
   writer_.pragma("uv-pull-only");
   send_catalogue();

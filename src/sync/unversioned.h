@@ -10,8 +10,8 @@
 //                                       (deleted) or 4 (content left out)
 //   uvgimme NAME                        asks for one: `uvfile`, or `uvigot` where the reply is full
 //
-// Reading any of it needs the right to read, writing the right `y`: without it, a uvfile card does
-// nothing. Used by Exchange.
+// Reading any of it needs the right to read, writing the right `y`: without it, a uvfile card is
+// an error. Used by Exchange.
 #pragma once
 
 #include <string_view>
@@ -32,14 +32,15 @@ class Unversioned {
   Unversioned(repository::Repository& repository, const Visitor& visitor, Intake& intake,
               Supply& supply, CardWriter& writer);
 
-  /// A uvfile card. Errors: kInvalid (malformed; the content is not what its hash says), kLimit.
+  /// A uvfile card. Errors: kDenied, kInvalid (malformed; the content is not what its hash says),
+  /// kLimit.
   base::Result<void> file(const CardReader& card);
   /// A uvgimme card. Errors: kInvalid (no proper name; the client is too old), and what reading
   /// gives.
   base::Result<void> gimme(const CardReader& card);
   /// `pragma uv-hash`: at most one catalogue a request.
   void compare(std::string_view hash);
-  /// A clone gets the catalogue unasked where the repository says `uv-sync`.
+  /// A clone gets the catalogue unasked where the repository says `uv-sync` and it may read.
   void offer_to_clone();
 
  private:

@@ -106,8 +106,6 @@ Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGua
   if (!nobody) return;
   uid_ = nobody->uid;
   rights_ = rights_of(*nobody);
-  // A client that may clone without a login pulls without one too, right after.
-  if (rights_.may(Right::kClone)) rights_.grant(Right::kRead);
 }
 
 Result<void> Visitor::login(std::string_view user, std::string_view nonce,
@@ -118,15 +116,10 @@ Result<void> Visitor::login(std::string_view user, std::string_view nonce,
 }
 
 Result<void> Visitor::login_cookie(std::string_view cookie, std::string_view body) {
-  const auto value = find_cookie(cookie, kLoginCookie);
-  if (!value) return {};
+  const auto card = login_in(cookie);
+  if (!card) return {};
   had_cookie_ = true;
-  const std::string card = form_decode(*value);
-  std::array<std::string_view, 4> words;
-  if (!split_words(card, words) || words[0] != "login") {
-    return fail(ErrorCode::kInvalid, "malformed login cookie");
-  }
-  return check(words[1], words[2], words[3], body);
+  return check(card->user, card->nonce, card->signature, body);
 }
 
 void Visitor::remote_user(std::string_view name) {
@@ -139,24 +132,61 @@ void Visitor::remote_user(std::string_view name) {
 
 Result<void> Visitor::check(std::string_view user, std::string_view nonce,
                             std::string_view signature, std::string_view signed_bytes) {
-  if (!is_hash_of(nonce, signed_bytes)) return login_failed();
   const std::string login = artifact::defossilize(user);
+  auto done = let_in(login, nonce, signature, signed_bytes);
+  if (!done) failed_login_ = login;
+  return done;
+}
+
+Result<void> Visitor::let_in(const std::string& login, std::string_view nonce,
+                             std::string_view signature, std::string_view signed_bytes) {
+  if (!is_hash_of(nonce, signed_bytes)) return login_failed();
   if (login == "nobody" || login == "anonymous") return {};
   if (login == remote_user_ && !login.empty()) return {};
   if (login == "developer" || login == "reader") return login_failed();
+  QUARRY_TRY_ASSIGN(const repository::User found, find(login, nonce, signature));
+  if (logins_ != nullptr) logins_->tell(true);
+  become(found);
+  nonce_ = nonce;
+  return {};
+}
+
+std::optional<LoginCard> Visitor::login_in(std::string_view cookie) {
+  const auto value = find_cookie(cookie, kLoginCookie);
+  if (!value) return std::nullopt;
+  const std::string card = form_decode(*value);
+  std::array<std::string_view, 4> words;
+  // What is no login card is nothing, and one in the body counts.
+  if (!split_words(card, words) || words[0] != "login") return std::nullopt;
+  return LoginCard{std::string(words[1]), std::string(words[2]), std::string(words[3])};
+}
+
+Result<bool> Visitor::proves(const LoginCard& card,
+                             const std::function<Result<bool>(std::string_view nonce)>& signs) {
+  const std::string login = artifact::defossilize(card.user);
+  if (login == "nobody" || login == "anonymous") return false;
+  failed_login_ = login;
+  if (login == "developer" || login == "reader") return login_failed();
+  QUARRY_TRY(find(login, card.nonce, card.signature));
+  QUARRY_TRY_ASSIGN(const bool is_signed, signs(card.nonce));
+  if (!is_signed) return login_failed();
+  failed_login_.clear();
+  if (logins_ != nullptr) logins_->tell(true);
+  return true;
+}
+
+Result<repository::User> Visitor::find(const std::string& login, std::string_view nonce,
+                                       std::string_view signature) {
   if (logins_ != nullptr) {
     if (const auto wait = logins_->wait(login); wait.count() > 0) {
       return fail(ErrorCode::kDenied,
                   fmt::format("too many failed logins: try again in {} s", wait.count()));
     }
   }
-  const auto found = repository_.find_user(login);
-  const bool is_right = found && is_secret_of(*found, nonce, signature);
-  if (logins_ != nullptr) logins_->tell(login, is_right);
-  if (!is_right) return login_failed();
-  become(*found);
-  nonce_ = nonce;
-  return {};
+  auto found = repository_.find_user(login);
+  if (found && is_secret_of(*found, nonce, signature)) return *std::move(found);
+  if (logins_ != nullptr) logins_->tell(false);
+  return login_failed();
 }
 
 bool Visitor::is_secret_of(const repository::User& user, std::string_view nonce,

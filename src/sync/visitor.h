@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,6 +25,13 @@
 #include "quarry/sync/server_session.h"
 
 namespace quarry::sync {
+
+/// The words of a login.
+struct LoginCard {
+  std::string user;  // fossilized
+  std::string nonce;
+  std::string signature;
+};
 
 class Visitor {
  public:
@@ -36,8 +44,15 @@ class Visitor {
                            std::string_view signature, std::string_view signed_bytes);
   /// The Cookie header of the request: does nothing unless it holds an x-f-l-c cookie, which is a
   /// login card, form-encoded, that signs the whole BODY. After it a login card is an error.
-  /// Errors: kDenied, kInvalid.
+  /// A cookie that holds no login card is passed over. Error: kDenied.
   base::Result<void> login_cookie(std::string_view cookie, std::string_view body);
+  /// The login in a Cookie header, if there is one.
+  static std::optional<LoginCard> login_in(std::string_view cookie);
+  /// Whether CARD shows that somebody with a password sends it; nobody is let in by it yet. SIGNS
+  /// tells whether its nonce is the hash of what it signs, and is asked only where the signature is
+  /// right. Error: kDenied, or what SIGNS has.
+  base::Result<bool> proves(const LoginCard& card,
+                            const std::function<base::Result<bool>(std::string_view nonce)>& signs);
   /// NAME was authenticated by the web server. Ignored unless the repository says
   /// `remote_user_ok`, or where there is no such user.
   void remote_user(std::string_view name);
@@ -46,6 +61,8 @@ class Visitor {
   void trust() { rights_ |= Capabilities::of_letters("sxye"); }
 
   bool may(Right right) const { return rights_.may(right); }
+  /// As whom a login has failed, or was not looked at: whatever the client wrote.
+  const std::string& failed_login() const { return failed_login_; }
   /// "nobody", or who logged in last.
   const std::string& name() const { return name_; }
   /// The same, but nothing for nobody.
@@ -59,6 +76,12 @@ class Visitor {
  private:
   base::Result<void> check(std::string_view user, std::string_view nonce,
                            std::string_view signature, std::string_view signed_bytes);
+  /// LOGIN, if SIGNATURE is right for NONCE and he need not wait. It is the caller's to tell the
+  /// guard when all is right.
+  base::Result<repository::User> find(const std::string& login, std::string_view nonce,
+                                      std::string_view signature);
+  base::Result<void> let_in(const std::string& login, std::string_view nonce,
+                            std::string_view signature, std::string_view signed_bytes);
   bool is_secret_of(const repository::User& user, std::string_view nonce,
                     std::string_view signature);
   Capabilities rights_of(const repository::User& user);
@@ -73,6 +96,7 @@ class Visitor {
   bool is_somebody_ = false;
   std::string remote_user_;  // whom the web server let in, where the repository agrees
   std::string name_ = "nobody";
+  std::string failed_login_;
   std::int64_t uid_ = 0;
   std::optional<std::string> nonce_;
 };

@@ -132,7 +132,11 @@ std::optional<Connection> Acceptor::accept_one() {
   Connection connection{base::Fd(
       ::accept4(listener_, is_tcp_ ? address : nullptr, is_tcp_ ? &size : nullptr, SOCK_CLOEXEC))};
   const int error = errno;
-  tell_(static_cast<bool>(connection.fd));
+  const auto from =
+      connection.fd && is_tcp_ ? base::SocketAddress::of(address, size) : std::nullopt;
+  const bool is_welcome = connection.fd && (!is_tcp_ || (from && is_allowed(*from)));
+  // Also of one that is refused: what comes next is to be waited for, by this worker or another.
+  tell_(is_welcome);
   if (!connection.fd) {
     errno = error;
     if (is_shortage(error)) {
@@ -142,15 +146,16 @@ std::optional<Connection> Acceptor::accept_one() {
     }
     return std::nullopt;
   }
+  if (!is_welcome) {
+    base::log(base::LogLevel::kNotice, "connection from {} refused: not in listen.allowed_clients",
+              from ? from->ip() : "unknown");
+    return std::nullopt;
+  }
   if (!is_tcp_) return connection;
   // The listening socket's (base/socket.h), which TCP hands on.
   const timeval none{};
   ::setsockopt(connection.fd.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
-  const auto from = base::SocketAddress::of(address, size);
-  if (from && is_allowed(*from)) return connection;
-  base::log(base::LogLevel::kNotice, "connection from {} refused: not in listen.allowed_clients",
-            from ? from->ip() : "unknown");
-  return std::nullopt;
+  return connection;
 }
 
 bool Acceptor::is_allowed(const base::SocketAddress& peer) const {

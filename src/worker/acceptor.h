@@ -37,7 +37,8 @@ class Acceptor {
   /// FD, too, ends a wait, whenever it is readable. Errors: kIo.
   base::Result<void> wake_on(int fd);
 
-  /// TELL is called each time that accept() has returned: with whether it brought a connection.
+  /// TELL is called each time that accept() has returned: with whether it brought a connection that
+  /// is to be served. Who is not allowed to connect never makes the worker busy.
   void on_return(std::function<void(bool)> tell) { tell_ = std::move(tell); }
 
   /// Once: WORK is called when nobody has come for a moment.

@@ -12,6 +12,7 @@
 #include <cstring>
 
 #include "management.h"
+#include "quarry/base/duration.h"
 #include "quarry/base/socket.h"
 #include "record_writer.h"
 #include "request_head.h"
@@ -84,9 +85,9 @@ FastCgiExchange::~FastCgiExchange() {
 base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time_point deadline) {
   if (steady_clock::now() >= deadline) {
     return fail(ErrorCode::kBusy,
-                fmt::format("{} within {} s",
+                fmt::format("{} within {}",
                             has_some ? "its request was not all there" : "it sent no request",
-                            timeouts_.head.count()));
+                            base::in_words(timeouts_.head)));
   }
   // What was only looked at keeps the socket readable, so poll(2) cannot tell when more has come:
   // look again after a moment. That is rare, since web servers send the head in one piece.
@@ -172,7 +173,7 @@ base::Result<void> FastCgiExchange::answer_get_values(std::size_t size, std::str
 }
 
 void FastCgiExchange::set_timeout(int option) {
-  const timeval limit{timeouts_.read.count(), 0};
+  const timeval limit{timeouts_.read.count() / 1000, timeouts_.read.count() % 1000 * 1000};
   ::setsockopt(fd_, SOL_SOCKET, option, &limit, sizeof limit);
 }
 
@@ -196,6 +197,7 @@ base::Result<void> FastCgiExchange::read_head() {
 
 void FastCgiExchange::take_params() {
   request_.variables = fcgx_.envp;
+  request_.has_left = [this] { return has_peer_left(); };
   for (char** entry = fcgx_.envp; *entry != nullptr; ++entry) {
     const std::string_view variable = *entry;
     const std::size_t equals = variable.find('=');
@@ -243,6 +245,31 @@ base::Result<std::string> FastCgiExchange::read_body(std::size_t size) {
   }
   is_drained_ = FCGX_GetError(fcgx_.in) == 0;
   return body;
+}
+
+bool FastCgiExchange::takes_abort() {
+  constexpr unsigned char kAbort = 2;
+  std::array<unsigned char, 8> record{};
+  const auto whole = static_cast<ssize_t>(record.size());
+  if (::recv(fd_, record.data(), record.size(), MSG_PEEK | MSG_DONTWAIT) != whole) return false;
+  if (record[1] != kAbort || (record[2] << 8 | record[3]) != fcgx_.requestId) return false;
+  return ::recv(fd_, record.data(), record.size(), MSG_DONTWAIT) == whole;
+}
+
+bool FastCgiExchange::has_peer_left() {
+  if (!is_drained_) return false;
+  pollfd connection{fd_, POLLIN | POLLRDHUP, 0};
+  ::poll(&connection, 1, 0);
+  if ((connection.revents & (POLLHUP | POLLERR)) != 0) return true;
+  if ((connection.revents & POLLRDHUP) != 0) {
+    // Over TCP, a peer that has closed looks like one that has only ended sending, which no web
+    // server does: FastCGI has records for that.
+    int domain = AF_UNIX;
+    socklen_t size = sizeof domain;
+    ::getsockopt(fd_, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+    return domain != AF_UNIX;
+  }
+  return (connection.revents & POLLIN) != 0 && takes_abort();
 }
 
 bool FastCgiExchange::send_body(std::string_view body) {

@@ -23,8 +23,9 @@ namespace quarry::worker {
 base::Result<void> start_fastcgi();
 
 struct ExchangeTimeouts {
-  std::chrono::seconds head{5};   // until all parameters are there
-  std::chrono::seconds read{60};  // each wait for more of the body, or for the reply to be taken
+  std::chrono::milliseconds head{5'000};  // until all parameters are there
+  std::chrono::milliseconds read{
+      60'000};  // each wait for more of the body, or for the reply to be taken
 };
 
 class FastCgiExchange {
@@ -55,6 +56,9 @@ class FastCgiExchange {
   bool has_unread() const { return !is_drained_; }
 
  private:
+  bool has_peer_left();
+  /// Takes an ABORT_REQUEST of this request off the socket, where it is what comes next.
+  bool takes_abort();
   bool send_body(std::string_view body);
   base::Result<void> await_head();
   /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.

@@ -46,22 +46,33 @@ base::Result<Repository*> RepositoryCache::named(const std::filesystem::path& fo
   return opened;
 }
 
+void RepositoryCache::keep_logs_short() {
+  for (const Entry& one : entries_) one.repository->keep_log_short();
+}
+
 bool RepositoryCache::wants_checkpoint() const {
   return std::ranges::any_of(entries_,
                              [](const Entry& one) { return one.repository->wants_checkpoint(); });
 }
 
 void RepositoryCache::checkpoint() {
-  for (const Entry& one : entries_) {
-    if (one.repository->wants_checkpoint() && !one.repository->was_replaced()) {
+  std::erase_if(entries_, [](const Entry& one) {
+    if (!one.repository->wants_checkpoint()) return false;
+    const bool was_replaced = one.repository->was_replaced();
+    if (was_replaced) {
+      one.repository->remove_leftovers();
+    } else {
       one.repository->checkpoint();
     }
-  }
+    return was_replaced;
+  });
 }
 
-bool RepositoryCache::exists(const std::filesystem::path& folder, const RepositoryName& name) {
-  if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return true;
-  return locate(folder, name).has_value();
+base::Result<void> RepositoryCache::look_for(const std::filesystem::path& folder,
+                                             const RepositoryName& name) {
+  if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return {};
+  QUARRY_TRY(locate(folder, name));
+  return {};
 }
 
 }  // namespace quarry::worker

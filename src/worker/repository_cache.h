@@ -26,9 +26,11 @@ class RepositoryCache {
   /// The repository called NAME in FOLDER. Errors: also kDenied (see locate()).
   base::Result<repository::Repository*> named(const std::filesystem::path& folder,
                                               const RepositoryName& name);
-  /// Whether NAME is open, or its file is there.
-  bool exists(const std::filesystem::path& folder, const RepositoryName& name);
-  /// Whether any of them was written to since the last checkpoint().
+  /// Nothing where NAME is open, or its file is there. Errors: those of locate().
+  base::Result<void> look_for(const std::filesystem::path& folder, const RepositoryName& name);
+  /// See Repository: of each that was written to.
+  void keep_logs_short();
+  /// Whether any of them was written to, and no checkpoint() has moved all of that.
   bool wants_checkpoint() const;
   void checkpoint();
 

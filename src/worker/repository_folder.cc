@@ -46,8 +46,7 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
       return fail(ErrorCode::kDenied,
                   fmt::format("{} leads out of {}", name.file(), folder.string()));
     }
-    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG ||
-        errno == EACCES) {
+    if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) {
       return fail(ErrorCode::kNotFound, "no such repository");
     }
     return base::fail_errno(fmt::format("cannot look at {} in {}", name.file(), folder.string()));

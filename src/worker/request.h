@@ -28,6 +28,9 @@ struct Request {
   std::string_view host{};
   bool is_https = false;
   const char* const* variables = nullptr;  // all of them, "NAME=value" each, then a null pointer
+  /// Whether the web server does not wait for the reply any more, since its client has gone, say.
+  /// After the body was read; asks the kernel. May be empty.
+  std::function<bool()> has_left{};
 
   /// The path below the pool's place in the web server: PATH_INFO, or SCRIPT_NAME where the web
   /// server does not split the two.
@@ -46,9 +49,10 @@ struct Reply {
   // For the scoreboard and the logs.
   std::string user;
   std::string operation;
-  std::string repository;  // its file
-  std::string error;       // what went wrong, although the status may be 200
-  bool is_fault = false;   // the server's, whatever the status
+  std::string repository;    // its file
+  std::string failed_login;  // as whom somebody could not log in
+  std::string error;         // what went wrong, although the status may be 200
+  bool is_fault = false;     // the server's, whatever the status
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   /// Of a sync session: the size of its body, which with that of the reply counts as synced.
@@ -71,7 +75,10 @@ class Handler {
   /// "executing".
   virtual Reply answer(const Request& request, const BodyReader& read_body,
                        scoreboard::Slot& slot) = 0;
-  /// Work that was left for a moment without requests, and is done then.
+  /// Work that the request has left, for when its reply is sent.
+  virtual void work_after_reply() {}
+  /// Work that was left for a moment without requests, and is done then. What it leaves is tried
+  /// again in another such moment.
   virtual bool has_idle_work() const { return false; }
   virtual void work_idly() {}
 };

@@ -6,6 +6,7 @@
 #include "access_recorder.h"
 #include "fastcgi.h"
 #include "quarry/base/log.h"
+#include "quarry/base/url.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
@@ -31,10 +32,28 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
   }
 }
 
+/// What scanners ask for in vain is in the access log, and of no interest here.
+LogLevel level_of(const Reply& reply) {
+  if (reply.status >= 500 || reply.is_fault) return LogLevel::kError;
+  return reply.status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
+}
+
+/// A form that other programs read (see quarryd(8)): who fails may choose the name and the URI, so
+/// his address comes before them, no quotation mark of his ends the name, and it is short enough to
+/// stand in one line with the rest, whatever log_limit is.
+void log_failed_login(const Request& request, const Reply& reply) {
+  constexpr std::size_t kLongestName = 64;
+  std::string name;
+  base::append_printable(name, reply.failed_login, kLongestName, "\"");
+  base::log(LogLevel::kNotice, "client {}: {} for \"{}\": {} \"{}\"",
+            printable(request.remote_address), printable(reply.error), name,
+            printable(request.method), printable(base::without_query(request.uri)));
+}
+
 void log_trouble(const Request& request, const Reply& reply) {
-  base::log(reply.status >= 500 || reply.is_fault ? LogLevel::kError : LogLevel::kNotice,
-            "client {}: {} \"{}\": {} {}", printable(request.remote_address),
-            printable(request.method), printable(request.uri), reply.status,
+  if (!reply.failed_login.empty()) return log_failed_login(request, reply);
+  base::log(level_of(reply), "client {}: {} \"{}\": {} {}", printable(request.remote_address),
+            printable(request.method), printable(base::without_query(request.uri)), reply.status,
             printable(reply.error));
 }
 
@@ -65,6 +84,14 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .artifacts_in = reply.artifacts_in,
           .artifacts_out = reply.artifacts_out,
           .is_refusal = !reply.error.empty() || reply.status >= 400};
+}
+
+void leave_for_idleness(Acceptor& acceptor, Handler& handler) {
+  if (!handler.has_idle_work()) return;
+  acceptor.when_idle([&acceptor, &handler] {
+    handler.work_idly();
+    leave_for_idleness(acceptor, handler);
+  });
 }
 
 class Server {
@@ -107,11 +134,12 @@ class Server {
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;
-    if (!reply.error.empty() || reply.status >= 400) log_trouble(request, reply);
-    if (!is_sent) {
+    if (!reply.error.empty() || reply.status >= 400) {
+      log_trouble(request, reply);
+    } else if (!is_sent) {
       base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not take the reply",
                 printable(request.remote_address), printable(request.method),
-                printable(request.uri));
+                printable(base::without_query(request.uri)));
     }
     recorder_.end(request, reply, slot_.state());
   }
@@ -146,11 +174,12 @@ void serve_requests(Acceptor& acceptor, Handler& handler, scoreboard::Slot& slot
     if (!connection && acceptor.was_woken()) continue;
     if (!connection) break;
     server.serve(std::move(*connection));
+    handler.work_after_reply();
     if (options.max_requests > 0 && server.served() >= options.max_requests) {
       is_used_up = true;
       break;
     }
-    if (handler.has_idle_work()) acceptor.when_idle([&handler] { handler.work_idly(); });
+    leave_for_idleness(acceptor, handler);
     slot.accepting();
   }
   while (auto connection = acceptor.last_kept()) server.serve(std::move(*connection));

@@ -40,6 +40,15 @@ Reply refusal(const base::Error& error) {
   return reply;
 }
 
+/// The reply where no file was found. Clients are not told of what lies where they may not go, but
+/// a folder that the server may not look into, or a link out of it, is for somebody to mend.
+Reply not_there(const base::Error& error) {
+  Reply reply = text_reply(404, "no such repository");
+  reply.error = error.message;
+  reply.is_fault = error.code != ErrorCode::kNotFound;
+  return reply;
+}
+
 Reply not_allowed(std::string_view method) {
   Reply reply =
       text_reply(405, fmt::format("method {} is not served here", base::printable(method, 20)));
@@ -54,30 +63,36 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
     : options_(options),
       board_(board),
       status_(options.status, board, queue),
+      log_gate_(board.holds()),
       cache_(options.cache, open_options()) {}
 
 repository::OpenOptions Site::open_options() {
   repository::OpenOptions options = options_.open;
+  options.log_gate = &log_gate_;
   options.on_long_statement = [this](std::string_view sql) {
     if (slot_ != nullptr) slot_->running_sql(sql);
   };
   return options;
 }
 
-std::optional<Site::Target> Site::resolve(std::string_view path) {
+base::Result<Site::Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) {
     const std::size_t last = path.find_last_not_of('/');
     const std::string_view trimmed = path.substr(0, last + 1);
     const std::string_view word = trimmed.substr(trimmed.rfind('/') + 1);
     return Target{std::nullopt, is_endpoint(word) ? word : std::string_view(), trimmed};
   }
+  base::Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
   for (NameCandidate& candidate : names_in(path)) {
-    if (!cache_.exists(options_.repositories, candidate.name)) continue;
+    if (auto found = cache_.look_for(options_.repositories, candidate.name); !found) {
+      if (why.code == ErrorCode::kNotFound) why = std::move(found).error();
+      continue;
+    }
     const std::string_view word = candidate.rest.substr(0, candidate.rest.find('/'));
     return Target{std::move(candidate.name), candidate.has_endpoint ? word : std::string_view(),
                   candidate.rest};
   }
-  return std::nullopt;
+  return std::unexpected(std::move(why));
 }
 
 base::Result<repository::Repository*> Site::open(const Target& target) {
@@ -93,7 +108,7 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
   }
   if (auto page = status_.answer(request, slot)) return std::move(*page);
   const auto target = resolve(request.path());
-  if (!target) return text_reply(404, "no such repository");
+  if (!target) return not_there(target.error());
   slot.executing(target->name ? target->name->str() : "");
   if (!is_post) return answer_get(request, *target);
   if (!sync::is_sync_content_type(request.content_type)) {
@@ -119,7 +134,8 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
       fmt::format("{}://{}{}{}", request.is_https ? "https" : "http", request.host,
                   target.name ? "/" : "", target.name ? target.name->str() : "");
   sync::ServerSession session(**repository, options_.session);
-  Admission admission(options_.admission, board_, slot, request.remote_address);
+  Admission admission(options_.admission, board_, slot, (*repository)->path(),
+                      request.remote_address);
   if (const auto refused = admission.begin()) {
     return reply_of(session.turn_away(request.content_type, *refused), **repository, body->size());
   }
@@ -133,6 +149,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
       .own_url = own_url,
       .on_progress =
           [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
+      .has_left = request.has_left,
   });
   return reply_of(std::move(answer), **repository, body->size());
 }
@@ -146,12 +163,17 @@ Reply Site::reply_of(sync::Reply answer, const repository::Repository& repositor
   reply.body = std::move(answer.body);
   reply.user = std::move(answer.figures.user);
   reply.operation = std::move(answer.figures.operation);
+  reply.failed_login = std::move(answer.figures.failed_login);
   reply.error = std::move(answer.figures.error);
   reply.is_fault = answer.figures.is_fault;
   reply.artifacts_in = answer.figures.artifacts_in;
   reply.artifacts_out = answer.figures.artifacts_out;
   reply.synced_in = body_size;
   return reply;
+}
+
+void Site::work_after_reply() {
+  cache_.keep_logs_short();
 }
 
 bool Site::has_idle_work() const {

@@ -7,6 +7,7 @@
 
 #include <optional>
 
+#include "pool_log_gate.h"
 #include "quarry/base/listen_queue.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/worker.h"
@@ -24,6 +25,8 @@ class Site : public Handler {
 
   Reply answer(const Request& request, const BodyReader& read_body,
                scoreboard::Slot& slot) override;
+  /// A checkpoint of what was written where the log beside the repository has become too long.
+  void work_after_reply() override;
   /// A checkpoint of what was written, so that the log beside a repository is empty when nobody
   /// writes.
   bool has_idle_work() const override;
@@ -36,7 +39,8 @@ class Site : public Handler {
     std::string_view endpoint;           // the reserved word after it, or ""
     std::string_view rest;               // all that follows the name
   };
-  std::optional<Target> resolve(std::string_view path);
+  /// Errors: those of locate().
+  base::Result<Target> resolve(std::string_view path);
   base::Result<repository::Repository*> open(const Target& target);
 
   repository::OpenOptions open_options();
@@ -49,6 +53,7 @@ class Site : public Handler {
   const WorkerOptions& options_;
   const scoreboard::Board& board_;
   StatusPages status_;
+  PoolLogGate log_gate_;
   scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;
 };

@@ -322,6 +322,7 @@ def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
     """The test itself runs quarryd as nobody."""
     program = tmp_path / "as-nobody"
     program.mkdir()
+    program.chmod(0o777)  # whoever starts it makes the socket in there
     for path in itertools.takewhile(lambda path: path != Path(tempfile.gettempdir()), [tmp_path, *tmp_path.parents]):
         path.chmod(path.stat().st_mode | 0o011)
     try:

@@ -1,8 +1,10 @@
 """When children end, and what comes after them."""
 
+import json
 import os
 import random
 import signal
+import socket
 
 from support import daemon, fastcgi, process, wire
 from support.daemon import Daemon
@@ -22,13 +24,44 @@ def test_worker_is_replaced_after_its_requests(start):
 
 
 def test_worker_that_takes_too_long_is_killed_and_replaced(start):
-    server = start({"request_terminate_timeout": "1s"})
+    server = start({"request_terminate_timeout": "300ms"})
     first = server.child()
     held = fastcgi.hold(server.socket)
-    server.wait_for_log(f"[pool www] child {first} is killed: POST \"/xfer\" took longer than 1 s")
+    server.wait_for_log(f"[pool www] child {first} is killed: POST \"/xfer\" took longer than 300 ms")
     held.close()
     wait_until(lambda: server.children() not in ([], [first]), "another in its place")
     assert fastcgi.get(server.socket)
+
+
+def is_refused(port: int) -> bool:
+    """Whether a connection from an address that is not allowed ends without a word."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=("127.0.0.2", 0)) as connection:
+        return connection.recv(1) == b""
+
+
+def test_client_that_is_refused_costs_no_worker_its_life(start, fresh, tmp_path):
+    port = free_port()
+    other = {"listen": tmp_path / "other.sock", "repository": fresh, "request_terminate_timeout": "1s", **daemon.user()}
+    server = start({"listen": f"127.0.0.1:{port}", "listen.allowed_clients": "127.0.0.1", "pm.status_path": "/status",
+                    "pm.status_listen": tmp_path / "status.sock", "request_terminate_timeout": "1s"},
+                   more=daemon.section("other", other))
+    assert is_refused(port)
+    figures = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
+    assert figures["active processes"] == 0 and figures["accepted conn"] == 0
+    # A request that is overdue after it shows that the master has looked.
+    held = fastcgi.hold(tmp_path / "other.sock")
+    server.wait_for_log("[pool other] child")
+    held.close()
+    assert "is killed" in server.log() and "[pool www] child" not in server.log()
+
+
+def test_ondemand_worker_that_refused_a_client_ends_when_it_is_idle(start):
+    port = free_port()
+    server = start({"listen": f"127.0.0.1:{port}", "listen.allowed_clients": "127.0.0.1", "pm": "ondemand",
+                    "pm.process_idle_timeout": "1s"})
+    assert is_refused(port)
+    server.wait_for_log("refused: not in listen.allowed_clients")
+    wait_until(lambda: not server.children(), "no worker")
 
 
 def test_graceful_stop_ends_within_its_bound(start):
@@ -82,6 +115,24 @@ def test_all_pools_together_keep_within_the_bound(start, fresh, tmp_path):
     first = server.child()
     os.kill(first, signal.SIGKILL)
     wait_until(lambda: not process.exists(first) and sum(count()) == 5, "its successor")
+
+
+def test_pool_that_the_bound_starves_says_so_and_is_the_first_to_grow(start, fresh, tmp_path):
+    """Its status page is that of a process of its own, which the bound is not for."""
+    words = {"listen": tmp_path / "other.sock", "repository": fresh, "pm": "ondemand", "pm.max_children": 3,
+             "pm.status_path": "/status", "pm.status_listen": tmp_path / "status.sock", **daemon.user()}
+    server = start({"pm.max_children": 2}, settings={"process.max": 2}, more=daemon.section("other", words))
+
+    def figures() -> tuple[int, int]:
+        page = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
+        return page["children held back"], page["process max reached"]
+    assert figures() == (0, 0)
+    held = fastcgi.hold(tmp_path / "other.sock", size=6)
+    wait_until(lambda: figures() == (1, 1), "word of it on the page")
+    assert "[pool other] process.max (2) is reached: it has 0 children of 3" in server.log()
+    os.kill(server.child(), signal.SIGKILL)
+    assert b"Status: 200" in held.finish(b"# abc\n")
+    wait_until(lambda: figures() == (0, 1), "the end of it")
 
 
 def crash(server: Daemon, pid: int, number: int) -> None:

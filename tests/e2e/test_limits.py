@@ -100,19 +100,33 @@ def test_max_bodies(front):
 
 
 def test_max_connections(front):
-    """One more than that waits until another is gone."""
-    _, port = front({"max_connections": "2"})
-    with connect(port) as first, connect(port) as second, connect(port) as third:
-        for each in (first, second):
-            each.sendall(GET)
-            assert read_reply(each).startswith(b"HTTP/1.1 200")
-        third.sendall(GET)
-        third.settimeout(1)
-        with pytest.raises(TimeoutError):
-            third.recv(1)
-        third.settimeout(20)
-        first.close()
+    """One more than that waits until one of them has its reply, and takes the place of one that is idle."""
+    server, port = front({"max_connections": "2", "keepalive_timeout": "60s"})
+    with connect(port) as first, connect(port) as second, connect(port) as third, connect(port) as fourth:
+        with stopped([server.child()]):
+            for each in (first, second, third):
+                each.sendall(GET)
+            third.settimeout(1)
+            with pytest.raises(TimeoutError):
+                third.recv(1)
+            third.settimeout(20)
+        assert read_reply(first).startswith(b"HTTP/1.1 200")
+        assert read_reply(second).startswith(b"HTTP/1.1 200")
         assert read_reply(third).startswith(b"HTTP/1.1 200")
+        fourth.sendall(GET)
+        assert read_reply(fourth).startswith(b"HTTP/1.1 200")
+        assert first.recv(1) == b"" and second.recv(1) == b""
+
+
+def test_max_connections_per_address(front):
+    server, port = front({"max_connections_per_address": "1"})
+    with connect(port) as first, connect(port) as second:
+        with stopped([server.child()]):
+            first.sendall(GET)
+            second.sendall(GET)
+            assert read_reply(second).startswith(b"HTTP/1.1 503 ")
+        assert read_reply(first).startswith(b"HTTP/1.1 200")
+    server.wait_for_log("client 127.0.0.1: 503 more than 1 connections from one address")
 
 
 # --- pools ---------------------------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def ask_for_a_long_line(server) -> None:
 
 def test_error_log_is_a_file_with_microseconds_level_and_child(start, tmp_path):
     server = start({"error_log": str(tmp_path / "error.log")})
-    server.ask(path="/no/such/page")
+    server.ask("PUT", "/no/such/page")
     of_worker = LINE.fullmatch(wait_for_line(tmp_path / "error.log", "/no/such/page"))
     assert of_worker and of_worker[2] == "notice" and of_worker[3] == "pool www"
     assert all(LINE.fullmatch(line) for line in lines(tmp_path / "error.log"))
@@ -125,8 +125,8 @@ def test_log_buffering_makes_each_line_one_write(start, buffering):
 def test_log_format_json_is_one_object_a_line(start, tmp_path):
     log = tmp_path / "error.log"
     server = start({"error_log": str(log), "log_format": "json"})
-    server.ask(path='/no"such\npage')
-    wait_for_line(log, "no such page")
+    server.ask("PUT", '/no"such\npage')
+    wait_for_line(log, "is not served here")
     objects = [json.loads(line) for line in lines(log)]
     for each in objects:
         assert re.fullmatch(TIME, each["time"]) and each["level"] == "notice" and each["message"]
@@ -138,7 +138,7 @@ def test_lines_go_to_syslog_with_facility_and_ident(start, daemon):
     server = start({"error_log": f"syslog:{daemon.path}", "syslog.facility": "local3", "syslog.ident": "fossils"})
     assert re.fullmatch(rb"<157>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d fossils\[%d\]: notice: ready: .*" % server.main.pid,
                         daemon.wait_for(b"ready"))
-    server.ask(path="/no/such/page")
+    server.ask("PUT", "/no/such/page")
     worker = server.workers()[0]
     assert b"fossils[%d]: notice: [pool www] client" % worker in daemon.wait_for(b"/no/such/page")
     assert server.main.output() == ""
@@ -161,10 +161,10 @@ def test_entries_of_the_journal_have_fields(start, daemon):
     ready = journal_fields(daemon.wait_for(b"ready"))
     assert ready["PRIORITY"] == "5" and ready["SYSLOG_IDENTIFIER"] == "fossils" and ready["SYSLOG_FACILITY"] == "19"
     assert ready["SYSLOG_PID"] == str(server.main.pid) and ready["MESSAGE"].startswith("ready: ")
-    server.ask(path="/no\nPRIORITY=0\npage")
+    server.ask("PUT", "/no\nPRIORITY=0\npage")
     told = journal_fields(daemon.wait_for(b"page"))
     assert told["PRIORITY"] == "5" and told["QUARRY_CHILD"] == "pool www"
-    assert told["MESSAGE"].startswith("[pool www] client 127.0.0.1: GET ")
+    assert told["MESSAGE"].startswith("[pool www] client 127.0.0.1: PUT ")
 
 
 @pytest.mark.parametrize("kind", ["syslog", "journald"])
@@ -172,10 +172,10 @@ def test_a_restarted_logging_daemon_is_found_again(start, daemon, kind):
     server = start({"error_log": f"{kind}:{daemon.path}"})
     daemon.wait_for(b"ready")
     daemon.close()
-    assert b"404" in server.ask(path="/while/it/is/away")
+    assert b"405" in server.ask("PUT", "/while/it/is/away")
     successor = Daemon(daemon.path)
     with contextlib.closing(successor):
-        server.ask(path="/when/it/is/back")
+        server.ask("PUT", "/when/it/is/back")
         successor.wait_for(b"/when/it/is/back")
 
 
@@ -185,10 +185,10 @@ def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
     # Nothing is taken from here on, and its queue is full long before the last request.
     queue = int(Path("/proc/sys/net/unix/max_dgram_qlen").read_text())
     for i in range(queue + 20):
-        assert b"404" in server.ask(path=f"/unheard/{i}")
+        assert b"405" in server.ask("PUT", f"/unheard/{i}")
     before = len(daemon.taken)
     assert before < len(daemon.take()) <= before + queue + 1
-    server.ask(path="/heard/again")
+    server.ask("PUT", "/heard/again")
     daemon.wait_for(b"/heard/again")
 
 
@@ -324,7 +324,8 @@ def test_the_access_log_can_go_where_standard_error_goes(start):
     """As containers like it."""
     server = start(pool={"access.log": "/proc/self/fd/2", "access.format": '"asked %r"'})
     server.ask()
-    assert "asked /ping" in server.main.output().splitlines() and "ready" in server.main.output()
+    wait_until(lambda: "ready" in server.main.output(), "the error log there, too")
+    assert "asked /ping" in server.main.output().splitlines()
 
 
 @pytest.mark.parametrize("number", [signal.SIGUSR1, signal.SIGUSR2])
@@ -378,14 +379,14 @@ def test_a_wrong_access_format_is_named_with_file_and_line(start, format, compla
 def test_an_idle_worker_opens_both_logs_anew_at_sigusr1(start, access, tmp_path):
     error = tmp_path / "error.log"
     server = start({"error_log": str(error)}, {"access.log": str(access), "access.format": "%r"})
-    server.ask(path="/before")
+    server.ask("PUT", "/before")
     worker = server.workers()[0]
     moved = [move_away(error), move_away(access)]
     sizes = [path.stat().st_size for path in moved]
     reopen(worker)
     wait_until(lambda: holds_open(worker, error) and holds_open(worker, access), "both logs")
     assert not any(holds_open(worker, path) for path in moved)
-    server.ask(path="/after")
+    server.ask("PUT", "/after")
     assert lines(access) == ["/after"] and lines(moved[1]) == ["/before"]
     assert len(lines(error)) == 1 and "/after" in lines(error)[0]
     assert [path.stat().st_size for path in moved] == sizes

@@ -52,10 +52,10 @@ def test_two_pushes_and_ten_pulls(launch, small, fossil, tmp_path):
         assert repofile.public_artifacts(small) - repofile.artifacts(clone) == set()
 
 
-def unfinished_request(server, body, sent):
+def unfinished_request(server, body, sent, content_type=wire.PLAIN):
     """A connection on which the first SENT bytes of a request were sent, and no more."""
     connection = socket.create_connection(("127.0.0.1", server.port))
-    head = f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {wire.PLAIN}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = f"POST / HTTP/1.0\r\nHost: x\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n".encode()
     connection.sendall((head + body)[:len(head) + sent])
     return connection
 
@@ -92,6 +92,31 @@ def test_slow_readers_hold_up_nobody(launch, generated, peer_of):
     assert time.monotonic() - began < 10
     for connection in connections:
         connection.close()
+
+
+@pytest.mark.ours("it stores the push of a client that has left")
+def test_a_client_that_leaves_ends_its_request(launch, fresh, peer_of):
+    """A push waits for the write lock when its client leaves: it waits no longer, and nothing of it is stored."""
+    server = launch(fresh, workers=1)
+    peer = peer_of(server)
+
+    worker, = server.workers()
+    idle = process.sockets(worker)
+    # So short that the front has passed it on as a whole.
+    files = [b"%d of who left" % number for number in range(4000)]
+    cards = wire.body(f"push {wire.SERVER_CODE} {peer.project_code}", *map(wire.file_card, files))
+    body = wire.compress(wire.signed(cards, peer.login, peer.secret))
+    assert len(body) < 200_000
+    with repofile.database(fresh, write=True) as connection:
+        connection.isolation_level = None
+        connection.execute("BEGIN IMMEDIATE")
+        client = unfinished_request(server, body, len(body), wire.COMPRESSED)
+        process.wait_until(lambda: process.sockets(worker) > idle, "the worker to have the request")
+        client.close()
+        process.wait_until(lambda: "the client has left" in server.log(), "the worker to notice, although it waits")
+        connection.execute("ROLLBACK")
+    assert not peer.push(wire.file_card(b"after")).errors()
+    assert not repofile.artifacts(fresh) & {wire.sha3(each) for each in files}
 
 
 @pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")

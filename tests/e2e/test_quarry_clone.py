@@ -13,7 +13,7 @@ import pytest
 
 import proof
 from support import places, process, repofile, wire
-from support.client import Pretender, certificate, forward, redirect
+from support.client import Pretender, answer_of, certificate, forward, redirect, round_trips
 from support.fossil import Checkout
 
 
@@ -325,6 +325,88 @@ def test_server_that_ends_in_the_middle_leaves_nothing(quarry, tmp_path):
     assert not files_beside(clone)
 
 
+@pytest.fixture
+def in_parts(launch_fossil, small):
+    """A server of a repository that takes many replies, and what it has."""
+    repofile.set_config(small, "max-download", 20000)
+    repofile.set_capabilities(small, "nobody", "gor")
+    return launch_fossil(small)
+
+
+def test_server_that_dies_after_some_replies_leaves_nothing(quarry, in_parts, tmp_path):
+    def answer(handler, body):
+        if len(pretender.bodies) <= 3:
+            handler.wfile.write(answer_of(in_parts.port, handler, body))
+
+    pretender = Pretender(answer)
+    clone = tmp_path / "clone.fossil"
+    try:
+        assert str(pretender.port) in quarry.refused("clone", pretender.url(), clone)
+    finally:
+        pretender.stop()
+    assert len(pretender.bodies) == 4
+    assert not files_beside(clone)
+
+
+def test_artifact_that_is_not_what_its_name_says_is_found_in_whatever_reply_it_comes(quarry, in_parts, tmp_path):
+    lies = []
+
+    def answer(handler, body):
+        reply = answer_of(in_parts.port, handler, body)
+        whole = re.search(rb"\ncfile ([0-9a-f]+) \d+ \d+\n", reply)
+        if not lies and len(pretender.bodies) > 2 and whole:
+            name = whole[1]
+            lies.append((b"0" * 8 + name[8:]).decode())
+            reply = reply.replace(b"\ncfile " + name, b"\ncfile " + lies[0].encode(), 1)
+        handler.wfile.write(reply)
+
+    pretender = Pretender(answer)
+    clone = tmp_path / "clone.fossil"
+    try:
+        told = quarry.refused("clone", pretender.url(), clone)
+    finally:
+        pretender.stop()
+    assert lies and f"artifact {lies[0]}: its content does not have that hash" in told
+    assert not files_beside(clone)
+
+
+@pytest.mark.parametrize("when", ["while it receives", "once all has come"])
+def test_interrupted_in_the_middle_it_leaves_nothing(quarry, in_parts, tmp_path, when):
+    reached, ended = threading.Event(), threading.Event()
+
+    def answer(handler, body):
+        reply = answer_of(in_parts.port, handler, body)
+        handler.wfile.write(reply)
+        handler.wfile.flush()
+        is_last = b"\nclone_seqno 0\n" in reply
+        if is_last if when == "once all has come" else len(pretender.bodies) == 3:
+            reached.set()
+        elif reached.is_set():
+            ended.wait(60)
+
+    pretender = Pretender(answer)
+    clone = tmp_path / "clone.fossil"
+    running = subprocess.Popen([places.program("quarry"), "clone", pretender.url(), clone], env=quarry.environment,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    try:
+        assert reached.wait(60)
+        running.send_signal(signal.SIGTERM)
+        _, errors = running.communicate(timeout=60)
+    finally:
+        ended.set()
+        pretender.stop()
+    assert running.returncode == -signal.SIGTERM and errors == b""
+    assert not files_beside(clone)
+
+
+def test_what_was_cloned_in_parts_is_perfect(quarry, in_parts, small, fossil, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    assert round_trips(quarry("clone", in_parts.url, clone)) > 5
+    assert_same_project(clone, small, fossil)
+    # Served beside others from now on, like any file of ours.
+    assert repofile.value(clone, "PRAGMA journal_mode") == "wal"
+
+
 def test_page_for_people_is_no_clone(quarry, tmp_path):
     def answer(handler, _):
         handler.wfile.write(b"HTTP/1.0 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n\r\n<html>")
@@ -377,11 +459,12 @@ def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, tm
 def test_redirects_that_are_not_followed(quarry, tmp_path):
     clone = tmp_path / "clone.fossil"
     made = certificate(tmp_path)
-    for target, reason in (("file:///etc/passwd", "not redirected"), ("ssh://host/x", "not redirected"),
+    for target, reason in (("file:///etc/passwd", "not redirected"), ("ssh://ann:secret@host/x", "not redirected"),
                            ("/relative", "not redirected"), ("http://localhost:1/", "not encrypted")):
         pretender = Pretender(redirect(target), made)
         try:
-            assert reason in quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
+            told = quarry.refused("clone", pretender.url(), clone, "--ca-file", made)
+            assert reason in told and "secret" not in told
         finally:
             pretender.stop()
     around = Pretender(lambda handler, body: redirect(around.url())(handler, body))

@@ -169,6 +169,16 @@ def test_folder_serves_what_quarryd_serves_of_it(fresh, tmp_path):
         assert (b"clone_seqno" in body) == (status == 200)
 
 
+def test_what_is_not_there_is_no_line_in_the_web_servers_log_and_what_leads_out_is(fresh, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    (folder / "out.fossil").symlink_to(fresh)
+    for path, told in (("/wp-login.php", b""), ("/absent", b""), ("/out", b"leads out of")):
+        done = subprocess.run([PROGRAM, "http", folder], input=post(b"", path), capture_output=True, timeout=60, check=True)
+        assert done.stdout.startswith(b"HTTP/1.0 404 ") and str(folder).encode() not in done.stdout
+        assert told in done.stderr and bool(told) == bool(done.stderr)
+
+
 def test_cgi_takes_the_request_from_its_variables(fresh):
     repofile.set_config(fresh, "remote_user_ok", "1")
     repofile.set_capabilities(fresh, "nobody", "")

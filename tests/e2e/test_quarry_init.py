@@ -1,13 +1,17 @@
 """`quarry init` makes what fossil takes for its own."""
 
+import contextlib
+import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import proof
 from support import places, repofile, wire
 from support.fossil import Checkout
+from support.process import wait_until
 
 
 def quarry(*arguments):
@@ -34,6 +38,27 @@ def test_fossil_takes_it_for_its_own(made, fossil, tmp_path):
     checkout.commit("the first of all")
     assert "the first of all" in fossil.timeline(made)
     proof.check(made, fossil)
+
+
+def test_password_is_overwritten_in_the_list_of_processes(tmp_path):
+    """Held up by a pipe that takes nothing of what it prints at the end."""
+    reading, writing = os.pipe2(os.O_NONBLOCK)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writing, b"x" * 4096)
+    os.set_blocking(writing, True)
+    for number, words in enumerate((["--password", "love-lace"], ["--password=love-lace"])):
+        path = tmp_path / f"{number}.fossil"
+        running = subprocess.Popen([places.program("quarry"), "init", path, "--user", "ada", *words], stdout=writing)
+        try:
+            wait_until(path.exists, "the repository")
+            shown = Path(f"/proc/{running.pid}/cmdline").read_bytes()
+            assert b"init" in shown and b"love-lace" not in shown
+        finally:
+            running.kill()
+            running.wait()
+    os.close(reading)
+    os.close(writing)
 
 
 def test_schema_is_fossils(made, fossil, tmp_path):

@@ -109,6 +109,47 @@ def test_private_branches_stay_private(small, fossil, tmp_path):
     assert_rebuilds_like_fossil(small, fossil, tmp_path)
 
 
+def flip_a_byte(path, condition):
+    rid, name, content = repofile.query(path, "SELECT rid, uuid, content FROM blob"
+                                              f" WHERE size>100 AND {condition} ORDER BY rid LIMIT 1")[0]
+    at = len(content) // 2
+    repofile.execute(path, "UPDATE blob SET content=? WHERE rid=?",
+                     content[:at] + bytes([content[at] ^ 0xff]) + content[at + 1:], rid)
+    return rid, name
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_rebuilt(small, fossil, tmp_path):
+    rid, name = flip_a_byte(small, "rid IN (SELECT srcid FROM delta) AND rid NOT IN (SELECT rid FROM delta)")
+    lost = {name} | {made for made, in repofile.query(small, f"""
+        WITH RECURSIVE made(rid) AS (SELECT rid FROM delta WHERE srcid={rid}
+        UNION SELECT delta.rid FROM delta JOIN made ON srcid=made.rid) SELECT uuid FROM made JOIN blob USING(rid)""")}
+    theirs = repofile.copy(small, tmp_path / "theirs.fossil")
+    fossil("rebuild", theirs)
+    damage(small)
+    done = quarry("rebuild", small)
+    assert done.returncode == 1
+    assert done.stderr == f"quarry: {small}: rebuilt, but without {len(lost)} artifacts that cannot be read\n"
+    assert set(re.findall(r"^artifact \d+ \(([0-9a-f]+)\): ", done.stdout, re.MULTILINE)) == lost
+    assert not proof.differences(proof.dump(small), proof.dump(theirs))
+
+
+@pytest.mark.parametrize("source", ["999999", "(SELECT max(rid)+1 FROM blob)"])
+def test_one_that_is_made_from_nothing(small, source):
+    rid, name = repofile.query(small, "SELECT rid, uuid FROM blob WHERE rid IN (SELECT rid FROM delta)"
+                                      " AND rid NOT IN (SELECT srcid FROM delta) LIMIT 1")[0]
+    repofile.execute(small, f"UPDATE delta SET srcid={source} WHERE rid={rid}")
+    done = quarry("rebuild", small)
+    assert done.returncode == 1 and name in done.stdout
+    assert done.stderr.endswith("rebuilt, but without 1 artifact that cannot be read\n")
+
+
+def test_one_that_cannot_be_read(small):
+    _, name = flip_a_byte(small, "rid NOT IN (SELECT srcid FROM delta)")
+    done = quarry("rebuild", "--quiet", small)
+    assert done.returncode == 1 and done.stdout.count("\n") == 1 and name in done.stdout
+    assert done.stderr.endswith("rebuilt, but without 1 artifact that cannot be read\n")
+
+
 def test_alerts_are_left_alone(small):
     repofile.execute(small, "CREATE TABLE IF NOT EXISTS pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false)")
     assert quarry("rebuild", small).returncode == 0

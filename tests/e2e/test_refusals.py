@@ -53,6 +53,53 @@ def test_clone_by_a_user_without_g(launch, closed, fossil, tmp_path):
 
 
 @pytest.fixture
+def clone_alone(closed, fossil, tmp_path):
+    """One that anybody may clone, and nobody may read, with much that a clone might ask for."""
+    repofile.set_capabilities(closed, "nobody", "g")
+    repofile.set_config(closed, "uv-sync", "on")
+    (tmp_path / "uv").write_text("unversioned")
+    fossil("uv", "add", tmp_path / "uv", "--as", "a.txt", "-R", closed)
+    repofile.execute(closed, "INSERT INTO config(name,value,mtime) VALUES('css','body',1700000000)")
+    # Something that is named and not here.
+    repofile.execute(closed, "INSERT INTO blob(rcvid,size,uuid) VALUES(0,-1,?)", "ab" * 32)
+    repofile.execute(closed, "INSERT INTO phantom SELECT rid FROM blob WHERE size<0")
+    return closed
+
+
+@pytest.mark.parametrize("options", [[], ["-u"]])
+def test_who_may_clone_and_no_more_has_a_whole_clone_and_no_more(launch, clone_alone, fossil, tmp_path, options):
+    server = launch(clone_alone)
+    clone = tmp_path / "clone.fossil"
+    fossil("clone", "--no-open", *options, server.url, clone)
+    assert repofile.artifacts(clone) == repofile.artifacts(clone_alone)
+    assert not fossil.integrity(clone)
+    assert not repofile.value(clone, "SELECT 1 FROM config WHERE name='css'")
+    for command in ("pull", "sync"):
+        assert "not authorized to read" in refused(fossil, command, "-R", clone)
+
+
+@pytest.mark.ours("it gives unversioned files without the right to read")
+def test_our_client_has_a_whole_clone_where_it_may_clone_and_no_more(launch, clone_alone, quarry, fossil, tmp_path):
+    server = launch(clone_alone)
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", server.url, clone, "--uv")
+    assert repofile.artifacts(clone) == repofile.artifacts(clone_alone)
+    assert not fossil.integrity(clone)
+    assert "not authorized to read" in quarry.refused("sync", clone, "--pull")
+
+
+@pytest.mark.ours("it gives unversioned files without the right to read")
+def test_who_may_clone_and_no_more_is_given_nothing_by_name(launch, clone_alone, peer_of):
+    peer = peer_of(launch(clone_alone))
+    peer.login = ""
+    name = sorted(repofile.artifacts(clone_alone))[0]
+    for card in (f"gimme {name}", f"pragma uv-hash {'0' * 40}", "uvgimme a.txt", "reqconfig /all", "pragma req-links"):
+        assert peer.pull(card).errors() == ["not authorized to read"]
+        answer = peer.ask(wire.body(wire.CLIENT_VERSION, card))
+        assert [each.operator for each in answer.cards] == ["#"], card
+
+
+@pytest.fixture
 def committed(launch, fresh, fossil, tmp_path):
     """A served repository and a clone with a check-in that it does not have."""
     server = launch(fresh)

@@ -11,6 +11,7 @@ import time
 import pytest
 
 from support import fastcgi, places, process, wire
+from support.daemon import Daemon
 from support.process import Process, free_port, wait_until
 from test_pools import start  # noqa: F401  (a fixture)
 
@@ -216,6 +217,67 @@ def test_full_load_with_a_reload_and_a_killed_worker_every_second(start, tmp_pat
     # A worker that was killed in a request cuts it off; nothing else may have happened.
     cut_off = (b"ConnectionResetError", b"BrokenPipeError")
     assert all(reply == b"" or reply.startswith(cut_off) for reply in failed), failed[:5]
+
+
+class Regular:
+    """Asks the HTTP front all the time over one connection, which it makes anew only when the front said that it
+    would close it."""
+
+    def __init__(self, port: int):
+        self.port = port
+        self.asked, self.closed, self.failures = 0, 0, []
+
+    def ask_until(self, is_over: threading.Event) -> None:
+        while not is_over.is_set():
+            try:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+                    while not is_over.is_set() and self.ask(connection):
+                        pass
+            except OSError as error:
+                self.failures.append(repr(error))
+
+    def ask(self, connection: socket.socket) -> bool:
+        """False: no more is to be asked on it."""
+        self.asked += 1
+        connection.sendall(b"GET /ping HTTP/1.1\r\nHost: h\r\n\r\n")
+        reply = b""
+        while not reply.endswith(b"pong"):
+            piece = connection.recv(4096)
+            if not piece:
+                self.failures.append(f"an end after {reply!r}")
+                return False
+            reply += piece
+        is_last = b"Connection: close" in reply
+        self.closed += is_last
+        return not is_last
+
+
+@pytest.mark.parametrize("reloads", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_no_request_fails_on_kept_connections_at_full_load_over_many_reloads(fresh, tmp_path, fossil, reloads):
+    port = free_port()
+    server = Daemon(tmp_path / "daemon", fresh, {"pm.max_children": 4, "ping.path": "/ping"},
+                    http={"listen": f"127.0.0.1:{port}"}, env=fossil.environment)
+    is_over = threading.Event()
+    clients = [Regular(port) for _ in range(16)]
+    threads = [threading.Thread(target=client.ask_until, args=[is_over]) for client in clients]
+    try:
+        server.wait_until_ready()
+        for each in threads:
+            each.start()
+        for generation in range(2, reloads + 2):
+            asked = [client.asked for client in clients]
+            server.main.send(signal.SIGUSR2)
+            wait_until(lambda g=generation: server.log().rfind("ready: ") > server.log().find(f"becomes {g}") > 0,
+                       "the reload", 30)
+            wait_until(lambda a=asked: all(c.asked > before for c, before in zip(clients, a, strict=True)), "all clients", 30)
+    finally:
+        is_over.set()
+        for each in threads:
+            each.join()
+        server.stop()
+    failures = [failure for client in clients for failure in client.failures]
+    assert not failures, f"{len(failures)} of {sum(c.asked for c in clients)}: {failures[:5]}"
+    assert sum(client.closed for client in clients) >= reloads, "old fronts have ended kept connections"
 
 
 def test_front_without_a_configuration_file_reloads_too(fresh, tmp_path):

@@ -1,13 +1,16 @@
 """Under a service manager: readiness, reload, watchdog and sockets that it has opened, with a notify socket and
 sockets of the tests' own; the pid file; the sample units."""
 
+import contextlib
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,10 @@ from support.servers import pool_config
 #: Becomes quarryd with the descriptor that it is given as the first of the service manager's.
 ACTIVATE = "import os, sys; os.dup2(int(sys.argv[1]), 3); os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid())); " \
            "os.execv(sys.argv[2], sys.argv[2:])"
+
+
+#: A user of whom there are no processes.
+NOBODY_ELSE = 54321
 
 
 class Manager:
@@ -85,6 +92,32 @@ def test_it_says_that_it_is_alive_as_often_as_it_is_wanted(manager, config, run)
     manager.expect("READY")
     for _ in range(3):
         assert manager.next() == {"WATCHDOG": "1"}
+
+
+def test_it_says_how_it_is_while_it_runs(manager, config, run, fresh, tmp_path):
+    text = config.read_text().replace("[global]", "[global]\nsystemd_interval = 50ms\nprocess.max = 1")
+    config.write_text(text + text[text.index("[www]"):].replace("[www]", "[other]").replace("pool.sock", "other.sock"))
+    server = run(places.program("quarryd"), "--config", config, NOTIFY_SOCKET=str(manager.path))
+
+    def hear(words: str) -> None:
+        """The next messages, until one says WORDS."""
+        end = time.monotonic() + 20
+        while not re.search(words, heard := manager.next().get("STATUS", "")):
+            assert time.monotonic() < end, heard
+
+    hear(r"^Processes active: 0, idle: \d, Requests: 0, slow: 0, Traffic: 0.0req/sec; generation 1, 2 pools")
+    hear(r"idle: 1, .*; short of workers: other$")
+    for _ in range(3):
+        assert fastcgi.get(tmp_path / "pool.sock")
+    hear(r"Requests: 3, slow: 0, Traffic: \d")
+    held = fastcgi.hold(tmp_path / "pool.sock")
+    hear(r"active: 1, idle: 0, ")
+    held.close()
+    server.send(signal.SIGUSR2)
+    hear("^reloading$")
+    hear(r"Requests: \d+, .*; generation 2, 2 pools")
+    server.send(signal.SIGTERM)
+    hear("^stopping$")
 
 
 def test_nobody_is_told_where_nobody_asks(config, run, tmp_path):
@@ -157,6 +190,40 @@ def test_it_goes_to_the_background_when_it_is_ready(config, tmp_path):
     wait_until(lambda: not process.exists(pid), "its end")
 
 
+def test_it_stays_in_the_foreground_when_it_is_told_to(config, run, tmp_path):
+    config.write_text(config.read_text().replace("[global]", "[global]\ndaemonize = yes"))
+    server = run(places.program("quarryd"), "--config", config, "-F")
+    wait_until(lambda: "ready: " in server.output() or not server.is_running(), "quarryd")
+    assert (tmp_path / "pid").read_text() == f"{server.pid}\n" and server.stop() == 0
+    both = run(places.program("quarryd"), "--config", config, "-F", "-D")
+    assert both.wait() == 2
+
+
+def test_relative_paths_are_under_the_prefix_wherever_it_is_started(fresh, run, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    path = elsewhere / "quarryd.conf"
+    path.write_text(pool_config(fresh, "./pool.sock", 1, {"access.log": "access.log"})
+                    .replace("[global]\nerror_log = stderr", "[global]\npid = q.pid\nerror_log = error.log")
+                    .replace(str(fresh), fresh.name))
+    server = run(places.program("quarryd"), "-c", path, "-p", f"{elsewhere}/..")
+    wait_until(lambda: (tmp_path / "error.log").exists() and "ready: " in (tmp_path / "error.log").read_text()
+               or not server.is_running(), "quarryd")
+    assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
+    assert (tmp_path / "access.log").read_text() and (tmp_path / "q.pid").read_text() == f"{server.pid}\n"
+    server.send(signal.SIGUSR2)
+    wait_until(lambda: (tmp_path / "error.log").read_text().count("ready: ") == 2, "the reload", 30)
+    assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
+    asked = subprocess.run([places.program("quarry"), "status", "--config", path], capture_output=True, text=True,
+                           timeout=30, check=False)
+    assert asked.returncode == 1 and "q.pid is relative to the --prefix of its quarryd" in asked.stderr
+    assert server.stop() == 0
+    without = run(places.program("quarryd"), "-c", path)
+    assert without.wait() == 1 and '"q.pid" is no absolute path' in without.output()
+    nowhere = run(places.program("quarryd"), "-c", path, "-p", tmp_path / "none")
+    assert nowhere.wait() == 2
+
+
 def test_what_keeps_it_from_the_background_is_said_before(config, tmp_path):
     def daemonize():
         return subprocess.run([places.program("quarryd"), "--config", config, "--daemonize"], capture_output=True,
@@ -167,6 +234,35 @@ def test_what_keeps_it_from_the_background_is_said_before(config, tmp_path):
                       .replace("pool.sock", "no/such/folder/pool.sock"))
     done = daemonize()
     assert done.returncode == 1 and "no/such/folder" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs another user, whose number of processes is bounded")
+@pytest.mark.parametrize("where", ["background", "foreground"])
+def test_start_whose_first_child_cannot_be_made_fails_at_once_and_says_why(open_folder, where):
+    """Two processes are allowed: the command and what it puts into the background, which then cannot make a third."""
+    path = open_folder / "quarryd.conf"
+    path.write_text(f"[global]\nerror_log = {open_folder}/error.log\npid = {open_folder}/pid\n"
+                    f"[www]\nlisten = {open_folder}/pool.sock\nrepositories = {open_folder}\npm.max_children = 2\n")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(str(open_folder / "notify"))
+        (open_folder / "notify").chmod(0o666)
+        most = 2 if where == "background" else 1
+        begun = time.monotonic()
+        done = subprocess.run(
+            [places.program("quarryd"), "--config", path, *(["--daemonize"] if where == "background" else [])],
+            capture_output=True, text=True, timeout=30, check=False, user=NOBODY_ELSE, group=NOBODY_ELSE, extra_groups=[],
+            env={**os.environ, "NOTIFY_SOCKET": str(open_folder / "notify")},
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (most, most)))  # noqa: PLW1509
+        assert done.returncode == 1 and time.monotonic() - begun < 4
+        assert "[pool www] no child can be started: cannot make a process" in done.stderr
+        assert "ready:" not in (open_folder / "error.log").read_text()
+        assert not (open_folder / "pid").exists() and not (open_folder / "pool.sock").exists()
+        manager.setblocking(False)
+        told = []
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                told.append(manager.recv(4096))
+        assert not any(b"READY" in each for each in told)
 
 
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")

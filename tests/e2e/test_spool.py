@@ -118,20 +118,6 @@ def test_feeder_that_is_killed_loses_nothing_that_was_on_the_disk(spool):
         assert got.count(b"\n") >= before
 
 
-def test_reader_of_drain_that_goes_away_costs_nothing(spool):
-    spool("feed", given=lines(1, 50000))
-    drain = spool.start("drain", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    first = drain.stdout.read(100000)
-    drain.stdout.close()
-    assert drain.wait(20) == 1
-    assert b"standard output: Broken pipe" in drain.stderr.read()
-    rest = spool("drain")
-    # What the pipe held was written. Nothing else is left out, and nothing before that comes again.
-    next_line = int(rest.split(b"\n")[0][5:])
-    assert rest == lines(next_line, 50000)
-    assert len(lines(1, next_line - 1)) <= len(first) + 65536
-
-
 def test_list_and_export_change_nothing(spool):
     spool("feed", "--severity", 3, given=b"plain\n\x1b[2J\xff\n")
     shown = spool("list").decode()
@@ -185,9 +171,9 @@ def test_signals_end_a_drain_that_nobody_reads_and_a_feed_that_has_no_room(spool
     finally:
         os.close(stuck)
         os.close(end)
-    rest = spool("drain")
-    # The line that the pipe cut off comes again, whole.
-    assert seen[:seen.rindex(b"\n") + 1] + rest == lines(1, 50000)
+    # Nobody had read any of it.
+    assert lines(1, 50000).startswith(seen)
+    assert spool("drain") == lines(1, 50000)
 
 
 def test_feeds_that_begin_while_drains_end_are_not_refused(spool):

@@ -27,6 +27,17 @@ def test_damage_is_told_set_aside_and_what_is_behind_it_can_be_replayed(spool):
     assert spool.status()["damaged"] == []
 
 
+def test_damage_that_is_to_be_ignored_is_told_and_nothing_is_kept_of_it(spool):
+    spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
+    segment = spool.segments()[1]
+    damage(segment, 500, 0x10)
+    done = spool.run("drain", "--oncorruption", "ignore")
+    assert done.returncode == 0 and segment.name in done.stderr.decode() and "damaged" in done.stderr.decode()
+    assert done.stdout.endswith(b"line 300\n") and done.stdout != lines(1, 300)
+    assert spool.status()["damaged"] == [] and not spool.segments()
+    assert "must be safe or ignore" in spool.refused("drain", "--oncorruption", "inmemory")
+
+
 def test_segment_with_a_damaged_header_gives_all_of_its_messages_to_a_replay(spool):
     spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
     segment = spool.segments()[1]
@@ -118,10 +129,24 @@ def test_feeder_whose_files_go_away_does_not_say_that_its_lines_are_safe(spool, 
     wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines", 20)
     change(spool.folder)
     told = feeder.communicate(given, timeout=20)[1].decode()
-    assert feeder.returncode == 1
-    assert "was removed" in told and ("were not taken" if given else "100 messages could not be kept") in told
+    assert feeder.returncode == 1 and "was removed" in told
+    # It may have noticed before it read more.
+    assert "were not taken" in told if given and change is remove_segments else "100 messages could not be kept" in told
     # Nothing was put where nobody knows of it.
     assert not list(spool.folder.glob("queue.0*")) if change is not remove else not spool.folder.exists()
+
+
+@pytest.mark.parametrize("change", [remove, replace])
+def test_feeder_with_nothing_to_do_notices_that_its_folder_is_gone(spool, change):
+    with spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE) as feeder:
+        feeder.stdin.write(lines(1, 100))
+        feeder.stdin.flush()
+        wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines", 20)
+        change(spool.folder)
+        assert feeder.wait(20) == 1
+        told = feeder.stderr.read().decode()
+        feeder.stdin.close()
+    assert "was removed" in told and "100 messages could not be kept" in told
 
 
 @pytest.mark.parametrize(("change", "said"), [
@@ -182,10 +207,10 @@ def test_position_of_another_queue_hides_nothing(spool, tmp_path):
     spool("feed", given=lines(1, 50))
     other = Spool(tmp_path / "other")
     other("feed", "--maxfilesize", "1k", given=lines(1, 500))
-    drain = other.start("drain", "--follow", stdout=subprocess.PIPE)
+    drain = other.start("drain", "--follow", stdout=subprocess.DEVNULL)
     wait_until(lambda: other.status()["messages"] == 0, "that all are drained", 20)
     drain.kill()
-    drain.communicate()
+    drain.wait()
     (spool.folder / "queue.qi").write_bytes((other.folder / "queue.qi").read_bytes())
     assert spool.status()["messages"] == 50 and spool("export") == lines(1, 50)
     assert spool("drain") == lines(1, 50)

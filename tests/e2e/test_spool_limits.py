@@ -1,10 +1,12 @@
 """How much `quarry spool` lets wait: a full disk, a full queue, and lines that are too long."""
 
 import os
+import re
 import subprocess
 
 import pytest
 
+from support import places
 from support.process import wait_until
 from support.spool import following, lines, small_disk
 
@@ -155,3 +157,50 @@ def test_line_longer_than_any_message_may_be_is_left_out_and_the_others_are_take
     told = spool.refused("feed", given=b"one\n" + b"x" * ((64 << 20) + 1) + b"\ntwo\n")
     assert "standard input: line 2 has more than 67108864 bytes: it is left out" in told
     assert spool("drain") == b"one\ntwo\n"
+
+
+def test_feeder_tells_how_many_lines_it_has_discarded(spool):
+    done = spool.run("feed", "--size", 10, "--discardseverity", 6, given=lines(1, 20))
+    assert done.returncode == 0
+    assert done.stderr.decode() == ("quarry: queue.discardmark is reached: lines are discarded\n"
+                                    "quarry: 12 of 20 lines were discarded: queue.discardmark was reached\n")
+    assert spool("drain") == lines(1, 8)
+    # What matters more is not, and nothing is said then.
+    done = spool.run("feed", "--size", 10, "--discardseverity", 7, given=lines(1, 9))
+    assert done.returncode == 0 and done.stderr == b""
+
+
+def test_feeder_takes_samples(spool):
+    spool("feed", "--samplinginterval", 3, given=lines(1, 10))
+    assert spool("drain") == lines(3, 3) + lines(6, 6) + lines(9, 9)
+
+
+def test_help_tells_the_defaults_that_are_true(spool):
+    def told(command: str) -> dict[str, str]:
+        text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,
+                              check=True).stdout
+        # An option's description may be on the next line; its last parentheses hold the default.
+        options = re.findall(r"^  --([a-z.]+) [^ ]+\s+([^\n]+)\n", text, re.MULTILINE)
+        return {name: said.rsplit("(", 1)[1].rstrip(")") for name, said in options if said.endswith(")")}
+
+    feed, drain = told("feed"), told("drain")
+    assert feed == {
+        "type": "disk, but memory where a water mark is given", "size": "disk: no limit; memory: 10000",
+        "highwatermark": "90 % of the size", "lowwatermark": "70 % of the size", "fulldelaymark": "the size",
+        "discardmark": "80 % of the size", "discardseverity": "8", "samplinginterval": "0", "maxfilesize": "1m",
+        "maxdiskspace": "no limit", "syncqueuefiles": "off", "timeoutenqueue": "for ever", "timeoutshutdown": "for ever"}
+    # What --ack is by default it tells otherwise.
+    drain.pop("ack")
+    assert drain == {
+        "dequeuebatchsize": "1000", "mindequeuebatchsize": "0", "mindequeuebatchsize.timeout": "1000",
+        "dequeuetimebegin": "0", "dequeuetimeend": "25", "checkpointinterval": "1", "syncqueuefiles": "off",
+        "oncorruption": "safe"}
+    # More than 10,000, and nobody waits; a mark of 80 % of ten.
+    spool("feed", given=lines(1, 12000))
+    assert spool.status()["messages"] == 12000
+    spool("purge")
+    spool("feed", "--size", 10, "--discardseverity", 0, given=lines(1, 12))
+    assert spool.status()["messages"] == 8
+    manual = (places.TOP / "man" / "quarry-spool.1").read_text()
+    for name in feed | drain:
+        assert f"Fl Fl {name} " in manual, name

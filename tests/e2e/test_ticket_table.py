@@ -1,6 +1,8 @@
 """The setting ticket-table: what its SQL may do is what fossil lets it do, statement by statement."""
 
 import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -137,6 +139,82 @@ def test_what_takes_too_long_is_given_up(with_tickets, tmp_path):
     with repofile.unchanged(path):
         done = rebuild(path)
     assert done.returncode == 1 and "ticket-table: longer than" in done.stderr
+
+
+def crossed(count: int) -> str:
+    """A FROM clause of 10 to the power of COUNT rows."""
+    return f"FROM {', '.join(f't AS t{number}' for number in range(count))}"
+
+
+#: Statements that fossil would obey, and that took minutes or gigabytes: many steps, one long step, a long text, a
+#: sorter, a statement that is long to prepare, and what a table computes with each of its rows.
+GREEDY = {
+    "steps": f"WITH {TENS} SELECT sum(instr(hex(zeroblob(16000+t0.x)), hex(zeroblob(8000))||'1')) {crossed(6)}",
+    "rows": f"WITH {TENS} SELECT randomblob(30000) AS r {crossed(7)} ORDER BY r",
+    "step": f"WITH {TENS} SELECT count(hex(randomblob(100000000+t0.x))) {crossed(2)}",
+    "search": "SELECT instr(hex(zeroblob(300000000)), hex(zeroblob(150000000))||'1')",
+    "text": "SELECT length(hex(randomblob(450000000)))",
+    "format": "SELECT printf('%.*c',900000000,'x'), format('%.*c',900000000,'x')",
+    "group": f"WITH {TENS} SELECT length(group_concat(hex(zeroblob(10000)))) {crossed(6)}",
+    "columns": f"SELECT {', '.join(['zeroblob(1000000)'] * 1900)}",
+    "views": "CREATE VIEW ticket_0 AS SELECT 1 AS x; " + "; ".join(
+        f"CREATE VIEW ticket_{n} AS SELECT a.x FROM ticket_{n - 1} AS a, ticket_{n - 1} AS b WHERE a.x=b.x"
+        for n in range(1, 20)) + "; SELECT count(*) FROM ticket_19",
+    "unions": "CREATE VIEW ticket_0 AS SELECT 1 AS x; " + "; ".join(
+        f"CREATE VIEW ticket_{n} AS SELECT x FROM ticket_{n - 1} UNION ALL SELECT x FROM ticket_{n - 1}"
+        for n in range(1, 20)) + "; SELECT count(*) FROM ticket_19",
+    "sql": f"SELECT 1 WHERE 1 IN ({','.join(f'(SELECT {n})' for n in range(60000))})",
+    "length": f"/*{'x' * 2000000}*/",
+    "computed": "CREATE TABLE fx_c(a, b AS (trim(a, a)))",
+    "indexed": "CREATE TABLE fx_c(a); CREATE INDEX fx_i ON fx_c(replace(a, a, a))",
+}
+
+
+# Runs a command, and tells its largest memory in KiB. A process of its own, and small: what is started takes over
+# that of who starts it.
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:], check=False).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_what_takes_too_much_is_given_up(with_tickets, tmp_path, name):
+    """Whatever a statement is greedy of, it has seconds and some megabytes, and leaves the file as it was."""
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    set_table(path, TICKET + GREEDY[name])
+    with repofile.unchanged(path):
+        began = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", MEASURE, places.program("quarry"), "rebuild", "--quiet", path],
+                              capture_output=True, text=True, check=False)
+        took = time.monotonic() - began
+    assert done.returncode == 1 and "the setting ticket-table: " in done.stderr
+    assert took < 15  # its five seconds, and a busy machine's
+    assert places.is_sanitized() or int(done.stdout) < 150 << 10
+
+
+def test_what_a_table_computes_is_bounded_with_each_value(with_tickets, fossil, tmp_path):
+    """Fossil has made a table of which one ticket takes gigabytes, and another one nothing."""
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    set_table(path, TICKET.replace("extra DEFAULT 'more'",
+                                   "mimetype AS (CASE title WHEN 'one' THEN hex(zeroblob(400000000)) END)"))
+    with repofile.unchanged(path):
+        done = rebuild(path)
+    assert done.returncode == 1
+    assert "the tables of the setting ticket-table: ticket " in done.stderr and "too big" in done.stderr
+
+
+def test_long_values_are_no_greed(with_tickets, fossil, tmp_path):
+    """A ticket may be longer than what a statement may compute from nothing."""
+    path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
+    words = "words " * 15000
+    for _ in range(3):
+        fossil("ticket", "add", "title", "long", "comment", words, "+comment", words, "-R", path)
+    done = rebuild(path)
+    assert done.returncode == 0, done.stderr
+    assert repofile.value(path, "SELECT max(length(comment)) FROM ticket") >= len(words)
 
 
 def test_views_are_made_again_by_the_next_rebuild(with_tickets, tmp_path):

@@ -261,4 +261,4 @@ def test_without_a_terminal_it_ends_with_its_reader_its_master_or_a_signal(watch
 def test_interval_that_is_none_is_told(interval, tmp_path):
     done = subprocess.run([places.program("quarry"), "top", "--socket", tmp_path / "none", "--interval", interval],
                           capture_output=True, text=True, timeout=60, check=False)
-    assert done.returncode != 0 and done.stderr.startswith("--interval: ")
+    assert done.returncode != 0 and done.stderr.startswith("quarry top: --interval: ")

@@ -28,6 +28,13 @@ bool is_one_line(std::string_view text) {
   return text.find_first_of("\r\n") == std::string::npos;
 }
 
+void pass_over_empty_lines(std::string_view bytes) {
+  const std::size_t size = gateway::size_of_empty_lines(bytes);
+  REQUIRE(size <= bytes.size());
+  REQUIRE(bytes.substr(0, size).find_first_not_of("\r\n") == std::string_view::npos);
+  REQUIRE(gateway::size_of_empty_lines(bytes.substr(size)) == 0);
+}
+
 void read_head(std::string_view bytes) {
   const auto refusal = gateway::refuse_head(bytes, kMaxBody);
   if (!refusal) return;
@@ -78,6 +85,7 @@ void decode_path(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  pass_over_empty_lines(bytes);
   read_head(bytes);
   read_reply_header(bytes);
   decode_path(bytes);

@@ -119,6 +119,15 @@ struct Structural {
 /// and memory of some ten times its size at worst; content that plainly is none costs no time.
 std::optional<Structural> parse_structural(std::string_view content);
 
+/// The part of CONTENT, of which parse_structural() made ARTIFACT, that says all but its files:
+/// what is around the F cards and within an OpenPGP signature. A small part where an artifact is
+/// large.
+std::string text_without_files(std::string_view content, const Structural& artifact);
+
+/// TEXT, which text_without_files() left of an artifact of TYPE, parsed again: the artifact without
+/// its files. Throws std::logic_error for any other text.
+Structural parse_without_files(std::string_view text, StructuralType type);
+
 /// Whether NAME is a relative path as F cards have it: no empty, "." or ".." component, no '/' at
 /// either end. Format functions expect their file names to be such.
 bool is_simple_path(std::string_view name);

@@ -13,6 +13,8 @@ namespace quarry::base {
 
 /// Sends STATE, lines as sd_notify(3) has them: "READY=1".
 void notify_service_manager(std::string_view state);
+/// Whether there is one that listens.
+bool has_service_manager();
 /// How often it wants to hear WATCHDOG=1; nothing: never.
 std::optional<std::chrono::microseconds> watchdog_interval();
 /// The sockets that it has opened for this process. Call it once: the environment that tells of

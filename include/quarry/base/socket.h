@@ -5,7 +5,8 @@
 //   /run/quarry/www.sock      a Unix socket (anything with a slash)
 //   127.0.0.1:9000            IPv4          localhost:9000 is the same
 //   [::1]:9000                IPv6
-//   9000                      every address of the machine, IPv6 and IPv4
+//   9000                      this machine alone: 127.0.0.1:9000
+//   [::]:9000                 every address of the machine, IPv6 and IPv4; 0.0.0.0:9000: IPv4
 //
 // Port 0 is any free one, for listening; see local_address().
 //

@@ -29,18 +29,30 @@ struct GatewayOptions {
   std::size_t max_header = std::size_t{16} << 10;
   /// Bytes of a request's body, all held in memory; over it: 413, before any of it is read.
   std::size_t max_body = std::size_t{256} << 20;
-  /// Bytes of all bodies that are held at the same time; a request that goes beyond it: 503.
+  /// Bytes of all bodies that are held at the same time; beyond it, the largest that
+  /// is still coming gets a 503.
   std::size_t max_bodies = std::size_t{2} << 30;
   /// Bytes of a pool's reply, all held in memory; over it: 502.
   std::size_t max_reply = std::size_t{1} << 30;
-  /// Connections from clients at the same time; more wait in the backlog.
+  /// Bytes of all replies that clients have not taken yet; beyond it, the one with the most is
+  /// closed.
+  std::size_t max_replies = std::size_t{2} << 30;
+  /// Connections from clients at the same time. For one more the slowest client of the address with
+  /// the most gives way; where all of them keep up, it waits.
   std::size_t max_connections = 1024;
+  /// Of these, those from one address, or an IPv6 /64; 0: no bound. A trusted proxy's are not
+  /// bounded, but the requests that it passes on at the same time are, by the address that it
+  /// names. Beyond it: 503.
+  std::size_t max_connections_per_address = 100;
 
   /// A kept connection without a request is closed after this.
   std::chrono::milliseconds keepalive_timeout{15'000};
   /// A request must have come whole, and a reply must have gone whole, within this and as long
   /// again as its bytes take at min_rate.
   std::chrono::milliseconds client_timeout{30'000};
+  /// Once the front is to end gracefully: how long a connection without a request still has for
+  /// one.
+  std::chrono::milliseconds stop_grace{2'000};
   /// Bytes per second.
   std::size_t min_rate = 1024;
   /// To get a connection to the pool, its full backlog included; over it: 504.
@@ -50,9 +62,10 @@ struct GatewayOptions {
 };
 
 /// Serves until SIGTERM (drops what is under way) or SIGQUIT (accepts nothing more, finishes what
-/// is under way). SIGUSR1 has the log opened anew. SIGINT is ignored: a Ctrl-C on the terminal is
-/// the master's to act on. Returns the process's exit code: 0, or 1 when it could not start
-/// (logged).
+/// is under way, answers what comes within stop_grace on connections that it has kept, and says
+/// with each reply that it is the connection's last). SIGUSR1 has the log opened anew. SIGINT is
+/// ignored: a Ctrl-C on the terminal is the master's to act on. Returns the process's exit code: 0,
+/// or 1 when it could not start (logged).
 int run(const GatewayOptions& options);
 
 }  // namespace quarry::gateway

@@ -23,6 +23,10 @@ struct Refusal {
 
 inline constexpr std::string_view kAllowedMethods = "GET, HEAD, POST";
 
+/// How many bytes at the start of BYTES are empty lines, each LF or CR LF. What stands before a
+/// request line like that is passed over (RFC 9112, section 2.2).
+std::size_t size_of_empty_lines(std::string_view bytes);
+
 /// HEAD is a request's first line and headers, the empty line included. Returns why it is refused,
 /// or nothing when it is let in. MAX_BODY: the most that Content-Length may say.
 std::optional<Refusal> refuse_head(std::string_view head, std::size_t max_body);

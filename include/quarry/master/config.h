@@ -31,9 +31,9 @@ namespace quarry::master {
 
 /// request_slowlog_*: whose request takes longer than this is told of in the slow log.
 struct SlowLogConfig {
-  std::string path;                 // slowlog
-  std::chrono::seconds timeout{0};  // 0: never
-  std::uint64_t trace_depth = 20;   // frames of the backtrace
+  std::string path;                      // slowlog
+  std::chrono::milliseconds timeout{0};  // 0: never
+  std::uint64_t trace_depth = 20;        // frames of the backtrace
 };
 
 struct GlobalConfig {
@@ -42,12 +42,13 @@ struct GlobalConfig {
   std::string pid_file;                        // "": none
   std::optional<base::SocketAddress> control;  // control.socket
   std::string control_place;                   // FILE:LINE of it, or of the pid file
-  std::chrono::seconds process_control_timeout{10};
+  std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
   std::optional<int> priority;    // process.priority, also of children that have no other
   std::uint64_t process_max = 0;  // children of all pools together; 0: no bound
   std::uint64_t emergency_restart_threshold = 0;  // 0: never
-  std::chrono::seconds emergency_restart_interval{0};
+  std::chrono::milliseconds emergency_restart_interval{0};
+  std::chrono::milliseconds systemd_interval{10'000};  // between two words on how it is; 0: none
 };
 
 struct HttpConfig {
@@ -58,13 +59,16 @@ struct HttpConfig {
   std::uint64_t max_body = std::uint64_t{512} << 20;
   std::uint64_t max_bodies = std::uint64_t{2} << 30;  // of all requests together
   std::uint64_t max_reply = std::uint64_t{1} << 30;
-  std::vector<std::string> trusted_proxies;    // addresses and networks
-  std::chrono::seconds keepalive_timeout{15};  // a kept connection without a request
-  std::chrono::seconds client_timeout{30};     // a request that does not come, a reply not taken
-  std::chrono::seconds pool_timeout{300};      // a silent pool is given up (504)
+  std::uint64_t max_replies = std::uint64_t{2} << 30;   // of all that are not taken yet
+  std::vector<std::string> trusted_proxies;             // addresses and networks
+  std::chrono::milliseconds keepalive_timeout{15'000};  // a kept connection without a request
+  std::chrono::milliseconds client_timeout{
+      30'000};  // a request that does not come, a reply not taken
+  std::chrono::milliseconds pool_timeout{300'000};  // a silent pool is given up (504)
   std::uint64_t max_connections = 1024;
-  std::optional<Credentials> run_as;  // nothing: as the pool's user
-  std::string user;                   // as written
+  std::uint64_t max_connections_per_address = 100;  // 0: no bound
+  std::optional<Credentials> run_as;                // nothing: as the pool's user
+  std::string user;                                 // as written
   std::string group;
   ProcessSettings process;
 };
@@ -74,18 +78,20 @@ struct ServiceConfig {
   std::filesystem::path repository;    // one file, or
   std::filesystem::path repositories;  // a folder of them
   std::uint64_t cache = 8;             // repository.cache: open repositories a worker keeps
-  std::chrono::seconds busy_timeout{10};
+  std::chrono::milliseconds busy_timeout{10'000};
   std::uint64_t max_artifact_size = std::uint64_t{512} << 20;
   std::uint64_t content_cache_size = std::uint64_t{4} << 20;
+  std::uint64_t wal_size = std::uint64_t{4} << 20;  // see repository::OpenOptions::log_size
   bool trust_remote_user = false;
   std::uint64_t max_body = std::uint64_t{512} << 20;  // of a request, as it travels
-  std::chrono::seconds params_timeout{5};
-  std::chrono::seconds read_timeout{60};
+  std::chrono::milliseconds params_timeout{5'000};
+  std::chrono::milliseconds read_timeout{60'000};
   std::uint64_t sync_max_body = std::uint64_t{512} << 20;  // uncompressed
+  std::uint64_t sync_max_body_without_login = std::uint64_t{32} << 20;
   std::uint64_t sync_max_cards = 1000000;
-  std::uint64_t sync_max_artifacts = 100000;  // in one request
-  std::chrono::seconds sync_max_time{300};    // for one request
-  std::uint64_t sync_max_gimme = 200;
+  std::uint64_t sync_max_artifacts = 100000;         // in one request
+  std::chrono::milliseconds sync_max_time{300'000};  // for one request
+  std::uint64_t sync_max_gimme = 500;
   std::uint64_t sync_max_concurrent = 0;  // sessions of one repository; 0: no bound
   std::uint64_t sync_max_concurrent_per_address = 0;
   std::uint64_t sync_login_failures = 5;  // that cost no time; 0: none ever does
@@ -112,10 +118,10 @@ struct PoolConfig {
   std::string listen_group;
   std::string listen_acl_users;
   std::string listen_acl_groups;
-  std::vector<base::SocketAddress> allowed_clients;   // empty: loopback only
-  ProcessLimits processes{.max_children = 4};         // pm, pm.…
-  std::uint64_t max_requests = 0;                     // 0: no bound
-  std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  std::vector<base::SocketAddress> allowed_clients;        // empty: loopback only
+  ProcessLimits processes{.max_children = 4};              // pm, pm.…
+  std::uint64_t max_requests = 0;                          // 0: no bound
+  std::chrono::milliseconds request_terminate_timeout{0};  // 0: none
   AccessLogConfig access;
   bool terminate_track_finished = false;  // request_terminate_timeout_track_finished
   SlowLogConfig slow_log;
@@ -152,10 +158,17 @@ struct ConfigReading {
   std::vector<std::string> notices;
 };
 
-/// Reads PATH. RUNNING_AS_ROOT: whether the master will be root, which then has to know whom its
-/// children become.
-ConfigReading read_config(const std::filesystem::path& path, bool running_as_root);
+struct ReadingOptions {
+  /// Whether the master will be root, which then has to know whom its children become.
+  bool running_as_root = false;
+  /// An absolute folder that paths without a slash in front are relative to; "": there are none.
+  std::filesystem::path prefix{};
+};
+
+/// Reads PATH.
+ConfigReading read_config(const std::filesystem::path& path, const ReadingOptions& options = {});
 /// The same from TEXT; PATH is for the messages.
-ConfigReading parse_config(std::string_view text, const std::string& path, bool running_as_root);
+ConfigReading parse_config(std::string_view text, const std::string& path,
+                           const ReadingOptions& options = {});
 
 }  // namespace quarry::master

@@ -97,7 +97,7 @@ struct Service {
   ProcessSettings process;
   /// The name of another service, whose board the children read.
   std::string observes;
-  std::chrono::seconds request_terminate_timeout{0};  // 0: none
+  std::chrono::milliseconds request_terminate_timeout{0};  // 0: none
   /// Whether that counts, too, while the answer is being sent.
   bool terminate_track_finished = false;
   SlowLogConfig slow_log;

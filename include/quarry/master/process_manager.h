@@ -24,7 +24,9 @@ struct ProcessLimits {
   std::size_t max_spare_servers = 0;
   std::size_t max_spawn_rate = 32;  // children started in a second at most
   // kOndemand:
-  std::chrono::seconds process_idle_timeout{10};
+  std::chrono::milliseconds process_idle_timeout{10'000};
 };
+/// How many a pool begins with.
+std::size_t first_children(const ProcessLimits& limits);
 
 }  // namespace quarry::master

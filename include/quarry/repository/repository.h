@@ -21,6 +21,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
 #include "quarry/repository/configuration.h"
+#include "quarry/repository/log_gate.h"
 
 namespace quarry::repository {
 
@@ -33,11 +34,18 @@ struct OpenOptions {
   std::size_t max_artifact_size = std::size_t{512} << 20;
   /// How many bytes of recently expanded artifacts are kept between requests.
   std::size_t content_cache_size = std::size_t{4} << 20;
+  /// How long the write-ahead log gets before keep_log_short() copies it into the file, in bytes.
+  std::size_t log_size = std::size_t{4} << 20;
+  /// That of the processes that use the file together. Not owned; null: there are none.
+  LogGate* log_gate = nullptr;
   /// Where "now" comes from. Not owned; must outlive the repository.
   const base::Clock* clock = &base::system_clock();
   /// Is told now and then which statement is running, while one runs for more than some
   /// milliseconds. May be empty. Must not use the repository.
   std::function<void(std::string_view sql)> on_long_statement = {};
+  /// The file is being made, under a name that nobody knows: nothing is synced before
+  /// make_durable(), and if the machine stops until then the file is worth nothing.
+  bool is_unfinished = false;
 };
 
 /// A row of the user table, as far as a login needs it.
@@ -137,6 +145,10 @@ class Repository {
   Repository(const Repository&) = delete;
   Repository& operator=(const Repository&) = delete;
 
+  /// Error: kInvalid where a later Fossil has brought the file to a schema that is not known here:
+  /// then nothing else may be asked of it. Inside a Snapshot or a Receipt.
+  base::Result<void> check_schema();
+
   const std::filesystem::path& path() const;
   const OpenOptions& options() const;
   /// Whether the file at path() is no longer the one that is open (stat only: opening and closing
@@ -146,12 +158,25 @@ class Repository {
   /// which would be taken for the new one's. What others have put there since stays.
   void remove_leftovers();
 
-  /// Whether something was committed through this object since the last checkpoint().
+  /// Copies the write-ahead log into the file where what was committed has made it too long. To be
+  /// called after commits, when nobody waits for this process: it waits for the disk, and where
+  /// those who read have kept the log growing, for them a moment.
+  void keep_log_short();
+  /// Whether something was committed through this object that no checkpoint() has moved since.
   bool wants_checkpoint() const;
   /// Moves everything from the write-ahead log into the file and empties the log, unless somebody
   /// is just using it: with an empty log beside it, a file may be replaced by another. For an idle
   /// moment, since it waits for the disk.
   void checkpoint();
+
+  /// From now on, once IS_OVER says so, which is asked every millisecond or so of work, whatever
+  /// reads or writes ends: a Result is kIo, other functions throw. A commit that has begun goes on.
+  /// An empty function: nothing ends it.
+  void bound_by(std::function<bool()> is_over);
+
+  /// Ends `is_unfinished`: all that was committed is on the disk, and the file is in
+  /// write-ahead-log mode like any other. Errors: kNoSpace, kIo.
+  base::Result<void> make_durable();
 
   /// Begins a read transaction. Cheap: no lock is waited for.
   base::Result<Snapshot> snapshot();
@@ -188,6 +213,8 @@ class Repository {
   /// The name that RID's stored delta refers to, and the delta itself uncompressed; nothing if RID
   /// is stored whole.
   base::Result<std::optional<std::pair<artifact::HashName, std::string>>> stored_delta(Rid rid);
+  /// That name alone: nothing of the delta is read.
+  std::optional<artifact::HashName> delta_source(Rid rid);
 
   /// Calls VISIT for each artifact with rid >= FIRST in rid order, leaving out phantoms, shunned
   /// and private ones, until VISIT returns false. Returns the rid at which a later call goes on
@@ -251,6 +278,12 @@ struct Sender {
   std::string address;
 };
 
+/// Who waits for Receipt::complete(). Either may be empty.
+struct CompletionWatch {
+  std::function<void(std::size_t done, std::size_t total)> progress;  // of artifacts
+  std::function<bool()> is_interrupted;
+};
+
 /// One write transaction. Destroyed without commit(), it leaves no trace. After an error from any
 /// function the only thing left to do is to destroy it.
 class Receipt {
@@ -265,6 +298,16 @@ class Receipt {
   /// source has not come, fills phantoms, resolves deltas that waited for this one. An artifact
   /// that is there already, or is shunned, is left alone (returns false).
   base::Result<bool> store(const Arrival& arrival);
+
+  // A clone has everything looked at once, at its end, where the order in which it comes costs
+  // nothing: only for a repository that init_for_clone() made, and that nobody else sees.
+
+  /// Puts ARRIVAL in as it came, its content unseen. What is there already, or is shunned, is left
+  /// alone (returns false). Errors: kLimit, kInvalid (sizes that cannot be).
+  base::Result<bool> keep(const Arrival& arrival);
+  /// Looks at all that was kept: the errors of store() are those of the first that is wrong. Then
+  /// computes the derived tables. Starts threads. Ends with kIo once WATCH says so.
+  base::Result<void> complete(const CompletionWatch& watch = {});
   /// Makes NAME known as an artifact that exists elsewhere, if it is not known yet.
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
   /// NAME, private here, becomes public (or the other way round, for phantoms only).
@@ -329,16 +372,23 @@ base::Result<void> init_for_clone(const std::filesystem::path& path, std::string
 /// What verify() found wrong, one line each, made for a person.
 using Findings = std::vector<std::string>;
 /// Checks every hash, every delta, and that the derived tables equal a recomputation. The file is
-/// only read. PROGRESS (may be empty) is told (done, total) artifacts.
+/// only read. Starts threads. PROGRESS (may be empty) is told (done, total) artifacts.
 base::Result<Findings> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {});
 
+struct Rebuilt {
+  /// What cannot be expanded, and so is not in the tables: one line each, made for a person.
+  Findings unreadable;
+  /// How often an artifact was made from what is stored.
+  std::size_t expansions = 0;
+};
+
 /// Throws every derived table of PATH away and computes it from the artifacts, in one transaction:
 /// whatever interrupts it, the file is as before. Shunned artifacts go, as with `fossil rebuild`.
-/// PROGRESS (may be empty) is told (done, total) artifacts. Once IS_INTERRUPTED (may be empty) says
-/// so, it is undone, which is kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
-base::Result<void> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
-                           const std::function<void(std::size_t, std::size_t)>& progress = {},
-                           const std::function<bool()>& is_interrupted = {});
+/// Starts threads. PROGRESS (may be empty) is told (done, total) artifacts. Once IS_INTERRUPTED
+/// (may be empty) says so, it is undone, which is kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
+base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
+                              const std::function<void(std::size_t, std::size_t)>& progress = {},
+                              const std::function<bool()>& is_interrupted = {});
 
 }  // namespace quarry::repository

@@ -6,7 +6,9 @@
 //
 //   BoardHeader      magic, layout version, slot count and size, name of the pool
 //   PoolMemory       a sequence number, then a PoolState; written by the master
-//   SlotMemory[]     one a child: a sequence number, then a SlotState; the same with LoginTallies
+//   HoldMemory       see holds.h; written by the children
+//   SlotMemory[]     one a child: a sequence number, then a SlotState
+//   LoginMemory      see login_memory.h; written by the children
 //
 // States are arrays of 64-bit atomic words, each under a sequence lock with exactly one writer: the
 // child, or the master. The number is odd while the writer writes. A reader copies the words and
@@ -30,6 +32,8 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
+#include "quarry/scoreboard/holds.h"
+#include "quarry/scoreboard/login_memory.h"
 #include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
@@ -43,7 +47,6 @@ struct alignas(64) SharedState {
 };
 struct SlotMemory {
   SharedState<SlotState> state;
-  SharedState<LoginTallies> logins;
 };
 using PoolMemory = SharedState<PoolState>;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -87,11 +90,6 @@ class Slot {
   void doing(std::string_view user, std::string_view operation, std::string_view what);
   /// A sync session of CLIENT, an address, begins; it ends with the request.
   void session_begins(std::string_view client);
-  /// Remembers a login, in the place of what was known of that user and client, or of what is
-  /// oldest.
-  void remember(const LoginTally& tally);
-  /// What is known of the user and client of TALLY; null for nothing.
-  const LoginTally* remembered(const LoginTally& tally) const;
   /// A statement that is running for long. To be repeated while it does.
   void running_sql(std::string_view sql);
   void end(const Outcome& outcome);
@@ -107,7 +105,6 @@ class Slot {
   SlotMemory* memory_;
   std::uint64_t generation_;
   SlotState state_;
-  LoginTallies logins_;
   Counters counted_at_end_;  // what the outcome adds when the request is finished
   std::uint64_t cpu_before_ = 0;
 };
@@ -160,8 +157,8 @@ class Board {
     bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
-  /// What the child of slot INDEX remembers of logins; nothing where that is torn.
-  LoginTallies read_logins(std::size_t index) const;
+  /// What the children of the pool remember of logins. The board must outlive it.
+  LoginMemory& logins() const;
 
   struct PoolReading {
     PoolState state;
@@ -177,6 +174,8 @@ class Board {
   /// PoolReading::sequence before and after looking at the slots has seen both or neither.
   void retire(std::size_t index, const PoolState& state);
 
+  /// What the children of the pool hold. The board must outlive it.
+  Holds holds() const;
   /// The writing end of slot INDEX; for the child that the slot was given to.
   Slot slot(std::size_t index);
   /// Empties slot INDEX, whose child is dead. Master only.

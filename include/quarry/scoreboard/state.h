@@ -86,20 +86,6 @@ struct SlotState {
 static_assert(std::is_trivially_copyable_v<SlotState>);
 static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
 
-/// What a child remembers of the logins of one user from one client. Times are monotonic_micros().
-struct LoginTally {
-  std::uint64_t client = 0;    // a hash; 0 with user 0: nothing
-  std::uint64_t user = 0;      // a hash
-  std::uint64_t failures = 0;  // since the last success
-  std::int64_t failed = 0;     // the last time; 0: never
-  std::int64_t succeeded = 0;  // the last time; 0: never
-};
-/// The latest, in no order.
-struct LoginTallies {
-  std::array<LoginTally, 32> tallies{};
-};
-static_assert(std::is_trivially_copyable_v<LoginTallies>);
-
 /// What the configuration says of a pool's processes. Numbers that its process manager has no use
 /// for are 0.
 struct PoolLimits {
@@ -119,6 +105,8 @@ struct PoolState {
   std::uint64_t elders = 0;                // of earlier generations, which finish
   std::uint64_t max_active = 0;            // at a time
   std::uint64_t max_children_reached = 0;  // times
+  std::uint64_t process_max_reached = 0;  // times that process.max kept children from being started
+  std::uint64_t held_back = 0;            // children that it keeps from being started now
   std::uint64_t slow_requests = 0;
   std::uint64_t max_listen_queue = 0;
   std::uint64_t backoffice_runs = 0;

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "quarry/base/result.h"
 
@@ -24,10 +24,20 @@ enum class QueueType : std::uint8_t {
   kDisk,
 };
 
+/// What to do with files that are not as they were left.
+enum class OnCorruption : std::uint8_t {
+  kSafe,      // a damaged segment is read as far as it can be, and kept under another name
+  kIgnore,    // the same, and nothing of it is kept
+  kInMemory,  // where the start finds such files it leaves them alone, and the queue does without
+};
+
 /// "For ever", for every time-out.
 inline constexpr milliseconds kEternal = milliseconds::max();
 /// "Any number", for queue.size: more than any machine has room for.
 inline constexpr std::size_t kAnySize = std::numeric_limits<std::size_t>::max() / 100;
+
+/// The hour of queue.dequeuetimeend that means: at any time.
+inline constexpr int kNoDequeueTimeEnd = 25;
 
 struct QueueOptions {
   QueueType type = QueueType::kMemory;
@@ -51,9 +61,14 @@ struct QueueOptions {
   std::optional<std::size_t> full_delay_mark;
   std::optional<std::size_t> light_delay_mark;
   /// queue.discardmark: from so many on, those that matter as little as queue.discardseverity, or
-  /// less, are discarded (80 %; 8: none is).
+  /// less, are discarded, when they come and when they would be delivered (80 %; 8: none is). Not
+  /// those on the disk of a disk-assisted queue: they are in nobody's way.
   std::optional<std::size_t> discard_mark;
   std::uint8_t discard_severity = 8;
+
+  /// queue.samplinginterval: of so many messages the last one is taken, and the others are not; 0
+  /// and 1: all are.
+  std::size_t sampling_interval = 0;
 
   // --- files -----------------------------------------------------------------------------------
 
@@ -68,6 +83,8 @@ struct QueueOptions {
   bool sync_queue_files = false;
   /// queue.saveonshutdown: what is left in memory goes to the disk, however long that takes.
   bool save_on_shutdown = false;
+  /// queue.oncorruption.
+  OnCorruption on_corruption = OnCorruption::kSafe;
 
   // --- workers ---------------------------------------------------------------------------------
 
@@ -77,8 +94,19 @@ struct QueueOptions {
   std::optional<std::size_t> worker_thread_minimum_messages;
   /// queue.dequeuebatchsize: messages that a consumer gets at once, at most.
   std::size_t dequeue_batch_size = 128;
+  /// queue.mindequeuebatchsize: for so many a worker waits (0: for none), but no longer than
+  /// queue.mindequeuebatchsize.timeout, and not at the end. Not more than the batch size, or than
+  /// there may be.
+  std::size_t min_dequeue_batch_size = 0;
+  milliseconds min_dequeue_batch_timeout{1000};
   /// queue.dequeueslowdown: microseconds from one batch to the next.
   std::chrono::microseconds dequeue_slowdown{0};
+  /// queue.dequeuetimebegin, queue.dequeuetimeend: hours of local time (0 to 23, and 24 for the
+  /// end); messages are delivered from the first one on, until the second one begins. From 22 to 4
+  /// is at night. With an end of 25: at any time. What ends meanwhile without a disk delivers what
+  /// it has: it would be lost.
+  int dequeue_time_begin = 0;
+  int dequeue_time_end = kNoDequeueTimeEnd;
 
   // --- time-outs -------------------------------------------------------------------------------
 
@@ -98,13 +126,26 @@ struct QueueOptions {
 /// for a longer one, and it would hold up all others for ever.
 std::size_t most_content(const QueueOptions& options);
 
+/// The least that queue.maxfilesize may be.
+inline constexpr std::uint64_t kLeastFileSize = 1024;
+/// What marks that are not set are, in percent of the size.
+inline constexpr std::size_t kHighWatermarkPercent = 90;
+inline constexpr std::size_t kLowWatermarkPercent = 70;
+inline constexpr std::size_t kFullDelayMarkPercent = 97;
+inline constexpr std::size_t kLightDelayMarkPercent = 70;
+inline constexpr std::size_t kDiscardMarkPercent = 80;
+
 /// A parameter by its name without "queue.", and what a person is told of it.
 struct Parameter {
   std::string_view name;
   std::string_view value;  // what its value is: "MESSAGES", say
   std::string_view description;
 };
-std::span<const Parameter> parameters();
+std::vector<Parameter> parameters();
+
+/// What the parameter called NAME, which has to be there, is in OPTIONS, as a person would set it:
+/// "1m"; or in words: "no limit", "90 % of the size".
+std::string value_of(const QueueOptions& options, std::string_view name);
 
 /// Sets the parameter called NAME (without "queue.") from TEXT. Sizes of files take k, m and g
 /// (1024 each); times are milliseconds, but for dequeueslowdown; switches are on or off. Errors:

@@ -34,7 +34,8 @@ struct Delivery {
   /// So many from the batch's beginning are done with. The others are rolled back: they come again,
   /// before anything later.
   std::size_t delivered = 0;
-  /// "Try again": how long to wait before the rest comes again.
+  /// "Try again": how long to wait before the rest comes again. Where nothing was delivered, it
+  /// waits 10 ms at least.
   std::chrono::milliseconds retry_after{0};
 };
 
@@ -69,10 +70,11 @@ class Queue {
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
-  /// Takes MESSAGE. From then on it is in memory, on the disk (a disk queue), or there for good
-  /// (with queue.syncqueuefiles). Safe from any thread. Errors: kLimit (the queue was full for
-  /// queue.timeoutenqueue; or the message is too long), kDenied (discarded for its severity), kBusy
-  /// (the queue is ending), and for a disk queue what the disk says; nothing was taken then.
+  /// Takes MESSAGE (or, with queue.samplinginterval, leaves it out). From then on it is in memory,
+  /// on the disk (a disk queue), or there for good (with queue.syncqueuefiles). Safe from any
+  /// thread. Errors: kLimit (the queue was full for queue.timeoutenqueue; or the message is too
+  /// long), kDenied (discarded for its severity), kBusy (the queue is ending), and for a disk queue
+  /// what the disk says; nothing was taken then.
   base::Result<void> enqueue(Message message, Delay delay = Delay::kNone);
   /// The same for all of MESSAGES, in their order, with one lock. Returns how many were taken, from
   /// the first on; less than all only with *error set.
@@ -84,6 +86,10 @@ class Queue {
 
   /// Stops nobody.
   Statistics statistics() const;
+  /// Whether its files are still where they were, for who has nothing to enqueue just now. Errors:
+  /// kNotFound (they, or their folder, were removed, moved or replaced: nobody would find what is
+  /// enqueued).
+  base::Result<void> check_files() const;
   /// Returns when nothing waits to be delivered, or after TIMEOUT: whether nothing did.
   bool wait_until_empty(std::chrono::milliseconds timeout);
 

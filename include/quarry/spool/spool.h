@@ -42,8 +42,8 @@ base::Result<void> visit_spool(
     const std::function<bool(std::uint64_t number, const Message& message)>& visitor,
     const Reporter& reporter, base::FileSystem& files = base::FileSystem::real());
 
-/// Forgets all messages, also while a process enqueues others. Returns how many. Errors: kBusy (a
-/// process delivers).
+/// Forgets all messages that are there now, also while a process enqueues others. Returns how many.
+/// Errors: kBusy (a process delivers).
 base::Result<std::uint64_t> purge_spool(const SpoolPlace& place, const Reporter& reporter,
                                         base::FileSystem& files = base::FileSystem::real());
 
@@ -67,8 +67,13 @@ class Drain {
 
   /// The next messages, MOST at most; none if there are none now. Errors: what the disk says.
   base::Result<std::vector<Message>> next(std::size_t most);
-  /// The first COUNT of those that next() gave last are done with; the others come again.
+  /// The first COUNT of all that next() has given, and that are not settled yet, are done with.
+  /// What is not when the drain ends comes again in the next one.
   void settle(std::size_t count);
+  /// How many next() has given that are not settled.
+  std::size_t unsettled() const;
+  /// Forgets what was there when this was opened. Returns how many messages that were.
+  base::Result<std::uint64_t> forget_found();
   /// Writes down how far this has come; removes the files of an empty queue that nobody writes to.
   base::Result<void> finish();
 

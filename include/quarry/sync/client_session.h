@@ -1,8 +1,9 @@
 // The client's side of a sync: makes one request after the other and takes the replies, until
 // nothing is left to be said. How the bytes travel is a Transport's business.
 //
-//   clone   `clone 3 N` until the server has no more, then one request for the configuration; where
-//           something that came refers to what did not come, pulls follow
+//   clone   `clone 3 N` until the server has no more: what comes is put in unseen, then looked at
+//           all at once; then one request for the configuration; where something that came refers
+//           to what did not come, pulls follow
 //   pull    `gimme` for phantoms; `igot` and clusters in replies make further phantoms
 //   files   unversioned ones: see src/sync/client_unversioned.h
 //   push    what was never sent, and `igot` for everything unclustered; then what the server asks
@@ -43,6 +44,8 @@ struct ClientOptions {
   std::int64_t uid = 1;
   /// Of one reply, uncompressed, in bytes.
   std::size_t max_reply = std::size_t{512} << 20;
+  /// Who waits while a clone's artifacts are looked at.
+  repository::CompletionWatch watch = {};
 };
 
 /// What has travelled so far.
@@ -79,8 +82,8 @@ class ClientSession {
   ClientRequest repeat_without_login();
   /// Takes the reply to the last request. Errors: kDenied (what the server says; it begins with
   /// "the server says: "), kInvalid (no reply of a Fossil server, malformed cards, content that is
-  /// not what its name says), kLimit, and what storing gives. After an error the session is over.
-  /// REMOTE_ADDRESS is the server's, for `rcvfrom`.
+  /// not what its name says: of a clone when it has come whole), kLimit, and what storing gives.
+  /// After an error the session is over. REMOTE_ADDRESS is the server's, for `rcvfrom`.
   base::Result<void> take_reply(std::string_view content_type, std::string_view body,
                                 std::string_view remote_address = {});
 

@@ -3,6 +3,7 @@
 // A session is one HTTP request. Nothing is remembered between requests but what is in the file.
 // It runs in a worker; it knows nothing of FastCGI, HTTP or processes.
 //
+//   look who sends it, where it is too large for nobody (early_login.h)
 //   decode the body (x-fossil: size + zlib; x-fossil-debug: plain)
 //   read the cards in one pass inside a snapshot; the first card that has to write starts the pass
 //   again inside a write transaction, so that pulls and empty syncs never ask for the write lock
@@ -23,19 +24,23 @@ namespace quarry::sync {
 struct SessionOptions {
   /// The largest body after decompression, in bytes.
   std::size_t max_body = std::size_t{512} << 20;
+  /// The same for a request without a login that is right; a larger one is not expanded.
+  std::size_t max_body_without_login = std::size_t{32} << 20;
   /// The largest number of cards in one request.
   std::size_t max_cards = 1000000;
   /// A `push` or `pull` whose server code is this server's own is an error (old rule).
   bool refuse_own_server_code = false;
   /// A second login card is an error (newest rule) instead of adding its rights.
   bool single_login = false;
-  /// The largest number of artifacts, and of seconds, that one request may take.
+  /// The largest number of artifacts that one request may bring, and of seconds that any may take.
   std::size_t max_artifacts = 100000;
-  std::chrono::seconds max_time{300};
+  std::chrono::milliseconds max_time{300'000};
+  /// Where the time of a request is read from.
+  std::chrono::steady_clock::time_point (*now)() = std::chrono::steady_clock::now;
   /// Whoever asks may do everything, without a login: they could as well open the file.
   bool all_rights = false;
   /// Phantoms asked for in one reply.
-  std::size_t max_gimme = 200;
+  std::size_t max_gimme = 500;
 };
 
 /// What a session is doing at the moment. Views are valid during the call.
@@ -51,8 +56,8 @@ class LoginGuard {
   virtual ~LoginGuard() = default;
   /// How long the client has to wait before another login of USER is looked at; 0: not at all.
   virtual std::chrono::seconds wait(std::string_view user) = 0;
-  /// A login of USER was looked at.
-  virtual void tell(std::string_view user, bool succeeded) = 0;
+  /// The login that wait() was asked about last was looked at.
+  virtual void tell(bool succeeded) = 0;
 };
 
 struct Request {
@@ -73,12 +78,16 @@ struct Request {
   std::string_view own_url = {};
   /// Is told now and then, for the scoreboard. May be empty.
   std::function<void(const Doing&)> on_progress = {};
+  /// Whether nobody waits for the reply any more: then the request ends, and changes nothing. Is
+  /// asked now and then; may be empty.
+  std::function<bool()> has_left = {};
 };
 
 /// What the scoreboard and the access log are told of a session.
 struct SessionFigures {
-  std::string user;       // who logged in, "nobody" otherwise
-  std::string operation;  // "clone", "pull", "push", "sync" or ""
+  std::string user;          // who logged in, "nobody" otherwise
+  std::string failed_login;  // as whom somebody could not; any bytes, for the log alone
+  std::string operation;     // "clone", "pull", "push", "sync" or ""
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   std::uint64_t cards = 0;

@@ -54,8 +54,8 @@ struct WorkerOptions {
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.
   std::size_t max_body = std::size_t{512} << 20;
   /// Silence of the web server in the middle of a request, or while it should take a reply.
-  std::chrono::seconds head_timeout{5};  // until all parameters of a request are there
-  std::chrono::seconds read_timeout{60};
+  std::chrono::milliseconds head_timeout{5'000};  // until all parameters of a request are there
+  std::chrono::milliseconds read_timeout{60'000};
   /// After so many requests the worker ends, and the master starts a fresh one; 0: never.
   std::size_t max_requests = 0;
   /// Who may connect to a TCP socket; empty: the machine itself alone.

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/url.h"
 
 namespace quarry::sync {
 
@@ -135,7 +136,7 @@ Result<TransportReply> HttpTransport::follow(long status) {
   if (curl_easy_header(handle_.get(), "Location", 0, CURLH_HEADER, -1, &header) != CURLHE_OK) {
     return fail(ErrorCode::kInvalid, fmt::format("{}: a redirect to nowhere", url_));
   }
-  const std::string shown = base::printable(header->value, 500);
+  const std::string shown = base::printable(base::without_credentials(header->value), 500);
   auto target = RemoteUrl::parse(without_plus(header->value));
   if (!target || !target->is_http()) {
     return fail(ErrorCode::kDenied, fmt::format("{}: not redirected to {}", url_, shown));

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/fossil_environment.h"
 
 extern char** environ;
 
@@ -92,14 +93,21 @@ class SpawnPlan {
   }
   void place(int from, int to) { ::posix_spawn_file_actions_adddup2(&actions_, from, to); }
   /// Returns errno.
-  int run(pid_t& pid, const std::vector<std::string>& command) {
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    return ::posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(), environ);
+  int run(pid_t& pid, const std::vector<std::string>& command,
+          const std::vector<std::string>& environment) {
+    const std::vector<char*> arguments = pointers(command);
+    return ::posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(),
+                          pointers(environment).data());
   }
 
  private:
+  static std::vector<char*> pointers(const std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
+  }
+
   posix_spawn_file_actions_t actions_{};
   posix_spawnattr_t attributes_{};
 };
@@ -129,10 +137,19 @@ ProgramTransport::ProgramTransport(const RemoteUrl& url, const TransportOptions&
       address_(url.host.empty() ? "127.0.0.1" : url.host),
       path_(url.path),
       is_own_(url.scheme == RemoteUrl::Scheme::kFile && url.program.empty()),
+      is_fossil_(url.scheme == RemoteUrl::Scheme::kFile && !is_own_),
       host_(url.host.empty() ? "localhost" : url.host) {}
 
 ProgramTransport::~ProgramTransport() {
   stop();
+}
+
+/// Of what is started: ssh, this very program, or most likely a fossil that opens the file.
+std::vector<std::string> ProgramTransport::environment() const {
+  if (is_fossil_) return base::fossil_environment(environ);
+  std::vector<std::string> own;
+  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
+  return own;
 }
 
 Result<void> ProgramTransport::start() {
@@ -153,7 +170,7 @@ Result<void> ProgramTransport::start() {
   if (is_own_) plan.silence_errors();
   plan.place(its_input.get(), STDIN_FILENO);
   plan.place(its_output.get(), STDOUT_FILENO);
-  if (const int code = plan.run(pid_, command_); code != 0) {
+  if (const int code = plan.run(pid_, command_, environment()); code != 0) {
     pid_ = -1;
     errno = code;
     return base::fail_errno("cannot start " + command_[0]);
@@ -201,11 +218,16 @@ base::Error ProgramTransport::ended(const char* when) {
 /// Appends to received_; 0 at the end of the output.
 Result<std::size_t> ProgramTransport::read_more() {
   pollfd ready{.fd = from_.get(), .events = POLLIN, .revents = 0};
-  const auto wait = std::chrono::milliseconds(options_.idle_timeout).count();
-  const int count = ::poll(&ready, 1, static_cast<int>(wait));
-  if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
-  if (count < 0 && errno == EINTR) return read_more();
-  if (count == 0) {
+  // A signal that comes just before a wait begins does not end it.
+  constexpr std::chrono::milliseconds kLook{500};
+  const auto until = std::chrono::steady_clock::now() + options_.idle_timeout;
+  int count = 0;
+  do {
+    count = ::poll(&ready, 1, static_cast<int>(kLook.count()));
+    if (is_interrupted()) return fail(ErrorCode::kIo, "interrupted");
+    if (count < 0 && errno != EINTR) return base::fail_errno("waiting for " + command_[0]);
+  } while (count <= 0 && std::chrono::steady_clock::now() < until);
+  if (count <= 0) {
     ::kill(pid_, SIGTERM);
     return fail(ErrorCode::kIo, fmt::format("{} says nothing", command_[0]));
   }

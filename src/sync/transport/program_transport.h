@@ -30,6 +30,7 @@ class ProgramTransport : public Transport {
 
  private:
   base::Result<void> start();
+  std::vector<std::string> environment() const;
   void stop();
   bool send(std::string_view bytes);
   base::Result<TransportReply> attempt(const std::string& request);
@@ -44,6 +45,7 @@ class ProgramTransport : public Transport {
   std::string address_;
   std::string path_;
   bool is_own_;  // the program is this one
+  bool is_fossil_;
   std::string host_;
   pid_t pid_ = -1;
   base::Fd to_;

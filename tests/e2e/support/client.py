@@ -121,15 +121,17 @@ class Pretender:
         self.thread.join()
 
 
+def answer_of(port: int, handler: http.server.BaseHTTPRequestHandler, body: bytes) -> bytes:
+    """What the HTTP server on PORT answers to the request, header included."""
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        head = f"POST {handler.path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: {handler.headers['Content-Type']}\r\n"
+        connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
 def forward(port: int) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:
     """Hands each request to the HTTP server on PORT."""
-    def answer(handler: http.server.BaseHTTPRequestHandler, body: bytes) -> None:
-        with socket.create_connection(("127.0.0.1", port)) as connection:
-            head = f"POST {handler.path} HTTP/1.0\r\nHost: localhost\r\nContent-Type: {handler.headers['Content-Type']}\r\n"
-            connection.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-            while part := connection.recv(65536):
-                handler.wfile.write(part)
-    return answer
+    return lambda handler, body: handler.wfile.write(answer_of(port, handler, body))
 
 
 def redirect(to: str, status: int = 302) -> Callable[[http.server.BaseHTTPRequestHandler, bytes], None]:

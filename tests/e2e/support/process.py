@@ -3,19 +3,43 @@
 Everything is stopped by pid: tests of several people may run on the same machine.
 """
 
+import contextlib
+import itertools
 import os
+import random
 import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+FIRST_PORT, LAST_PORT = 10_000, 32_000
+
+
+def ports() -> Iterator[int]:
+    """Each of them once, before any comes again. Tests that run at the same time have others."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    share = range(FIRST_PORT + worker, LAST_PORT, workers)
+    return itertools.cycle(random.sample(share, len(share)))
+
+
+PORTS = ports()
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """That nobody has on any address of this machine.
+
+    Below those that the system gives to whoever connects: a connection of another test cannot have it a moment later.
+    """
+    for number in itertools.islice(PORTS, 100):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as a server does
+            with contextlib.suppress(OSError):
+                probe.bind(("0.0.0.0", number))
+                return number
+    raise AssertionError("no port is free")
 
 
 def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
@@ -80,6 +104,16 @@ def pss_kib(pid: int) -> int:
         if line.startswith("Pss:"):
             return int(line.split()[1])
     return 0
+
+
+def sockets(pid: int) -> int:
+    """How many sockets the process has open; 0 for one that is gone."""
+    count = 0
+    with contextlib.suppress(OSError):
+        for entry in os.scandir(f"/proc/{pid}/fd"):
+            with contextlib.suppress(OSError):
+                count += os.readlink(entry.path).startswith("socket:")
+    return count
 
 
 def exists(pid: int) -> bool:

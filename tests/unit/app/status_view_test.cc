@@ -78,7 +78,8 @@ TEST_CASE("a crash loop, elders and crashes are told where there are any") {
   server.pools[0].next_start = 104;
   server.pools[0].backoff_reason = "a child exited";
   server.pools[0].elders = 2;
+  server.pools[0].held_back = 3;
   CHECK(server_lines(server, 100).size() == 3);
   CHECK(pool_lines(server, 100)[1].ends_with(
-      "starts again in 4.0s: a child exited; 2 of earlier generations"));
+      "starts again in 4.0s: a child exited; process.max holds 3 back; 2 of earlier generations"));
 }

@@ -107,6 +107,20 @@ TEST_CASE("nothing that a client sends ends the line, a quotation or a terminal'
   CHECK(rendered("json", record).size() < 3000);
 }
 
+TEST_CASE("what logs somebody in is in no line, whatever the format asks for") {
+  AccessRecord record = sample();
+  const char* const variables[] = {"HTTP_COOKIE=a=1; x-f-l-c=login+ann+12+34; b=2",
+                                   "HTTP_AUTHORIZATION=Basic c2VjcmV0",
+                                   "HTTP_PROXY_AUTHORIZATION=Basic c2VjcmV0", nullptr};
+  record.variables = variables;
+  CHECK(rendered("%{HTTP_COOKIE}e", record) == "a=1; x-f-l-c=(hidden)");
+  CHECK(rendered("%{HTTP_AUTHORIZATION}e %{HTTP_PROXY_AUTHORIZATION}e", record) ==
+        "(hidden) (hidden)");
+  const char* const others[] = {"HTTP_COOKIE=a=1; b=2", nullptr};
+  record.variables = others;
+  CHECK(rendered("%{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e", record) == "a=1; b=2 -");
+}
+
 TEST_CASE("a wrong format is a mistake that says what is wrong") {
   CHECK(mistake("%R %z") == "there is no placeholder %z");
   CHECK(mistake("%\xff") == "there is no placeholder %\\xff");

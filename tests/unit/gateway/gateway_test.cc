@@ -278,6 +278,19 @@ TEST_CASE("a pool that is not there is a 502") {
             "client 127.0.0.1: 502 GET /: the pool cannot be reached: cannot connect"));
 }
 
+TEST_CASE("a password in a target is not in the log") {
+  const TemporaryFolder folder;
+  const Gateway gateway(folder / "nobody");
+  for (const char* target : {"http://ann:secret@h/a@b", "http://ann:secret@h"}) {
+    Client client(gateway);
+    client.send(get(target));
+    CHECK(client.reply().starts_with("HTTP/1.1 502 "));
+  }
+  CHECK(has(gateway.log(), "502 GET http://h/a@b: "));
+  CHECK(has(gateway.log(), "502 GET http://h: "));
+  CHECK_FALSE(has(gateway.log(), "secret"));
+}
+
 TEST_CASE("a pool may be reached by TCP, and is a 502 where nobody listens") {
   const std::string address = free_address();
   const Gateway gateway(address);
@@ -615,7 +628,7 @@ TEST_CASE("SIGTERM ends it at once") {
   CHECK(busy.rest() == "");
 }
 
-TEST_CASE("SIGQUIT lets the request under way finish, and no other begin") {
+TEST_CASE("SIGQUIT lets the request under way finish, and no new connection come") {
   std::binary_semaphore here{0};
   std::binary_semaphore may_answer{0};
   World world([&](int connection) {
@@ -629,10 +642,61 @@ TEST_CASE("SIGQUIT lets the request under way finish, and no other begin") {
   busy.send(kGet);
   REQUIRE(here.try_acquire_for(10s));
   world.gateway.signal(SIGQUIT);
+  // After a moment, since it might have been about to send.
   CHECK(idle.rest() == "");
   may_answer.release();
   const std::string reply = busy.rest();
   CHECK(body_of(reply) == "done");
+  CHECK(has(reply, "Connection: close\r\n"));
+  CHECK(world.gateway.wait() == 0);
+}
+
+TEST_CASE("after SIGQUIT a kept connection has one more reply, which says that it is the last") {
+  World world(serve_echo, [](GatewayOptions& options) { options.stop_grace = 10s; });
+  Client kept(world.gateway);
+  Client fresh(world.gateway);
+  kept.send(kGet);
+  CHECK_FALSE(has(kept.reply(), "Connection: close"));
+  world.gateway.signal(SIGQUIT);
+  std::string reply;
+  do {
+    kept.send(kGet);
+    reply = kept.reply();
+    REQUIRE(reply.starts_with("HTTP/1.1 200"));
+  } while (!has(reply, "Connection: close\r\n"));
+  CHECK(kept.rest() == "");
+  fresh.send(kGet);
+  reply = fresh.rest();
+  CHECK(reply.starts_with("HTTP/1.1 200"));
+  CHECK(has(reply, "Connection: close\r\n"));
+  // Long before the moment is over: nobody is left.
+  CHECK(world.gateway.wait() == 0);
+}
+
+TEST_CASE("the end of a reply that began before SIGQUIT leaves a moment for the next request") {
+  constexpr std::size_t kLength = 500'010;
+  std::binary_semaphore may_go_on{0};
+  int asked = 0;
+  const Pool::Serve begin = beginning(kLength, [&](int connection) {
+    CHECK(may_go_on.try_acquire_for(10s));
+    Pool::write(connection,
+                fastcgi_record(6, "the rest.\n") + fastcgi_record(3, std::string(8, '\0')));
+  });
+  World world([&](int connection) { ++asked == 1 ? begin(connection) : serve_echo(connection); },
+              [](GatewayOptions& options) { options.stop_grace = 1s; });
+  Client idle(world.gateway);
+  Client client(world.gateway);
+  client.send(kGet);
+  std::string reply = client.take(400'000);
+  CHECK_FALSE(has(reply.substr(0, reply.find("\r\n\r\n")), "Connection: close"));
+  world.gateway.signal(SIGQUIT);
+  CHECK(idle.rest() == "");
+  may_go_on.release();
+  reply += client.take(reply.find("\r\n\r\n") + 4 + kLength - reply.size());
+  CHECK(reply.ends_with("the rest.\n"));
+  client.send(kGet);
+  reply = client.rest();
+  CHECK(reply.starts_with("HTTP/1.1 200"));
   CHECK(has(reply, "Connection: close\r\n"));
   CHECK(world.gateway.wait() == 0);
 }

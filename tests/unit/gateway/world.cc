@@ -121,7 +121,11 @@ Pool::Pool(const std::string& address, Serve serve, int backlog) {
       ::poll(wait.data(), wait.size(), -1);
       if (wait[1].revents != 0) return;
       const base::Fd connection(::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-      if (connection) serve(connection.get());
+      if (!connection) continue;
+      // By TCP it has the listening socket's.
+      const timeval none{};
+      ::setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &none, sizeof none);
+      serve(connection.get());
     }
   });
 }
@@ -233,9 +237,15 @@ std::string Gateway::log() const {
   return text.str();
 }
 
-Client::Client(const Gateway& gateway) {
-  const std::string address = "127.0.0.1:" + std::to_string(gateway.port());
-  socket_ = value_of(base::connect_to(value_of(base::SocketAddress::parse(address))));
+Client::Client(const Gateway& gateway, const std::string& address)
+    : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  const auto own = value_of(base::SocketAddress::parse_ip(address));
+  const auto theirs =
+      value_of(base::SocketAddress::parse("127.0.0.1:" + std::to_string(gateway.port())));
+  if (::bind(socket_.get(), own.get(), own.size()) != 0 ||
+      ::connect(socket_.get(), theirs.get(), theirs.size()) != 0) {
+    throw std::runtime_error("cannot connect");
+  }
 }
 
 void Client::send(std::string_view bytes) const {

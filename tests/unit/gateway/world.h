@@ -92,7 +92,8 @@ struct World {
 /// A connection to the gateway.
 class Client {
  public:
-  explicit Client(const Gateway& gateway);
+  /// From ADDRESS, one of 127.0.0.0/8.
+  explicit Client(const Gateway& gateway, const std::string& address = "127.0.0.1");
   void send(std::string_view bytes) const;
   /// One reply by its Content-Length (a HEAD's or 304's with BODILESS), or what there is when the
   /// gateway closes or ten seconds have passed.

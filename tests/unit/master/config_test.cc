@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <tuple>
+#include <vector>
 
 using namespace quarry::master;
 using namespace std::chrono_literals;
@@ -30,7 +32,7 @@ class World {
 };
 
 ConfigReading read(const std::string& text, bool root = false) {
-  return parse_config(text, "q.conf", root);
+  return parse_config(text, "q.conf", {.running_as_root = root});
 }
 
 /// The one mistake of TEXT, or all of them in one line.
@@ -111,7 +113,7 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(wrong("pm = sometimes") ==
         "q.conf:4: pm: \"sometimes\" is none of static, dynamic, ondemand");
   CHECK(wrong("pm = ondemand\npm.process_idle_timeout = 0") ==
-        "q.conf:5: pm.process_idle_timeout: it must be at least 1s");
+        "q.conf:5: pm.process_idle_timeout: it must be at least 1ms");
   CHECK(wrong("pm.max_children = 0") ==
         "q.conf:4: pm.max_children: \"0\" is no whole number from 1 to 10000");
   CHECK(wrong("pm.max_children = -1").starts_with("q.conf:4: pm.max_children"));
@@ -119,7 +121,7 @@ TEST_CASE("each wrong value is reported with file and line") {
         "q.conf:4: max_body: \"lots\" is no size: write bytes, or a number with K, M or G");
   CHECK(wrong("max_body = 99999999999G").starts_with("q.conf:4: max_body"));
   CHECK(wrong("read_timeout = 5y").starts_with("q.conf:4: read_timeout: \"5y\" is no duration"));
-  CHECK(wrong("read_timeout = 0") == "q.conf:4: read_timeout: it must be at least 1s");
+  CHECK(wrong("read_timeout = 0") == "q.conf:4: read_timeout: it must be at least 1ms");
   CHECK(wrong("listen.mode = 0999").starts_with("q.conf:4: listen.mode"));
   CHECK(wrong("trust_remote_user = perhaps") ==
         "q.conf:4: trust_remote_user: \"perhaps\" is neither yes nor no");
@@ -152,6 +154,62 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(mistake("[global]\nlisten = 1\n" + world.pool()) == "q.conf:2: unknown directive listen");
 }
 
+TEST_CASE("a duration is a number of milliseconds up to days, and the same again in a dump") {
+  const World world;
+  for (const auto& [text, time, shown] :
+       std::vector<std::tuple<std::string, std::chrono::milliseconds, std::string>>{
+           {"7", 7s, "7s"},
+           {"500ms", 500ms, "500ms"},
+           {"1500ms", 1500ms, "1500ms"},
+           {"2000ms", 2s, "2s"},
+           {"2m", 2min, "120s"},
+           {"365d", 365 * 24h, "31536000s"}}) {
+    CAPTURE(text);
+    const auto reading = read(world.pool("read_timeout = " + text + "\n"));
+    REQUIRE(reading.mistakes.empty());
+    CHECK(reading.config.pools[0].service.read_timeout == time);
+    CHECK(dump(reading.config).find("\nread_timeout = " + shown + "\n") != std::string::npos);
+  }
+  for (const char* text : {"0.5s", "5 ms", "5mss", "ms", "", "5M", "-1ms", "0ms"}) {
+    CAPTURE(text);
+    CHECK(read(world.pool("read_timeout = " + std::string(text) + "\n")).mistakes.size() == 1);
+  }
+  CHECK(mistake(world.pool("read_timeout = 366d\n")) ==
+        "q.conf:4: read_timeout: \"366d\" is too long: at most 365d");
+}
+
+TEST_CASE("with a prefix, paths may be relative to it, but for those inside a chroot") {
+  const World world;
+  const std::string name = std::filesystem::path(world.file()).filename();
+  const std::string text =
+      "[global]\nerror_log = log/quarryd.log\npid = run/q.pid\n[http]\nlisten = 127.0.0.1:80\n"
+      "[www]\nlisten = run/$pool.sock\nslowlog = /var/log/slow.log\naccess.log = log/$pool.log\n"
+      "access.suppress_path[] = /ping\nchdir = .\nrepository = " +
+      name + "\n";
+  CHECK(read(text).mistakes.size() == 6);
+  const auto reading = parse_config(text, "q.conf", {.prefix = world.folder()});
+  REQUIRE(reading.mistakes.empty());
+  const auto& [global, http, pools] = reading.config;
+  CHECK(global.log.path == world.folder() + "/log/quarryd.log");
+  CHECK(global.pid_file == world.folder() + "/run/q.pid");
+  CHECK(global.control->path() == world.folder() + "/run/q.control");
+  CHECK(pools[0].listen->path() == world.folder() + "/run/www.sock");
+  CHECK(pools[0].slow_log.path == "/var/log/slow.log");
+  CHECK(pools[0].access.path == world.folder() + "/log/www.log");
+  CHECK(pools[0].service.repository == world.file());
+  for (const char* log : {"stderr", "syslog", "journald"}) {
+    const auto named =
+        parse_config("[global]\nerror_log = " + std::string(log) + "\n" + world.pool(), "q.conf",
+                     {.prefix = world.folder()});
+    CHECK(quarry::base::log_target_of(named.config.global.log) == log);
+  }
+  const auto inside =
+      parse_config("[www]\nlisten = 9000\nuser = root\nchroot = .\nrepository = " + name + "\n",
+                   "q.conf", {.running_as_root = true, .prefix = world.folder()});
+  REQUIRE(inside.mistakes.size() == 1);
+  CHECK(inside.mistakes[0] == "q.conf:5: repository: \"" + name + "\" is no absolute path");
+}
+
 TEST_CASE("what is missing or contradictory is reported where the section begins") {
   const World world;
   CHECK(mistake("") ==
@@ -166,7 +224,8 @@ TEST_CASE("what is missing or contradictory is reported where the section begins
   CHECK(mistake("[a]\nlisten = 9000\nrepository = /nowhere/x.fossil\n") ==
         "q.conf:3: repository: /nowhere/x.fossil is no file");
   CHECK(mistake("[a]\nlisten = 9000\nrepositories = " + world.file() + "\n") ==
-        "q.conf:3: repositories: " + world.file() + " is no folder");
+        "q.conf:3: repositories: " + world.file() +
+            " is no folder: for one file it is repository = FILE");
   CHECK(mistake("[a]\nlisten = /tmp/x.sock\nrepository = " + world.file() + "\n" + world.pool()) ==
         "q.conf:4: [a] and [www] both listen on /tmp/x.sock");
 }
@@ -213,6 +272,36 @@ TEST_CASE("the HTTP front needs an address and a pool that is there") {
   CHECK(mistake("[http]\nlisten = 127.0.0.1:80\npool = b\n" + two).empty());
 }
 
+TEST_CASE("a front that its pool would not let in is a mistake of the line that says who may") {
+  const World world;
+  const auto said = [&](const std::string& words) {
+    return mistake(
+        "[http]\nlisten = 127.0.0.1:80\nuser = nobody\n[www]\nuser = root\nrepository = " +
+            world.file() + "\n" + words,
+        true);
+  };
+  CHECK(said("listen = /tmp/x.sock\nlisten.acl_users = daemon\n") ==
+        "q.conf:8: [http] runs as nobody and may not connect to the socket of [www]: let "
+        "listen.acl_users, listen.group or listen.mode allow it");
+  CHECK(said("listen = /tmp/x.sock\nlisten.acl_users = daemon, nobody\n").empty());
+  CHECK(said("listen = /tmp/x.sock\nlisten.owner = daemon\n").starts_with("q.conf:8: [http]"));
+  CHECK(said("listen = /tmp/x.sock\nlisten.owner = nobody\n").empty());
+  CHECK(said("listen = 9000\nlisten.allowed_clients = 192.0.2.1\n") ==
+        "q.conf:8: [http] connects to [www] from 127.0.0.1, which is not in "
+        "listen.allowed_clients");
+  CHECK(said("listen = 9000\n").empty());
+}
+
+TEST_CASE("what cannot be listened on at the same time is a mistake of the second pool") {
+  const World world;
+  const std::string other = "[other]\nrepository = " + world.file() + "\n";
+  CHECK(mistake(world.pool("pm.status_path = /s\npm.status_listen = 0.0.0.0:7\n") + other +
+                "listen = 7\n") ==
+        "q.conf:6: [other] cannot listen on 127.0.0.1:7 beside [www] on 0.0.0.0:7");
+  CHECK(mistake("[global]\npid = /tmp/x.sock\ncontrol.socket = off\n" + world.pool()) ==
+        "q.conf: pid: /tmp/x.sock is what [www] listens on");
+}
+
 TEST_CASE("as root a pool has to say whom to become, and otherwise not") {
   const World world;
   CHECK(mistake(world.pool(), true).starts_with("q.conf:1: [www] needs user = NAME"));
@@ -225,7 +314,8 @@ TEST_CASE("all mistakes of a file are reported at once, in line order") {
   const World world;
   CHECK(mistake("[global]\nx = 1\n[http]\nlisten = nowhere\n[p]\nlisten 3\nuser = nobody-here\n") ==
         "q.conf:2: unknown directive x|"
-        "q.conf:4: listen: \"nowhere\" is no port (0 to 65535)|"
+        "q.conf:4: listen: \"nowhere\" is no port (0 to 65535), and no path: that of a socket "
+        "begins with /|"
         "q.conf:5: [p] needs listen = PATH or ADDRESS:PORT|"
         "q.conf:5: [p] needs repository = FILE or repositories = FOLDER|"
         "q.conf:6: \"listen 3\" is neither [section] nor key = value|"
@@ -234,9 +324,9 @@ TEST_CASE("all mistakes of a file are reported at once, in line order") {
 
 TEST_CASE("a file that cannot be read is a mistake that names it") {
   const World world;
-  CHECK(read_config(world.folder() + "/none.conf", false).mistakes.size() == 1);
+  CHECK(read_config(world.folder() + "/none.conf").mistakes.size() == 1);
   std::ofstream(world.folder() + "/q.conf") << world.pool();
-  CHECK(read_config(world.folder() + "/q.conf", false).mistakes.empty());
+  CHECK(read_config(world.folder() + "/q.conf").mistakes.empty());
 }
 
 TEST_CASE("a slow log needs a file, and an access list takes the place of the socket's owner") {
@@ -291,7 +381,7 @@ TEST_CASE(
   const std::string main = write(
       "main.conf", "[global]\ninclude = " + world.folder() + "/pool.d/*.conf\nlog_level = debug\n");
   std::filesystem::create_directory(world.folder() + "/pool.d");
-  const ConfigReading none = read_config(main, true);
+  const ConfigReading none = read_config(main, {.running_as_root = true});
   REQUIRE(none.notices.size() == 1);
   CHECK(none.notices[0] ==
         main + ":2: include: nothing matches " + world.folder() + "/pool.d/*.conf");
@@ -303,7 +393,7 @@ TEST_CASE(
   };
   write("pool.d/b.conf", pool("two"));
   write("pool.d/a.conf", pool("one"));
-  const ConfigReading good = read_config(main, true);
+  const ConfigReading good = read_config(main, {.running_as_root = true});
   REQUIRE(good.mistakes.empty());
   REQUIRE(good.config.pools.size() == 2);
   CHECK(good.config.pools[0].name == "one");
@@ -311,17 +401,18 @@ TEST_CASE(
   CHECK(good.config.global.log.level == quarry::base::LogLevel::kDebug);
 
   const std::string wrong = write("pool.d/b.conf", pool("two", "colour = red\n"));
-  const ConfigReading bad = read_config(main, true);
+  const ConfigReading bad = read_config(main, {.running_as_root = true});
   REQUIRE(bad.mistakes.size() == 1);
   CHECK(bad.mistakes[0] == wrong + ":5: unknown directive colour");
   write("pool.d/b.conf", pool("one"));
-  const ConfigReading twice = read_config(main, true);
+  const ConfigReading twice = read_config(main, {.running_as_root = true});
   REQUIRE(twice.mistakes.size() == 1);
   CHECK(twice.mistakes[0] ==
         wrong + ":1: [one] was begun at " + world.folder() + "/pool.d/a.conf:1 already");
   write("beside.conf", "[global]\ninclude = pool.d/a.conf\n");
-  CHECK_MESSAGE(read_config(world.folder() + "/beside.conf", true).mistakes.empty(),
-                "relative to the file, not to the working folder");
+  CHECK_MESSAGE(
+      read_config(world.folder() + "/beside.conf", {.running_as_root = true}).mistakes.empty(),
+      "relative to the file, not to the working folder");
   CHECK(mistake("[global]\ninclude =\n" + world.pool()) == "q.conf:2: include: it names no file");
 }
 
@@ -331,7 +422,7 @@ TEST_CASE("a file that includes itself, directly or through others, is told once
   const std::string two = world.folder() + "/two.conf";
   std::ofstream(one) << "[global]\ninclude = two.conf\n" << world.pool();
   std::ofstream(two) << "[global]\ninclude = ./t?o.conf\ninclude = one.conf\n";
-  const ConfigReading reading = read_config(one, false);
+  const ConfigReading reading = read_config(one);
   REQUIRE(reading.mistakes.size() == 2);
   CHECK(reading.mistakes[0].starts_with(two + ":2: include: "));
   CHECK(reading.mistakes[0].ends_with("two.conf includes itself"));
@@ -351,7 +442,7 @@ TEST_CASE("a dump reads as the same configuration, and says what was never writt
       "trusted_proxies = 10.0.0.0/8 , ::1\npool = www\nmax_body = 3072K\n" +
       world.pool(
           "access.log = /var/log/$pool.log\naccess.format = \"%R; \\\"%r\\\" \\\\ \"\n"
-          "access.suppress_path[] = /a\naccess.suppress_path[] = /b\nlisten.mode = 7\n"
+          "access.suppress_path[] = /a\naccess.suppress_path[] = /b\nlisten.mode = 607\n"
           "listen.allowed_clients = ::1, 10.0.0.1\npm = dynamic\npm.min_spare_servers = 1\n"
           "pm.max_spare_servers = 3\nenv[A] = $PATH\nenv[B] = \" \"\nenv[C] =\n");
   const ConfigReading reading = read(text);
@@ -364,7 +455,7 @@ TEST_CASE("a dump reads as the same configuration, and says what was never writt
        {"error_log = syslog:/run/my.sock", "log_limit = 1024", ";pid =", "rlimit_core = unlimited",
         "process_control_timeout = 120s", "trusted_proxies = 10.0.0.0/8, ::1", "max_body = 3M",
         "access.log = /var/log/www.log", "access.format = \"%R; \\\"%r\\\" \\\\ \"",
-        "access.suppress_path[] = /b", "listen.mode = 0007",
+        "access.suppress_path[] = /b", "listen.mode = 0607",
         "listen.allowed_clients = ::1, 10.0.0.1", "pm.start_servers = 2",
         ";chroot =", "env[A] = $PATH", "env[B] = \" \"", "env[C] = \"\""}) {
     CAPTURE(line);

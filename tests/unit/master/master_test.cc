@@ -1,6 +1,8 @@
 #include "quarry/master/master.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <csignal>
@@ -230,11 +232,55 @@ TEST_CASE("a request that takes longer than its bound ends its child") {
       world.say('a');
       return sleep_for_ever(child);
     }));
-    services.back().request_terminate_timeout = 1s;
+    services.back().request_terminate_timeout = 200ms;
     return services;
   });
   const pid_t first = world.next().pid;
   CHECK(world.next().pid != first);
   world.signal_master(SIGTERM);
   CHECK(world.wait_for_end() == 0);
+}
+
+namespace {
+
+/// From now on this process, which becomes somebody else, cannot make another.
+void forbid_processes(const World& world) {
+  std::filesystem::permissions(std::filesystem::path(world.socket()).parent_path(),
+                               std::filesystem::perms::all);
+  const rlimit none{0, 0};
+  REQUIRE(::setrlimit(RLIMIT_NPROC, &none) == 0);
+  REQUIRE(::setuid(65534) == 0);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "a start whose first child cannot be made fails at once, and nobody hears that it is ready") {
+  if (::geteuid() != 0) return;  // needs another user, whose number of processes is bounded
+  World world;
+  const Fd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  const auto address = quarry::base::SocketAddress::parse(world.socket());
+  REQUIRE(::bind(manager.get(), address->get(), address->size()) == 0);
+  const auto begun = std::chrono::steady_clock::now();
+  world.start([&] {
+    ::chmod(world.socket().c_str(), 0666);
+    ::setenv("NOTIFY_SOCKET", world.socket().c_str(), 1);
+    forbid_processes(world);
+    std::vector<Service> services;
+    services.push_back(world.service(1, sleep_for_ever));
+    return services;
+  });
+  const int status = world.wait_for_end();
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 1);
+  // Without children nothing has to be waited for, which would take 5 seconds.
+  CHECK(std::chrono::steady_clock::now() - begun < 4s);
+  CHECK_FALSE(std::filesystem::exists(world.pid_file()));
+  std::array<char, 1024> text{};
+  for (;;) {
+    const ssize_t size = ::recv(manager.get(), text.data(), text.size(), MSG_DONTWAIT);
+    if (size < 0) break;
+    CHECK(std::string(text.data(), static_cast<std::size_t>(size)).find("READY") ==
+          std::string::npos);
+  }
 }

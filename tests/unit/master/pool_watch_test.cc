@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -63,6 +64,9 @@ TEST_CASE("what is configured and what happens to children is told on the board"
   world.watch.slow_request();
   world.watch.slow_request();
   CHECK(world.told().max_children_reached == 1);
+  for (const std::size_t children : {2U, 1U, 0U, 0U, 3U}) world.watch.held_back(children);
+  CHECK(world.told().held_back == 3);
+  CHECK(world.told().process_max_reached == 2);
   CHECK(world.told().slow_requests == 2);
   world.watch.backed_off("a child exited with code 9", 5s);
   CHECK(world.told().restarts_backed_off == 1);
@@ -176,18 +180,19 @@ TEST_CASE("a slot that no child has is empty again at the next look, whatever wa
   world.request(0, false);
   world.board().slot(1).child_started();
   world.board().slot(2).child_started();
-  const long page = ::sysconf(_SC_PAGESIZE);
   CHECK(world.board().read(1).state.pid != 0);
   world.look();
   CHECK(world.board().read(0).state.pid != 0);
   CHECK(world.board().read(1).state.pid == 0);
   CHECK(world.board().read(2).state.pid == 0);
   CHECK(world.told().max_active == 1);
-  void* raw = ::mmap(nullptr, static_cast<std::size_t>(page), PROT_READ | PROT_WRITE, MAP_SHARED,
-                     world.board().fd(), 0);
+  struct stat status {};
+  REQUIRE(::fstat(world.board().fd(), &status) == 0);
+  const auto size = static_cast<std::size_t>(status.st_size);
+  void* raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, world.board().fd(), 0);
   REQUIRE(raw != MAP_FAILED);
-  std::memset(raw, 0xA5, static_cast<std::size_t>(page));
-  ::munmap(raw, static_cast<std::size_t>(page));
+  std::memset(raw, 0xA5, size);
+  ::munmap(raw, size);
   CHECK(world.board().read(1).is_garbage);
   world.look();
   CHECK(world.board().read(0).is_garbage);

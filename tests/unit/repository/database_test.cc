@@ -5,7 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "temporary_folder.h"
+
+using quarry::base::ErrorCode;
 using quarry::repository::Database;
+using quarry::repository::SqliteError;
+using quarry::repository::Transaction;
 
 namespace {
 
@@ -35,4 +40,66 @@ TEST_CASE("what runs after a statement that is gone is not told under its name")
   CHECK(database.query("SELECT 1").step());
   database.execute(std::string(kLong));
   CHECK(told.empty());
+}
+
+TEST_CASE("what is long is interrupted: a statement, many short ones, work between them") {
+  Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
+  database.execute("CREATE TABLE t(a)");
+  database.interrupt_when([] { return true; });
+  CHECK(database.query("SELECT 1").step());
+  CHECK_THROWS_AS(database.query(kLong).step(), SqliteError);
+  const auto run_many = [&] {
+    for (int i = 0; i < 1000; ++i) database.query("SELECT count(*) FROM t").run();
+  };
+  CHECK_THROWS_AS(run_many(), SqliteError);
+  CHECK_THROWS_AS(database.count_work(std::size_t{1} << 30), SqliteError);
+  database.interrupt_when({});
+  CHECK_NOTHROW(run_many());
+  CHECK_NOTHROW(database.count_work(std::size_t{1} << 30));
+}
+
+TEST_CASE("the end of a transaction is not interrupted") {
+  Database database(":memory:", Database::Mode::kCreate, std::chrono::milliseconds(0));
+  database.execute("CREATE TABLE t(a)");
+  const auto rows = [&] {
+    auto query = database.query("SELECT count(*) FROM t");
+    return query.step() ? query.integer(0) : -1;
+  };
+  // As often as there are looks, at whichever step they come.
+  for (int i = 0; i < 600; ++i) {
+    database.interrupt_when({});
+    Transaction transaction(database, Transaction::Kind::kWrite);
+    database.query("DELETE FROM t").run();
+    database.query("INSERT INTO t VALUES(1)").run();
+    database.interrupt_when([] { return true; });
+    CHECK_NOTHROW(transaction.commit());
+    database.interrupt_when({});
+    CHECK(rows() == 1);
+    {
+      Transaction undone(database, Transaction::Kind::kWrite);
+      database.query("DELETE FROM t").run();
+      database.interrupt_when([] { return true; });
+    }
+    database.interrupt_when({});
+    CHECK_FALSE(database.in_transaction());
+    CHECK(rows() == 1);
+  }
+}
+
+TEST_CASE("a file that cannot be opened is told with the system's reason") {
+  const TemporaryFolder folder;
+  const auto open = [&] {
+    const Database database(folder / "absent", Database::Mode::kReadWrite,
+                            std::chrono::milliseconds(0));
+  };
+  CHECK_THROWS_WITH_AS(open(), "unable to open database file (No such file or directory)",
+                       SqliteError);
+}
+
+TEST_CASE("an error that a client is told of does not say where the file lies") {
+  const auto error = [](int code) { return SqliteError(code, "what").to_error("/secret/x"); };
+  CHECK(error(SQLITE_TOOBIG).code == ErrorCode::kLimit);
+  CHECK(error(SQLITE_TOOBIG).message == "what");
+  CHECK(error(SQLITE_READONLY).code == ErrorCode::kReadOnly);
+  CHECK(error(SQLITE_READONLY).message == "/secret/x: no right to write it, or its folder (what)");
 }

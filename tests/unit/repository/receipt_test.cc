@@ -1,5 +1,10 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
 #include "world.h"
@@ -139,6 +144,40 @@ TEST_CASE("a waiting delta that does not make what it claims becomes a phantom a
     CHECK(world.repository->phantoms(10, false) == std::vector{name_of(target)});
   }
   CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("what waits is the same to who has followed it and to who looks anew") {
+  // Each but the first is a delta of the one before; one of them lies.
+  constexpr int kLength = 40;
+  World world;
+  const auto waiting_for = [](Repository& repository) {
+    std::vector<HashName> names;
+    const auto snapshot = repository.snapshot();
+    for (int i = 0; i <= kLength; ++i) {
+      const auto known = repository.find(name_of(text_number(i)));
+      if (known && repository.is_waiting(known->rid)) names.push_back(name_of(text_number(i)));
+    }
+    return names;
+  };
+  std::vector<int> order(kLength);
+  std::iota(order.begin(), order.end(), 1);
+  std::shuffle(order.begin(), order.end(), std::mt19937(1));
+  order.push_back(0);
+  for (const int at : order) {
+    const std::string target = text_number(at);
+    const std::string source = text_number(at - 1);
+    world.receive([&](Receipt& receipt) {
+      REQUIRE(receipt.store(
+          at == 0 ? whole(target)
+                  : delta(name_of(target), name_of(source),
+                          artifact::delta_create(source, at == 20 ? "a lie" : target))));
+    });
+    const auto followed = waiting_for(*world.repository);
+    const auto anew = Repository::open(world.file(), {});
+    REQUIRE(anew);
+    CHECK(followed == waiting_for(**anew));
+  }
+  CHECK(waiting_for(*world.repository).size() == 20);  // those above the lie
 }
 
 TEST_CASE("the whole content takes the place of a delta that still waits") {

@@ -1,5 +1,6 @@
 #include "world.h"
 
+#include <fmt/core.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 
@@ -9,6 +10,7 @@
 #include <sstream>
 
 #include "derived_rows.h"
+#include "log_guard.h"
 
 namespace quarry::repository::test {
 
@@ -34,7 +36,7 @@ HashName World::put(std::string_view content) {
 
 std::string World::sql(const std::string& sql) const {
   sqlite3* database = nullptr;
-  sqlite3_open(file().c_str(), &database);
+  sqlite3_open_v2(file().c_str(), &database, SQLITE_OPEN_READWRITE, log_guard());
   sqlite3_busy_timeout(database, 5000);
   sqlite3_stmt* statement = nullptr;
   std::string text;
@@ -77,7 +79,7 @@ std::vector<std::string> derived_text(const std::filesystem::path& file) {
   Database database(file, Database::Mode::kReadOnly, std::chrono::seconds(5));
   std::vector<std::string> lines;
   for (const DerivedRows& each : derived_rows(database)) {
-    Query rows = database.query(each.rows);
+    Query rows = database.query(each.select_text(fmt::format("({})", each.select_columns())));
     while (rows.step()) lines.push_back(std::string(each.table) + ": " + std::string(rows.text(0)));
   }
   std::sort(lines.begin(), lines.end());

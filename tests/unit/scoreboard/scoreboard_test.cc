@@ -125,17 +125,18 @@ TEST_CASE("a writer that died inside an update is reported as torn, and mended b
   REQUIRE(board);
   auto view = Board::map(board->fd());
   REQUIRE(view);
-  void* raw = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
+  // The slots begin after the header (128 bytes), the pool's state and the holds; the sequence
+  // number comes first in each.
+  constexpr std::size_t kSlot = 128 + sizeof(PoolMemory) + sizeof(HoldMemory);
+  constexpr std::size_t kMapped = kSlot + sizeof(SlotMemory);
+  void* raw = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
   REQUIRE(raw != MAP_FAILED);
-  // The slots begin after the header (128 bytes) and the pool's state; the sequence number comes
-  // first in each.
-  auto* sequence = reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(raw) + 128 +
-                                                                 sizeof(PoolMemory));
+  auto* sequence = reinterpret_cast<std::atomic<std::uint64_t>*>(static_cast<char*>(raw) + kSlot);
   sequence->store(7);
   CHECK(view->read(0).is_torn);
   board->clear(0);
   CHECK_FALSE(view->read(0).is_torn);
-  ::munmap(raw, 4096);
+  ::munmap(raw, kMapped);
 }
 
 TEST_CASE("another process maps the board by its descriptor, and only a board") {

@@ -64,7 +64,80 @@ TEST_CASE("every parameter is known by its name, has a description, and takes no
       CHECK(is_refused(one.name, text));
     }
   }
-  CHECK(names.size() == 21);
+  CHECK(names.size() == 27);
+}
+
+TEST_CASE("what a parameter is told to be is what it is, and can be set to it") {
+  const QueueOptions options;
+  const auto whole = complete(options);
+  REQUIRE(whole);
+  for (const Parameter& one : parameters()) {
+    CAPTURE(one.name);
+    const std::string number = value_of(*whole, one.name);
+    QueueOptions again = *whole;
+    const bool is_in_words = number == "no limit" || number == "the size";
+    if (!is_in_words) CHECK(set_parameter(again, one.name, number));
+    CHECK(value_of(again, one.name) == number);
+  }
+  CHECK(value_of(options, "type") == "memory");
+  CHECK(value_of(options, "size") == "10000");
+  CHECK(value_of(options, "highwatermark") == "90 % of the size");
+  CHECK(value_of(*whole, "highwatermark") == "9000");
+  CHECK(value_of(options, "workerthreadminimummessages") == "size/workerthreads");
+  CHECK(value_of(options, "maxfilesize") == "1m");
+  CHECK(value_of(set("maxfilesize", "3g"), "maxfilesize") == "3g");
+  CHECK(value_of(set("maxfilesize", "1500"), "maxfilesize") == "1500");
+  CHECK(value_of(options, "maxdiskspace") == "no limit");
+  CHECK(value_of(options, "syncqueuefiles") == "off");
+  CHECK(value_of(options, "oncorruption") == "safe");
+  CHECK(value_of(set("timeoutworkerthreadshutdown", "-1"), "timeoutworkerthreadshutdown") ==
+        "for ever");
+  QueueOptions endless;
+  endless.size = kAnySize;
+  endless.full_delay_mark = kAnySize;
+  CHECK(value_of(endless, "size") == "no limit");
+  CHECK(value_of(endless, "fulldelaymark") == "the size");
+}
+
+TEST_CASE("hours are those of a day, in any order, and not the same") {
+  CHECK(set("dequeuetimebegin", "23").dequeue_time_begin == 23);
+  CHECK(set("dequeuetimeend", "0").dequeue_time_end == 0);
+  CHECK(set("dequeuetimeend", "25").dequeue_time_end == 25);
+  CHECK(is_refused("dequeuetimebegin", "24"));
+  CHECK(is_refused("dequeuetimeend", "26"));
+  const auto during = [](int begin, int end) {
+    return with([&](QueueOptions& o) {
+      o.dequeue_time_begin = begin;
+      o.dequeue_time_end = end;
+    });
+  };
+  CHECK(trouble(during(8, 8)).contains("queue.dequeuetimebegin"));
+  CHECK(trouble(during(8, 26)).contains("queue.dequeuetimeend"));
+  CHECK(trouble(during(-1, 3)).contains("queue.dequeuetimebegin"));
+  CHECK(trouble(during(22, 4)).empty());
+  CHECK(trouble(during(0, 24)).empty());
+  CHECK(trouble(during(8, 25)).empty());
+}
+
+TEST_CASE("what to do with damaged files has rsyslog's names") {
+  CHECK(set("oncorruption", "safe").on_corruption == OnCorruption::kSafe);
+  CHECK(set("oncorruption", "ignore").on_corruption == OnCorruption::kIgnore);
+  CHECK(set("oncorruption", "inmemory").on_corruption == OnCorruption::kInMemory);
+  CHECK(set("oncorruption", "inMemory").on_corruption == OnCorruption::kInMemory);
+}
+
+TEST_CASE("nobody waits for a batch that is larger than there can be") {
+  const auto least = [](std::size_t size, std::size_t batch) {
+    return complete(with([&](QueueOptions& o) {
+             o.size = size;
+             o.dequeue_batch_size = batch;
+             o.min_dequeue_batch_size = 50;
+           }))
+        ->min_dequeue_batch_size;
+  };
+  CHECK(least(1000, 100) == 50);
+  CHECK(least(1000, 20) == 20);
+  CHECK(least(10, 100) == 9);
 }
 
 TEST_CASE("a parameter that is not there is told by its name") {
@@ -109,6 +182,8 @@ TEST_CASE("each count goes to its place") {
   CHECK(set("workerthreads", "256").worker_threads == 256);
   CHECK(set("workerthreadminimummessages", "7").worker_thread_minimum_messages == 7);
   CHECK(set("dequeuebatchsize", "7").dequeue_batch_size == 7);
+  CHECK(set("mindequeuebatchsize", "7").min_dequeue_batch_size == 7);
+  CHECK(set("samplinginterval", "7").sampling_interval == 7);
 }
 
 TEST_CASE("counts out of their range are refused") {
@@ -146,6 +221,7 @@ TEST_CASE(
   CHECK(set("timeoutenqueue", "7").timeout_enqueue == 7ms);
   CHECK(set("timeoutenqueue", "0").timeout_enqueue == 0ms);
   CHECK(set("timeoutshutdown", "7").timeout_shutdown == 7ms);
+  CHECK(set("mindequeuebatchsize.timeout", "7").min_dequeue_batch_timeout == 7ms);
   CHECK(set("timeoutactioncompletion", "7").timeout_action_completion == 7ms);
   CHECK(set("timeoutworkerthreadshutdown", "7").timeout_worker_thread_shutdown == 7ms);
   CHECK(set("timeoutworkerthreadshutdown", "-1").timeout_worker_thread_shutdown == kEternal);

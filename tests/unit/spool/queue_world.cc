@@ -298,7 +298,7 @@ std::size_t TestQueue::put(int first, int last, Delay delay) const {
 }
 
 TestEngine::TestEngine(const QueueOptions& options, const Consumer& consumer,
-                       base::FileSystem& files) {
+                       base::FileSystem& files, const LocalClock& clock) {
   const auto whole = complete(options);
   REQUIRE(whole);
   const SpoolFiles spool(files, options.spool_directory, options.filename,
@@ -313,7 +313,8 @@ TestEngine::TestEngine(const QueueOptions& options, const Consumer& consumer,
                                                   .figures = figures,
                                                   .files = spool,
                                                   .disk = nullptr,
-                                                  .on_empty = {}});
+                                                  .on_empty = {},
+                                                  .local_time = clock});
   engine->start(*found);
 }
 

@@ -162,7 +162,8 @@ struct TestQueue {
 /// A disk-assisted queue whose inside can be looked at. Ends with the object.
 struct TestEngine {
   TestEngine(const QueueOptions& options, const Consumer& consumer,
-             base::FileSystem& files = base::FileSystem::real());
+             base::FileSystem& files = base::FileSystem::real(),
+             const LocalClock& clock = local_time);
   ~TestEngine();
   TestEngine(const TestEngine&) = delete;
   TestEngine& operator=(const TestEngine&) = delete;

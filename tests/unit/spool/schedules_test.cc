@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "disk_store.h"
+#include "engine.h"
 #include "memory_file_system.h"
 #include "quarry/spool/queue.h"
 #include "scheduled_threading.h"
@@ -261,6 +262,155 @@ TEST_CASE("in all schedules: a disk queue with two producers") {
     schedule::require(life.delivered.size() == 2, "not delivered");
     life.given = life.delivered;
     life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a message comes to a disk queue with a consumer while that ends") {
+  QueueOptions options = disk_assisted();
+  options.type = QueueType::kDisk;
+  in_all(bounds(3, 0), [&] {
+    Life life(options);
+    life.start();
+    bool is_taken = false;
+    Thread other([&] { is_taken = life.queue->enqueue({.content = "a"}).has_value(); });
+    const Ending ending = life.queue->shutdown();
+    // Nobody delivers any more.
+    const auto delivered = life.delivered.size();
+    other.join();
+    schedule::require(life.delivered.size() == delivered, "delivered after the end");
+    schedule::require(ending.saved + delivered == (is_taken ? 1 : 0), "it is not counted");
+    if (is_taken) life.given.push_back("a");
+    life.end();
+  });
+}
+
+TEST_CASE("in all schedules: a queue that ends goes on waiting before it tries again") {
+  QueueOptions options = disk_assisted();
+  options.type = QueueType::kMemory;
+  options.filename.clear();
+  options.high_watermark.reset();
+  options.low_watermark.reset();
+  options.timeout_shutdown = milliseconds(100);
+  for (const milliseconds pause : {milliseconds(30), milliseconds(0), milliseconds(3600000)}) {
+    CAPTURE(pause.count());
+    in_all(bounds(2, 1), [&] {
+      Life life(options);
+      int calls = 0;
+      life.start([&](std::span<const Message>, const std::stop_token&) -> Delivery {
+        ++calls;
+        return {.delivered = 0, .retry_after = pause};
+      });
+      life.enqueue("a");
+      const Ending ending = life.queue->shutdown();
+      schedule::require(ending.lost == 1 && ending.consumers_left == 0, "it is not lost");
+      // Before the end, in its time, and for what may time out early.
+      schedule::require(calls <= 15, "called " + std::to_string(calls) + " times");
+    });
+  }
+}
+
+TEST_CASE("in all schedules: a worker waits for a batch of the least size, and the end does not") {
+  QueueOptions options = disk_assisted();
+  options.type = QueueType::kDisk;
+  options.dequeue_batch_size = 4;
+  options.min_dequeue_batch_size = 3;
+  options.min_dequeue_batch_timeout = milliseconds(1000);
+  in_all(bounds(2, 0), [&] {
+    Life life(options);
+    const TimePoint start = now();
+    std::vector<std::size_t> sizes;
+    life.start([&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
+      sizes.push_back(batch.size());
+      return {.delivered = batch.size()};
+    });
+    for (const char* content : {"a", "b", "c"}) life.enqueue(content);
+    schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
+    schedule::require(sizes == std::vector<std::size_t>{3}, "it did not wait");
+    schedule::require(now() == start, "it waited for the time-out");
+    life.enqueue("d");
+    life.end();
+    schedule::require(now() == start, "the end waited for the time-out");
+    schedule::require(life.delivered.size() == 4, "not all were delivered");
+  });
+}
+
+TEST_CASE(
+    "in all schedules: two workers, messages that are discarded on the way out, and the end") {
+  QueueOptions options = disk_assisted();
+  options.type = QueueType::kDisk;
+  options.worker_threads = 2;
+  options.worker_thread_minimum_messages = 1;
+  options.dequeue_batch_size = 2;
+  options.discard_mark = 2;
+  options.discard_severity = 7;
+  in_all(bounds(1, 0), [&] {
+    Life life(options);
+    std::uint64_t calls = 0;
+    life.start([&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
+      return {.delivered = ++calls == 2 ? 0 : batch.size()};
+    });
+    for (const std::uint8_t severity : std::initializer_list<std::uint8_t>{7, 7, 0, 0}) {
+      (void)life.queue->enqueue({.content = std::to_string(severity), .severity = severity});
+    }
+    const Ending ending = life.queue->shutdown();
+    const Statistics figures = life.queue->statistics();
+    schedule::require(ending.saved + ending.lost == 0, "not all were delivered or discarded");
+    schedule::require(figures.enqueued + figures.discarded == 4, "not all are counted");
+    schedule::require(figures.delivered + figures.discarded_queued == figures.enqueued,
+                      "delivered and discarded are not all");
+    schedule::require(std::ranges::count(life.delivered, "0") == 2, "what matters is discarded");
+    life.queue.reset();
+    schedule::require(!DiskStore::is_there(life.files()).value(), "files are left");
+  });
+}
+
+TEST_CASE("in all schedules: outside its hours a queue waits for them") {
+  QueueOptions options = disk_assisted();
+  options.type = QueueType::kMemory;
+  options.filename.clear();
+  options.dequeue_time_begin = 1;
+  options.dequeue_time_end = 2;
+  const auto whole = complete(options);
+  REQUIRE(whole);
+  in_all(bounds(3, 2), [&] {
+    using std::chrono::seconds;
+    constexpr seconds kBegin{3600};
+    MemoryFileSystem system;
+    const TimePoint start = now();
+    std::vector<seconds> times;
+    const auto passed = [&] { return std::chrono::duration_cast<seconds>(now() - start); };
+    const auto engine = std::make_shared<Engine>(Engine::Setup{
+        .options = *whole,
+        .consumer = [&](std::span<const Message> batch, const std::stop_token&) -> Delivery {
+          times.push_back(passed());
+          return {.delivered = batch.size()};
+        },
+        .reporter = [](const std::string&) {},
+        .figures = std::make_shared<Figures>(),
+        .files = SpoolFiles(system, "/spool", "q", false),
+        .disk = nullptr,
+        .on_empty = {},
+        .local_time =
+            [&] {
+              std::tm local{};
+              local.tm_hour = static_cast<int>(passed().count() / 3600 % 24);
+              local.tm_min = static_cast<int>(passed().count() / 60 % 60);
+              local.tm_sec = static_cast<int>(passed().count() % 60);
+              return local;
+            }});
+    engine->start(false);
+    Message message{.content = "a"};
+    quarry::base::Error error;
+    engine->enqueue(std::span(&message, 1), Delay::kNone, &error);
+    schedule::require(engine->wait_until_empty(kEternal), "not empty");
+    schedule::require(times.size() == 1 && times[0] >= kBegin && times[0] < kBegin + seconds(61),
+                      "not delivered when its hour began");
+    // Without a disk it is not lost at the end, whatever the hour.
+    schedule::advance(std::chrono::hours(3));
+    message.content = "b";
+    engine->enqueue(std::span(&message, 1), Delay::kNone, &error);
+    schedule::require(engine->shut_down().lost == 0, "lost at the end");
+    schedule::require(times.size() == 2, "not delivered at the end");
   });
 }
 

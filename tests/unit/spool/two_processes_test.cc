@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <filesystem>
 #include <future>
 #include <memory>
 #include <string>
@@ -45,6 +46,46 @@ struct TestDrain {
 
   Reports reports;
   std::unique_ptr<Drain> drain;
+};
+
+/// The machine's files. Whenever somebody looks for more of them, somebody else has just put some
+/// more there, but not for ever.
+class FedFiles final : public quarry::base::FileSystem {
+ public:
+  explicit FedFiles(const TestQueue& feeder) : feeder_(feeder) {}
+  int fed() const { return fed_; }
+
+  quarry::base::Result<std::unique_ptr<quarry::base::File>> open(
+      const std::filesystem::path& path, quarry::base::FileUse use) override {
+    return real_.open(path, use);
+  }
+  quarry::base::Result<void> rename(const std::filesystem::path& from,
+                                    const std::filesystem::path& to) override {
+    return real_.rename(from, to);
+  }
+  quarry::base::Result<void> remove(const std::filesystem::path& path) override {
+    return real_.remove(path);
+  }
+  quarry::base::Result<std::vector<std::string>> list(
+      const std::filesystem::path& folder) override {
+    if (fed_ < kMost) {
+      ++fed_;
+      feeder_.put(fed_, fed_);
+    }
+    return real_.list(folder);
+  }
+  quarry::base::Result<void> make_folder(const std::filesystem::path& folder) override {
+    return real_.make_folder(folder);
+  }
+  quarry::base::Result<void> sync_directory(const std::filesystem::path& folder) override {
+    return real_.sync_directory(folder);
+  }
+
+ private:
+  static constexpr int kMost = 1000;
+  quarry::base::FileSystem& real_ = quarry::base::FileSystem::real();
+  const TestQueue& feeder_;
+  int fed_ = 0;
 };
 
 }  // namespace
@@ -95,6 +136,41 @@ TEST_CASE("what is left of an earlier process counts, and a purge makes room") {
   CHECK(queue.put(16, 30) == 5);
   CHECK(purge_spool({options.spool_directory, options.filename}, {}).value() == 20);
   CHECK(queue.put(21, 50) == 20);
+}
+
+TEST_CASE("a purge ends beside somebody who enqueues without a pause") {
+  const TemporaryFolder folder;
+  QueueOptions options = on_disk(folder);
+  options.size = 100000;
+  const TestQueue queue(options, {});
+  REQUIRE(queue.put(1, 50) == 50);
+  FedFiles files(queue);
+  const auto removed = purge_spool({options.spool_directory, options.filename}, {}, files);
+  REQUIRE_MESSAGE(removed, removed.error().message);
+  // Some were put there before it had a first look.
+  CHECK(*removed >= 50);
+  CHECK(*removed < 60);
+  CHECK(files.fed() < 100);
+  const TestDrain rest(options);
+  CHECK(rest.take(2000).size() == 50 + static_cast<std::size_t>(files.fed()) - *removed);
+}
+
+TEST_CASE("what was taken and not settled is settled in its order, and comes again if it is not") {
+  const TemporaryFolder folder;
+  const QueueOptions options = on_disk(folder);
+  REQUIRE(leave_on_disk(options, 1, 20) == 20);
+  {
+    const TestDrain reader(options);
+    REQUIRE(reader.drain->next(5)->size() == 5);
+    REQUIRE(reader.drain->next(8)->size() == 8);
+    CHECK(reader.drain->unsettled() == 13);
+    reader.drain->settle(2);
+    reader.drain->settle(5);
+    CHECK(reader.drain->unsettled() == 6);
+    CHECK(reader.drain->finish());
+  }
+  const TestDrain reader(options);
+  CHECK(reader.take(100) == numbers(8, 20));
 }
 
 TEST_CASE("who delivers elsewhere makes room below queue.discardmark too") {

@@ -133,10 +133,10 @@ TEST_CASE("a request that brings too much, or takes too long, stores nothing") {
 
 TEST_CASE("cards of later versions and of other subjects are passed over, their bytes too") {
   World world;
-  const std::string skipped = "reqconfig /nothing\nuvfile a.txt 1700000000 " + sha3("abc") +
-                              " 3 0\nabcuvfile b 1 - 0 1\n" + "uvfile c 1 " + sha3("x") +
-                              " 1 4\nuvgimme a.txt\npragma uv-hash x\npragma ci-lock a b\n" +
-                              "pragma req-clusters\npragma client-url http://127.0.0.1/\n";
+  const std::string skipped =
+      "reqconfig /nothing\nuvgimme a.txt\npragma uv-hash x\n"
+      "pragma ci-lock a b\npragma later a b c d\ncookie text\n"
+      "pragma req-clusters\npragma client-url http://127.0.0.1/\n";
   CHECK(world.say_as("i", kPush + skipped + file("one")).empty());
   CHECK(world.value("SELECT count(*) FROM blob") == "2");
   CHECK(world.say_as("a", "config /user 3\nabc\nconfig /x 0\n\n" + kPull).starts_with("igot "));
@@ -180,4 +180,19 @@ TEST_CASE("a body over the limit is refused before it is uncompressed") {
                                            "abc",
                                            7)})
             .status == 413);
+}
+
+TEST_CASE("a file of a schema that nobody here knows is neither read nor written") {
+  World world;
+  world.sql("UPDATE config SET value='2031-01-01' WHERE name='aux-schema'");
+  const std::string told = "database schema is out-of-date on the server.";
+  for (const std::string& body : {std::string(), "clone 3 1\n" + kPull, kPush + file("one")}) {
+    CAPTURE(body);
+    CHECK(world.refusal_as("s", body) == told);
+    CHECK(world.figures().is_fault);
+    CHECK(world.figures().error.find("its aux-schema is \"2031-01-01\"") != std::string::npos);
+  }
+  // As soon as somebody has mended it.
+  world.sql("UPDATE config SET value='2015-01-24' WHERE name='aux-schema'");
+  CHECK(world.say_as("s", kPush + file("one")).empty());
 }

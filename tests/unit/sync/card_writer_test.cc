@@ -26,7 +26,7 @@ TEST_CASE("names and codes are written as they are") {
   writer.private_next();
   writer.timestamp({1000}, 1);
   CHECK(writer.take() ==
-        "pragma server-version 22800 20260311 000000\n"
+        "pragma server-version 22900 20260312 000000\n"
         "igot aa\nigot bb 1\ngimme cc\npush server project\nclone_seqno 42\nprivate\n"
         "# timestamp 1970-01-01T00:00:01 errors 1\n");
 }

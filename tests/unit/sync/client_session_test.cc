@@ -62,6 +62,12 @@ std::string text(std::mt19937& random, int number) {
   return made;
 }
 
+std::string text_of_lines(int number) {
+  std::string made;
+  for (int line = 0; line < 50; ++line) made += fmt::format("line {} of {}\n", line, number);
+  return made;
+}
+
 /// A few artifacts in one of two repositories: whole, as deltas, as deltas on what only the other
 /// has, or named only.
 void add_some(std::mt19937& random, World& here, World& there, int& number) {
@@ -156,6 +162,25 @@ TEST_CASE("a clone logs in once it knows the project, and fails where that is re
     CHECK(done.error().code == ErrorCode::kDenied);
     CHECK(done.error().message.starts_with("the server says: "));
   }
+}
+
+TEST_CASE("a clone by who may clone and no more is whole") {
+  World server;
+  std::mt19937 random(3);
+  std::string cards;
+  for (int i = 0; i < 60; ++i) cards += file(text(random, i));
+  // A public artifact that is stored as a delta on a private one, and one that is nowhere.
+  give(server,
+       cards + "private\n" + file(std::string(2000, 'p')) + file(std::string(2000, 'p') + "!"));
+  give(server, "igot " + sha3("nowhere") + "\n");
+  server.sql(
+      "UPDATE user SET cap='g' WHERE login='nobody';"
+      "INSERT INTO config(name,value) VALUES('max-download','3000'),('uv-sync','on')");
+  Clone clone;
+  const auto done = clone.from(server, "");
+  REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
+  CHECK(clone.names().size() == server.values(kPublicNames).size());
+  CHECK(quarry::repository::verify(clone.path).value_or(std::vector<std::string>{"?"}).empty());
 }
 
 TEST_CASE("private artifacts come with a clone that asks for them and has the right") {
@@ -300,6 +325,41 @@ TEST_CASE("what nobody has is asked for once, and does not keep the sync from en
   ClientSession session(client.repository(), both_ways());
   REQUIRE(talk(session, server).has_value());
   CHECK(session.figures().round_trips <= 3);
+}
+
+TEST_CASE("what is made from many others is pushed after them, in as many requests as it takes") {
+  World client;
+  World server;
+  // Each is made from the next, so that the last one has to go first.
+  std::vector<std::string> texts;
+  std::string text;
+  for (int i = 0; i < 300; ++i) texts.push_back(text += fmt::format("line {}\n", i));
+  std::string cards = file(texts.back());
+  for (std::size_t i = texts.size() - 1; i-- > 0;) cards += file_delta(texts[i], texts[i + 1]);
+  give(client, cards);
+  client.sql("INSERT INTO config(name,value) VALUES('max-upload','3000')");
+  mark_unsent(client);
+  ClientSession session(client.repository(), both_ways());
+  REQUIRE(talk(session, server).has_value());
+  CHECK(session.figures().round_trips > 5);
+  // Each once.
+  CHECK(session.figures().artifacts_sent == client.values(kAllNames).size());
+  CHECK(server.values(kAllNames) == client.values(kAllNames));
+  check_right(server);
+}
+
+TEST_CASE("artifacts that are made from each other are not pushed, and the push ends") {
+  World client;
+  World server;
+  const std::string one = text_of_lines(1), two = one + "and more\n";
+  give(client, file(one) + file_delta(two, one));
+  client.sql("INSERT INTO delta SELECT o.rid, t.rid FROM blob o, blob t WHERE o.uuid='" +
+             sha3(one) + "' AND t.uuid='" + sha3(two) + "'");
+  mark_unsent(client);
+  const auto done = sync(client, server);
+  REQUIRE_FALSE(done.has_value());
+  CHECK(done.error().code == ErrorCode::kCorrupt);
+  CHECK(done.error().message.contains("has no end"));
 }
 
 TEST_CASE("a wrong password, a wrong project and no rights change nothing") {

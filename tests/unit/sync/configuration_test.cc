@@ -66,6 +66,17 @@ TEST_CASE("each table travels in its own area") {
   CHECK(world.say_as("a", "reqconfig /all\n") == shun + user + report + address + alias + wiki);
 }
 
+TEST_CASE("what is asked for again in one request is sent once") {
+  ConfigWorld world;
+  world.sql("INSERT INTO config VALUES('css','c',10),('header','h',11)");
+  const std::string css = config("/config", "10 'css' value 'c'");
+  const std::string header = config("/config", "11 'header' value 'h'");
+  CHECK(world.say_as("o", "reqconfig /css\nreqconfig /skin\nreqconfig /all\nreqconfig /css\n") ==
+        css + header);
+  CHECK(world.say_as("o", "reqconfig css\nreqconfig css\nreqconfig header\n") ==
+        config("css", "c") + config("header", "h"));
+}
+
 TEST_CASE("people need admin to be asked for, addresses the right e") {
   ConfigWorld world;
   world.sql("UPDATE user SET mtime=7; INSERT INTO concealed VALUES('cc',4,'me@there');");

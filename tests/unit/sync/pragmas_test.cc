@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "pragmas.h"
+#include "public_url.h"
 #include "world.h"
 
 using namespace quarry::sync;
@@ -152,13 +153,42 @@ TEST_CASE("a client's own URL is remembered, without its password") {
 TEST_CASE("only what can be reached by HTTP is a URL to be told to others") {
   CHECK(public_url("http://h") == "http://h");
   CHECK(public_url("http://[::1]:8/x") == "http://[::1]:8/x");
-  CHECK(public_url("http://a@b@h/c@d") == "http://h/c@d");
   for (const std::string& url : std::vector<std::string>{
            "", "http://", "http:///x", "http://:80/", "http://u@/x", "h/x", "HTTP://h", "ftp://h/",
-           "http://h/\x01", "http://h/\xff", "http://h/" + std::string(2000, 'x')}) {
+           "http://h/\x01", "http://h/\xff", "http://h/" + std::string(2000, 'x'), "ssh://h/x",
+           "http://h/a b", "http://h\"/"}) {
     CAPTURE(url);
     CHECK(public_url(url).empty());
   }
+}
+
+TEST_CASE("a URL that is told to others has nothing of whoever used it") {
+  CHECK(public_url("https://user:token@h/a?token=x#y") == "https://h/a");
+  CHECK(public_url("https://user@h:8080/a/") == "https://h:8080/a/");
+  CHECK(public_url("http://a:b@c:d@h/x") == "http://h/x");
+  CHECK(public_url("http://a%40b:p%2Fq@h") == "http://h");
+  CHECK(public_url("https://h:443/x") == "https://h/x");
+  CHECK(public_url("http://h:80/x") == "http://h/x");
+  CHECK(public_url("http://h:443/x") == "http://h:443/x");
+  CHECK(public_url("http://h:/x") == "http://h/x");
+  CHECK(public_url("ssh://git:pw@h:22/x", PublicSchemes::kHttpAndSsh) == "ssh://h/x");
+  // Passwords with a slash in them: what is behind it is no path.
+  for (const char* url : {"https://user:to/ken@h/x", "https://user:12/34@h/x", "https://u/p@h"}) {
+    CAPTURE(url);
+    CHECK(public_url(url).empty());
+  }
+}
+
+TEST_CASE("nobody is told of a URL that leads to his own machine") {
+  for (const char* url : {"http://localhost/", "http://localhost:8080/x", "https://u:p@LocalHost/x",
+                          "http://me.localhost.example/x"}) {
+    CAPTURE(url);
+    CHECK(public_url(url).empty());
+  }
+  CHECK(public_url("http://h/localhost") == "http://h/localhost");
+  World world;
+  world.say_as("i", "pragma client-url http://localhost:8080/x\n");
+  CHECK(world.value("SELECT count(*) FROM config WHERE name GLOB 'syncfrom:*'") == "0");
 }
 
 TEST_CASE("other repositories of the project are told to who may read and asks") {
@@ -166,14 +196,55 @@ TEST_CASE("other repositories of the project are told to who may read and asks")
   world.sql(
       "INSERT INTO config(name,value,mtime) VALUES('syncwith:http://a/','{}',1699999990),"
       "('syncfrom:http://a/','{}',1699999995),('syncwith:ssh://b/','{}',1700000000),"
-      "('gitpush:https://g/x y','{}',1700000000),('syncfrom:http://old/','{}',1600000000)");
+      "('gitpush:https://g/x','{}',1700000000),('syncfrom:http://old/','{}',1600000000)");
   const Reply reply = world.ask(
       {.body = login("o", secret_of("o", "pw"), "pragma req-links\n"), .own_url = "https://me/r"});
   CHECK(reply.body.starts_with(
       "pragma link http://a/ {\"src\":\"https://me/r\"} 1699999995\n"
-      "pragma link https://g/x\\sy {\"type\":\"git\",\"src\":\"https://me/r\"} 1700000000\n"
+      "pragma link https://g/x {\"type\":\"git\",\"src\":\"https://me/r\"} 1700000000\n"
       "# timestamp "));
   CHECK(world.say_as("g", "pragma req-links\n").empty());
+}
+
+TEST_CASE("credentials that the file keeps are not in the links to other repositories") {
+  World world;
+  world.sql(
+      "INSERT INTO config(name,value,mtime) VALUES"
+      "('syncwith:https://user:token@h/a','{}',1700000000),"
+      "('syncfrom:https://h/a','{}',1699999999),"
+      "('gitpush:https://ann:ghp_token@github.com/a/b.git','{}',1700000000),"
+      "('gitpush:ssh://git:token@github.com/a','{}',1700000000),"
+      "('gitpush:git@github.com:a/token.git','{}',1700000000),"
+      "('gitpush:file:///home/token/x','{}',1700000000),"
+      "('syncwith:http://user:token@localhost:8080/x','{}',1700000000)");
+  const std::string links = world.say_as("o", "pragma req-links\n");
+  CHECK(links ==
+        "pragma link https://github.com/a/b.git {\"type\":\"git\",\"src\":\"\"} 1700000000\n"
+        "pragma link https://h/a {\"src\":\"\"} 1700000000\n"
+        "pragma link ssh://github.com/a {\"type\":\"git\",\"src\":\"\"} 1700000000\n");
+}
+
+TEST_CASE("no configuration that is asked for has in it what a person syncs with") {
+  World world;
+  for (const char* name :
+       {"last-sync-url", "last-sync-pw", "sync-url:backup", "sync-pw:backup", "parent-project-url",
+        "parent-project-pw", "ssl-identity", "email-send-relayhost", "email-send-command",
+        "http-proxy", "proxy", "syncwith:http://u:secret@h/", "gitpush:https://u:secret@h/",
+        "captcha-secret", "login-group-name", "peer-repo-x", "ssh-command"}) {
+    world.sql(fmt::format("REPLACE INTO config(name,value,mtime) VALUES('{}','secret',1700000000)",
+                          name));
+  }
+  world.sql("UPDATE user SET cap='goisaex' WHERE login='s'");
+  std::string asked;
+  for (const std::string& name :
+       world.values("SELECT name FROM config WHERE value='secret' OR name GLOB '*secret*'")) {
+    asked += "reqconfig " + name.substr(0, name.size() - 1) + "\n";
+  }
+  CHECK(count_cards(asked, "reqconfig") == 17);
+  CHECK(world.say_as("s", asked).find("secret") == std::string::npos);
+  const std::string all = world.say_as("s", "reqconfig /all\n");
+  CHECK(count_cards(all, "config") > 1);
+  CHECK(all.find("secret") == std::string::npos);
 }
 
 TEST_CASE("send-catalog names everything that a pull may have") {

@@ -130,10 +130,29 @@ TEST_CASE("when the reply is full, the rest is named so that the client asks aga
 TEST_CASE("a time that is up ends a reply as its size does") {
   World world;
   world.say_as("i", kPush + file(kOne) + file(kTwo));
-  world.sql("INSERT INTO config(name,value) VALUES('max-download-time','0')");
-  const std::string reply =
-      world.say_as("o", kVersion + kPull + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
-  CHECK(count_cards(reply, "file") == 1);
+  world.sql("INSERT INTO config(name,value) VALUES('max-download-time','5')");
+  const std::string asking =
+      login("o", secret_of("o", "pw"), kVersion + kPull + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
+  CHECK(count_cards(world.ask({.body = asking}).body, "file") == 2);
+  world.clock().step = 6000;
+  CHECK(count_cards(world.ask({.body = asking}).body, "file") == 1);
+}
+
+TEST_CASE("a time of nothing, or of less, is a second") {
+  World world;
+  world.say_as("i", kPush + file(kOne) + file(kTwo));
+  for (const char* seconds : {"0", "-1", "-9223372036854775808", "1"}) {
+    CAPTURE(seconds);
+    world.sql(
+        fmt::format("REPLACE INTO config(name,value) VALUES('max-download-time','{}')", seconds));
+    for (const auto& [step, sent] : {std::pair(999, 2), std::pair(1000, 1)}) {
+      world.clock().step = step;
+      const Reply reply =
+          world.ask({.body = login("o", secret_of("o", "pw"),
+                                   kVersion + kPull + gimme(sha3(kOne)) + gimme(sha3(kTwo)))});
+      CHECK(count_cards(reply.body, "file") == sent);
+    }
+  }
 }
 
 TEST_CASE("a client from before SHA3 is told so when it would get one") {

@@ -1,10 +1,13 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
 #include "quarry/artifact/digest.h"
 #include "world.h"
 
 using namespace quarry::sync;
+namespace artifact = quarry::artifact;
 
 namespace {
 
@@ -181,6 +184,48 @@ TEST_CASE("to name a private artifact is not to publish it: it has to be sent") 
   CHECK(before == world.dump());
   CHECK(world.say_as("i", kPush + file("one")).empty());
   CHECK(world.value("SELECT count(*) FROM private") == "0");
+}
+
+TEST_CASE("what is private where it is, and nobody has sent, is remembered as private") {
+  for (const char* user : {"i", "ix"}) {
+    CAPTURE(user);
+    World world;
+    CHECK(world.say_as("i", kPush + igot(kPhantom)) == gimme(kPhantom));
+    CHECK(world.say_as(user, kPush + igot(kPhantom, " 1")).empty());
+    CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == kPhantom);
+    CHECK(world.value("SELECT count(*) FROM unclustered JOIN phantom USING(rid)") == "0");
+    // Until somebody has it as a public one, or sends it.
+    CHECK(world.say_as("i", kPush + igot(kPhantom)) == gimme(kPhantom));
+    world.say_as(user, kPush + igot(kPhantom, " 1"));
+    CHECK(world.say_as("i", kPush + file("a phantom")).empty());
+    CHECK(world.value("SELECT count(*) FROM private") == "0");
+    CHECK(world.say_as("o", kPull).find(igot(kPhantom)) != std::string::npos);
+  }
+}
+
+TEST_CASE("who may not see private artifacts makes none of what is here, and brings none") {
+  World world;
+  world.say_as("i", kPush + file("one"));
+  const std::string before = world.dump();
+  CHECK(world.say_as("i", kPush + igot(sha3("one"), " 1") + igot(kPhantom, " 1")).empty());
+  CHECK(world.dump() == before);
+}
+
+TEST_CASE("a delta on itself is the fault of who sends it") {
+  World world;
+  world.say_as("i", kPush + igot(kPhantom) + file("one"));
+  const std::string delta = artifact::delta_create("x", "x");
+  for (const std::string& name : {sha3("new"), kPhantom, sha3("one")}) {
+    for (const std::string& card :
+         {fmt::format("file {0} {0} {1}\n{2}", name, delta.size(), delta),
+          fmt::format("cfile {0} {0} 1 {1}\n{2}\n", name, artifact::blob_compress(delta).size(),
+                      artifact::blob_compress(delta))}) {
+      CAPTURE(card);
+      CHECK(world.error_as("i", kPush + card) ==
+            fmt::format("artifact {}: its delta is made from itself", name));
+      CHECK_FALSE(world.figures().is_fault);
+    }
+  }
 }
 
 TEST_CASE("what everybody may have is never stored as a delta on what not everybody may have") {

@@ -148,9 +148,15 @@ TEST_CASE("nobody writes unversioned files without the right y, or reads them wi
   const std::string before = world.dump();
   for (const char* user : {"o", "i", "ix", "g", "a", "s"}) {
     CAPTURE(user);
-    CHECK(world.say_as(user, uvfile("a", 200, "bbb") + uvdelete("a", 300)).empty());
+    for (const std::string& card : {uvfile("a", 200, "bbb"), uvdelete("a", 300),
+                                    fmt::format("uvfile a 200 {} 3 4\n", sha1("aaa")),
+                                    fmt::format("uvfile a 200 {} 3 0\nbbb", sha1("no"))}) {
+      CAPTURE(card);
+      CHECK(world.error_as(user, card) == "not authorized to write unversioned files");
+    }
     CHECK(world.dump() == before);
   }
+  CHECK(world.error_of(uvfile("a", 200, "bbb")) == "not authorized to write unversioned files");
   for (const char* user : {"g", "y"}) {
     CAPTURE(user);
     CHECK(world.say_as(user, "uvgimme a\n" + ask_catalogue(kOther)).empty());
@@ -158,15 +164,16 @@ TEST_CASE("nobody writes unversioned files without the right y, or reads them wi
   CHECK(world.say("uvgimme a\n" + ask_catalogue(kOther)).empty());
 }
 
-TEST_CASE("a clone gets the catalogue unasked where uv-sync says so") {
+TEST_CASE("a clone gets the catalogue unasked where uv-sync says so, with the right to read") {
   UvWorld world;
   world.say_as("oy", uvfile("a", 100, "aaa"));
-  CHECK(world.say_as("g", "clone 3 99\n" + ask_catalogue(kOther)).starts_with("clone_seqno 0\n"));
+  world.add_user("go", "go", secret_of("go", "pw"));
   world.sql("INSERT INTO config(name,value,mtime) VALUES('uv-sync','on',1)");
   const std::string catalogue =
       fmt::format("pragma uv-pull-only\nuvigot a 100 {} 3\n", sha1("aaa"));
-  CHECK(world.say_as("g", "clone 3 99\n" + ask_catalogue(kOther))
+  CHECK(world.say_as("go", "clone 3 99\n" + ask_catalogue(kOther))
             .starts_with(catalogue + "clone_seqno 0\n"));
+  CHECK(world.say_as("g", "clone 3 99\n" + ask_catalogue(kOther)).starts_with("clone_seqno 0\n"));
 }
 
 TEST_CASE("where the reply is full, an unversioned file is named instead of sent") {

@@ -19,12 +19,19 @@ inline const std::string kProjectCode = "111111111111111111111111111111111111111
 inline const std::string kServerCode = "5555555555555555555555555555555555555555";
 /// A client of 2.21: what it says first, and what it is told.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
-inline const std::string kServerVersion = "pragma server-version 22800 20260311 000000\n";
+inline const std::string kServerVersion = "pragma server-version 22900 20260312 000000\n";
 inline const std::string kPull = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
 inline const std::string kPush = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
 
+/// Stands still, unless it is told to go on by so many milliseconds with each look at it.
 struct StillClock : base::Clock {
-  base::UnixMillis now() const override { return {1700000000000}; }
+  base::UnixMillis now() const override {
+    const std::int64_t shown = 1700000000000 + passed;
+    passed += step;
+    return {shown};
+  }
+  std::int64_t step = 0;
+  mutable std::int64_t passed = 0;
 };
 
 /// Names of CONTENT.
@@ -76,6 +83,7 @@ class World {
   /// The initial check-in, which is all that there is at first.
   const std::string& initial() const { return initial_; }
   SessionOptions options;
+  StillClock& clock() { return clock_; }
   const SessionFigures& figures() const { return figures_; }
   repository::Repository& repository() { return *repository_; }
 

@@ -36,8 +36,24 @@ class Echo : public Handler {
     const std::size_t size = std::stoul("0" + std::string(request.content_length));
     const auto body = read_body(size);
     if (!body) return text_reply(400, body.error().message);
+    if (request.path() == "/wait") return wait(request, slot, 10000);
+    if (request.path() == "/moment") return wait(request, slot, 200);
     return text_reply(200, std::string(request.path()) + " " + std::to_string(body->size()) + " " +
                                (body->empty() ? "-" : body->substr(body->size() - 1)));
+  }
+
+  /// Works until nobody waits for the reply any more.
+  static Reply wait(const Request& request, quarry::scoreboard::Slot& slot, int milliseconds) {
+    slot.executing("at work");
+    for (int i = 0; i < milliseconds; ++i) {
+      if (request.has_left()) {
+        slot.executing("left");
+        return text_reply(200, "left");
+      }
+      if (i == 100) slot.executing("still at work");
+      ::usleep(1000);
+    }
+    return text_reply(200, "nobody left");
   }
 };
 
@@ -236,6 +252,45 @@ TEST_CASE("a silent web server is given up after the time-out") {
   CHECK(has(in_body.reply(), "Status: 400"));
 }
 
+TEST_CASE(
+    "a request whose web server closes the connection is told so, over either kind of socket") {
+  for (const bool on_tcp : {false, true}) {
+    CAPTURE(on_tcp);
+    const Server server({}, {}, on_tcp);
+    const auto is_at = [&](std::string_view what) {
+      for (int i = 0; i < 10000 && server.state().repository.view() != what; ++i) ::usleep(1000);
+      return server.state().repository.view() == what;
+    };
+    {
+      Client client(server.address());
+      client.send(request(post("/wait", "body"), "body"));
+      REQUIRE(is_at("still at work"));
+    }
+    CHECK(is_at("left"));
+    CHECK(has(server.ask("/after"), "/after 0 -"));
+  }
+}
+
+TEST_CASE(
+    "a request that the web server aborts is told so, and the connection is good for another") {
+  const Server server;
+  Client client(server.address());
+  client.send(request(post("/wait", "body"), "body", true));
+  while (server.state().repository.view() != "still at work") ::usleep(1000);
+  client.send(worker_test::record(2, ""));
+  CHECK(has(client.reply(), "\r\n\r\nleft"));
+  client.send(request(post("/k", "1"), "1", true));
+  CHECK(has(client.reply(), "/k 1 1"));
+}
+
+TEST_CASE("neither the end of what is sent nor another request's abort means that nobody waits") {
+  const Server server;
+  Client client(server.address());
+  client.send(request(post("/moment", "body"), "body") + worker_test::record(2, "", 7));
+  client.end_sending();
+  CHECK(has(client.reply(), "nobody left"));
+}
+
 TEST_CASE("after max_requests the worker ends") {
   LoopOptions options;
   options.max_requests = 3;
@@ -288,4 +343,12 @@ TEST_CASE("a TCP pool takes the machine's own connections, or those it was told 
   Client client(others.address());
   client.send(request(post("/a", "")));
   CHECK(client.is_closed());
+}
+
+TEST_CASE("a client that is not allowed to connect never makes the worker busy") {
+  const Server server({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);
+  Client client(server.address());
+  CHECK(client.is_closed());
+  CHECK(server.state().stage == Stage::kAccepting);
+  CHECK(server.state().counters.accepted == 0);
 }

@@ -1,0 +1,76 @@
+#include "acknowledgements.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <span>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::size_t kMostDigits = 18;
+// More messages than anybody has written: sums do not overflow.
+constexpr std::uint64_t kMostMessages = std::uint64_t{1} << 62;
+
+std::string name_of(int fd) {
+  return fd == STDIN_FILENO ? "standard input" : fmt::format("descriptor {}", fd);
+}
+
+}  // namespace
+
+Result<Acknowledgements> Acknowledgements::open(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  if (flags < 0) return base::fail_errno(name_of(fd));
+  if ((flags & O_ACCMODE) == O_WRONLY) {
+    return fail(ErrorCode::kInvalid, name_of(fd) + ": it is not open for reading");
+  }
+  return Acknowledgements(fd);
+}
+
+std::string Acknowledgements::name() const {
+  return name_of(fd_);
+}
+
+/// Goes on with the line that has begun.
+Result<void> Acknowledgements::add(char next) {
+  const bool is_end = next == '\n';
+  if (!is_end) line_ += next;
+  const bool is_digit = next >= '0' && next <= '9';
+  if ((!is_end && !is_digit) || line_.size() > kMostDigits) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: \"{}\" acknowledges nothing: a line must be empty, or a number of "
+                            "messages",
+                            name(), base::printable(line_, kMostDigits + 1)));
+  }
+  if (!is_end) return {};
+  std::uint64_t value = 1;
+  if (!line_.empty()) std::from_chars(line_.data(), line_.data() + line_.size(), value);
+  line_.clear();
+  count_ = value < kMostMessages - count_ ? count_ + value : kMostMessages;
+  return {};
+}
+
+Result<void> Acknowledgements::read() {
+  std::array<char, 4096> buffer;
+  const ssize_t size = ::read(fd_, buffer.data(), buffer.size());
+  if (size < 0 && (errno == EINTR || errno == EAGAIN)) return {};
+  if (size < 0) return base::fail_errno(name());
+  if (size == 0) has_ended_ = true;
+  for (const char next : std::span(buffer).first(static_cast<std::size_t>(size))) {
+    QUARRY_TRY(add(next));
+  }
+  return {};
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,58 @@
+#include "spool_output.h"
+
+#include <linux/sockios.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace quarry::app {
+namespace {
+
+/// Bytes that nobody has read, at most; -1: it does not say.
+int unread_in_pipe(int fd) {
+  int count = 0;
+  return ::ioctl(fd, FIONREAD, &count) == 0 ? count : -1;
+}
+
+int unread_in_socket(int fd) {
+  int count = 0;
+  if (::ioctl(fd, SIOCOUTQ, &count) != 0) return 0;
+  // The kernel throws away what was not read when the other end goes: that is not read either.
+  pollfd now{fd, 0, 0};
+  ::poll(&now, 1, 0);
+  return (now.revents & POLLERR) == 0 ? count : -1;
+}
+
+}  // namespace
+
+SpoolOutput::SpoolOutput(bool is_synced) : is_synced_(is_synced) {
+  struct stat status {};
+  if (::fstat(fd(), &status) != 0) return;
+  if (S_ISFIFO(status.st_mode)) kind_ = Kind::kPipe;
+  if (S_ISSOCK(status.st_mode)) kind_ = Kind::kSocket;
+  if (S_ISREG(status.st_mode)) kind_ = Kind::kFile;
+}
+
+int SpoolOutput::fd() const {
+  return STDOUT_FILENO;
+}
+
+base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
+  if (written == taken_) return taken_;
+  if (!has_reader()) {
+    if (kind_ == Kind::kFile && is_synced_ && ::fdatasync(fd()) != 0) {
+      return base::fail_errno("standard output");
+    }
+    return taken_ = written;
+  }
+  const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd()) : unread_in_socket(fd());
+  if (unread < 0) return taken_;
+  // Others may write there, too.
+  const std::uint64_t left = std::min(written, static_cast<std::uint64_t>(unread));
+  return taken_ = std::max(taken_, written - left);
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,40 @@
+// Standard output, as who must not forget what its reader has not taken sees it: how much that is.
+//
+//   a pipe            the kernel tells what nobody has read yet, also once the reader has gone
+//   a socket          it tells what may not have been read (UNIX), or what the other machine has
+//   not
+//                     confirmed yet (TCP); once the connection is broken, nothing
+//   a file            what was written is there for good, or once it is synced
+//   a terminal, or    what was written is taken: nothing tells more
+//   another device
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+
+#include "quarry/base/result.h"
+
+namespace quarry::app {
+
+class SpoolOutput {
+ public:
+  /// IS_SYNCED: what is in a file counts once it survives that the machine stops.
+  explicit SpoolOutput(bool is_synced);
+
+  int fd() const;
+  /// Somebody has to read what is written, and may go away.
+  bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
+  /// Of WRITTEN bytes so many, at least, have been taken for good, from the first on. Errors: what
+  /// the disk says.
+  base::Result<std::uint64_t> taken(std::uint64_t written);
+
+ private:
+  enum class Kind : std::uint8_t { kPipe, kSocket, kFile, kOther };
+
+  Kind kind_ = Kind::kOther;
+  bool is_synced_;
+  std::uint64_t taken_ = 0;
+};
+
+}  // namespace quarry::app

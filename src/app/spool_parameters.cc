@@ -1,0 +1,107 @@
+#include "spool_parameters.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/spool/message.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using spool::QueueOptions;
+using spool::QueueType;
+
+/// What is not given.
+QueueOptions defaults(QueueType type) {
+  QueueOptions options;
+  options.type = type;
+  if (type == QueueType::kDisk) options.size = spool::kAnySize;
+  // Who reads a pipe can wait, and nobody else is there.
+  options.full_delay_mark = options.size;
+  // A pipe loses nothing by itself: who is in a hurry says so.
+  options.timeout_enqueue = spool::kEternal;
+  options.timeout_shutdown = spool::kEternal;
+  options.save_on_shutdown = true;
+  options.checkpoint_interval = 1;
+  options.dequeue_batch_size = 1000;
+  return options;
+}
+
+/// Who speaks of water marks wants them to count; else every line is safe as soon as it is read.
+Result<QueueType> type_of(const SpoolArguments& arguments) {
+  QueueOptions options;
+  const bool has_marks =
+      is_given(arguments, "highwatermark") || is_given(arguments, "lowwatermark");
+  options.type = has_marks ? QueueType::kMemory : QueueType::kDisk;
+  for (const auto& [name, value] : arguments.parameters) {
+    if (name == "type") QUARRY_TRY(spool::set_parameter(options, name, value));
+  }
+  if (options.type != QueueType::kDirect) return options.type;
+  return fail(ErrorCode::kInvalid, "queue.type = direct: must be disk or memory");
+}
+
+/// What would be of no effect is refused.
+Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& options) {
+  if (options.on_corruption == spool::OnCorruption::kInMemory) {
+    return fail(ErrorCode::kInvalid,
+                "queue.oncorruption = inmemory: must be safe or ignore, since a drain has nothing "
+                "in memory");
+  }
+  if (options.type != QueueType::kDisk) return {};
+  for (const char* name : {"highwatermark", "lowwatermark"}) {
+    if (!is_given(arguments, name)) continue;
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.{} is of memory, and queue.type is disk", name));
+  }
+  const bool is_choosy = options.discard_severity <= spool::kLeastSevere;
+  if (!is_choosy || options.size != spool::kAnySize || options.discard_mark) return {};
+  return fail(ErrorCode::kInvalid,
+              "queue.discardseverity needs queue.discardmark or queue.size: the disk has no mark");
+}
+
+std::string default_of(std::string_view parameter) {
+  if (parameter == "type") return "disk, but memory where a water mark is given";
+  const std::string disk = spool::value_of(defaults(QueueType::kDisk), parameter);
+  const std::string memory = spool::value_of(defaults(QueueType::kMemory), parameter);
+  return disk == memory ? disk : fmt::format("disk: {}; memory: {}", disk, memory);
+}
+
+}  // namespace
+
+SpoolHelp spool_help(std::string_view parameter) {
+  const auto all = spool::parameters();
+  const auto found = std::ranges::find(all, parameter, &spool::Parameter::name);
+  SpoolHelp help{.value = std::string(found->value),
+                 .description = std::string(found->description)};
+  // Some of their values are for programs that have a queue in them.
+  if (parameter == "type") help.value = "disk|memory";
+  if (parameter == "oncorruption") {
+    help = {.value = "safe|ignore", .description = "keep damaged files, or not"};
+  }
+  help.description += fmt::format(" ({})", default_of(parameter));
+  return help;
+}
+
+bool is_given(const SpoolArguments& arguments, std::string_view parameter) {
+  return std::ranges::any_of(arguments.parameters,
+                             [parameter](const auto& given) { return given.first == parameter; });
+}
+
+Result<QueueOptions> options_of(const SpoolArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const QueueType type, type_of(arguments));
+  QueueOptions options = defaults(type);
+  options.spool_directory = arguments.folder;
+  options.filename = arguments.filename;
+  for (const auto& [name, value] : arguments.parameters) {
+    QUARRY_TRY(spool::set_parameter(options, name, value));
+  }
+  if (!is_given(arguments, "fulldelaymark")) options.full_delay_mark = options.size;
+  QUARRY_TRY(check_use(arguments, options));
+  return options;
+}
+
+}  // namespace quarry::app

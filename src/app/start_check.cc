@@ -1,0 +1,179 @@
+#include "start_check.h"
+
+#include <fmt/core.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "child_check.h"
+#include "quarry/base/log.h"
+#include "quarry/base/socket.h"
+#include "quarry/master/master.h"
+#include "quarry/master/pid_file.h"
+
+namespace quarry::app {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+/// The addresses of a configuration, bound while this lives.
+class Places {
+ public:
+  explicit Places(const std::vector<std::string>& inheritable) : inheritable_(inheritable) {}
+
+  /// Each bound like the server would, and beside those before it.
+  void bind_all(const master::Config& config) {
+    bind(config.global.control, config.global.control_place, {.mode = 0600});
+    if (config.http) bind(config.http->listen, config.http->listen_place, {});
+    for (const master::PoolConfig& pool : config.pools) {
+      bind(pool.listen, pool.listen_place, pool.listen_options);
+      bind(pool.status_listen, pool.status_listen_place, pool.listen_options);
+    }
+  }
+  const Lines& not_free() const { return not_free_; }
+  /// Whether the socket at PATH is one of these: made as the configuration says.
+  bool has_made(const std::string& path) const {
+    return std::ranges::find(held_, path, &master::Listener::asked_for) != held_.end();
+  }
+
+ private:
+  void bind(const std::optional<base::SocketAddress>& address, const std::string& place,
+            const base::ListenOptions& options) {
+    if (!address || std::ranges::find(inheritable_, address->str()) != inheritable_.end()) return;
+    auto listener = master::Listener::open(*address, options);
+    if (listener) {
+      held_.push_back(std::move(*listener));
+      return;
+    }
+    const std::string& why = listener.error().message;
+    not_free_.push_back(place.empty() ? why : fmt::format("{}: {}", place, why));
+  }
+
+  const std::vector<std::string>& inheritable_;
+  std::vector<master::Listener> held_;
+  Lines not_free_;
+};
+
+class Check {
+ public:
+  Check(const master::Config& config, const StartConditions& start)
+      : config_(config), start_(start) {}
+
+  Lines run() && {
+    if (start_.in_background) note("daemonize", check_background(config_));
+    check_logs();
+    check_pid_file();
+    Places places(start_.inheritable);
+    if (start_.knows_addresses) places.bind_all(config_);
+    std::ranges::copy(places.not_free(), std::back_inserter(found_));
+    check_children(places);
+    check_descriptors();
+    return std::move(found_);
+  }
+
+ private:
+  void note(const std::string& what, const base::Result<void>& done) {
+    if (!done) found_.push_back(fmt::format("{}: {}", what, done.error().message));
+  }
+
+  void check_logs() {
+    note("error_log", base::check_log(config_.global.log));
+    for (const master::PoolConfig& pool : config_.pools) {
+      const auto check = [&](const char* directive, const std::string& path) {
+        if (path.empty()) return;
+        note(fmt::format("[{}] {}", pool.name, directive), base::check_log_file(path));
+      };
+      check("access.log", pool.access.path);
+      check("slowlog", pool.slow_log.path);
+    }
+  }
+
+  /// Run by an administrator, --test may find that of the server that runs, which is no mistake.
+  void check_pid_file() {
+    const std::string& path = config_.global.pid_file;
+    if (path.empty()) return;
+    const auto pid_file = master::check_pid_file(path, start_.master.value_or(-1));
+    const bool is_others = !pid_file && pid_file.error().code == base::ErrorCode::kBusy;
+    if (!is_others || start_.master) note("pid", pid_file);
+  }
+
+  void check_children(const Places& places) {
+    for (const master::PoolConfig& pool : config_.pools) {
+      note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as));
+    }
+    if (!config_.http || config_.pools.empty()) return;
+    const master::HttpConfig& http = *config_.http;
+    const master::PoolConfig& pool = config_.pool_of_http();
+    SocketToReach socket;
+    if (pool.listen && pool.listen->is_unix()) {
+      socket.path = pool.listen->path();
+      // Of another, the owner and mode will be changed by a reload.
+      socket.is_made = places.has_made(pool.listen->str());
+    }
+    note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, socket));
+  }
+
+  /// Fewer than these cannot be enough, whatever else the libraries need.
+  void check_descriptors() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    // Where the limit cannot be raised as far as is wanted, it is the highest allowed one.
+    const std::uint64_t most = ::geteuid() == 0 ? UINT64_MAX : limit.rlim_max;
+    const std::uint64_t allowed =
+        std::min<std::uint64_t>(config_.global.limits.files.value_or(limit.rlim_cur), most);
+    const std::uint64_t needed = descriptors_needed();
+    if (needed <= allowed) return;
+    found_.push_back(fmt::format(
+        "rlimit_files: {} open files are too few to start with: {} are needed", allowed, needed));
+  }
+
+  std::uint64_t descriptors_needed() const {
+    // The standard ones, the event loop, its signals, and one more in the midst of each start.
+    std::uint64_t needed = 6;
+    if (config_.global.log.target != base::LogTarget::kStderr) ++needed;
+    if (config_.global.control) ++needed;
+    const auto add = [&](std::uint64_t children, const master::ProcessSettings& process) {
+      constexpr std::uint64_t kListenerAndBoard = 2;
+      needed += kListenerAndBoard + children * (process.catch_output ? 3 : 1);
+    };
+    std::uint64_t may_start =
+        config_.global.process_max == 0 ? UINT64_MAX : config_.global.process_max;
+    for (const master::PoolConfig& pool : config_.pools) {
+      const auto first = std::min<std::uint64_t>(master::first_children(pool.processes), may_start);
+      may_start -= first;
+      add(first, pool.process);
+      if (pool.processes.manager == master::ProcessManager::kOndemand) needed += 2;
+      if (pool.status_listen) add(1, pool.process);
+      if (!pool.access.path.empty()) ++needed;
+    }
+    if (config_.http) add(1, config_.http->process);
+    return needed;
+  }
+
+  const master::Config& config_;
+  const StartConditions& start_;
+  Lines found_;
+};
+
+}  // namespace
+
+Lines obstacles(const master::Config& config, const StartConditions& start) {
+  return Check(config, start).run();
+}
+
+Lines not_free(const master::Config& config, const std::vector<std::string>& inheritable) {
+  Places places(inheritable);
+  places.bind_all(config);
+  return places.not_free();
+}
+
+base::Result<void> check_background(const master::Config& config) {
+  if (config.global.log.target != base::LogTarget::kStderr) return {};
+  return base::fail(base::ErrorCode::kInvalid,
+                    "in the background there is no standard error: set error_log to a file, syslog "
+                    "or journald");
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,85 @@
+#include "quarry/artifact/blob_reader.h"
+
+#include <fmt/core.h>
+#include <zlib.h>
+
+#include <array>
+#include <new>
+
+#include "quarry/artifact/blob.h"
+
+namespace quarry::artifact {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::size_t kPrefixSize = 4;
+
+}  // namespace
+
+// zlib's: libdeflate, which blob.cc uses, has no way to stop in the middle.
+struct BlobReader::State {
+  State() {
+    if (::inflateInit(&stream) != Z_OK) throw std::bad_alloc();
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { ::inflateEnd(&stream); }
+
+  z_stream stream{};
+  std::size_t left = 0;  // of what is declared
+  bool is_over = false;
+  std::array<unsigned char, kPiece> piece;
+};
+
+BlobReader::BlobReader(std::unique_ptr<State> state) : state_(std::move(state)) {}
+BlobReader::BlobReader(BlobReader&& other) noexcept = default;
+BlobReader& BlobReader::operator=(BlobReader&& other) noexcept = default;
+BlobReader::~BlobReader() = default;
+
+base::Result<BlobReader> BlobReader::open(std::string_view blob, std::size_t max_size) {
+  QUARRY_TRY_ASSIGN(const std::uint32_t declared, blob_declared_size(blob));
+  if (declared > max_size) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("compressed bytes declare a size of {}, more than the limit of {}",
+                            declared, max_size));
+  }
+  blob.remove_prefix(kPrefixSize);
+  if (blob.size() > UINT_MAX) {
+    return fail(ErrorCode::kLimit, fmt::format("{} compressed bytes", blob.size()));
+  }
+  auto state = std::make_unique<State>();
+  state->left = declared;
+  // zlib's interface knows no const unless it is told to at compile time.
+  state->stream.next_in = reinterpret_cast<unsigned char*>(const_cast<char*>(blob.data()));
+  state->stream.avail_in = static_cast<unsigned>(blob.size());
+  return BlobReader(std::move(state));
+}
+
+base::Result<std::string_view> BlobReader::next() {
+  State& state = *state_;
+  if (state.is_over) return std::string_view();
+  z_stream& stream = state.stream;
+  stream.next_out = state.piece.data();
+  stream.avail_out = kPiece;
+  const int result = ::inflate(&stream, Z_NO_FLUSH);
+  state.is_over = result != Z_OK || stream.avail_out > 0;
+  const std::size_t made = kPiece - stream.avail_out;
+  const bool has_ended = result == Z_STREAM_END;
+  if (made > state.left || (has_ended && made < state.left)) {
+    state.is_over = true;
+    return fail(ErrorCode::kInvalid, "compressed bytes do not make as many as they declare");
+  }
+  if ((result != Z_OK && !has_ended) || (state.is_over && !has_ended)) {
+    return fail(ErrorCode::kInvalid, "compressed bytes are not a whole zlib stream");
+  }
+  if (has_ended && stream.avail_in > 0) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} bytes after the end of a zlib stream", stream.avail_in));
+  }
+  state.left -= made;
+  return std::string_view(reinterpret_cast<const char*>(state.piece.data()), made);
+}
+
+}  // namespace quarry::artifact

@@ -1,0 +1,43 @@
+// How fast a client has moved lately, seen beside a rate that it should keep up.
+//
+// It begins as if it had moved one second's bytes. What it moves beyond the rate is put to its
+// credit for a few seconds only: else a burst, which costs little, would excuse a long silence.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+
+namespace quarry::gateway {
+
+class Pace {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr double kMostAhead = 5;  // seconds
+
+  /// RATE in bytes a second, at least 1.
+  explicit Pace(std::size_t rate)
+      : rate_(static_cast<double>(std::max<std::size_t>(rate, 1))), since_(Clock::now()) {}
+
+  void begin() {
+    moved_ = 0;
+    since_ = Clock::now();
+  }
+  void add(std::size_t bytes) {
+    moved_ += static_cast<double>(bytes);
+    if (moved_ / rate_ - seconds() <= kMostAhead) return;
+    moved_ = kMostAhead * rate_;
+    since_ = Clock::now();
+  }
+  bool has_moved() const { return moved_ > 0; }
+  double bytes_a_second() const { return (moved_ + rate_) / std::max(seconds(), 1e-9); }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - since_).count(); }
+
+  double rate_;
+  double moved_ = 0;
+  Clock::time_point since_;
+};
+
+}  // namespace quarry::gateway

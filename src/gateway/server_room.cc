@@ -1,0 +1,154 @@
+// Who is let in, and who gives way: a bound on the connections from one address, and places for
+// newcomers when all are taken.
+//
+// Nobody has to leave who keeps up. What is looked at is only how a client stands now
+// (Connection::standing), so that neither silence nor a byte now and then, from however many
+// addresses, keeps others out. A look goes over all connections: it is taken only where there are
+// too many.
+#include <fmt/core.h>
+
+#include <tuple>
+
+#include "quarry/base/log.h"
+#include "server.h"
+
+namespace quarry::gateway {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kLookAgain{100};
+
+void log_through(LogGate& gate, std::string_view line) {
+  const auto left_out = gate.pass(steady_clock::now());
+  if (!left_out) return;
+  base::log(
+      base::LogLevel::kWarning, "{}{}", line,
+      *left_out == 0 ? "" : fmt::format(" (and {} times since the last such line)", *left_out));
+}
+
+}  // namespace
+
+Connection* Server::least_missed(const Connection* newcomer,
+                                 const AddressCounts::Place* of_its) const {
+  using Worth = std::tuple<bool, std::ptrdiff_t, double>;
+  Connection* least = nullptr;
+  Worth least_worth;
+  for (const auto& [bev, exchange] : exchanges_) {
+    Connection* const connection = exchange.connection.get();
+    if (connection == newcomer) continue;
+    if (of_its != nullptr && !exchange.place.same_address(*of_its)) continue;
+    const auto standing = connection->standing();
+    if (!standing) continue;
+    // Who has just connected is about to send.
+    const bool has_had_time =
+        standing->is_kept || standing->pace < static_cast<double>(options_.min_rate);
+    if (!has_had_time) continue;
+    const Worth worth{!standing->is_refused,
+                      -static_cast<std::ptrdiff_t>(exchange.place.of_address()), standing->pace};
+    if (least != nullptr && worth >= least_worth) continue;
+    least = connection;
+    least_worth = worth;
+  }
+  return least;
+}
+
+bool Server::is_beyond_bound(const AddressCounts::Place& place) const {
+  const std::size_t most = options_.max_connections_per_address;
+  return most != 0 && place.of_address() > most;
+}
+
+void Server::bound_address(Connection& newcomer, AddressCounts::Place& place) {
+  const auto peer = newcomer.peer();
+  if (!peer || options_.trusted_proxies.contains(*peer)) return;
+  place = counts_.enter(peer->ip());
+  if (!is_beyond_bound(place)) return;
+  const std::size_t most = options_.max_connections_per_address;
+  if (Connection* silent = least_missed(&newcomer, &place); silent != nullptr) {
+    log_through(bound_log_, fmt::format("client {}: more than {} connections from one address: "
+                                        "closed one that was silent",
+                                        peer->ip(), most));
+    return silent->give_way();
+  }
+  place.leave();
+  log_through(bound_log_, fmt::format("client {}: 503 more than {} connections from one address",
+                                      peer->ip(), most));
+  newcomer.refuse({.status = 503, .text = "too many connections from your address"}, false);
+}
+
+bool Server::is_one_too_many(Exchange& exchange) {
+  if (!exchange.client.through_proxy) return false;
+  exchange.request_place = counts_.enter(exchange.client.address);
+  if (!is_beyond_bound(exchange.request_place)) return false;
+  exchange.request_place.leave();
+  log_through(bound_log_, fmt::format("client {}: 503 {}: more than {} requests from one address",
+                                      exchange.client.address, exchange.request,
+                                      options_.max_connections_per_address));
+  answer_page(exchange, 503, "too many requests from your address");
+  return true;
+}
+
+bool Server::has_place() {
+  const std::size_t most = options_.max_connections;
+  if (exchanges_.size() < most) return true;
+  // One newcomer at a time: for him somebody gives way when it is known who he is.
+  if (exchanges_.size() > most || crowded_) return false;
+  if (least_missed(nullptr, nullptr) != nullptr) return true;
+  look_again_soon();
+  return false;
+}
+
+void Server::bound_replies() {
+  while (untaken_ > 0 && static_cast<std::size_t>(untaken_) > options_.max_replies) {
+    Connection* largest = nullptr;
+    for (const auto& [bev, exchange] : exchanges_) {
+      Connection* const connection = exchange.connection.get();
+      if (connection->untaken() > (largest == nullptr ? 0 : largest->untaken())) {
+        largest = connection;
+      }
+    }
+    if (largest == nullptr) return;
+    log_through(gone_log_, fmt::format("client {}: closed with {} bytes of its reply not taken: "
+                                       "more is held of all replies than max_replies allows",
+                                       largest->client(), largest->untaken()));
+    largest->close();
+  }
+}
+
+void Server::make_room(const Connection* newcomer) {
+  while (exchanges_.size() > options_.max_connections) {
+    Connection* const least = least_missed(newcomer, nullptr);
+    if (least == nullptr) return look_again_soon();
+    log_through(gone_log_,
+                fmt::format("client {}: closed for another: all {} connections are taken",
+                            least->client(), options_.max_connections));
+    least->give_way();
+  }
+}
+
+void Server::on_arrived(Connection& connection) {
+  bound_address(connection, exchanges_.at(connection.bev()).place);
+  make_room(&connection);
+  listen_or_not();
+}
+
+void Server::look_again_soon() {
+  crowded_ = true;
+  const timeval time = to_timeval(kLookAgain);
+  event_add(look_again_.get(), &time);
+}
+
+void Server::look_again() {
+  crowded_ = false;
+  // Who could have left when a newcomer was let in may have been busy when he had come.
+  make_room(nullptr);
+  listen_or_not();
+}
+
+void Server::on_replied(Connection& connection) {
+  exchanges_.at(connection.bev()).request_place.leave();
+  // It can give way now.
+  if (crowded_) look_again();
+}
+
+}  // namespace quarry::gateway

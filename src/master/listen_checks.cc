@@ -1,0 +1,108 @@
+#include "listen_checks.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace quarry::master {
+namespace {
+
+using base::SocketAddress;
+
+bool has(const auto& list, auto value) {
+  return std::ranges::find(list, value) != list.end();
+}
+
+bool is_any(const SocketAddress& address) {
+  return address.ip() == "0.0.0.0" || address.ip() == "::";
+}
+
+/// Whether all addresses of one's family are all that the other could have. [::] is IPv4, too.
+bool includes(const SocketAddress& one, const SocketAddress& other) {
+  return is_any(one) && (one.ip() == "::" || other.family() == AF_INET);
+}
+
+/// From where this machine connects to ADDRESS, which is its own.
+SocketAddress source_for(const SocketAddress& address) {
+  if (!is_any(address)) return address;
+  return *SocketAddress::parse_ip(address.family() == AF_INET6 ? "::1" : "127.0.0.1");
+}
+
+/// Whether not both can be listened on.
+bool collide(const SocketAddress& one, const SocketAddress& other) {
+  if (one.is_unix() || other.is_unix()) return one == other;
+  if (one.port() != other.port() || one.port() == 0) return false;
+  return one.same_ip(other) || includes(one, other) || includes(other, one);
+}
+
+}  // namespace
+
+std::optional<std::string> Listens::add(const SocketAddress& address, const std::string& section) {
+  const auto other = std::ranges::find_if(
+      places_, [&](const Place& place) { return collide(place.address, address); });
+  if (other == places_.end()) {
+    places_.push_back({address, section});
+    return std::nullopt;
+  }
+  if (other->address == address) {
+    return fmt::format("[{}] and [{}] both listen on {}", other->section, section, address.str());
+  }
+  return fmt::format("[{}] cannot listen on {} beside [{}] on {}", section, address.str(),
+                     other->section, other->address.str());
+}
+
+std::optional<std::string> Listens::listener_at(const std::string& path) const {
+  for (const Place& place : places_) {
+    if (place.address.is_unix() && place.address.path() == path) return place.section;
+  }
+  return std::nullopt;
+}
+
+bool may_connect(const base::ListenOptions& options, const Credentials& maker,
+                 const Credentials& who) {
+  constexpr auto kNobody = static_cast<uid_t>(-1);
+  constexpr auto kNoGroup = static_cast<gid_t>(-1);
+  if (who.uid == 0) return true;
+  const base::AccessList& access = options.access;
+  const bool is_listed = !access.empty();
+  const uid_t owner = is_listed || options.owner == kNobody ? maker.uid : options.owner;
+  const gid_t group = is_listed || options.group == kNoGroup ? maker.gid : options.group;
+  if (who.uid == owner) return (options.mode & S_IWUSR) != 0;
+  if (has(access.users, who.uid)) return true;
+  std::vector<gid_t> groups = who.groups;
+  groups.push_back(who.gid);
+  const bool is_in_group = has(groups, group);
+  const bool is_in_listed =
+      std::ranges::any_of(access.groups, [&](gid_t each) { return has(groups, each); });
+  if (!is_in_group && !is_in_listed) return (options.mode & S_IWOTH) != 0;
+  return is_in_listed || (options.mode & S_IWGRP) != 0;
+}
+
+std::optional<std::string> why_front_is_refused(const PoolConfig& pool,
+                                                const std::optional<Credentials>& run_as) {
+  if (!pool.listen) return std::nullopt;
+  if (pool.listen->is_unix()) {
+    // Without root, front and socket belong to the same user.
+    const Credentials master{};
+    const Credentials owner{.user = "", .uid = 1, .gid = 1, .home = "", .groups = {}};
+    const bool is_free = run_as ? may_connect(pool.listen_options, master, *run_as)
+                                : may_connect({.mode = pool.listen_options.mode}, owner, owner);
+    if (is_free) return std::nullopt;
+    return fmt::format(
+        "[http] {}may not connect to the socket of [{}]: let listen.acl_users, listen.group or "
+        "listen.mode allow it",
+        run_as ? fmt::format("runs as {} and ", run_as->user) : "", pool.name);
+  }
+  const SocketAddress source = source_for(*pool.listen);
+  const auto is_source = [&](const SocketAddress& each) { return each.same_ip(source); };
+  const bool is_allowed = pool.allowed_clients.empty()
+                              ? source.is_loopback()
+                              : std::ranges::any_of(pool.allowed_clients, is_source);
+  if (is_allowed) return std::nullopt;
+  return fmt::format("[http] connects to [{}] from {}, which is not in listen.allowed_clients",
+                     pool.name, source.ip());
+}
+
+}  // namespace quarry::master

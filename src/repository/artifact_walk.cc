@@ -1,0 +1,294 @@
+#include "artifact_walk.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+namespace quarry::repository {
+namespace {
+
+constexpr unsigned kMostHelpers = 3;
+// Contents that wait to be looked at, in bytes: of one batch, and of all.
+constexpr std::size_t kBatch = std::size_t{256} << 10;
+constexpr std::size_t kMostWaiting = std::size_t{24} << 20;
+constexpr std::size_t kMostPerBatch = 256;  // artifacts
+// Contents that wait on the way for what else is made from them.
+constexpr std::size_t kMostHeld = std::size_t{64} << 20;
+
+struct Job {
+  ArtifactWalk::Artifact artifact;
+  Content content;
+};
+
+}  // namespace
+
+/// The threads that look at contents. Where they cannot keep up, the one that gives them work does
+/// some of it.
+class ArtifactWalk::Crew {
+ public:
+  /// LOOK is not owned.
+  explicit Crew(const decltype(Visitor::look)& look) : look_(look) {
+    const unsigned processors = std::thread::hardware_concurrency();
+    const unsigned helpers = std::min(processors > 1 ? processors - 1 : 0, kMostHelpers);
+    for (unsigned i = 0; i < helpers; ++i) threads_.emplace_back([this] { help(); });
+  }
+  ~Crew() {
+    {
+      const std::scoped_lock lock(mutex_);
+      batches_.clear();
+    }
+    end();
+  }
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+
+  void give(Artifact artifact, Content content) {
+    size_ += content->size();
+    batch_.push_back({std::move(artifact), std::move(content)});
+    if (size_ >= kBatch || batch_.size() >= kMostPerBatch) hand_over();
+  }
+  /// Waits until all has been looked at. Throws what a thread threw.
+  void finish() {
+    hand_over();
+    while (look_at_one()) {
+    }
+    end();
+    if (thrown_) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  struct Batch {
+    std::vector<Job> jobs;
+    std::size_t size = 0;
+  };
+
+  void hand_over() {
+    bool is_much = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (thrown_) std::rethrow_exception(thrown_);
+      waiting_ += size_;
+      batches_.push_back({std::move(batch_), size_});
+      is_much = waiting_ > kMostWaiting || threads_.empty();
+    }
+    batch_.clear();
+    size_ = 0;
+    there_is_work_.notify_one();
+    if (is_much) look_at_one();
+  }
+
+  void look_at(Batch batch) {
+    for (Job& job : batch.jobs) {
+      look_(job.artifact, *job.content);
+      job.content.reset();
+    }
+  }
+
+  bool look_at_one() {
+    std::unique_lock lock(mutex_);
+    if (batches_.empty()) return false;
+    Batch batch = take();
+    lock.unlock();
+    look_at(std::move(batch));
+    return true;
+  }
+
+  Batch take() {
+    Batch batch = std::move(batches_.front());
+    batches_.pop_front();
+    waiting_ -= batch.size;
+    return batch;
+  }
+
+  void help() {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      there_is_work_.wait(lock, [this] { return is_ending_ || !batches_.empty(); });
+      if (batches_.empty()) return;
+      Batch batch = take();
+      lock.unlock();
+      std::exception_ptr thrown;
+      try {
+        look_at(std::move(batch));
+      } catch (...) {
+        thrown = std::current_exception();
+      }
+      lock.lock();
+      if (thrown && !thrown_) thrown_ = thrown;
+    }
+  }
+
+  void end() {
+    {
+      const std::scoped_lock lock(mutex_);
+      is_ending_ = true;
+    }
+    there_is_work_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  const decltype(Visitor::look)& look_;
+  std::vector<Job> batch_;  // the calling thread's
+  std::size_t size_ = 0;
+  std::mutex mutex_;
+  std::condition_variable there_is_work_;
+  std::deque<Batch> batches_;
+  std::size_t waiting_ = 0;
+  bool is_ending_ = false;
+  std::exception_ptr thrown_;
+  std::vector<std::thread> threads_;
+};
+
+/// An artifact on the way down, with deltas on it that have not been visited.
+struct ArtifactWalk::Branch {
+  Rid rid;
+  base::Result<Content> content;  // null: it has to be made again
+  std::size_t next = 0;           // of its children
+};
+
+const std::vector<Rid>& ArtifactWalk::children_of(Rid rid) const {
+  static const std::vector<Rid> kNone;
+  const auto found = nodes_.find(rid);
+  return found == nodes_.end() ? kNone : found->second.children;
+}
+
+/// What the trees begin with, in the order of the file.
+std::vector<Rid> ArtifactWalk::read_trees() {
+  {
+    Query query = database_.query("SELECT rid, srcid FROM delta ORDER BY rid");
+    while (query.step()) {
+      if (query.integer(1) == 0) continue;
+      nodes_[query.integer(0)].source = query.integer(1);
+      nodes_[query.integer(1)].children.push_back(query.integer(0));
+    }
+  }
+  std::vector<Rid> roots;
+  {
+    Query query = database_.query("SELECT rid FROM blob ORDER BY rid");
+    while (query.step()) {
+      ++total_;
+      const auto found = nodes_.find(query.integer(0));
+      if (found == nodes_.end() || found->second.source == 0) roots.push_back(query.integer(0));
+    }
+  }
+  // Where a row of `delta` names what `blob` has not, its deltas are visited all the same.
+  Query query = database_.query(
+      "SELECT DISTINCT srcid FROM delta WHERE srcid<>0 AND srcid NOT IN (SELECT rid FROM blob)"
+      " AND srcid NOT IN (SELECT rid FROM delta)");
+  while (query.step()) roots.push_back(query.integer(0));
+  return roots;
+}
+
+void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
+  std::vector<Rid> order = roots;
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    const std::vector<Rid>& children = children_of(order[at]);
+    order.insert(order.end(), children.begin(), children.end());
+  }
+  for (auto at = order.rbegin(); at != order.rend(); ++at) {
+    const auto found = nodes_.find(*at);
+    if (found == nodes_.end()) continue;
+    Node& node = found->second;
+    std::ranges::stable_sort(node.children, {},
+                             [&](Rid child) { return nodes_.at(child).made_from; });
+    if (node.source != 0) nodes_.at(node.source).made_from += node.made_from;
+  }
+}
+
+/// RID's content, where SOURCE is that of what it is made from (null: it is stored whole).
+base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
+  if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
+  Artifact artifact{.rid = rid, .name = {}};
+  base::Result<Content> content = source;
+  bool is_there = false;
+  {
+    Query query = database_.query("SELECT size, uuid, content FROM blob WHERE rid=?1");
+    is_there = query.bind(1, rid).step();
+    if (is_there) {
+      artifact.size = query.integer(0);
+      artifact.name = query.text(1);
+    }
+    if (!is_there) {
+      content =
+          base::fail(base::ErrorCode::kCorrupt,
+                     fmt::format("artifact {}, which others are made from, is not there", rid));
+    } else if (artifact.size < 0) {
+      content =
+          base::fail(base::ErrorCode::kNotFound, fmt::format("artifact {} has no content", rid));
+    } else if (source) {
+      ++expansions_;
+      content = expand_stored(rid, query.blob(2), *source, contents_.max_artifact_size());
+    }
+  }
+  if (!is_there) return content;
+  if (content) {
+    crew_->give(std::move(artifact), *content);
+  } else {
+    visitor_->fail(artifact, content.error());
+  }
+  visitor_->progress(++done_, total_);
+  return content;
+}
+
+/// Where many large contents wait, those furthest from here are given up.
+void ArtifactWalk::hold_back(std::vector<Branch>& branches) {
+  std::size_t held = 0;
+  for (const Branch& branch : branches) {
+    if (branch.content && *branch.content) held += (*branch.content)->size();
+  }
+  for (auto branch = branches.begin(); held > kMostHeld && branch + 1 < branches.end(); ++branch) {
+    if (!branch->content || !*branch->content) continue;
+    held -= (*branch->content)->size();
+    *branch->content = nullptr;
+  }
+}
+
+void ArtifactWalk::walk_from(Rid root) {
+  std::vector<Branch> branches;
+  const auto go_on = [&](Rid rid, base::Result<Content> content) {
+    if (!children_of(rid).empty()) branches.push_back({rid, std::move(content)});
+  };
+  go_on(root, visit(root, Content()));
+  while (!branches.empty()) {
+    Branch& branch = branches.back();
+    const std::vector<Rid>& children = children_of(branch.rid);
+    const Rid child = children[branch.next++];
+    if (branch.content && !*branch.content) branch.content = contents_.get(branch.rid);
+    const base::Result<Content> source = branch.content;
+    if (branch.next == children.size()) branches.pop_back();
+    go_on(child, visit(child, source));
+    if (branches.size() > 1) hold_back(branches);
+  }
+}
+
+/// What is left is made from itself.
+void ArtifactWalk::visit_circles() {
+  std::vector<Rid> left;
+  for (const auto& [rid, node] : nodes_) {
+    if (!node.is_visited && node.source != 0) left.push_back(rid);
+  }
+  std::ranges::sort(left);
+  for (const Rid rid : left) {
+    visit(rid, base::fail(base::ErrorCode::kCorrupt,
+                          fmt::format("the delta chain of artifact {} has no end", rid)));
+  }
+}
+
+void ArtifactWalk::run(const Visitor& visitor) {
+  visitor_ = &visitor;
+  const std::vector<Rid> roots = read_trees();
+  sort_children(roots);
+  Crew crew(visitor.look);
+  crew_ = &crew;
+  for (const Rid root : roots) walk_from(root);
+  visit_circles();
+  crew.finish();
+}
+
+}  // namespace quarry::repository

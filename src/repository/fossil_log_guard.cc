@@ -1,0 +1,204 @@
+// A library that is loaded into a `fossil` that we start (base/fossil_environment.h), which brings
+// a SQLite of its own: it keeps the log's two rules (log_locks.h) by wrapping fcntl(2).
+//
+// What is no exclusive lock on bytes 120 to 127 of a file whose name ends in "-shm" goes through as
+// it is. Needs no library but libc: no exceptions, no allocation.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <string_view>
+
+#include "process_log_locks.h"
+
+namespace quarry::repository {
+namespace {
+
+constexpr off_t kFirstByte = 120;
+
+/// What the wrapped function NAME stands before. Found at the first call, by whichever thread.
+template <typename Function>
+class Wrapped {
+ public:
+  constexpr explicit Wrapped(const char* name) : name_(name) {}
+  Function get() {
+    Function function = function_.load(std::memory_order_relaxed);
+    if (function == nullptr) {
+      function = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name_));
+      function_.store(function, std::memory_order_relaxed);
+    }
+    return function;
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function> function_ = nullptr;
+};
+
+constinit Wrapped<int (*)(int, int, ...)> real_fcntl("fcntl64");
+constinit Wrapped<int (*)(int)> real_close("close");
+
+/// The locks of this process. After a fork they are the parent's alone.
+class Guard {
+ public:
+  void begin();
+  int lock(int fd, int command, struct flock& asked);
+  void closing(int fd);
+
+ private:
+  /// The kernel, by the command that was used.
+  struct Kernel {
+    int fd;
+    int command;
+    int set(LockBytes bytes, short type) const {
+      struct flock lock {};
+      lock.l_type = type;
+      lock.l_whence = SEEK_SET;
+      lock.l_start = kFirstByte + bytes.first;
+      lock.l_len = bytes.count;
+      return real_fcntl.get()(fd, command, &lock) == 0 ? 0 : errno;
+    }
+    int lock(LockBytes bytes) const { return set(bytes, F_WRLCK); }
+    void unlock(LockBytes bytes) const { set(bytes, F_UNLCK); }
+  };
+  /// A child of vfork(2) has its parent's memory, but none of its locks.
+  bool is_own_memory() const { return pid_ == ::getpid(); }
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pid_t pid_ = 0;  // 0: before begin()
+  ProcessLogLocks locks_;
+};
+
+constinit Guard guard;
+
+[[gnu::constructor]] void begin_guard() {
+  guard.begin();
+}
+
+class Locked {
+ public:
+  explicit Locked(pthread_mutex_t& mutex) : mutex_(mutex) { ::pthread_mutex_lock(&mutex_); }
+  ~Locked() { ::pthread_mutex_unlock(&mutex_); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  pthread_mutex_t& mutex_;
+};
+
+bool identify(int fd, ProcessLogLocks::File& file) {
+  struct stat status {};
+  if (::fstat(fd, &status) != 0) return false;
+  file = {status.st_dev, status.st_ino};
+  return true;
+}
+
+/// Where that cannot be told, as in a chroot(2) without /proc, it is taken for one.
+bool is_log_index(int fd) {
+  char link[32];
+  char path[4096];
+  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  const ssize_t size = ::readlink(link, path, sizeof path);
+  if (size < 0) return true;
+  std::string_view name(path, static_cast<std::size_t>(size));
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (name.ends_with(kDeleted)) name.remove_suffix(kDeleted.size());
+  return name.ends_with("-shm");
+}
+
+void Guard::begin() {
+  pid_ = ::getpid();
+  ::pthread_atfork([] { ::pthread_mutex_lock(&guard.mutex_); },
+                   [] { ::pthread_mutex_unlock(&guard.mutex_); },
+                   [] {
+                     guard.locks_.clear();
+                     guard.pid_ = ::getpid();
+                     ::pthread_mutex_unlock(&guard.mutex_);
+                   });
+}
+
+int Guard::lock(int fd, int command, struct flock& asked) {
+  const LockBytes bytes{static_cast<int>(asked.l_start - kFirstByte),
+                        static_cast<int>(asked.l_len)};
+  ProcessLogLocks::File file;
+  const int before = errno;
+  if (!is_own_memory() || !is_log_index(fd) || !identify(fd, file)) {
+    errno = before;
+    return real_fcntl.get()(fd, command, &asked);
+  }
+  const Kernel kernel{fd, command};
+  const auto thread = static_cast<std::uintptr_t>(::pthread_self());
+  const Locked locked(mutex_);
+  if (asked.l_type == F_WRLCK) {
+    const int code = locks_.take(file, thread, bytes, EAGAIN, kernel);
+    errno = code == 0 ? before : code;
+    return code == 0 ? 0 : -1;
+  }
+  // Given back, or shared from now on.
+  const int done = real_fcntl.get()(fd, command, &asked);
+  const int after = done == 0 ? before : errno;
+  if (done == 0) locks_.gave(file, thread, bytes, kernel);
+  errno = after;
+  return done;
+}
+
+/// The kernel drops all the process's locks on a file with any descriptor of it.
+void Guard::closing(int fd) {
+  if (!is_own_memory()) return;
+  const int before = errno;
+  const Locked locked(mutex_);
+  ProcessLogLocks::File file;
+  if (!locks_.is_empty() && identify(fd, file)) locks_.forget(file);
+  errno = before;
+}
+
+/// Whether ASKED is of SQLite's kind for the log's index. Waiting for a lock is not: no rule
+/// refuses or takes along anything there.
+bool is_of_log(int command, const struct flock* asked) {
+  const bool sets = command == F_SETLK || command == F_OFD_SETLK;
+  return sets && asked != nullptr && asked->l_whence == SEEK_SET && asked->l_start >= kFirstByte &&
+         asked->l_len >= 1 && asked->l_start + asked->l_len <= kFirstByte + kLockByteCount;
+}
+
+int guarded_fcntl(int fd, int command, void* argument) {
+  auto* asked = static_cast<struct flock*>(argument);
+  if (!is_of_log(command, asked)) return real_fcntl.get()(fd, command, argument);
+  return guard.lock(fd, command, *asked);
+}
+
+}  // namespace
+}  // namespace quarry::repository
+
+// The names of libc are the symbols' alone: its headers make one of the other.
+extern "C" {
+[[gnu::visibility("default")]] int quarry_fcntl(int fd, int command, ...) asm("fcntl");
+[[gnu::visibility("default")]] int quarry_fcntl64(int fd, int command, ...) asm("fcntl64");
+[[gnu::visibility("default")]] int quarry_close(int fd) asm("close");
+
+int quarry_fcntl(int fd, int command, ...) {
+  std::va_list arguments;
+  va_start(arguments, command);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return quarry::repository::guarded_fcntl(fd, command, argument);
+}
+
+int quarry_fcntl64(int fd, int command, ...) {
+  std::va_list arguments;
+  va_start(arguments, command);
+  void* argument = va_arg(arguments, void*);
+  va_end(arguments);
+  return quarry::repository::guarded_fcntl(fd, command, argument);
+}
+
+int quarry_close(int fd) {
+  quarry::repository::guard.closing(fd);
+  return quarry::repository::real_close.get()(fd);
+}
+}

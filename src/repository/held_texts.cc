@@ -1,0 +1,80 @@
+#include "held_texts.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "database.h"
+
+namespace quarry::repository {
+namespace {
+
+[[noreturn]] void fail(int error) {
+  throw SqliteError(
+      error == ENOSPC ? SQLITE_FULL : SQLITE_IOERR,
+      fmt::format("a temporary file in {}: {}", std::filesystem::temp_directory_path().string(),
+                  std::strerror(error)));
+}
+
+int open_unnamed() {
+  std::string pattern = std::filesystem::temp_directory_path() / "quarry-texts-XXXXXX";
+  const int fd = ::mkostemp(pattern.data(), O_CLOEXEC);
+  if (fd < 0) fail(errno);
+  ::unlink(pattern.c_str());
+  return fd;
+}
+
+}  // namespace
+
+HeldTexts::~HeldTexts() {
+  clear();
+}
+
+void HeldTexts::clear() {
+  if (fd_ >= 0) ::close(fd_);
+  fd_ = -1;
+  in_file_ = 0;
+  memory_ = {};
+}
+
+HeldTexts::Place HeldTexts::add(std::string_view text) {
+  if (!memory_.empty() && memory_.size() + text.size() > limit_) write_out();
+  const Place place{size(), static_cast<std::uint32_t>(text.size())};
+  memory_.append(text);
+  return place;
+}
+
+void HeldTexts::write_out() {
+  if (fd_ < 0) fd_ = open_unnamed();
+  std::string_view rest = memory_;
+  while (!rest.empty()) {
+    const ssize_t written =
+        ::pwrite(fd_, rest.data(), rest.size(), static_cast<off_t>(size() - rest.size()));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) fail(written < 0 ? errno : ENOSPC);
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+  in_file_ += memory_.size();
+  memory_.clear();
+}
+
+std::string HeldTexts::get(Place place) const {
+  if (place.begin >= in_file_) return memory_.substr(place.begin - in_file_, place.size);
+  std::string text(place.size, '\0');
+  std::size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t read = ::pread(fd_, text.data() + done, text.size() - done,
+                                 static_cast<off_t>(place.begin + done));
+    if (read < 0 && errno == EINTR) continue;
+    if (read <= 0) fail(read < 0 ? errno : EIO);
+    done += static_cast<std::size_t>(read);
+  }
+  return text;
+}
+
+}  // namespace quarry::repository

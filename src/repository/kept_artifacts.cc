@@ -1,0 +1,209 @@
+// A clone: artifacts are put in as they come, and looked at once all of them are there.
+//
+// A server sends them in the order of its rows, where most are deltas on later ones. So the name of
+// what a delta is made from is noted in a temporary table, and row numbers come into `delta` at the
+// end. Then each artifact is expanded once, along the trees of deltas: its hash and size are
+// verified, what is structural is parsed, and the derived tables are computed from that.
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "artifact_walk.h"
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
+#include "quarry/artifact/structural.h"
+#include "receipt_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+using artifact::StructuralType;
+using base::ErrorCode;
+
+namespace {
+
+using Row = ArtifactWalk::Artifact;
+
+/// What is found while contents are looked at, by several threads.
+struct Examined {
+  std::mutex mutex;
+  std::vector<std::pair<Rid, StructuralType>> structural;
+  std::vector<Rid> doubtful;  // the database has to say whether they may stay
+  std::optional<std::pair<Rid, base::Error>> wrong;  // the first of those that are
+
+  void is_wrong(const Row& row, ErrorCode code, std::string_view why) {
+    const std::scoped_lock lock(mutex);
+    if (wrong && wrong->first <= row.rid) return;
+    wrong.emplace(row.rid, base::Error{code, fmt::format("artifact {}: {}", row.name, why)});
+  }
+};
+
+}  // namespace
+
+/// The size of the whole artifact, which is verified at the end, and bounds that hold before.
+base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
+  std::uint64_t payload_size = arrival.payload.size();
+  if (arrival.is_compressed) {
+    QUARRY_TRY_ASSIGN(payload_size, artifact::blob_declared_size(arrival.payload));
+  }
+  std::uint64_t size = arrival.declared_size.value_or(payload_size);
+  if (arrival.delta_source && !arrival.declared_size) {
+    QUARRY_TRY_ASSIGN(size, artifact::delta_output_size(arrival.payload));
+  }
+  if (std::max(size, payload_size) > r.options.max_artifact_size) {
+    return base::fail(ErrorCode::kLimit,
+                      fmt::format("it has {} bytes; at most {} are accepted",
+                                  std::max(size, payload_size), r.options.max_artifact_size));
+  }
+  return static_cast<std::int64_t>(size);
+}
+
+void Receipt::State::note_source(Rid rid, const HashName& source) {
+  r.database.query("INSERT OR REPLACE INTO temp.kept_delta(rid,source) VALUES(?1,?2)")
+      .bind(1, rid)
+      .bind(2, source.str())
+      .run();
+}
+
+base::Result<bool> Receipt::keep(const Arrival& arrival) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<bool> {
+    if (state_->is_shunned(arrival.name.str())) return false;
+    if (state_->kept_algorithm != arrival.name.algorithm()) {
+      QUARRY_TRY(state_->check_hash_policy(arrival.name));
+      r.database.execute(
+          "CREATE TEMP TABLE IF NOT EXISTS kept_delta(rid INTEGER PRIMARY KEY, source TEXT)");
+      state_->kept_algorithm = arrival.name.algorithm();
+    }
+    const auto size = state_->size_of_kept(arrival);
+    if (!size) {
+      return base::fail(size.error().code,
+                        fmt::format("artifact {}: {}", arrival.name.str(), size.error().message));
+    }
+    std::string compressed;
+    if (!arrival.is_compressed) compressed = artifact::blob_compress(arrival.payload);
+    const std::string_view stored = arrival.is_compressed ? arrival.payload : compressed;
+
+    r.database.query("INSERT OR IGNORE INTO blob(rcvid,size,uuid,content) VALUES(?1,?2,?3,?4)")
+        .bind(1, state_->receipt_id())
+        .bind(2, *size)
+        .bind(3, arrival.name.str())
+        .bind_blob(4, stored)
+        .run();
+    Rid rid = r.database.last_insert_rowid();
+    if (r.database.changes() == 0) {
+      const Rid known = r.names.find(arrival.name.str());
+      Query phantom = r.database.query("SELECT 1 FROM blob WHERE rid=?1 AND size<0");
+      if (!phantom.bind(1, known).step()) return false;
+      rid = state_->write_row(known, arrival.name, *size, stored, 0, arrival.is_private);
+    } else if (arrival.is_private) {
+      r.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
+    }
+    if (arrival.delta_source) state_->note_source(rid, *arrival.delta_source);
+    ++state_->stored;
+    return true;
+  });
+}
+
+/// Puts the deltas that were kept into their table. False: nothing was kept.
+bool Receipt::State::connect_kept() {
+  if (!r.database.query("SELECT 1 FROM sqlite_temp_schema WHERE name='kept_delta'").step()) {
+    return false;
+  }
+  std::vector<std::pair<std::string, bool>> missing;
+  {
+    Query query = r.database.query(
+        "SELECT source, min(EXISTS(SELECT 1 FROM private WHERE rid=k.rid))"
+        " FROM temp.kept_delta AS k WHERE NOT EXISTS(SELECT 1 FROM blob WHERE uuid=source)"
+        " GROUP BY source");
+    while (query.step()) missing.emplace_back(query.text(0), query.integer(1) != 0);
+  }
+  for (const auto& [source, is_private] : missing) r.names.make_phantom(source, is_private);
+  r.database.execute(
+      "INSERT INTO delta(rid,srcid) SELECT k.rid, s.rid FROM temp.kept_delta AS k"
+      " CROSS JOIN blob AS s WHERE s.uuid=k.source ORDER BY k.rid;"
+      "DROP TABLE temp.kept_delta;"
+      "INSERT OR IGNORE INTO unclustered(rid) SELECT rid FROM blob"
+      " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)");
+  r.waiting.reset();
+  return true;
+}
+
+/// Verifies every artifact, and has the derivation know what is structural.
+base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
+  Examined found;
+  const auto look = [&](const Row& row, const std::string& content) {
+    const auto name = HashName::parse(row.name);
+    if (!name || !name->names(content)) {
+      return found.is_wrong(row, ErrorCode::kInvalid, "its content does not have that hash");
+    }
+    if (static_cast<std::int64_t>(content.size()) != row.size) {
+      return found.is_wrong(
+          row, ErrorCode::kInvalid,
+          fmt::format("it has {} bytes, not the {} that its card says", content.size(), row.size));
+    }
+    const auto type = r.manifests.look_at(row.rid, content);
+    const std::scoped_lock lock(found.mutex);
+    if (type) found.structural.emplace_back(row.rid, *type);
+    if (may_do_harm(content)) found.doubtful.push_back(row.rid);
+  };
+  const auto fail = [&](const Row& row, const base::Error& error) {
+    // What it is made from has not come: it waits.
+    if (error.code == ErrorCode::kNotFound) return;
+    found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,
+                   error.message);
+  };
+  const auto progress = [&](std::size_t done, std::size_t total) {
+    if (watch.is_interrupted && watch.is_interrupted()) {
+      throw SqliteError(SQLITE_INTERRUPT, "interrupted");
+    }
+    if (watch.progress) watch.progress(done, total);
+  };
+  r.manifests.hold_all();
+  ArtifactWalk(r.database, r.contents).run({.look = look, .fail = fail, .progress = progress});
+
+  std::ranges::sort(found.doubtful);
+  for (const Rid rid : found.doubtful) {
+    const auto content = r.contents.get(rid);
+    if (!content) continue;
+    if (const auto harm = harm_of(**content)) {
+      found.is_wrong({rid, r.names.hash_of(rid), 0}, ErrorCode::kInvalid, *harm);
+    }
+  }
+  if (found.wrong) return std::unexpected(std::move(found.wrong->second));
+  std::ranges::sort(found.structural);
+  const bool is_first = !r.database.query("SELECT 1 FROM event LIMIT 1").step() &&
+                        !r.database.query("SELECT 1 FROM tagxref LIMIT 1").step();
+  if (is_first) r.derivation.expect_everything();
+  for (const auto& [rid, type] : found.structural) r.derivation.arrived(rid, type);
+  return {};
+}
+
+base::Result<void> Receipt::complete(const CompletionWatch& watch) {
+  Repository::State& r = state_->r;
+  return guarded(r.path, [&]() -> base::Result<void> {
+    if (!state_->connect_kept()) return {};
+    if (watch.is_interrupted) r.database.interrupt_when(watch.is_interrupted);
+    struct Restore {
+      Repository::State& r;
+      ~Restore() {
+        r.database.interrupt_when({});
+        r.manifests.forget_all();
+      }
+    } restore{r};
+    QUARRY_TRY(state_->look_at_all(watch));
+    std::vector<Rid> hidden;
+    {
+      Query query = r.database.query("SELECT rid FROM private");
+      while (query.step()) hidden.push_back(query.integer(0));
+    }
+    for (const Rid rid : hidden) state_->store_dependents_whole(rid);
+    r.derivation.run();
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,164 @@
+#include "lineage.h"
+
+#include <algorithm>
+
+namespace quarry::repository {
+namespace {
+
+void insert(Database& database, const ParentLink& link) {
+  Query query = database.query(
+      "INSERT OR IGNORE INTO plink(pid,cid,isprim,mtime,baseid) VALUES(?1,?2,?3,?4,nullif(?5,0))");
+  query.bind(1, link.parent).bind(2, link.child).bind(3, link.is_primary ? 1 : 0);
+  query.bind(4, link.day).bind(5, link.baseline).run();
+}
+
+std::vector<Rid> rids_of(Query query) {
+  std::vector<Rid> rids;
+  while (query.step()) rids.push_back(query.integer(0));
+  return rids;
+}
+
+}  // namespace
+
+void Lineage::hold() {
+  nodes_.clear();
+  is_held_ = true;
+}
+
+void Lineage::let_go() {
+  nodes_.clear();
+  is_held_ = false;
+}
+
+const Lineage::Node& Lineage::node(Rid rid) const {
+  static const Node kNone;
+  const auto found = nodes_.find(rid);
+  return found == nodes_.end() ? kNone : found->second;
+}
+
+void Lineage::link(const ParentLink& link) {
+  if (!is_held_) return insert(database_, link);
+  if (is_parent(link.parent, link.child)) return;
+  nodes_[link.child].up.push_back(link);
+  nodes_[link.parent].down.push_back({link.child, link.is_primary});
+}
+
+void Lineage::write() {
+  std::vector<const ParentLink*> links;
+  for (const auto& [rid, node] : nodes_) {
+    for (const ParentLink& link : node.up) links.push_back(&link);
+  }
+  std::ranges::sort(links, [](const ParentLink* a, const ParentLink* b) {
+    return a->parent != b->parent ? a->parent < b->parent : a->child < b->child;
+  });
+  for (const ParentLink* link : links) insert(database_, *link);
+}
+
+void Lineage::unlink(Rid child) {
+  database_.query("DELETE FROM plink INDEXED BY plink_i2 WHERE cid=?1").bind(1, child).run();
+}
+
+void Lineage::note_check_in(Rid rid, double day) {
+  if (is_held_) nodes_[rid].day = day;
+}
+
+void Lineage::read_picks() {
+  if (!is_held_) return;
+  for (auto& [rid, node] : nodes_) {
+    node.picked.clear();
+    node.picked_by.clear();
+  }
+  Query query = database_.query("SELECT parentid, childid FROM cherrypick WHERE NOT isExclude");
+  while (query.step()) {
+    nodes_[query.integer(0)].picked_by.push_back(query.integer(1));
+    nodes_[query.integer(1)].picked.push_back(query.integer(0));
+  }
+}
+
+std::vector<Rid> Lineage::parents(Rid child) {
+  if (!is_held_) {
+    Query query =
+        database_.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND pid>0");
+    query.bind(1, child);
+    return rids_of(std::move(query));
+  }
+  std::vector<Rid> parents;
+  for (const ParentLink& link : node(child).up) {
+    if (link.parent > 0) parents.push_back(link.parent);
+  }
+  std::ranges::sort(parents);
+  return parents;
+}
+
+Rid Lineage::primary_parent(Rid child) {
+  if (!is_held_) {
+    Query query =
+        database_.query("SELECT pid FROM plink INDEXED BY plink_i2 WHERE cid=?1 AND isprim");
+    return query.bind(1, child).step() ? query.integer(0) : 0;
+  }
+  const Node& of = node(child);
+  const auto found = std::ranges::find(of.up, true, &ParentLink::is_primary);
+  return found == of.up.end() ? 0 : found->parent;
+}
+
+std::vector<Lineage::Child> Lineage::children(Rid parent) {
+  if (is_held_) return node(parent).down;
+  std::vector<Child> children;
+  Query query = database_.query(
+      "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
+  query.bind(1, parent);
+  while (query.step()) children.push_back({query.integer(0), query.integer(1) != 0});
+  return children;
+}
+
+bool Lineage::is_parent(Rid rid, Rid child) {
+  if (is_held_) {
+    return std::ranges::find(node(child).up, rid, &ParentLink::parent) != node(child).up.end();
+  }
+  Query query = database_.query(
+      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND cid=?2");
+  return query.bind(1, rid).bind(2, child).step();
+}
+
+std::vector<Rid> Lineage::picked_for(Rid child) {
+  if (is_held_) return node(child).picked;
+  Query query = database_.query(
+      "SELECT parentid FROM cherrypick INDEXED BY cherrypick_cid"
+      " WHERE childid=?1 AND NOT isExclude");
+  query.bind(1, child);
+  return rids_of(std::move(query));
+}
+
+std::vector<Rid> Lineage::picked_by(Rid rid) {
+  if (is_held_) return node(rid).picked_by;
+  Query query =
+      database_.query("SELECT childid FROM cherrypick WHERE parentid=?1 AND NOT isExclude");
+  query.bind(1, rid);
+  return rids_of(std::move(query));
+}
+
+std::optional<double> Lineage::check_in_day(Rid rid) {
+  if (is_held_) return node(rid).day;
+  Query query = database_.query("SELECT omtime FROM event WHERE objid=?1 AND type='ci'");
+  if (!query.bind(1, rid).step()) return std::nullopt;
+  return query.real(0);
+}
+
+std::vector<ParentLink> Lineage::primary_links() {
+  std::vector<ParentLink> links;
+  if (is_held_) {
+    for (const auto& [rid, node] : nodes_) {
+      for (const ParentLink& link : node.up) {
+        if (link.is_primary) links.push_back(link);
+      }
+    }
+    return links;
+  }
+  Query query = database_.query("SELECT pid, cid, mtime FROM plink WHERE isprim");
+  while (query.step()) {
+    links.push_back({query.integer(0), query.integer(1), true, query.real(2), 0});
+  }
+  return links;
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,71 @@
+#include "ticket_restraint.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace quarry::repository {
+namespace {
+
+// Of a statement's text, and for what SQLite makes of it.
+constexpr int kMostSql = 64 << 10;
+constexpr std::int64_t kMostToPrepare = std::int64_t{4} << 20;
+// Of a pattern: matching takes its length times that of the text.
+constexpr int kMostPattern = 1000;
+constexpr int kMostColumns = 500;
+constexpr int kMostCompound = 50;
+constexpr int kMostOperations = 100000;
+
+}  // namespace
+
+void TicketRestraint::allow(std::size_t size) {
+  stored_ = std::min<std::size_t>(stored_ + size, std::numeric_limits<int>::max() / 8);
+}
+
+std::string TicketRestraint::what_was_too_much(int code) const {
+  switch (code & 0xFF) {
+    case SQLITE_INTERRUPT:
+      return is_late() ? fmt::format("longer than {} s", kMostTime.count()) : std::string();
+    case SQLITE_NOMEM:
+      return "it takes too much memory";
+    default:
+      return {};
+  }
+}
+
+TicketRestraint::Preparing::Preparing()
+    : heap_limit_(sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMostToPrepare)) {}
+
+TicketRestraint::Preparing::~Preparing() {
+  sqlite3_hard_heap_limit64(heap_limit_);
+}
+
+TicketRestraint::Held::Held(TicketRestraint& restraint) : database_(restraint.database_) {
+  restraint.deadline_ = std::chrono::steady_clock::now() + kMostTime;
+  // Each step is looked at: one alone may take long.
+  database_.set_deadline(restraint.deadline_, /*steps=*/1);
+  const int stored = static_cast<int>(restraint.stored_);
+  lower(limits_[0], SQLITE_LIMIT_LENGTH, kMostLength + 4 * stored);
+  lower(limits_[1], SQLITE_LIMIT_SQL_LENGTH, kMostSql);
+  lower(limits_[2], SQLITE_LIMIT_LIKE_PATTERN_LENGTH, kMostPattern);
+  lower(limits_[3], SQLITE_LIMIT_COLUMN, kMostColumns);
+  lower(limits_[4], SQLITE_LIMIT_COMPOUND_SELECT, kMostCompound);
+  lower(limits_[5], SQLITE_LIMIT_VDBE_OP, kMostOperations);
+  // Of the whole process, which does nothing else meanwhile.
+  heap_limit_ = sqlite3_hard_heap_limit64(sqlite3_memory_used() + kMostMemory +
+                                          8 * static_cast<std::int64_t>(stored));
+}
+
+TicketRestraint::Held::~Held() {
+  sqlite3_hard_heap_limit64(heap_limit_);
+  for (const Limit& limit : limits_) sqlite3_limit(database_.handle(), limit.id, limit.before);
+  database_.set_deadline(std::nullopt);
+}
+
+void TicketRestraint::Held::lower(Limit& limit, int id, int value) {
+  limit = {id, sqlite3_limit(database_.handle(), id, -1)};
+  sqlite3_limit(database_.handle(), id, std::min(limit.before, value));
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,275 @@
+// The parameters of a queue as text: how each is set, and how it is told.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <concepts>
+
+#include "quarry/spool/message.h"
+#include "quarry/spool/options.h"
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+// Beyond it nobody has memory, and sums of two cannot overflow.
+constexpr std::int64_t kMostMessages = 1'000'000'000;
+constexpr std::int64_t kMostMilliseconds = 1'000'000'000'000;
+
+/// A parameter, and what is done with it.
+struct Entry {
+  Parameter parameter;
+  Result<void> (*set)(QueueOptions&, const Parameter&, std::string_view text);
+  std::string (*get)(const QueueOptions&);
+};
+
+std::unexpected<base::Error> wrong(const Parameter& parameter, std::string_view text,
+                                   std::string_view wanted) {
+  return fail(ErrorCode::kInvalid,
+              fmt::format("queue.{} = {}: must be {}", parameter.name, text, wanted));
+}
+
+std::optional<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, value);
+  if (text.empty() || read.ec != std::errc{} || read.ptr != end) return std::nullopt;
+  return value;
+}
+
+Result<std::int64_t> integer(const Parameter& parameter, std::string_view text, std::int64_t least,
+                             std::int64_t most) {
+  const auto value = integer(text);
+  if (value && *value >= least && *value <= most) return *value;
+  return wrong(parameter, text, fmt::format("a number from {} to {}", least, most));
+}
+
+/// A number from LEAST to MOST.
+template <auto kMember, std::int64_t kLeast, std::int64_t kMost = kMostMessages>
+constexpr Entry number(Parameter parameter) {
+  return {parameter,
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kLeast, kMost));
+            auto& target = o.*kMember;
+            target = static_cast<std::remove_reference_t<decltype(target)>>(value);
+            return {};
+          },
+          [](const QueueOptions& o) {
+            const auto value = static_cast<std::uint64_t>(o.*kMember);
+            return value == kAnySize ? std::string("no limit") : std::to_string(value);
+          }};
+}
+
+/// A number of messages that depends on the size where it is not set: what PART says.
+template <auto kMember, std::int64_t kLeast, auto kPart>
+constexpr Entry mark(Parameter parameter) {
+  return {parameter,
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, kLeast, kMostMessages));
+            o.*kMember = static_cast<std::size_t>(value);
+            return {};
+          },
+          [](const QueueOptions& o) {
+            const auto& value = o.*kMember;
+            if (value && *value == o.size) return std::string("the size");
+            if (value) return std::to_string(*value);
+            if constexpr (std::integral<decltype(kPart)>) {
+              return fmt::format("{} % of the size", kPart);
+            } else {
+              return std::string(kPart());
+            }
+          }};
+}
+
+constexpr std::string_view kUnits = "kmg";  // each 1024 of the one before
+
+/// Bytes, at least LEAST; k, m and g are units.
+template <auto kMember, std::uint64_t kLeast>
+constexpr Entry bytes(Parameter parameter) {
+  return {parameter,
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            std::string_view digits = text;
+            int shift = 0;
+            if (!text.empty()) {
+              const std::size_t unit = kUnits.find(static_cast<char>(text.back() | 0x20));
+              if (unit != std::string_view::npos) {
+                shift = 10 * (static_cast<int>(unit) + 1);
+                digits.remove_suffix(1);
+              }
+            }
+            const auto value = integer(digits);
+            if (!value || *value < 0 || *value > (std::int64_t{1} << 50) >> shift ||
+                static_cast<std::uint64_t>(*value) << shift < kLeast) {
+              return wrong(it, text,
+                           fmt::format("bytes, at least {}, with k, m or g for more", kLeast));
+            }
+            o.*kMember = static_cast<std::uint64_t>(*value) << shift;
+            return {};
+          },
+          [](const QueueOptions& o) {
+            std::uint64_t value = o.*kMember;
+            if (value == 0) return std::string("no limit");
+            std::size_t units = 0;
+            while (units < kUnits.size() && value % 1024 == 0) {
+              value /= 1024;
+              ++units;
+            }
+            const auto unit = units == 0 ? std::string_view() : kUnits.substr(units - 1, 1);
+            return fmt::format("{}{}", value, unit);
+          }};
+}
+
+template <auto kMember>
+constexpr Entry toggle(Parameter parameter) {
+  return {parameter,
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            if (text != "on" && text != "off") return wrong(it, text, "on or off");
+            o.*kMember = text == "on";
+            return {};
+          },
+          [](const QueueOptions& o) { return std::string(o.*kMember ? "on" : "off"); }};
+}
+
+/// Milliseconds; with LEAST -1 that is for ever.
+template <auto kMember, std::int64_t kLeast = 0>
+constexpr Entry time(Parameter parameter) {
+  return {parameter,
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            const auto value = integer(text);
+            if (!value || *value < kLeast || *value > kMostMilliseconds) {
+              return wrong(it, text, fmt::format("milliseconds, at least {}", kLeast));
+            }
+            o.*kMember = *value < 0 ? kEternal : milliseconds(*value);
+            return {};
+          },
+          [](const QueueOptions& o) {
+            const milliseconds value = o.*kMember;
+            return value == kEternal ? std::string("for ever") : std::to_string(value.count());
+          }};
+}
+
+/// One of the words of CHOICES; the first word for a value is the one that it is told by.
+template <auto kMember, const auto& kChoices>
+constexpr Entry choice(Parameter parameter) {
+  return {parameter,
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            for (const auto& [word, value] : kChoices) {
+              if (word != text) continue;
+              o.*kMember = value;
+              return {};
+            }
+            std::string words;
+            for (const auto& [word, value] : kChoices) {
+              const bool is_last = word == kChoices.back().first;
+              words += words.empty() ? "" : is_last ? " or " : ", ";
+              words += word;
+            }
+            return wrong(it, text, words);
+          },
+          [](const QueueOptions& o) {
+            const auto found = std::ranges::find_if(
+                kChoices, [&o](const auto& one) { return one.second == o.*kMember; });
+            return std::string(found->first);
+          }};
+}
+
+constexpr std::array kTypes = {
+    std::pair(std::string_view("memory"), QueueType::kMemory),
+    std::pair(std::string_view("linkedlist"), QueueType::kMemory),
+    std::pair(std::string_view("fixedarray"), QueueType::kMemory),
+    std::pair(std::string_view("disk"), QueueType::kDisk),
+    std::pair(std::string_view("direct"), QueueType::kDirect),
+};
+
+constexpr std::array kCorruption = {
+    std::pair(std::string_view("safe"), OnCorruption::kSafe),
+    std::pair(std::string_view("ignore"), OnCorruption::kIgnore),
+    std::pair(std::string_view("inmemory"), OnCorruption::kInMemory),
+    std::pair(std::string_view("inMemory"), OnCorruption::kInMemory),
+};
+
+using O = QueueOptions;
+
+constexpr std::array kEntries = {
+    choice<&O::type, kTypes>({"type", "memory|disk|direct", "where messages wait"}),
+    number<&O::size, 1>({"size", "MESSAGES", "how many there may be"}),
+    mark<&O::high_watermark, 1, kHighWatermarkPercent>(
+        {"highwatermark", "MESSAGES", "from so many in memory on, they go to the disk"}),
+    mark<&O::low_watermark, 0, kLowWatermarkPercent>(
+        {"lowwatermark", "MESSAGES", "until so few are left in memory"}),
+    mark<&O::full_delay_mark, 1, kFullDelayMarkPercent>(
+        {"fulldelaymark", "MESSAGES", "from so many on, who can wait does"}),
+    mark<&O::light_delay_mark, 1, kLightDelayMarkPercent>(
+        {"lightdelaymark", "MESSAGES", "from so many on, who can wait does, for a second"}),
+    mark<&O::discard_mark, 1, kDiscardMarkPercent>(
+        {"discardmark", "MESSAGES", "from so many on, what matters least is discarded"}),
+    number<&O::discard_severity, 0, 8>(
+        {"discardseverity", "0-8", "what matters so little, or less; 8: nothing"}),
+    number<&O::sampling_interval, 0>(
+        {"samplinginterval", "NUMBER", "of so many messages one is taken; 0: all are"}),
+    bytes<&O::max_file_size, kLeastFileSize>({"maxfilesize", "BYTES", "of one file; k, m, g"}),
+    bytes<&O::max_disk_space, 0>({"maxdiskspace", "BYTES", "of all files; k, m, g"}),
+    number<&O::checkpoint_interval, 0>(
+        {"checkpointinterval", "MESSAGES",
+         "write down how far reading is after so many; 0: after each file"}),
+    toggle<&O::sync_queue_files>({"syncqueuefiles", "on|off", "survive that the machine stops"}),
+    toggle<&O::save_on_shutdown>(
+        {"saveonshutdown", "on|off", "put on the disk what is left at the end"}),
+    choice<&O::on_corruption, kCorruption>({"oncorruption", "safe|ignore|inmemory",
+                                            "keep damaged files, or not, or do without the disk"}),
+    number<&O::worker_threads, 1, 256>({"workerthreads", "NUMBER", "consumers at a time"}),
+    mark<&O::worker_thread_minimum_messages, 1, [] { return "size/workerthreads"; }>(
+        {"workerthreadminimummessages", "MESSAGES", "for one more of them"}),
+    number<&O::dequeue_batch_size, 1, 1'000'000>(
+        {"dequeuebatchsize", "MESSAGES", "that are delivered at once, at most"}),
+    number<&O::min_dequeue_batch_size, 0, 1'000'000>(
+        {"mindequeuebatchsize", "MESSAGES", "that are waited for before they are delivered"}),
+    time<&O::min_dequeue_batch_timeout>(
+        {"mindequeuebatchsize.timeout", "MS", "how long they are waited for"}),
+    Entry{{"dequeueslowdown", "MICROSECONDS", "from one batch to the next"},
+          [](QueueOptions& o, const Parameter& it, std::string_view text) -> Result<void> {
+            QUARRY_TRY_ASSIGN(const std::int64_t value, integer(it, text, 0, kMostMessages));
+            o.dequeue_slowdown = std::chrono::microseconds(value);
+            return {};
+          },
+          [](const QueueOptions& o) { return std::to_string(o.dequeue_slowdown.count()); }},
+    number<&O::dequeue_time_begin, 0, 23>(
+        {"dequeuetimebegin", "HOUR", "from then on messages are delivered, 0 to 23"}),
+    number<&O::dequeue_time_end, 0, kNoDequeueTimeEnd>(
+        {"dequeuetimeend", "HOUR", "until then, 0 to 24; 25: at any time"}),
+    time<&O::timeout_enqueue>({"timeoutenqueue", "MS", "how long to wait for a full queue"}),
+    time<&O::timeout_shutdown>({"timeoutshutdown", "MS", "how long workers may go on at the end"}),
+    time<&O::timeout_action_completion>(
+        {"timeoutactioncompletion", "MS", "how much longer with what they have"}),
+    time<&O::timeout_worker_thread_shutdown, -1>(
+        {"timeoutworkerthreadshutdown", "MS", "idle workers end after it; -1: never"}),
+};
+
+const Entry* find(std::string_view name) {
+  const auto found = std::ranges::find_if(
+      kEntries, [name](const Entry& entry) { return entry.parameter.name == name; });
+  return found == kEntries.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+std::vector<Parameter> parameters() {
+  std::vector<Parameter> all;
+  std::ranges::transform(kEntries, std::back_inserter(all), &Entry::parameter);
+  return all;
+}
+
+Result<void> set_parameter(QueueOptions& options, std::string_view name, std::string_view text) {
+  if (const Entry* const entry = find(name)) return entry->set(options, entry->parameter, text);
+  return fail(ErrorCode::kNotFound, fmt::format("there is no parameter queue.{}", name));
+}
+
+std::string value_of(const QueueOptions& options, std::string_view name) {
+  return find(name)->get(options);
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,209 @@
+"""Failed logins and other troubles in the error log: who, from where, and how grave."""
+
+import configparser
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from support import places, repofile, wire
+from support.logs import LINE, Starter
+from support.process import wait_until
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FILTER = ROOT / "conf" / "fail2ban" / "filter.d" / "quarry.conf"
+ADDRESS = "192.0.2.7"
+NOTHING = b"# nothing\n"
+
+is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+@pytest.fixture
+def start(fresh, tmp_path, fossil):
+    starter = Starter(tmp_path, fresh, fossil.environment)
+    yield starter
+    for server in starter.started:
+        server.stop()
+
+
+def log_of(server) -> list[re.Match]:
+    return [LINE.fullmatch(line) for line in server.main.output().splitlines()]
+
+
+def told(server, part: str) -> re.Match:
+    """The first line of the log with PART in it."""
+    wait_until(lambda: any(part in line[4] for line in log_of(server)), f"{part!r} in the log")
+    return next(line for line in log_of(server) if part in line[4])
+
+
+def sync(server, body: bytes, path: str = "/", **parameters: str) -> bytes:
+    return server.ask("POST", path, body, CONTENT_TYPE=wire.PLAIN, REMOTE_ADDR=ADDRESS, **parameters)
+
+
+def log_in(server, name: str, secret: str = "0" * 40, path: str = "/") -> bytes:
+    return sync(server, wire.signed(NOTHING, name, secret), path)
+
+
+def matches(lines: list[str]) -> list[tuple[str, str]]:
+    """Address and user of each of LINES that the filter takes for a failure: fail2ban's own work, done here."""
+    reader = configparser.ConfigParser(interpolation=None)
+    reader.read(FILTER)
+    text = reader["Definition"]["failregex"]
+    for theirs, here in (("%(__prefix_line)s", r"\s*(?:\S+ quarryd\[\d+\]: )?"), ("<ADDR>", r"(?P<address>[0-9a-f.:]+)"),
+                         ("<F-USER>", "(?P<user>"), ("</F-USER>", ")")):
+        assert theirs in text
+        text = text.replace(theirs, here)
+    failure = re.compile(text)
+    found = [failure.search(re.sub(r"^\[[^]]*\]", "", line)) for line in lines]
+    return [(match["address"], match["user"]) for match in found if match]
+
+
+NAMES = {
+    "ann": "ann",
+    "a b\\c": "a b\\x5cc",
+    'x": client 192.0.2.99: login failed for "y': "x\\x22: client 192.0.2.99: login failed for \\x22y",
+    "two\nlines": "two\\x0alines",
+    "l" * 300: "l" * 64 + "…",
+    "": "",
+}
+
+
+def test_failed_login_is_told_with_address_and_name(start, fresh):
+    server = start(pool={"sync.login_failures": "0"})
+    for name in filter(None, NAMES):
+        assert b"error login\\sfailed" in log_in(server, name, path='/"x')
+        line = told(server, f'for "{NAMES[name]}": ')
+        assert line[2] == "notice" and line[3] == "pool www"
+        assert line[4] == f'client {ADDRESS}: login failed for "{NAMES[name]}": POST "/"x"'
+    secret = repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'")
+    assert b"error " not in log_in(server, "writer", secret)
+    assert not any("writer" in line[4] for line in log_of(server))
+
+
+def test_login_that_is_not_looked_at_is_told_otherwise(start):
+    server = start(pool={"sync.login_failures": "1"})
+    log_in(server, "ann")
+    log_in(server, "ann")
+    line = told(server, "too many failed logins")
+    assert re.fullmatch(rf'client {ADDRESS}: too many failed logins: try again in \d+ s for "ann": POST "/"', line[4])
+
+
+def test_right_password_elsewhere_gives_no_more_guesses(start, fresh, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    for name in ("own", "other"):
+        shutil.copy(fresh, folder / f"{name}.fossil")
+    server = start(pool={"repositories": str(folder), "repository": [], "sync.login_failures": "2"})
+    secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'"))
+    replies = []
+    for _ in range(6):
+        assert b"error " not in log_in(server, "writer", secret, path="/own")
+        replies.append(log_in(server, "writer", path="/other"))
+    assert sum(b"login\\sfailed" in reply for reply in replies) == 2
+    assert b"too\\smany\\sfailed\\slogins" in replies[-1]
+
+
+def test_no_secret_is_in_any_log(start, fresh, tmp_path):
+    access = tmp_path / "access.log"
+    server = start({"log_level": "debug"}, {"access.log": str(access), "sync.login_failures": "0",
+                                            "access.format": '"%R %m %r%Q%q %s %u %{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e"'})
+    secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='writer'"))
+    rest = NOTHING
+    for proof in (secret, "0" * 40):
+        card = wire.signed(rest, "writer", proof).split(b"\n")[0].decode()
+        sync(server, wire.signed(rest, "writer", proof))
+        sync(server, rest, HTTP_COOKIE=f"x-f-l-c={card.replace(' ', '%20')}", HTTP_AUTHORIZATION="Basic c2VjcmV0")
+    wait_until(lambda: len(access.read_text().splitlines()) == 4, "four lines")
+    written = access.read_text() + server.main.output()
+    assert "writer" in written
+    nonce = wire.sha1(rest)
+    for word in (secret, "c2VjcmV0", nonce, *(wire.sha1((nonce + proof).encode()) for proof in (secret, "0" * 40))):
+        assert word not in written
+
+
+def test_no_query_is_in_the_error_log(start):
+    server = start({"log_level": "debug"})
+    log_in(server, "ann", path="/?login=ann&password=hunter2")
+    assert told(server, "login failed")[4].endswith('POST "/"')
+    assert "hunter2" not in server.main.output()
+
+
+def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
+    server = start(pool={"sync.login_failures": "0"})
+    for name in filter(None, NAMES):
+        log_in(server, name, path=f'/[pool www] client 192.0.2.98: login failed for "z":')
+    server.ask("PUT", '/] client 192.0.2.98: login failed for "z": ', REMOTE_ADDR="192.0.2.6")
+    sync(server, b"pull a b\n")
+    told(server, "is not served here")
+    told(server, "wrong project")
+    lines = server.main.output().splitlines()
+    expected = [(ADDRESS, NAMES[name]) for name in filter(None, NAMES)]
+    assert matches(lines) == expected
+    assert matches([f"host quarryd[5]: {line.partition('] ')[2]}" for line in lines]) == expected
+    if shutil.which("fail2ban-regex"):
+        log = tmp_path / "quarryd.log"
+        log.write_text("\n".join(lines) + "\n")
+        done = subprocess.run(["fail2ban-regex", "-o", "<ip> <F-USER>", log, FILTER], capture_output=True, text=True,
+                              timeout=60, check=True)
+        assert done.stdout.splitlines() == [f"{address} {user}" for address, user in expected]
+
+
+def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    shutil.copy(fresh, folder / "there.fossil")
+    access = tmp_path / "access.log"
+    for level, is_told in (("notice", False), ("debug", True)):
+        server = start({"log_level": level}, {"repositories": str(folder), "repository": [], "access.log": str(access),
+                                              "access.format": '"%m %r %s"'})
+        paths = ("/wp-login.php", "/.env", "/there/admin.php", "/absent")
+        for path in paths:
+            assert b"404" in server.ask("GET", path)
+        assert b"404" in sync(server, NOTHING, "/absent")
+        assert b"200 OK" in sync(server, NOTHING, "/there")
+        server.ask("PUT", "/last")
+        told(server, "is not served here")
+        about = [line for line in log_of(server) if "404" in line[4]]
+        assert {line[2] for line in about} == ({"debug"} if is_told else set())
+        assert len(about) == (len(paths) + 1 if is_told else 0)
+        server.stop()
+        seen = access.read_text().splitlines()
+        assert [*(f"GET {path} 404" for path in paths), "POST /absent 404"] == seen[:5]
+        access.unlink()
+
+
+@is_root
+def test_what_the_server_may_not_read_is_an_error_that_says_so(start, fresh, open_folder):
+    served = open_folder / "served"
+    for name in ("closed", "open"):
+        (served / name).mkdir(parents=True)
+        shutil.copy(fresh, served / name / "one.fossil")
+    server = start(pool={"repositories": str(served), "repository": [], "user": "nobody"})
+    (served / "closed").chmod(0o700)
+    (served / "open" / "one.fossil").chmod(0o600)
+    for path, status, why in (
+            ("/closed/one", b"404", f"404 cannot look at closed/one.fossil in {served}: Permission denied"),
+            ("/open/one", b"500", f"500 {served}/open/one.fossil: unable to open database file (Permission denied)")):
+        reply = sync(server, NOTHING, path)
+        assert status in reply and str(served).encode() not in reply
+        assert told(server, why)[2] == "error"
+    served.chmod(0o700)
+    assert b"404" in sync(server, NOTHING, "/open/one")
+    assert told(server, f"404 cannot look at open/one.fossil in {served}: Permission denied")[2] == "error"
+
+
+@is_root
+def test_push_to_what_the_server_may_not_write_is_an_error_that_says_so(start, fresh, open_folder):
+    path = shutil.copy(fresh, open_folder / "kept.fossil")
+    repofile.set_capabilities(path, "nobody", "oi")
+    path.chmod(0o644)
+    open_folder.chmod(0o755)
+    server = start(pool={"repository": str(path), "user": "nobody"})
+    code = repofile.project_code(path)
+    assert b"error " not in sync(server, wire.body(f"pull {wire.SERVER_CODE} {code}"))
+    reply = sync(server, wire.body(f"push {wire.SERVER_CODE} {code}", wire.file_card(b"new")))
+    assert b"error the\\srepository\\sis\\sread-only\\son\\sthis\\sserver" in reply
+    assert told(server, f"POST \"/\": 200 {path}: no right to write it, or its folder")[2] == "error"

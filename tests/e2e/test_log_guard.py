@@ -1,0 +1,271 @@
+"""The write-ahead log beside a served repository: nothing in it is lost, it stays short, and a fossil that we start
+keeps its rules. What the rules are says src/repository/log_locks.h; the race that they prevent is replayed in
+tests/unit/repository/log_guard_test.cc.
+
+    QUARRY_STRESS_SECONDS   how long the crowd works (6; with --full 180)
+"""
+
+import contextlib
+import http.client
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import places, process, repofile, wire
+from support.process import wait_until
+from support.servers import Launcher
+
+KIB = 1 << 10
+
+#: Holds byte 121 of a log's index, as a checkpoint does, until its input ends.
+HOLD_CHECKPOINT = """
+import fcntl, sys
+with open(sys.argv[1], "r+b") as index:
+    fcntl.lockf(index, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 121)
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def library() -> Path:
+    path = places.build_directory() / "src" / "repository" / "libquarry-log-guard.so"
+    assert path.exists(), f"{path} is not built"
+    return path
+
+
+def log_of(repository: Path) -> Path:
+    return repository.with_name(repository.name + "-wal")
+
+
+def index_of(repository: Path) -> Path:
+    return repository.with_name(repository.name + "-shm")
+
+
+def contents(repository: Path) -> str:
+    """Seen by another process: one that closes a file gives up all that its SQLite has locked of it."""
+    return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
+
+
+def generation(repository: Path) -> bytes:
+    """What changes in the log's header when it is begun anew: the number of that, and two salts."""
+    return log_of(repository).read_bytes()[12:24]
+
+
+@pytest.fixture
+def launch_gateway(tmp_path, fossil):
+    """What stands before the workers has no part in this: one kind of server is enough."""
+    launcher = Launcher("gateway", tmp_path, fossil)
+    yield launcher
+    launcher.stop_all()
+
+
+@pytest.fixture
+def with_log(fresh):
+    """A repository in write-ahead-log mode, and a connection that keeps it open and copies nothing by itself."""
+    with repofile.database(fresh, write=True) as connection:
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA wal_autocheckpoint=0")
+        connection.execute("INSERT INTO config VALUES('one','1',1)")
+        yield fresh, connection
+
+
+def run_sql(fossil, repository: Path, sql: str, guarded: bool) -> str:
+    environment = {**fossil.environment, **({"LD_PRELOAD": str(library())} if guarded else {})}
+    done = subprocess.run(["fossil", "sql", "-R", repository, sql], env=environment,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_guarded_fossil_copies_nothing_while_another_writes(with_log, fossil, guarded):
+    repository, connection = with_log
+    connection.execute("BEGIN IMMEDIATE")
+    before = contents(repository)
+    run_sql(fossil, repository, "PRAGMA wal_checkpoint", guarded)
+    copied = contents(repository) != before
+    assert copied != guarded
+    connection.execute("ROLLBACK")
+    run_sql(fossil, repository, "PRAGMA wal_checkpoint", guarded)
+    assert contents(repository) != before
+
+
+@pytest.mark.parametrize("guarded", [False, True])
+def test_a_guarded_fossil_begins_no_log_anew_while_another_checkpoints(with_log, fossil, guarded):
+    repository, connection = with_log
+    connection.execute("PRAGMA wal_checkpoint(FULL)")
+    before = generation(repository)
+    with subprocess.Popen([sys.executable, "-c", HOLD_CHECKPOINT, index_of(repository)], stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout.readline() == "held\n"
+        run_sql(fossil, repository, "INSERT INTO config VALUES('two','2',2)", guarded)
+        assert (generation(repository) == before) == guarded
+        holder.stdin.close()
+    assert connection.execute("SELECT count(*) FROM config WHERE name IN ('one','two')").fetchone() == (2,)
+    connection.execute("PRAGMA wal_checkpoint(FULL)")
+    run_sql(fossil, repository, "INSERT INTO config VALUES('three','3',3)", guarded)
+    assert generation(repository) != before
+
+
+def test_a_program_that_is_not_sqlite_gets_its_locks_as_ever(tmp_path):
+    """With the library: bytes 120 to 127 of a file of another kind, in an order that the rules would refuse."""
+    (tmp_path / "file").write_bytes(b"")
+    done = subprocess.run([sys.executable, "-c", """
+import fcntl, sys, os
+with open(sys.argv[1], "r+b") as file:
+    for start, count in ((121, 1), (123, 1), (124, 4)):
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, count, start)
+    pid = os.fork()
+    if pid == 0:
+        with open(sys.argv[1], "r+b") as other:
+            for start, count in ((120, 1), (122, 1)):
+                fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB, count, start)
+            try:
+                fcntl.lockf(other, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 125)
+            except OSError:
+                os._exit(0)
+        os._exit(1)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+""", tmp_path / "file"], env={**os.environ, "LD_PRELOAD": str(library())}, timeout=60, check=False)
+    assert done.returncode == 0
+
+
+def test_a_fossil_that_we_start_has_the_library(quarry, fresh, tmp_path):
+    """`quarry clone file:…?fossil=…` starts the program that it names, on a file that others may be using."""
+    program = tmp_path / "noting-fossil"
+    program.write_text(f"#!/bin/sh\nprintf %s \"$LD_PRELOAD\" > {tmp_path}/preloaded\nexec fossil \"$@\"\n")
+    program.chmod(0o755)
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", f"file://{fresh}?fossil={program}", clone)
+    assert (tmp_path / "preloaded").read_text() == str(library())
+    assert repofile.public_artifacts(clone) == repofile.public_artifacts(fresh)
+
+
+def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, peer_of):
+    """Clones over and over, while others push: what is done after a reply keeps the log near its bound. (That it does so
+    whoever reads is shown, without luck, in tests/unit/repository/write_ahead_log_test.cc.)"""
+    server = launch_gateway(generated, workers=4, settings={"repository.wal_size": "64K"})
+    crowd = Crowd(server, generated, peer_of)
+    for _ in range(2):
+        crowd.begin(crowd.push)
+        crowd.begin(crowd.read)
+    crowd.work(6)
+    assert crowd.acknowledged and crowd.reads
+    # Where it could not be emptied within 200 ms it grows for the 5 s of the pause. Without any of it: 16 MiB.
+    assert crowd.longest_log < 128 * 64 * KIB
+
+
+class Crowd:
+    """Threads that do something with a served repository over and over, and what they were told of it."""
+
+    def __init__(self, server, repository: Path, peer_of):
+        self.server = server
+        self.repository = repository
+        self.peers = [peer_of(server, f"hand{number}") for number in range(6)]
+        self.random = random.Random(1)
+        self.stop = threading.Event()
+        self.threads = []
+        self.failures = []
+        self.acknowledged = set()
+        self.rows = set()
+        self.copies_of_fossil = 0
+        self.reads = 0
+        self.kills = 0
+        self.longest_log = 0
+
+    def begin(self, work, *arguments) -> None:
+        def repeat():
+            try:
+                while not self.stop.is_set():
+                    work(*arguments)
+            except BaseException as error:  # whatever it is, the test has to hear of it
+                self.failures.append(error)
+                self.stop.set()
+        self.threads.append(threading.Thread(target=repeat))
+
+    def work(self, seconds: float) -> None:
+        for thread in self.threads:
+            thread.start()
+        self.stop.wait(seconds)
+        self.stop.set()
+        for thread in self.threads:
+            thread.join()
+        if self.failures:
+            raise self.failures[0]
+
+    def push(self) -> None:
+        data = self.random.randbytes(self.random.randrange(1, 40 * KIB))
+        # Of a killed worker nothing comes, or not all.
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            answer = self.random.choice(self.peers).push(wire.file_card(data))
+            if answer.status == 200 and not answer.errors():
+                self.acknowledged.add(wire.sha3(data))
+        with contextlib.suppress(FileNotFoundError):
+            self.longest_log = max(self.longest_log, log_of(self.repository).stat().st_size)
+
+    def read(self) -> None:
+        with contextlib.suppress(OSError, http.client.HTTPException, ValueError):
+            peer = self.random.choice(self.peers)
+            peer.clone(3, 1) if self.random.random() < 0.5 else peer.pull()
+            self.reads += 1
+
+    def run_fossil(self, environment: dict[str, str], is_killed: bool) -> None:
+        """Writes a row, reads and copies, as one of several commands; IS_KILLED: now and then ended in the middle."""
+        name = f"row-{self.random.getrandbits(60):x}"
+        mode = self.random.choice(["PASSIVE", "FULL", "RESTART", "TRUNCATE"])
+        sql = f"INSERT INTO config VALUES('{name}','x',1); PRAGMA wal_checkpoint({mode}); SELECT count(*) FROM blob;"
+        with subprocess.Popen(["fossil", "sql", "-R", self.repository, sql], env=environment,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+            if is_killed and self.random.random() < 0.2:
+                time.sleep(self.random.random() / 20)
+                started.kill()
+            _, errors = started.communicate(timeout=60)
+        if started.returncode == 0 and not errors:
+            self.rows.add(name)
+        self.copies_of_fossil += 1
+
+    def kill_a_worker(self) -> None:
+        self.stop.wait(self.random.random())
+        workers = self.server.workers()
+        if workers:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.random.choice(workers), signal.SIGKILL)
+            self.kills += 1
+
+
+def stress_seconds(config: pytest.Config) -> float:
+    return float(os.environ.get("QUARRY_STRESS_SECONDS", 180 if config.getoption("--full") else 6))
+
+
+def test_nothing_is_lost_beside_a_fossil_while_workers_are_killed(launch_gateway, fresh, fossil, peer_of, request):
+    """Pushes and reads, one fossil at a time that knows nothing of us, another one that has the library, and SIGKILL for
+    workers and fossils: all that was acknowledged is there, the file is sound, and the log was short all the time."""
+    server = launch_gateway(fresh, workers=4, settings={"repository.wal_size": "128K"})
+    crowd = Crowd(server, fresh, peer_of)
+    for _ in range(3):
+        crowd.begin(crowd.push)
+    crowd.begin(crowd.read)
+    crowd.begin(crowd.run_fossil, fossil.environment, True)
+    crowd.begin(crowd.run_fossil, {**fossil.environment, "LD_PRELOAD": str(library())}, True)
+    crowd.begin(crowd.kill_a_worker)
+    crowd.work(stress_seconds(request.config))
+    print(f"{len(crowd.acknowledged)} pushes, {len(crowd.rows)} rows by {crowd.copies_of_fossil} fossils, {crowd.reads} reads,"
+          f" {crowd.kills} workers killed, the log {crowd.longest_log // KIB} KiB at most")
+    assert crowd.acknowledged and crowd.rows and crowd.kills
+
+    assert crowd.acknowledged <= repofile.artifacts(fresh)
+    assert crowd.rows <= {name for name, in repofile.query(fresh, "SELECT name FROM config")}
+    assert repofile.value(fresh, "PRAGMA integrity_check") == "ok"
+    assert crowd.longest_log < 32 * 128 * KIB
+    server.stop()
+    wait_until(lambda: not process.exists(server.main.pid), "quarryd to end")
+    repofile.execute(fresh, "DELETE FROM config WHERE name LIKE 'row-%'")
+    proof.check(fresh, fossil)

@@ -1,0 +1,119 @@
+"""Clients of 2.27 and later send their login in a header. They are played by the stock client behind a proxy that
+takes the login card out of each request's body and puts it into the header: what it signs is the same."""
+
+import http.client
+import http.server
+import re
+import threading
+import urllib.parse
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+
+from support import repofile, wire
+from support.fossil import Checkout
+
+pytestmark = pytest.mark.ours("2.21 does not know the header")
+
+#: From which a new client sends the header: number, and date and time of the server's version.
+FROM_NUMBER, FROM_TIME = 22700, (20250727, 110500)
+
+
+@dataclass
+class Newer:
+    """The proxy in front of the server at PORT."""
+
+    port: int
+    sent: list[str] = field(default_factory=list)  # the users who logged in by the header
+    does_so: bool = False  # once a reply has said that the server is new enough
+    address: str = ""
+
+    def cards_and_cookie(self, cards: bytes) -> tuple[bytes, str]:
+        line, _, rest = cards.partition(b"\n")
+        if not self.does_so or not line.startswith(b"login "):
+            return cards, ""
+        self.sent.append(line.split()[1].decode())
+        # As the program codes a cookie's value.
+        return rest, "x-f-l-c=" + urllib.parse.quote(line.decode(), safe="")
+
+    def look_at(self, cards: bytes) -> None:
+        told = re.search(rb"^pragma server-version (\d+) (\d+) (\d+)$", cards, re.MULTILINE)
+        if told:
+            self.does_so = int(told[1]) >= FROM_NUMBER and (int(told[2]), int(told[3])) >= FROM_TIME
+
+    def pass_on(self, path: str, content_type: str, body: bytes) -> tuple[int, str, bytes]:
+        is_compressed = content_type == wire.COMPRESSED
+        cards, cookie = self.cards_and_cookie(wire.decompress(body) if is_compressed else body)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request("POST", path, wire.compress(cards) if is_compressed else cards,
+                               {"Content-Type": content_type, **({"Cookie": cookie} if cookie else {})})
+            reply = connection.getresponse()
+            kind, answer = reply.getheader("Content-Type"), reply.read()
+        finally:
+            connection.close()
+        self.look_at(wire.decompress(answer) if kind == wire.COMPRESSED else answer)
+        return reply.status, kind, answer
+
+
+@pytest.fixture
+def newer(launch, fresh) -> Iterator[Newer]:
+    """`fresh` is served, and nobody may do anything without a login."""
+    repofile.set_capabilities(fresh, "nobody", "")
+    between = Newer(launch(fresh).port)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            status, kind, answer = between.pass_on(self.path, self.headers["Content-Type"], body)
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        between.address = f"127.0.0.1:{server.server_port}"
+        yield between
+        server.shutdown()
+
+
+def test_new_clients_clone_commit_and_sync_with_their_login_in_a_header(newer, fresh, fossil, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(f"http://writer:pen@{newer.address}/", clone)
+    assert newer.does_so and set(newer.sent) == {"writer"}
+    assert repofile.artifacts(clone) == repofile.artifacts(fresh)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    for number in range(3):
+        checkout.write("new.txt", f"by header {number}\n")
+        checkout("add", "new.txt") if number == 0 else None
+        checkout.commit(f"commit {number}")
+        newer.sent.clear()
+        # The client of the next command is a new process, which learns the server's version anew.
+        newer.does_so = number == 2
+        fossil("sync" if number != 1 else "push", "-R", clone)
+        if number == 2:
+            assert set(newer.sent) == {"writer"}
+    assert repofile.artifacts(clone) == repofile.artifacts(fresh)
+    assert repofile.value(fresh, "SELECT count(*) FROM rcvfrom JOIN user USING(uid) WHERE login='writer'") == 3
+    assert not fossil.integrity(fresh)
+
+
+def test_wrong_password_in_a_header_is_a_login_that_failed(newer, fresh, fossil, tmp_path):
+    newer.does_so = True
+    clone = tmp_path / "clone.fossil"
+    with repofile.unchanged(fresh):
+        status, output = fossil.attempt("clone", "--no-open", f"http://writer:wrong@{newer.address}/", clone)
+        assert status != 0 and "login failed" in output
+    assert newer.sent
+
+
+def test_quarrys_client_may_log_in_by_header(newer, fresh, quarry, tmp_path):
+    clone = tmp_path / "clone.fossil"
+    quarry("clone", f"http://writer@{newer.address}/", clone, "--password-file", quarry.password("pen"))
+    assert repofile.artifacts(clone) == repofile.artifacts(fresh) and newer.sent

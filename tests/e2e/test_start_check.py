@@ -1,0 +1,264 @@
+"""What keeps a start from succeeding is found by --test, and what --test finds nothing wrong with starts."""
+
+import contextlib
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import fastcgi, places
+from support.daemon import section, user
+from support.process import Process, free_port, wait_until
+
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+
+
+class World:
+    """A configuration that can start: a pool, and the front before it."""
+
+    def __init__(self, folder: Path, repository: Path):
+        self.folder = folder
+        self.path = folder / "quarryd.conf"
+        self.all_of_it: dict[str, dict[str, object]] = {
+            "global": {"error_log": folder / "error.log"},
+            "http": {"listen": f"127.0.0.1:{free_port()}", "pool": "www"},
+            "www": {"listen": folder / "pool.sock", "repository": repository, "pm": "static", "pm.max_children": 1, **user()}}
+
+    def set(self, name: str, **words: object) -> None:
+        """Dots of a word are written __."""
+        self.all_of_it.setdefault(name, {}).update({word.replace("__", "."): value for word, value in words.items()})
+        if name not in ("global", "http", "www"):
+            self.all_of_it[name] = {**self.all_of_it["www"], "listen": self.folder / f"{name}.sock", **self.all_of_it[name]}
+
+    def write(self, path: Path | None = None) -> Path:
+        path = path or self.path
+        path.write_text("".join(section(name, words) for name, words in self.all_of_it.items()))
+        return path
+
+    def run(self, *more: str, path: Path | None = None, **how: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([places.program("quarryd"), "--config", self.write(path), *more], capture_output=True,
+                              text=True, timeout=30, check=False, **how)
+
+    def test(self, *more: str, **how: object) -> subprocess.CompletedProcess[str]:
+        return self.run("--test", *more, **how)
+
+    def log(self) -> str:
+        log = self.folder / "error.log"
+        return log.read_text() if log.exists() else ""
+
+
+@pytest.fixture
+def world(open_folder: Path, fresh: Path) -> World:
+    """In a folder that everybody can enter, since somebody else has to find his way to a socket in it."""
+    repository = open_folder / "fresh.fossil"
+    repository.write_bytes(fresh.read_bytes())
+    repository.chmod(0o666)
+    return World(open_folder, repository)
+
+
+@contextlib.contextmanager
+def taken(address: str | Path) -> Iterator[int]:
+    """Somebody listens there; the port where there is one."""
+    with socket.socket(socket.AF_INET if isinstance(address, str) else socket.AF_UNIX) as other:
+        other.bind((address, 0) if isinstance(address, str) else str(address))
+        other.listen()
+        yield other.getsockname()[1] if isinstance(address, str) else 0
+
+
+def fails_alike(world: World, reason: str, *more: str, **how: object) -> None:
+    """--test says REASON, and a start does not succeed."""
+    tested = world.test(*more, **how)
+    assert tested.returncode == 1 and reason in tested.stderr and not tested.stdout, tested.stderr
+    started = world.run(*more, **how)
+    assert started.returncode == 1 and started.stderr, "a start does not succeed either"
+    assert "ready:" not in world.log()
+
+
+def test_what_nothing_is_wrong_with_starts(world):
+    done = world.test()
+    assert done.returncode == 0 and not done.stderr
+    assert sorted(each.name for each in world.folder.iterdir()) == ["fresh.fossil", "quarryd.conf"], "nothing is left"
+    server = Process([places.program("quarryd"), "--config", world.path], world.folder / "output")
+    wait_until(lambda: "ready:" in world.log() or not server.is_running(), "quarryd")
+    assert server.stop() == 0
+
+
+@pytest.mark.parametrize("what", ["http", "pool", "status", "control"])
+def test_address_that_is_taken(world, what):
+    path = world.folder / "taken.sock"
+    with taken("127.0.0.1") as port, taken(path):
+        if what == "http":
+            world.set("http", listen=f"127.0.0.1:{port}")
+        elif what == "pool":
+            world.set("www", listen=port)
+        elif what == "status":
+            world.set("www", pm__status_path="/status", pm__status_listen=path)
+        else:
+            world.set("global", control__socket=path)
+        fails_alike(world, f"another program listens on {path if what in ('status', 'control') else f'127.0.0.1:{port}'}")
+    assert world.test().returncode == 0 or what in ("status", "control"), "it is free again"
+
+
+def test_what_cannot_be_listened_on(world):
+    for listen, reason in ((world.folder / "none" / "pool.sock", "No such file"),
+                           (world.folder / "fresh.fossil", "it is not a socket"),
+                           ("192.0.2.77:9000", "192.0.2.77:9000")):
+        world.set("www", listen=listen, listen__allowed_clients="192.0.2.77" if "192" in str(listen) else None)
+        fails_alike(world, reason)
+
+
+def test_background_without_a_log(world):
+    world.set("global", error_log="stderr")
+    fails_alike(world, "set error_log to a file", "--daemonize")
+    world.set("global", daemonize="yes")
+    fails_alike(world, "set error_log to a file")
+    assert world.test("--nodaemonize").returncode == 0
+
+
+@pytest.mark.parametrize(("name", "word"), [("global", "error_log"), ("global", "pid"), ("www", "access__log"),
+                                            ("www", "slowlog")])
+@pytest.mark.parametrize("place", ["no folder", "a link to no folder", "a folder"])
+def test_file_that_cannot_be_made(world, name, word, place):
+    path = world.folder / ("none/it" if place == "no folder" else "it")
+    if place == "a folder":
+        path.mkdir()
+    elif place == "a link to no folder":
+        path.symlink_to(world.folder / "none" / "it")
+    world.set(name, **{word: path, "control__socket": "off"} if word == "pid" else {word: path})
+    fails_alike(world, str(path))
+
+
+def test_pid_file_in_the_place_of_a_socket(world):
+    world.set("global", pid=world.folder / "pool.sock", control__socket="off")
+    fails_alike(world, "is what [www] listens on")
+
+
+def test_pools_that_are_in_each_others_way(world):
+    port = free_port()
+    world.set("www", listen=f"127.0.0.1:{port}")
+    world.set("other", listen=f"0.0.0.0:{port}")
+    fails_alike(world, f"[other] cannot listen on 0.0.0.0:{port} beside [www] on 127.0.0.1:{port}")
+
+
+def test_too_few_descriptors_for_the_first_children(world):
+    world.set("global", rlimit_files=64)
+    world.set("www", pm__max_children=70)
+    for number in range(70):
+        world.set(f"p{number}", pm="ondemand")
+    fails_alike(world, "rlimit_files: 64 open files are too few")
+
+
+@as_root
+@pytest.mark.parametrize("words", [{"listen.acl_users": "daemon"}, {"listen.owner": "daemon", "listen.group": "daemon"},
+                                   {"listen.mode": "0600"}])
+def test_front_that_is_locked_out_of_its_own_pool(world, words):
+    world.set("http", user="nobody")
+    world.all_of_it["www"].update({"user": "root", **words})
+    fails_alike(world, "[http] runs as nobody and may not connect to the socket of [www]")
+
+
+@as_root
+def test_front_that_cannot_reach_the_folder_of_its_pool(world):
+    """The server would start, and answer everybody with 502."""
+    inside = world.folder / "inside"
+    inside.mkdir(mode=0o700)
+    world.set("http", user="nobody")
+    world.set("www", listen=inside / "pool.sock", listen__mode="0666")
+    done = world.test()
+    assert done.returncode == 1 and f"[http]: cannot connect to its pool at {inside}/pool.sock" in done.stderr
+    inside.chmod(0o711)
+    assert world.test().returncode == 0
+
+
+@as_root
+@pytest.mark.parametrize("name", ["http", "www"])
+def test_folder_that_a_child_may_not_enter(world, name):
+    """The server would start children for ever."""
+    inside = world.folder / "inside"
+    inside.mkdir(mode=0o700)
+    world.set("www", user="nobody")
+    world.set(name, chdir=inside)
+    done = world.test()
+    assert done.returncode == 1 and f"[{name}]: cannot change to the folder {inside}" in done.stderr
+
+
+@as_root
+@pytest.mark.skipif(int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 79,
+                    reason="needs a port that is root's")
+def test_port_that_only_root_may_have(world):
+    world.set("http", listen="127.0.0.1:79")
+    world.set("www", user=None)
+    fails_alike(world, "cannot bind 127.0.0.1:79", user=65534, group=65534, extra_groups=[])
+
+
+def test_one_path_is_tested_as_it_is_served(world):
+    def test(port: int) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([places.program("quarryd"), "--serve", world.folder, "--http", f"127.0.0.1:{port}", "--test"],
+                              capture_output=True, text=True, timeout=30, check=False)
+    with taken("127.0.0.1") as port:
+        done = test(port)
+        assert done.returncode == 1 and f"another program listens on 127.0.0.1:{port}" in done.stderr
+    assert test(port).returncode == 0
+
+
+# --- beside a server that runs -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(world) -> Iterator[Process]:
+    world.set("global", pid=world.folder / "q.pid")
+    world.set("www", pm__status_path="/status", pm__status_listen=free_port())
+    server = Process([places.program("quarryd"), "-c", os.path.relpath(world.write(), world.folder)],
+                     world.folder / "output", cwd=world.folder)
+    wait_until(lambda: "ready:" in world.log() or not server.is_running(), "quarryd")
+    assert server.is_running()
+    yield server
+    server.kill_group()
+
+
+def test_what_the_server_itself_listens_on_is_not_in_its_way(world, running):
+    done = world.test()
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    # By the file that it was started with, too, and not by its pid file alone.
+    world.set("global", pid=None, control__socket="off")
+    assert world.test().returncode == 0
+    assert b"A Fossil repository" in fastcgi.get(world.folder / "pool.sock"), "nothing happened to it"
+
+
+def test_what_will_be_its_configuration_may_be_tested_elsewhere(world, running):
+    done = world.test(path=world.folder / "new.conf")
+    assert done.returncode == 0, done.stderr
+    world.set("global", pid=world.folder / "other.pid")
+    done = world.test(path=world.folder / "new.conf")
+    assert done.returncode == 1 and done.stderr.count("listens on") == 3, "it would be another server"
+
+
+def test_address_that_another_took_is_in_the_way_of_the_next_start(world, running):
+    assert running.stop(signal.SIGTERM) == 0
+    with taken(world.folder / "pool.sock"):
+        done = world.test()
+        assert done.returncode == 1 and f"listens on {world.folder}/pool.sock" in done.stderr
+
+
+def test_reload_with_a_front_that_is_locked_out_does_not_happen(world, running):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    world.set("http", user="nobody")
+    world.set("www", listen__mode="0600")
+    world.write()
+    running.send(signal.SIGUSR2)
+    wait_until(lambda: "may not connect to the socket of [www]" in world.log(), "the refusal")
+    assert "not reloaded" in world.log()
+
+
+def test_limit_of_the_caller_is_the_one_that_counts(world):
+    """Without rlimit_files."""
+    world.set("www", pm__max_children=100)
+    few = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (80, 80))}
+    done = world.test(**few)
+    assert done.returncode == 1 and "80 open files are too few" in done.stderr

@@ -1,0 +1,26 @@
+#include "quarry/base/url.h"
+
+#include <doctest/doctest.h>
+
+using quarry::base::without_credentials;
+using quarry::base::without_query;
+
+TEST_CASE("a URL is shown without what is before its host") {
+  CHECK(without_credentials("ftp://u:p@h/x@y") == "ftp://h/x@y");
+  CHECK(without_credentials("http://u:p@q@h:8?a@b") == "http://h:8?a@b");
+  CHECK(without_credentials("http://u:p@h") == "http://h");
+  CHECK(without_credentials("git+ssh://u@[::1]/x") == "git+ssh://[::1]/x");
+}
+
+TEST_CASE("what has nothing before its host, or is no URL, is shown as it is") {
+  for (const char* text : {"http://h/x", "/x@y", "/x?url=http://a@b", "u@h:x", "", "://", "a b"}) {
+    CAPTURE(text);
+    CHECK(without_credentials(text) == text);
+  }
+}
+
+TEST_CASE("a query is not shown") {
+  CHECK(without_query("/x?password=y?z") == "/x");
+  CHECK(without_query("http://h/?") == "http://h/");
+  CHECK(without_query("/x") == "/x");
+}

@@ -1,0 +1,225 @@
+// The rules of log_locks.h over random interleavings of what SQLite asks for, lock by lock, against
+// a table of locks in memory: guarded connections beside those of other programs.
+//
+//   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
+//   QUARRY_TEST_SEED         1
+#include "log_locks.h"
+
+#include <doctest/doctest.h>
+
+#include <deque>
+#include <random>
+
+#include "lock_crowd.h"
+#include "log_guard.h"
+
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+/// A VFS whose files are nothing but numbers in a LockTable.
+class TableVfs : public sqlite3_vfs {
+ public:
+  explicit TableVfs(LockTable& table) : sqlite3_vfs(), table_(table) {
+    iVersion = 1;
+    szOsFile = sizeof(File);
+    mxPathname = 16;
+    zName = "lock-table";
+    xOpen = [](sqlite3_vfs* vfs, const char*, sqlite3_file* file, int, int*) {
+      auto* self = static_cast<TableVfs*>(vfs);
+      ::new (file) File{{&kMethods}, self->opened_++, &self->table_};
+      return SQLITE_OK;
+    };
+  }
+
+ private:
+  struct File : sqlite3_file {
+    std::size_t number;
+    LockTable* table;
+  };
+  static int shm_lock(sqlite3_file* file, int first, int count, int flags) {
+    auto* self = static_cast<File*>(file);
+    const LockBytes bytes{first, count};
+    if ((flags & SQLITE_SHM_LOCK) != 0) {
+      return self->table->lock(self->number, bytes, (flags & SQLITE_SHM_EXCLUSIVE) != 0);
+    }
+    self->table->unlock(self->number, bytes);
+    return SQLITE_OK;
+  }
+  static inline const sqlite3_io_methods kMethods = [] {
+    sqlite3_io_methods methods{};
+    methods.iVersion = 2;
+    methods.xShmLock = shm_lock;
+    return methods;
+  }();
+  LockTable& table_;
+  std::size_t opened_ = 0;
+};
+
+/// GUARDED connections and OTHERS, which go on in random order for CALLS steps.
+class Crowd {
+ public:
+  Crowd(int guarded, int others, std::uint64_t seed)
+      : table_(monitor_), below_(table_), guard_(&below_, "lock-table-guard"), random_(seed) {
+    for (int i = 0; i < guarded + others; ++i) {
+      const bool is_guarded = i < guarded;
+      monitor_.add(is_guarded);
+      table_.add();
+      sqlite3_vfs* vfs = is_guarded ? sqlite3_vfs_find("lock-table-guard") : &below_;
+      connections_.emplace_back(*vfs, random_());
+    }
+  }
+  void run(std::uint64_t calls) {
+    for (std::uint64_t i = 0; i < calls && monitor_.breach().empty(); ++i) {
+      connections_[random_() % connections_.size()].step();
+    }
+  }
+  const LockMonitor& monitor() const { return monitor_; }
+  /// The bytes that a connection still has although it has ended all that it began; 0: none.
+  unsigned left_over() {
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      while (!connections_[i].is_between()) connections_[i].step();
+      if (table_.exclusive(i) != 0) return table_.exclusive(i);
+    }
+    return 0;
+  }
+
+ private:
+  LockMonitor monitor_;
+  LockTable table_;
+  TableVfs below_;
+  LogGuard guard_;
+  std::mt19937_64 random_;
+  std::deque<ScriptedConnection> connections_;
+};
+
+}  // namespace
+
+TEST_CASE("guarded connections keep the log's rules in random interleavings, beside one other") {
+  const std::uint64_t calls = from_environment("QUARRY_TEST_LOCK_CALLS", 2'000'000);
+  for (const int guarded : {1, 2, 4}) {
+    CAPTURE(guarded);
+    Crowd crowd(guarded, 1, from_environment("QUARRY_TEST_SEED", 1));
+    crowd.run(calls / 3);
+    CHECK(crowd.monitor().breach() == "");
+    // No connection is harmed: the only one without guard has no other such to fear.
+    CHECK(crowd.monitor().harm() == 0);
+    CHECK(crowd.monitor().copies() > calls / 3000);
+    CHECK(crowd.monitor().resets() > calls / 3000);
+    CHECK(crowd.left_over() == 0);
+  }
+}
+
+TEST_CASE("connections without guard harm each other in such interleavings, but no guarded one") {
+  Crowd crowd(2, 2, from_environment("QUARRY_TEST_SEED", 1));
+  crowd.run(300'000);
+  CHECK(crowd.monitor().breach() == "");
+  CHECK(crowd.monitor().harm() > 0);
+}
+
+TEST_CASE("what one connection asks for in no order at all never makes it break the rules") {
+  std::minstd_rand random(7);
+  const auto any = [&] {
+    const int first = static_cast<int>(random() % kLockByteCount);
+    return LockBytes{
+        first, 1 + static_cast<int>(random() % (kLockByteCount - static_cast<unsigned>(first)))};
+  };
+  LockMonitor monitor;
+  LockTable table(monitor);
+  struct Below {
+    LockTable& table;
+    std::size_t who;
+    int lock(LockBytes bytes) const { return table.lock(who, bytes, true); }
+    void unlock(LockBytes bytes) const { table.unlock(who, bytes); }
+  };
+  std::vector<LogLocks> locks(3);
+  for (std::size_t i = 0; i < locks.size(); ++i) {
+    monitor.add(true);
+    table.add();
+  }
+  for (int i = 0; i < 200'000 && monitor.breach().empty(); ++i) {
+    const std::size_t who = random() % locks.size();
+    const LockBytes bytes = any();
+    const Below below{table, who};
+    if (random() % 3 != 0) {
+      // SQLite never asks for what it has.
+      if ((locks[who].held() & bytes.mask()) == 0) locks[who].take(bytes, SQLITE_BUSY, below);
+    } else {
+      // SQLite gives back what it took together together.
+      table.unlock(who, {0, kLockByteCount});
+      locks[who].gave({0, kLockByteCount}, below);
+    }
+  }
+  CHECK(monitor.breach() == "");
+}
+
+TEST_CASE("a passive checkpoint takes the write lock along, and gives back what it took") {
+  LockMonitor monitor;
+  LockTable table(monitor);
+  monitor.add(true);
+  monitor.add(false);
+  table.add();
+  table.add();
+  struct Below {
+    LockTable& table;
+    int lock(LockBytes bytes) const { return table.lock(0, bytes, true); }
+    void unlock(LockBytes bytes) const { table.unlock(0, bytes); }
+  } below{table};
+  LogLocks locks;
+  SUBCASE("where it is free") {
+    CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
+    CHECK(table.exclusive(0) == 0b11);
+    CHECK(locks.take(kFirstReaderByte, SQLITE_BUSY, below) == SQLITE_OK);
+  }
+  SUBCASE("where another one writes: nothing is copied") {
+    REQUIRE(table.lock(1, kWriteByte, true) == SQLITE_OK);
+    CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
+    CHECK(locks.take(kFirstReaderByte, SQLITE_BUSY, below) == SQLITE_BUSY);
+    CHECK(locks.take({4, 1}, SQLITE_BUSY, below) == SQLITE_BUSY);
+  }
+  SUBCASE("and hands it over to who asks for it after all") {
+    CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
+    CHECK(locks.take(kWriteByte, SQLITE_BUSY, below) == SQLITE_OK);
+    below.unlock(kWriteByte);
+    locks.gave(kWriteByte, below);
+    CHECK(locks.take(kFirstReaderByte, SQLITE_BUSY, below) == SQLITE_BUSY);
+  }
+  below.unlock({1, 7});
+  locks.gave({1, 7}, below);
+  CHECK(table.exclusive(0) == 0);
+  CHECK(locks.held() == 0);
+}
+
+TEST_CASE("a reset takes the checkpoint lock along, and is refused where that is not free") {
+  LockMonitor monitor;
+  LockTable table(monitor);
+  monitor.add(true);
+  monitor.add(false);
+  table.add();
+  table.add();
+  struct Below {
+    LockTable& table;
+    int lock(LockBytes bytes) const { return table.lock(0, bytes, true); }
+    void unlock(LockBytes bytes) const { table.unlock(0, bytes); }
+  } below{table};
+  LogLocks locks;
+  REQUIRE(locks.take(kWriteByte, SQLITE_BUSY, below) == SQLITE_OK);
+  SUBCASE("free") {
+    CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_OK);
+    CHECK(table.exclusive(0) == 0b11110011);
+    below.unlock(kResetBytes);
+    locks.gave(kResetBytes, below);
+    CHECK(table.exclusive(0) == kWriteByte.mask());
+  }
+  SUBCASE("another one's checkpoint is under way") {
+    REQUIRE(table.lock(1, kCheckpointByte, true) == SQLITE_OK);
+    CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_BUSY);
+    CHECK(table.exclusive(0) == kWriteByte.mask());
+  }
+  SUBCASE("somebody reads: the checkpoint lock is given back at once") {
+    REQUIRE(table.lock(1, {5, 1}, false) == SQLITE_OK);
+    CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_BUSY);
+    CHECK(table.exclusive(0) == kWriteByte.mask());
+  }
+}

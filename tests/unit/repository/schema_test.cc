@@ -1,0 +1,70 @@
+// Repositories of a schema that nobody here knows: everything stays as it is.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "database.h"
+#include "quarry/repository/repository.h"
+#include "temporary_folder.h"
+
+using namespace quarry::repository;
+
+namespace {
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void run(const std::filesystem::path& path, const std::string& sql) {
+  Database database(path, Database::Mode::kReadWrite, std::chrono::milliseconds(1000));
+  database.execute(sql);
+}
+
+}  // namespace
+
+TEST_CASE("a repository of a later Fossil is left as it is, and who asks is told why") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "later.fossil";
+  REQUIRE(init(path, {.project_name = "x", .user = "s", .password = "pw"}).has_value());
+  // Nor is anything added that a schema of today has, and it lacks.
+  run(path,
+      "UPDATE config SET value='2027-05-01' WHERE name='aux-schema'; DROP TABLE backlink;"
+      "PRAGMA wal_checkpoint(TRUNCATE)");
+  const std::string before = bytes_of(path);
+  const std::string why = fmt::format(
+      "{}: a later Fossil has changed its tables: its aux-schema is \"2027-05-01\", and "
+      "\"2015-01-24\" is the last that is known here",
+      path.string());
+  {
+    const auto opened = Repository::open(path);
+    REQUIRE(opened.has_value());
+    const auto known = (*opened)->check_schema();
+    REQUIRE_FALSE(known.has_value());
+    CHECK(known.error().message == why);
+  }
+  const auto found = verify(path);
+  REQUIRE_FALSE(found.has_value());
+  CHECK(found.error().message == why);
+  const auto rebuilt = rebuild(path);
+  REQUIRE_FALSE(rebuilt.has_value());
+  CHECK(rebuilt.error().message == why);
+  CHECK(bytes_of(path) == before);
+}
+
+TEST_CASE("what old repositories say of their schema, or do not, is no reason to refuse them") {
+  const TemporaryFolder folder;
+  const std::filesystem::path path = folder / "old.fossil";
+  REQUIRE(init(path, {.project_name = "x", .user = "s", .password = "pw"}).has_value());
+  for (const char* sql : {"UPDATE config SET value='2011-04-25 19:50' WHERE name='aux-schema'",
+                          "DELETE FROM config WHERE name='aux-schema'"}) {
+    CAPTURE(sql);
+    run(path, sql);
+    const auto opened = Repository::open(path);
+    REQUIRE(opened.has_value());
+    CHECK((*opened)->check_schema().has_value());
+  }
+}

@@ -1,0 +1,98 @@
+#include "quarry/scoreboard/holds.h"
+
+#include <doctest/doctest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <thread>
+
+#include "quarry/scoreboard/scoreboard.h"
+
+using namespace quarry::scoreboard;
+using std::chrono::milliseconds;
+
+namespace {
+
+Board new_board() {
+  auto board = Board::create("holds", 2);
+  REQUIRE(board);
+  return std::move(*board);
+}
+
+}  // namespace
+
+TEST_CASE("what one holds another cannot have, until it is given back") {
+  const Board board = new_board();
+  Holds one = board.holds();
+  Holds other = board.holds();
+  CHECK_FALSE(other.is_held(7));
+  const Hold hold = one.take(7, Holds::kLongest);
+  REQUIRE(hold);
+  CHECK(other.is_held(7));
+  CHECK_FALSE(other.is_held(8));
+  CHECK_FALSE(other.take(7, Holds::kLongest));
+  one.release(hold);
+  CHECK_FALSE(other.is_held(7));
+  CHECK(other.take(7, Holds::kLongest));
+}
+
+TEST_CASE("a hold that its process takes to the grave ends at its deadline") {
+  const Board board = new_board();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const bool is_had = static_cast<bool>(board.holds().take(7, milliseconds(300)));
+    if (is_had) ::raise(SIGKILL);
+    ::_exit(1);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  REQUIRE(WIFSIGNALED(status));
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (board.holds().is_held(7) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  CHECK(board.holds().take(7, milliseconds(300)));
+}
+
+TEST_CASE("a hold that is given back late leaves alone who has it by then") {
+  const Board board = new_board();
+  Holds holds = board.holds();
+  const Hold late = holds.take(7, milliseconds(1));
+  REQUIRE(late);
+  while (holds.is_held(7)) std::this_thread::sleep_for(milliseconds(1));
+  REQUIRE(holds.take(7, Holds::kLongest));
+  holds.release(late);
+  CHECK(holds.is_held(7));
+}
+
+TEST_CASE("whatever is written over the holds, nothing is held for longer than the longest") {
+  auto memory = std::make_unique<HoldMemory>();
+  Holds holds(memory.get());
+  for (const std::uint64_t word : {~std::uint64_t{0}, ~std::uint64_t{0} >> 1U, std::uint64_t{1}}) {
+    for (auto& each : memory->words) each = word;
+    for (std::uint64_t number = 0; number < 1000; ++number) CHECK_FALSE(holds.is_held(number));
+    CHECK(holds.take(7, milliseconds(10)));
+  }
+}
+
+TEST_CASE("of many that try at once one has it") {
+  const Board board = new_board();
+  std::atomic<int> had = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        if (board.holds().take(7, Holds::kLongest)) ++had;
+      });
+    }
+  }
+  CHECK(had == 1);
+}
+
+TEST_CASE("without a board nothing is held, and nothing can be") {
+  Holds none = Board().holds();
+  CHECK_FALSE(none.is_held(7));
+  CHECK_FALSE(none.take(7, milliseconds(10)));
+}

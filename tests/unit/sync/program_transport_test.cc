@@ -1,0 +1,32 @@
+// Programs that are started to answer, as ssh and fossil are.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <fstream>
+
+#include "quarry/sync/remote_url.h"
+#include "quarry/sync/transport.h"
+#include "temporary_folder.h"
+
+using namespace quarry::sync;
+
+TEST_CASE("an interruption that no signal ends the wait for is seen before long") {
+  const TemporaryFolder folder;
+  const std::string program = (folder / "silent").string();
+  std::ofstream(program) << "#!/bin/sh\nexec sleep 60\n";
+  REQUIRE(::chmod(program.c_str(), 0755) == 0);
+  int looks = 0;
+  TransportOptions options;
+  options.idle_timeout = std::chrono::seconds(60);
+  options.is_interrupted = [&looks] { return ++looks > 1; };
+  const auto url = RemoteUrl::parse("file:///repository?fossil=" + program);
+  REQUIRE(url.has_value());
+  const auto transport = Transport::make(*url, options);
+  REQUIRE(transport.has_value());
+  const auto began = std::chrono::steady_clock::now();
+  const auto reply = (*transport)->exchange({.content_type = "application/x-fossil", .body = ""});
+  REQUIRE_FALSE(reply.has_value());
+  CHECK(reply.error().message == "interrupted");
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(30));
+}
