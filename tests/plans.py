@@ -38,6 +38,7 @@ WALKS = {
     "SELECT 1 FROM tagxref LIMIT 1": "one row",
     "WITH known(url, about, mtime)": "as many rows as settings",
     "FROM config WHERE name IN (": "as many rows as settings",
+    "FROM unclustered LIMIT 1 OFFSET ?1": "no more rows than its limit",
     # Whole tables that a request is about.
     "FROM unclustered AS u": "what no cluster names yet: below a thousand once clusters are made",
     "FROM phantom AS p": "what is missing",

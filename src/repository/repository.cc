@@ -413,6 +413,16 @@ const std::vector<HashName>& Repository::unclustered() {
   return *state_->unclustered;
 }
 
+const std::vector<HashName>* Repository::unclustered_within(std::size_t limit) {
+  if (state_->derivation.has_pending()) state_->derivation.run();
+  if (!state_->unclustered) {
+    Query one_more = state_->database.query("SELECT 1 FROM unclustered LIMIT 1 OFFSET ?1");
+    one_more.bind(1, static_cast<std::int64_t>(limit));
+    if (one_more.step()) return nullptr;
+  }
+  return &unclustered();
+}
+
 std::vector<HashName> Repository::phantoms(std::size_t limit, bool include_private) {
   if (state_->derivation.has_pending()) state_->derivation.run();
   Query query = state_->database.query(

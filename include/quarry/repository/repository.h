@@ -237,12 +237,15 @@ class Repository {
   /// what a push begins with.
   std::vector<artifact::HashName> unsent();
 
-  // Inside a Receipt the two functions below first bring the derived tables up to date, since what
+  // Inside a Receipt the functions below first bring the derived tables up to date, since what
   // came may refer to artifacts that are not there.
 
   /// Names of every unclustered artifact that is no phantom, not private, not shunned. Cached until
   /// the file changes; the reference holds until the next call on this object.
   const std::vector<artifact::HashName>& unclustered();
+  /// The same for who has few names to compare with them: nullptr where more than LIMIT would have
+  /// to be read first.
+  const std::vector<artifact::HashName>* unclustered_within(std::size_t limit);
   /// At most LIMIT names of phantoms, never shunned ones; private ones only when INCLUDE_PRIVATE.
   std::vector<artifact::HashName> phantoms(std::size_t limit, bool include_private);
 

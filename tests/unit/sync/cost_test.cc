@@ -152,10 +152,26 @@ class Measured {
     push_unknown_igots(count);
     const double steps = cost("o", kPull);
     const double phantoms = std::stod(world_.value("SELECT count(*) FROM phantom"));
-    world_.sql(
-        "DELETE FROM unclustered WHERE rid IN (SELECT rid FROM phantom);"
-        "DELETE FROM blob WHERE size<0; DELETE FROM phantom");
+    forget_phantoms();
     return steps / phantoms;
+  }
+  /// Of ten files, by a client that has ten others, in the middle of a push that has brought COUNT
+  /// so far: something is still missing, so that no clusters are made.
+  double push_beside_unclustered(int count) {
+    std::string cards = fmt::format("igot {}\n", sha3("missing"));
+    for (int i = 0; i < count; ++i) cards += file(fmt::format("file {}\n", ++number_));
+    world_.say_as("i", kVersion + kPush + cards);
+    std::vector<std::string> names = unclustered();
+    CHECK(names.size() >= static_cast<std::size_t>(count));
+    cards.clear();
+    for (int i = 0; i < 10; ++i) {
+      cards += file(fmt::format("file {}\n", ++number_));
+      cards += fmt::format("igot {}\n", names.back());
+      names.pop_back();
+    }
+    const double steps = cost("i", kPush + cards);
+    forget_phantoms();
+    return steps;
   }
   double last_of_a_clone() {
     const double first = std::stod(world_.value("SELECT max(rid) FROM blob")) - 100;
@@ -188,6 +204,11 @@ class Measured {
     reply_.erase(0, kServerVersion.size());
     return steps;
   }
+  void forget_phantoms() {
+    world_.sql(
+        "DELETE FROM unclustered WHERE rid IN (SELECT rid FROM phantom);"
+        "DELETE FROM blob WHERE size<0; DELETE FROM phantom");
+  }
   std::vector<std::string> unclustered() {
     std::vector<std::string> names =
         world_.values("SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE size>=0");
@@ -218,6 +239,8 @@ Costs costs_of(Measured& m) {
                                         m.push_deltas_last_first(500)};
   costs["an unknown igot"] = {m.push_unknown_igots(100), m.push_unknown_igots(1000)};
   costs["a pull, for each phantom"] = {m.pull_beside_phantoms(100), m.pull_beside_phantoms(1000)};
+  costs["a push beside unclustered artifacts"] = {m.push_beside_unclustered(100),
+                                                  m.push_beside_unclustered(2000)};
   return costs;
 }
 
