@@ -5,7 +5,8 @@ build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohman
   libfcgi-dev libevent-dev libsqlite3-dev zlib1g-dev libdeflate-dev libssl-dev libdw-dev
   libacl1-dev libsystemd-dev libcurl4-openssl-dev)
 demo_packages=(fossil)
-test_packages=(fossil nginx-light sqlite3 python3-pytest python3-pytest-xdist clang-format shellcheck
+test_packages=(fossil nginx-light sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
+  clang-format shellcheck
   procps acl util-linux prometheus openssl)
 bench_packages=(wrk)
 # The first clang in Debian 12 that has std::expected.

@@ -1,5 +1,6 @@
 """Where a pool listens, in every form that an address has, and who reaches it there."""
 
+import contextlib
 import os
 import re
 import socket
@@ -68,9 +69,10 @@ def test_no_socket_of_a_worker_outlives_another_program_in_its_place(start):
 
     def look() -> bool:
         for entry in Path(f"/proc/{worker}/fd").iterdir():
-            if entry.readlink().name.startswith("socket:"):
-                info = Path(f"/proc/{worker}/fdinfo/{entry.name}").read_text()
-                flags[entry.name] = int(re.search(r"flags:\s+(\d+)", info)[1], 8)
+            with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
+                if entry.readlink().name.startswith("socket:"):
+                    info = Path(f"/proc/{worker}/fdinfo/{entry.name}").read_text()
+                    flags[entry.name] = int(re.search(r"flags:\s+(\d+)", info)[1], 8)
         return len(flags) >= 3
     wait_until(look, "the listening socket, the connection and the master's channel")
     held.close()
