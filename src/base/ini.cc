@@ -67,7 +67,11 @@ class Reader {
   }
 
  private:
-  void mistake(std::string message) { file_.mistakes.push_back({line_, std::move(message)}); }
+  void mistake(std::string message) {
+    IniMistake& added = file_.mistakes.emplace_back();
+    added.line = line_;
+    added.message = std::move(message);
+  }
 
   void read_line(std::string_view line) {
     if (line.empty() || begins_comment(line.front())) return;
