@@ -40,7 +40,7 @@ queue_threads() {
   [ -f build-tsan/build.ninja ] || meson setup build-tsan -Dwerror=true -Db_sanitize=thread \
     -Db_lundef=false -Db_pch=false -Doptimization=1 -Dcpp_args=-g1 &&
     ninja -C build-tsan tests/unit/spool/test-spool &&
-    TSAN_OPTIONS=halt_on_error=1 build-tsan/tests/unit/spool/test-spool \
+    TSAN_OPTIONS=halt_on_error=1 timeout 20m build-tsan/tests/unit/spool/test-spool \
       --test-case-exclude='*queue that is killed*'
 }
 
