@@ -33,10 +33,6 @@ void drain(evbuffer* buffer) {
   evbuffer_drain(buffer, evbuffer_get_length(buffer));
 }
 
-bool has_body(int status) {
-  return status != 204 && status != 304;
-}
-
 Connection* self_of(void* argument) {
   return static_cast<Connection*>(argument);
 }
@@ -344,66 +340,6 @@ void Connection::handle(evhttp_request* request, std::function<void()> abort) {
   bufferevent_setcb(bev_, nullptr, on_write, on_event, argument);
   bufferevent_setwatermark(bev_, EV_READ, 0, kMostAhead);
   bufferevent_enable(bev_, EV_READ);
-}
-
-void Connection::prepare_reply(const Reply& reply, bool last) {
-  state_ = State::kSending;
-  begun_ = steady_clock::now();
-  pace_.begin();
-  sent_ = 0;
-  evkeyvalq* headers = evhttp_request_get_output_headers(request_);
-  for (const auto& [name, value] : reply.fields) {
-    evhttp_add_header(headers, name.c_str(), value.c_str());
-  }
-  if (has_body(reply.status)) {
-    evhttp_add_header(headers, "Content-Length", std::to_string(reply.content_length).c_str());
-  }
-  if (last) evhttp_add_header(headers, "Connection", "close");
-  set_deadline(limits_.client_timeout);
-}
-
-void Connection::reply(const Reply& reply, bool last) {
-  abort_ = nullptr;
-  prepare_reply(reply, last);
-  evhttp_send_reply(std::exchange(request_, nullptr), reply.status, reply.reason.c_str(),
-                    head_only_ || !has_body(reply.status) ? nullptr : reply.body);
-}
-
-void Connection::begin_reply(const Reply& reply, bool last) {
-  prepare_reply(reply, last);
-  // With a Content-Length among the headers evhttp sends no chunks.
-  evhttp_send_reply_start(request_, reply.status, reply.reason.c_str());
-}
-
-void Connection::add_to_reply(evbuffer* body) {
-  evhttp_send_reply_chunk(request_, body);
-}
-
-void Connection::end_reply() {
-  abort_ = nullptr;
-  evhttp_send_reply_end(std::exchange(request_, nullptr));
-}
-
-void Connection::flush() {
-  evbuffer* output = bufferevent_get_output(bev_);
-  evbuffer_unfreeze(output, 1);
-  evbuffer_write(output, descriptor());
-  evbuffer_freeze(output, 1);
-  // What is left, and an error, is for the loop to find.
-  if (evbuffer_get_length(output) == 0) bufferevent_trigger(bev_, EV_WRITE, 0);
-}
-
-void Connection::on_replied() {
-  state_ = State::kWaiting;
-  pace_.begin();
-  has_replied_ = true;
-  owner_.on_released(std::exchange(held_, 0));
-  received_ = evbuffer_get_length(bufferevent_get_input(bev_));
-  bufferevent_setwatermark(bev_, EV_READ, 0, 0);
-  // Not closed here: evhttp is still busy with it.
-  set_deadline(owner_.stopping() ? limits_.stop_grace : limits_.keepalive_timeout);
-  owner_.on_replied(*this);
-  if (received_ > 0) inspect();
 }
 
 void Connection::on_closed() {

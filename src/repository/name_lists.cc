@@ -1,0 +1,94 @@
+// Lists of artifacts' names: what is here, what no cluster names yet, what is missing.
+#include <limits>
+
+#include "quarry/repository/repository.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+
+namespace {
+
+/// The names in QUERY's first column, without those of artifacts (second column) that wait for
+/// their content.
+template <typename State>
+std::vector<HashName> names_from(Query query, State& state,
+                                 std::size_t limit = std::numeric_limits<std::size_t>::max()) {
+  std::vector<HashName> names;
+  const auto& waiting = state.waiting_ones();
+  while (names.size() < limit && query.step()) {
+    if (!waiting.empty() && waiting.contains(query.integer(1))) continue;
+    if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
+  }
+  return names;
+}
+
+}  // namespace
+
+base::Result<void> Repository::visit_names(const std::function<void(const HashName&)>& visit) {
+  return guarded(state_->path, [&]() -> base::Result<void> {
+    Query query = state_->database.query(
+        "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
+        " AND rid NOT IN (SELECT rid FROM private) ORDER BY rid");
+    for (const HashName& name : names_from(std::move(query), *state_)) visit(name);
+    return {};
+  });
+}
+
+// A name is looked up by its row number in a subquery of its own, which no statistics can turn into
+// a scan of blob, as they can a join; NULL, which is no name, is what is left out.
+
+std::vector<HashName> Repository::private_names() {
+  return names_from(
+      state_->database.query("SELECT (SELECT uuid FROM blob WHERE rid=p.rid AND size>=0"
+                             "  AND uuid NOT IN (SELECT uuid FROM shun)), rid FROM private AS p"),
+      *state_);
+}
+
+std::vector<HashName> Repository::clusters() {
+  Query query = state_->database.query(
+      "SELECT (SELECT uuid FROM blob WHERE rid=t.rid AND size>=0"
+      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
+      "  AND NOT EXISTS(SELECT 1 FROM unclustered WHERE rid=blob.rid)), rid"
+      " FROM tagxref AS t INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0");
+  query.bind(1, kTagCluster);
+  return names_from(std::move(query), *state_);
+}
+
+const std::vector<HashName>& Repository::unclustered() {
+  if (state_->derivation.has_pending()) state_->derivation.run();
+  if (!state_->unclustered) {
+    state_->unclustered = names_from(
+        state_->database.query("SELECT (SELECT uuid FROM blob WHERE rid=u.rid AND size>=0"
+                               "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+                               "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)), rid"
+                               " FROM unclustered AS u"
+                               " WHERE NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)"),
+        *state_);
+  }
+  return *state_->unclustered;
+}
+
+const std::vector<HashName>* Repository::unclustered_within(std::size_t limit) {
+  if (state_->derivation.has_pending()) state_->derivation.run();
+  if (!state_->unclustered) {
+    Query one_more = state_->database.query("SELECT 1 FROM unclustered LIMIT 1 OFFSET ?1");
+    one_more.bind(1, static_cast<std::int64_t>(limit));
+    if (one_more.step()) return nullptr;
+  }
+  return &unclustered();
+}
+
+std::vector<HashName> Repository::phantoms(std::size_t limit, bool include_private) {
+  if (state_->derivation.has_pending()) state_->derivation.run();
+  Query query = state_->database.query(
+      "SELECT (SELECT uuid FROM blob WHERE rid=p.rid"
+      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
+      "  AND (?1 OR NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid))), rid FROM phantom AS p");
+  query.bind(1, include_private ? 1 : 0);
+  return names_from(std::move(query), *state_, limit);
+}
+
+}  // namespace quarry::repository
