@@ -132,15 +132,16 @@ Batch DiskStore::take(std::size_t most) {
   return batch;
 }
 
-/// Reading has gone on to another segment, and everything before is settled: that can go at once,
-/// for who waits for room to put the first message into the other.
+/// Reading has gone on, to another segment or past what cannot be read, and everything before is
+/// settled. Who waits for room has to hear of it, before he puts the next message there.
 void DiskStore::leave_finished() {
   if (!taken_.empty() || !returned_.empty()) return;
   const Position& position = reader_->position();
-  if (position.segment == settled_.segment) return;
+  if (position.sequence == settled_.sequence && position.segment == settled_.segment) return;
+  const bool is_another = position.segment != settled_.segment;
   settled_ = position;
   ++unwritten_;
-  report(remove_done());
+  report(is_another ? remove_done() : checkpoint());
 }
 
 void DiskStore::end_segment() {

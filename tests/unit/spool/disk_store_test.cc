@@ -379,3 +379,45 @@ TEST_CASE("who reads follows who writes, as two processes do") {
   REQUIRE((*writer)->checkpoint());
   CHECK(system.image().at("q.qi") == position);
 }
+
+TEST_CASE(
+    "what damage has cost is settled, though the next segment had no header at the first look") {
+  MemoryFileSystem system;
+  const SpoolFiles files(system, "/spool", kName, false);
+  const auto quiet = [](const std::string&) {};
+  const auto writer = DiskStore::open(files, {}, quiet, Roles::kWriter);
+  REQUIRE(writer);
+  std::vector<Message> messages = numbers(1, 5);
+  Error error;
+  REQUIRE((*writer)->push(messages, &error) == 5);
+  std::string content = system.image().at(segment_file(1));
+  content[content.find("message 2")] ^= 1;
+  const auto file = system.open(files.segment(1), quarry::base::FileUse::kAppend);
+  REQUIRE(file);
+  REQUIRE((*file)->truncate(0));
+  REQUIRE((*file)->append(content));
+  const auto reader = DiskStore::open(files, {}, quiet, Roles::kReader);
+  REQUIRE(reader);
+  Batch batch = (*reader)->take(10);
+  REQUIRE(batch.messages == numbers(1, 1));
+  (*reader)->settle(std::move(batch), 1);
+
+  // The writer makes the file, and the reader looks before anything is in it.
+  int looks = 0;
+  system.before = [&](std::uint64_t) -> std::optional<Error> {
+    const auto there = system.image();
+    const auto second = there.find(segment_file(2));
+    if (looks == 0 && second != there.end() && second->second.empty()) {
+      ++looks;
+      CHECK((*reader)->take(10).empty());
+    }
+    return std::nullopt;
+  };
+  (*writer)->end_segment();
+  CHECK(looks == 1);
+  CHECK((*reader)->take(10).empty());
+  CHECK((*reader)->take(10).empty());
+  (*reader)->tell_progress();
+  (*writer)->look_for_progress();
+  CHECK((*writer)->unsettled() == 0);
+}
