@@ -18,11 +18,18 @@ using base::Result;
 
 constexpr std::string_view kLoginCookie = "x-f-l-c";
 
+// Nobody's rights come from more than these; and each card, also one that needs no password, costs
+// a hash of all that follows.
+constexpr int kMostLogins = 4;
+
 std::unexpected<base::Error> login_failed() {
   return fail(ErrorCode::kDenied, "login failed");
 }
 std::unexpected<base::Error> multiple_logins() {
   return fail(ErrorCode::kDenied, "multiple login cards");
+}
+std::unexpected<base::Error> too_many_logins() {
+  return fail(ErrorCode::kDenied, fmt::format("more than {} login cards", kMostLogins));
 }
 
 bool equal_in_constant_time(std::string_view a, std::string_view b) {
@@ -110,8 +117,8 @@ Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGua
 
 Result<void> Visitor::login(std::string_view user, std::string_view nonce,
                             std::string_view signature, std::string_view signed_bytes) {
-  if (had_cookie_ || (had_card_ && single_login_)) return multiple_logins();
-  had_card_ = true;
+  if (had_cookie_ || (cards_ > 0 && single_login_)) return multiple_logins();
+  if (++cards_ > kMostLogins) return too_many_logins();
   return check(user, nonce, signature, signed_bytes);
 }
 

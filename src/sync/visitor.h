@@ -35,8 +35,8 @@ struct LoginCard {
 
 class Visitor {
  public:
-  /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error. LOGINS is not owned
-  /// and may be null.
+  /// A visitor who is nobody yet. With SINGLE_LOGIN a second login is an error, and a fifth one in
+  /// any case. LOGINS is not owned and may be null.
   Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins);
 
   /// A login card: its words as they came, and the bytes that it signs. Error: kDenied.
@@ -90,7 +90,7 @@ class Visitor {
   repository::Repository& repository_;
   const bool single_login_;
   LoginGuard* const logins_;
-  bool had_card_ = false;
+  int cards_ = 0;
   bool had_cookie_ = false;
   Capabilities rights_;
   bool is_somebody_ = false;

@@ -182,6 +182,14 @@ TEST_CASE("rights of several logins add up") {
   CHECK(world.value("SELECT login FROM rcvfrom JOIN user USING(uid) WHERE rcvid=2") == "w");
 }
 
+TEST_CASE("each login card costs a hash of all that follows, so there are not many in a request") {
+  World world;
+  std::string body = kPull;
+  for (int i = 0; i < 4; ++i) body = login("nobody", "", body);
+  CHECK(world.error_of(body) != "more than 4 login cards");
+  CHECK(world.error_of(login("nobody", "", body)) == "more than 4 login cards");
+}
+
 TEST_CASE("where only one login is allowed, a second is an error") {
   World world;
   world.options.single_login = true;
