@@ -169,6 +169,7 @@ void Master::Loop::start_services() {
 }
 
 void Master::Loop::tell_ready() {
+  is_ready_ = true;
   ask_elders();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(),
             living([](ServiceKind) { return true; }));
@@ -190,7 +191,9 @@ bool Master::Loop::start_child(Group& group) {
   if (group.children.size() >= group.service.processes.max_children) return false;
   const auto slot = group.slots.allocate();
   if (!slot) return false;
-  const ChildEnds ends{group.board, *slot, group.accept_write.get()};
+  // Nobody is told that the server is ready while what begins with children has none that can run.
+  const bool is_first = reload_.generation == 1 && !is_ready_ && group.children.empty();
+  const ChildEnds ends{group.board, *slot, group.accept_write.get(), is_first};
   auto spawned = spawn(group.service, ends, [&] { return forget_others(group); });
   if (!spawned) {
     group.start_failure = spawned.error().message;

@@ -202,6 +202,7 @@ class Master::Loop {
   std::uint64_t told_requests_ = 0;
   std::optional<ConfigCheck> check_;  // that is under way
   Phase phase_ = Phase::kRunning;
+  bool is_ready_ = false;
 };
 
 }  // namespace quarry::master

@@ -43,11 +43,14 @@ struct ChildEnds {
   scoreboard::Board& board;
   std::size_t slot;
   int child_accept;  // see ChildContext
+  /// Whether spawn() returns only when the child is about to run its service, or has said why it
+  /// cannot.
+  bool is_waited_for;
 };
 
 /// Forks a child of SERVICE. FORGET_OTHERS runs in the child first: it takes other services' boards
 /// out of its memory, and returns the one that SERVICE observes, if any, to be read only. Errors:
-/// kIo.
+/// kIo; where the child is waited for, what keeps it from starting.
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<std::optional<scoreboard::Board>()>& forget_others);
 
