@@ -52,6 +52,8 @@ Result<void> Configuration::receive(const CardReader& card) {
     return fail(ErrorCode::kDenied,
                 "configuration as SQL is not accepted: use Fossil 1.19 or later");
   }
+  areas_ = 0;
+  settings_.clear();
   if (!name.starts_with('/')) {
     if (repository::areas_of_setting(name) == 0) return {};
     repository::Receipt* const receipt = intake_.receipt();

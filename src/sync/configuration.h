@@ -8,7 +8,8 @@
 //
 // Asking needs the right to read; `/user` and `/subscriber` need to be admin, `/email` the right
 // `e`; what somebody may not have is left out in silence. However often it is asked for, it is sent
-// once: a small request would be answered with gigabytes. Sending needs admin. Used by Exchange.
+// once, until something is changed: a small request would be answered with gigabytes. Sending needs
+// admin. Used by Exchange.
 #pragma once
 
 #include <functional>
@@ -44,7 +45,7 @@ class Configuration {
   const Visitor& visitor_;
   Intake& intake_;
   CardWriter& writer_;
-  // What has been sent.
+  // What has been sent since the last change.
   repository::ConfigAreas areas_ = 0;
   std::set<std::string, std::less<>> settings_;
 };

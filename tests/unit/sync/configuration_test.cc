@@ -77,6 +77,15 @@ TEST_CASE("what is asked for again in one request is sent once") {
         config("css", "c") + config("header", "h"));
 }
 
+TEST_CASE("what was changed since it was sent is sent again") {
+  ConfigWorld world;
+  world.sql("INSERT INTO config VALUES('css','c',10)");
+  const std::string ask = "reqconfig /css\nreqconfig css\n";
+  const std::string now = config("/config", "20 'css' value 'new'");
+  CHECK(world.say_as("a", ask + now + ask) ==
+        config("/config", "10 'css' value 'c'") + config("css", "c") + now + config("css", "new"));
+}
+
 TEST_CASE("people need admin to be asked for, addresses the right e") {
   ConfigWorld world;
   world.sql("UPDATE user SET mtime=7; INSERT INTO concealed VALUES('cc',4,'me@there');");
