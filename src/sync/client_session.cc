@@ -22,6 +22,13 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
+namespace {
+
+// A reply to a clone card holds an artifact, however short its server wants it to be.
+constexpr int kMostEmptyReplies = 100;
+
+}  // namespace
+
 struct ClientSession::State {
   State(repository::Repository& file, ClientOptions choices)
       : repository(file),
@@ -56,6 +63,7 @@ struct ClientSession::State {
   ClientOffer offer;
   bool may_push;
   std::uint64_t clone_next;  // 0: no clone, or it has everything
+  int empty_replies = 0;     // to a clone, one after the other
   bool wants_settings;       // a clone asks once
   // The next request is only to learn the project code: without it nobody can log in, and without a
   // login private artifacts are refused, not passed over.
@@ -136,7 +144,12 @@ Result<void> ClientSession::State::refused(const ClientReply& reply) {
 Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
   if (reply.clone_next() && *reply.clone_next() > clone_next) {
     clone_next = *reply.clone_next();
-    return {};
+    empty_replies = reply.received() > 0 ? 0 : empty_replies + 1;
+    if (empty_replies <= kMostEmptyReplies) return {};
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("the server has sent nothing in {} replies, and says that there is more",
+                    empty_replies));
   }
   if (!reply.clone_next() && repository.project_code().empty()) {
     return fail(ErrorCode::kInvalid, "the server does not answer a clone as Fossil does");

@@ -73,6 +73,22 @@ TEST_CASE("a server that goes on for ever is noticed") {
     REQUIRE(session.next_request().has_value());
     CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
   }
+  SUBCASE("a clone that gets on without anything") {
+    const TemporaryFolder folder;
+    REQUIRE(quarry::repository::init_for_clone(folder / "clone.fossil", "me").has_value());
+    const auto file = quarry::repository::Repository::open(folder / "clone.fossil");
+    ClientOptions options;
+    options.clone = true;
+    ClientSession session(**file, options);
+    int replies = 0;
+    for (bool is_taken = true; is_taken && replies < 1000; ++replies) {
+      REQUIRE(session.next_request().has_value());
+      const std::string reply =
+          fmt::format("clone_seqno {}\npush {} {}\n", replies + 2, kServerCode, kProjectCode);
+      is_taken = session.take_reply("application/x-fossil-debug", reply).has_value();
+    }
+    CHECK(replies == 101);
+  }
   SUBCASE("promises of what never comes, and questions that no answer ends") {
     World client;
     client.say_as("ix", kPush + file("mine\n"));
