@@ -77,7 +77,9 @@ def test_feeder_does_not_wait_for_a_position_that_was_lost(spool, tmp_path, lose
     with following(spool, out, stderr=subprocess.DEVNULL):
         spool("feed", given=lines(1, 20))
         wait_until(lambda: out.read_bytes() == lines(1, 20), "what was fed")
-        lose(spool.folder / "queue.qi")
+        position = spool.folder / "queue.qi"
+        wait_until(position.exists, "the drain to write down how far it is")
+        lose(position)
         spool("feed", "--size", 5, given=lines(21, 40))
         wait_until(lambda: out.read_bytes() == lines(1, 40), "the rest")
 
