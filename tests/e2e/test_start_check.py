@@ -138,6 +138,13 @@ def test_pid_file_in_the_place_of_a_socket(world):
     fails_alike(world, "is what [www] listens on")
 
 
+def test_pid_file_that_is_a_fifo(world):
+    """Which nobody writes to: who would read it waits for ever."""
+    os.mkfifo(world.folder / "q.pid")
+    world.set("global", pid=world.folder / "q.pid", control__socket="off")
+    fails_alike(world, f"the pid file {world.folder}/q.pid is no file")
+
+
 def test_pools_that_are_in_each_others_way(world):
     port = free_port()
     world.set("www", listen=f"127.0.0.1:{port}")
@@ -236,6 +243,22 @@ def test_what_will_be_its_configuration_may_be_tested_elsewhere(world, running):
     world.set("global", pid=world.folder / "other.pid")
     done = world.test(path=world.folder / "new.conf")
     assert done.returncode == 1 and done.stderr.count("listens on") == 3, "it would be another server"
+
+
+def test_pid_file_of_a_master_that_nobody_has_waited_for(world, running):
+    """It is still among the processes, and does not run."""
+    running.send(signal.SIGKILL)
+    os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{running.pid}/stat").read_text().split(") ")[1][0] == "Z"
+    assert (world.folder / "q.pid").read_text() == f"{running.pid}\n"
+    (world.folder / "error.log").unlink()
+    world.set("www", pm__status_listen=free_port())
+    world.set("http", listen=f"127.0.0.1:{free_port()}")
+    done = world.test()
+    assert done.returncode == 0, done.stderr
+    server = Process([places.program("quarryd"), "--config", world.path], world.folder / "next")
+    wait_until(lambda: "ready:" in world.log() or not server.is_running(), "quarryd")
+    assert server.stop() == 0, server.output()
 
 
 def test_address_that_another_took_is_in_the_way_of_the_next_start(world, running):
