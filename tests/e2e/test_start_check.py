@@ -195,6 +195,24 @@ def test_folder_that_a_child_may_not_enter(world, name):
 
 
 @as_root
+@pytest.mark.parametrize("word", ["repository", "repositories"])
+def test_repositories_that_a_child_does_not_reach(world, word):
+    """The server would start, and refuse every request."""
+    inside = world.folder / "inside"
+    inside.mkdir(mode=0o700)
+    path = inside
+    if word == "repository":
+        path = inside / "fresh.fossil"
+        path.write_bytes((world.folder / "fresh.fossil").read_bytes())
+    world.set("www", user="nobody", repository=None)
+    world.set("www", **{word: path})
+    done = world.test()
+    assert done.returncode == 1 and "[www]: cannot " in done.stderr and f"{path}: Permission denied" in done.stderr
+    inside.chmod(0o711)
+    assert world.test().returncode == 0, "it needs not be listed"
+
+
+@as_root
 @pytest.mark.skipif(int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 79,
                     reason="needs a port that is root's")
 def test_port_that_only_root_may_have(world):
