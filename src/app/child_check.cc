@@ -17,21 +17,33 @@ namespace {
 
 constexpr std::size_t kMostText = 4096;
 
-base::Result<void> reach(const SocketToReach& socket) {
-  if (socket.path.empty()) return {};
-  const auto folder = std::filesystem::path(socket.path).parent_path() / ".";
-  const bool is_near = ::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) == 0;
-  const bool is_open =
-      !socket.is_made || ::faccessat(AT_FDCWD, socket.path.c_str(), W_OK, AT_EACCESS) == 0;
-  if (is_near && is_open) return {};
-  return base::fail_errno(fmt::format("cannot connect to its pool at {}", socket.path));
+bool may(int what, const std::string& path) {
+  return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
+}
+
+base::Result<void> reach(const Reached& reached) {
+  const std::string& socket = reached.socket;
+  const auto folder = std::filesystem::path(socket).parent_path() / ".";
+  const bool is_connected =
+      socket.empty() || (may(X_OK, folder) && (!reached.is_socket_made || may(W_OK, socket)));
+  if (!is_connected) {
+    return base::fail_errno(fmt::format("cannot connect to its pool at {}", socket));
+  }
+  if (!reached.repository.empty() && !may(F_OK, reached.repository)) {
+    return base::fail_errno(fmt::format("cannot reach its repository {}", reached.repository));
+  }
+  // Names are looked up in it, which is not listed.
+  if (!reached.repositories.empty() && !may(X_OK, reached.repositories)) {
+    return base::fail_errno(
+        fmt::format("cannot enter the folder of its repositories {}", reached.repositories));
+  }
+  return {};
 }
 
 base::Result<void> begin(const master::ProcessSettings& settings,
-                         const std::optional<master::Credentials>& run_as,
-                         const SocketToReach& socket) {
+                         const std::optional<master::Credentials>& run_as, const Reached& reached) {
   QUARRY_TRY(master::put_in_force(settings, run_as));
-  return reach(socket);
+  return reach(reached);
 }
 
 /// All that is written to FD, up to a bound.
@@ -51,7 +63,7 @@ std::string read_all(int fd) {
 
 base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
-                             const SocketToReach& socket) {
+                             const Reached& reached) {
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
   const base::Fd reading(ends[0]);
@@ -61,7 +73,7 @@ base::Result<void> try_child(const master::ProcessSettings& settings,
   if (pid == 0) {
     // What is only warned of is told when it happens.
     base::set_log_level(base::LogLevel::kAlert);
-    const auto done = begin(settings, run_as, socket);
+    const auto done = begin(settings, run_as, reached);
     const std::string text = done ? "" : done.error().message;
     const ssize_t written = ::write(writing.get(), text.data(), text.size());
     ::_exit(written == static_cast<ssize_t>(text.size()) && done ? 0 : 1);

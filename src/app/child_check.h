@@ -10,16 +10,18 @@
 
 namespace quarry::app {
 
-/// A socket's path that a child connects to.
-struct SocketToReach {
-  std::string path;      // "": none
-  bool is_made = false;  // whether it is there, with the owner and mode that it will have
+/// What a child works with, by paths within its chroot; "": none.
+struct Reached {
+  std::string socket;           // that it connects to
+  bool is_socket_made = false;  // whether it is there, with the owner and mode that it will have
+  std::string repository;
+  std::string repositories;  // the folder
 };
 
-/// Whether a child with SETTINGS can become RUN_AS, and what it then may not reach. Errors: what
-/// would keep it from its work.
+/// Whether a child with SETTINGS can become RUN_AS, and then reaches REACHED. Errors: what would
+/// keep it from its work.
 base::Result<void> try_child(const master::ProcessSettings& settings,
                              const std::optional<master::Credentials>& run_as,
-                             const SocketToReach& socket = {});
+                             const Reached& reached);
 
 }  // namespace quarry::app

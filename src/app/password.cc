@@ -40,6 +40,27 @@ std::string_view password_in(std::string_view argument) {
   return authority.substr(colon + 1, at - colon - 1);
 }
 
+/// The values in the query of ARGUMENT, if that is a URL with one, from the first on; where nothing
+/// is named all of it.
+std::string_view query_values_in(std::string_view argument) {
+  const std::size_t scheme = argument.find("://");
+  if (scheme == std::string_view::npos) return {};
+  const std::size_t question = argument.find('?', scheme);
+  if (question == std::string_view::npos) return {};
+  const std::string_view query = argument.substr(question + 1);
+  return query.substr(query.find('=') + 1);  // npos + 1 is 0
+}
+
+/// PART, of ARGUMENT: one star, whatever its length, and the rest of the argument moved up.
+void overwrite(char* argument, std::string_view part) {
+  if (part.empty()) return;
+  char* const begin = argument + (part.data() - argument);
+  const std::size_t rest = std::strlen(begin) - part.size();
+  *begin = '*';
+  std::memmove(begin + 1, begin + part.size(), rest);
+  std::memset(begin + 1 + rest, 0, part.size() - 1);
+}
+
 /// The password that argument I is, or has, as the option `--password`.
 std::string_view value_of_password(int argc, char** argv, int i) {
   constexpr std::string_view kOption = "--password";
@@ -84,19 +105,14 @@ bool wait_for_key(int fd) {
 
 }  // namespace
 
-void hide_passwords(int argc, char** argv) {
+void hide_secrets(int argc, char** argv) {
   bool found = false;
   for (int i = 1; i < argc; ++i) {
     std::string_view password = password_in(argv[i]);
     found = found || !password.empty();
     if (password.empty()) password = value_of_password(argc, argv, i);
-    if (password.empty()) continue;
-    // One star, whatever its length, and the rest of the URL moved up.
-    char* const begin = argv[i] + (password.data() - argv[i]);
-    const std::size_t rest = std::strlen(begin) - password.size();
-    *begin = '*';
-    std::memmove(begin + 1, begin + password.size(), rest);
-    std::memset(begin + 1 + rest, 0, password.size() - 1);
+    overwrite(argv[i], password);
+    overwrite(argv[i], query_values_in(argv[i]));
   }
   if (!found) return;
   fmt::print(stderr,

@@ -9,9 +9,10 @@
 
 namespace quarry::app {
 
-/// Overwrites the passwords of URLs, and that of --password, among the arguments of this process,
-/// which everybody can read. Of those in URLs it warns on standard error: there are better ways.
-void hide_passwords(int argc, char** argv);
+/// Overwrites the passwords of URLs, the values in their queries (which may be tokens), and the
+/// password of --password, among the arguments of this process, which everybody can read. Of
+/// passwords in URLs it warns on standard error: there are better ways.
+void hide_secrets(int argc, char** argv);
 
 /// The first line of FILE; "-" is standard input.
 base::Result<std::string> password_from_file(const std::string& file);

@@ -251,7 +251,7 @@ namespace app = quarry::app;
 int main(int argc, char** argv) {
   app::open_standard_streams();
   const std::vector<std::string> words(argv, argv + argc);
-  app::hide_passwords(argc, argv);
+  app::hide_secrets(argc, argv);
   CLI::App cli{
       "quarry: make, clone, sync and check Fossil repositories, and look at the server of them",
       "quarry"};

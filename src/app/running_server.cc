@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "quarry/base/socket.h"
+#include "quarry/master/pid_file.h"
 
 namespace quarry::app {
 namespace {
@@ -78,7 +79,7 @@ bool is_same_file(const fs::path& one, const fs::path& other) {
 /// Those of /proc whose place a start takes.
 std::vector<fs::path> predecessors(const fs::path& config, const std::string& pid_file) {
   const std::string name = first_line_of("/proc/self/comm");
-  const std::string in_pid_file = pid_file.empty() ? "" : first_line_of(pid_file);
+  const std::string in_pid_file = std::to_string(master::running_process_of(pid_file));
   const std::string self = std::to_string(::getpid());
   std::vector<fs::path> found;
   for (const fs::path& process : entries_of("/proc")) {

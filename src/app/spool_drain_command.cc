@@ -108,13 +108,16 @@ class Draining {
   bool was_told_of_window_ = false;
 };
 
-/// Whoever should read what is written does not any more.
+/// Whoever should read what is written does not any more, or a file takes no more of it.
 std::unexpected<base::Error> Draining::gone(int number) const {
   const std::size_t left = whole_before(written_);
   std::string message = fmt::format("standard output: {}", std::strerror(number));
   if (left > 0 && output_.has_reader()) {
     message += fmt::format(": {} messages that were written were not {}, and come again", left,
                            acknowledgements_ ? "acknowledged" : "read");
+  } else if (!output_.has_reader() && !ends_.empty()) {
+    message += fmt::format(": {} messages were not {}, and come again", ends_.size(),
+                           acknowledgements_ ? "acknowledged" : "written");
   }
   return fail(ErrorCode::kIo, std::move(message));
 }

@@ -101,18 +101,21 @@ class Check {
 
   void check_children(const Places& places) {
     for (const master::PoolConfig& pool : config_.pools) {
-      note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as));
+      Reached reached;
+      reached.repository = pool.service.repository;
+      reached.repositories = pool.service.repositories;
+      note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as, reached));
     }
     if (!config_.http || config_.pools.empty()) return;
     const master::HttpConfig& http = *config_.http;
     const master::PoolConfig& pool = config_.pool_of_http();
-    SocketToReach socket;
+    Reached reached;
     if (pool.listen && pool.listen->is_unix()) {
-      socket.path = pool.listen->path();
+      reached.socket = pool.listen->path();
       // Of another, the owner and mode will be changed by a reload.
-      socket.is_made = places.has_made(pool.listen->str());
+      reached.is_socket_made = places.has_made(pool.listen->str());
     }
-    note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, socket));
+    note("[http]", try_child(http.process, http.run_as ? http.run_as : pool.run_as, reached));
   }
 
   /// Fewer than these cannot be enough, whatever else the libraries need.

@@ -11,6 +11,7 @@
 #include "quarry/base/access_format.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
+#include "quarry/base/url.h"
 
 namespace quarry::base {
 namespace {
@@ -40,18 +41,37 @@ std::string_view variable(const AccessRecord& record, const std::string& name) {
   return value == nullptr ? std::string_view() : value;
 }
 
-/// The value of the variable NAME as it may be logged: what logs somebody in is left out, and so is
-/// all of a Cookie header from the cookie of Fossil's clients on that does.
+constexpr std::string_view kHidden = "(hidden)";
+
+/// Of the cookies in HEADER those of Fossil's pages and clients without their values.
+std::string loggable_cookies(std::string_view header) {
+  constexpr std::string_view kClients = "x-f-l-c=";
+  constexpr std::string_view kPages = "fossil-";
+  std::string shown;
+  while (!header.empty()) {
+    // A proxy that makes one header of several may put a comma between them.
+    const std::size_t name = std::min(header.find_first_not_of(" \t,;"), header.size());
+    const std::size_t value = std::min(header.find_first_of("=,;", name), header.size() - 1) + 1;
+    const bool logs_in = std::ranges::equal(header.substr(name, kPages.size()), kPages, {}, lower);
+    shown += header.substr(0, value);
+    header.remove_prefix(value);
+    if (!logs_in || !shown.ends_with('=')) continue;
+    shown += kHidden;
+    header.remove_prefix(std::min(header.find(';'), header.size()));
+  }
+  // This one is a login card, in which anything may stand: nothing behind it is shown.
+  const std::size_t card = shown.find(kClients);
+  if (card != shown.npos) shown.replace(card + kClients.size(), shown.npos, kHidden);
+  return shown;
+}
+
+/// The value of the variable NAME as it may be logged: without what logs somebody in.
 std::string loggable(std::string_view name, std::string_view value) {
-  constexpr std::string_view kHidden = "(hidden)";
-  constexpr std::string_view kLoginCookie = "x-f-l-c=";
   if (value.empty()) return {};
   if (name == "HTTP_AUTHORIZATION" || name == "HTTP_PROXY_AUTHORIZATION") {
     return std::string(kHidden);
   }
-  const std::size_t cookie = name == "HTTP_COOKIE" ? value.find(kLoginCookie) : value.npos;
-  if (cookie == value.npos) return std::string(value);
-  return std::string(value.substr(0, cookie + kLoginCookie.size())).append(kHidden);
+  return name == "HTTP_COOKIE" ? loggable_cookies(value) : without_credentials(value);
 }
 
 /// The value of the line NAME of HEADER.

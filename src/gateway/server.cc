@@ -47,6 +47,12 @@ std::uint16_t local_port(int descriptor) {
   return local ? local->port() : 0;
 }
 
+/// What the client alone is at fault for is nothing that an operator has to see to.
+LogLevel level_of(int status) {
+  const bool is_clients = status < 500 || status == 501 || status == 505;
+  return is_clients ? LogLevel::kNotice : LogLevel::kWarning;
+}
+
 struct ReplyStart {
   ReplyHeader header;
   std::size_t size;  // of its block, in bytes
@@ -180,7 +186,7 @@ void Server::on_gone(Connection& connection) {
 }
 
 void Server::on_refused(Connection& connection, const Refusal& refusal) {
-  base::log(LogLevel::kWarning, "client {}: {} {}", connection.client(), refusal.status,
+  base::log(level_of(refusal.status), "client {}: {} {}", connection.client(), refusal.status,
             refusal.text);
 }
 
@@ -198,13 +204,12 @@ void Server::on_held(Connection& connection, std::size_t bytes) {
 }
 
 void Server::on_cut_off(Connection& connection, std::size_t received) {
-  base::log(LogLevel::kWarning, "client {}: left in the middle of a request, after {} bytes",
+  base::log(LogLevel::kNotice, "client {}: left in the middle of a request, after {} bytes",
             connection.client(), received);
 }
 
 void Server::on_not_taken(Connection& connection, std::size_t left) {
-  base::log(LogLevel::kWarning,
-            "client {}: closed, since it does not take its reply: {} bytes left",
+  base::log(LogLevel::kNotice, "client {}: closed, since it does not take its reply: {} bytes left",
             connection.client(), left);
 }
 
@@ -347,7 +352,7 @@ void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
 
 void Server::answer_error(Exchange& exchange, int status, std::string_view text,
                           std::string_view reason) {
-  base::log(LogLevel::kWarning, "client {}: {} {}: {}{}{}", exchange.client.address, status,
+  base::log(level_of(status), "client {}: {} {}: {}{}{}", exchange.client.address, status,
             exchange.request, text, reason.empty() ? "" : ": ", reason);
   answer_page(exchange, status, text);
 }

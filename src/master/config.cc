@@ -13,6 +13,7 @@
 #include "listen_checks.h"
 #include "process_checks.h"
 #include "quarry/master/control_address.h"
+#include "written_files.h"
 
 namespace quarry::master {
 namespace {
@@ -85,6 +86,11 @@ class Checker {
       const Lines lines = apply(section, reading_.config.global);
       check_priority(reading_.config.global.priority, running_as_root_, findings(lines));
       check_control(lines);
+      const GlobalConfig& global = reading_.config.global;
+      note_file(lines, "global", "pid", global.pid_file);
+      if (global.log.target == base::LogTarget::kFile) {
+        note_file(lines, "global", "error_log", global.log.path);
+      }
       if (const auto at = lines.find("process.max"); at != lines.end()) max_line_ = at->second;
     } else if (section.name == "http") {
       HttpConfig http;
@@ -180,6 +186,8 @@ class Checker {
     note_access_line(lines, pool);
     check_processes(lines, pool);
     check_slow_log(lines, pool);
+    note_file(lines, pool.name, "access.log", pool.access.path);
+    note_file(lines, pool.name, "slowlog", pool.slow_log.path);
     tell_what_needs_root(lines, {"user", "group", "listen.owner", "listen.group"});
     check_process(pool.process, running_as_root_, findings(lines));
     check_service(lines, pool);
@@ -213,6 +221,14 @@ class Checker {
     }
     // Without root there is nobody else to become; PHP-FPM ignores the words there too.
     if (running_as_root_) run_as = std::move(*credentials);
+  }
+
+  void note_file(const Lines& lines, const std::string& section, const char* directive,
+                 const std::string& path) {
+    if (!lines.contains(directive)) return;
+    if (const auto mistake = written_files_.add(section, directive, path)) {
+      report(lines.at(directive), *mistake);
+    }
   }
 
   void check_slow_log(const Lines& lines, const PoolConfig& pool) {
@@ -391,6 +407,7 @@ class Checker {
   std::map<std::string, int> access_lines_;  // of what says who may connect to a pool
   Messages mistakes_;
   Messages notices_;
+  WrittenFiles written_files_;
   ConfigReading reading_;
 };
 

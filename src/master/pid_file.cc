@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -27,7 +26,19 @@ std::string name_of(const std::string& process) {
   return name;
 }
 
-/// The process in the pid file FD, if it is one of this program and not SELF; 0 if not.
+/// Whether PROCESS has ended, and only its parent has not asked how yet.
+bool has_ended(const std::string& process) {
+  std::string text;
+  std::ifstream stat("/proc/" + process + "/stat");
+  std::getline(stat, text);
+  // Behind the name, which may hold anything.
+  const std::size_t name_end = text.rfind(") ");
+  if (name_end == std::string::npos) return true;
+  const char state = text[name_end + 2];
+  return state == 'Z' || state == 'X';
+}
+
+/// The process in the pid file FD, if it is one of this program that runs and not SELF; 0 if not.
 pid_t living_process_in(const base::Fd& fd, pid_t self) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
@@ -35,8 +46,9 @@ pid_t living_process_in(const base::Fd& fd, pid_t self) {
   if (size <= 0 || std::from_chars(text.data(), text.data() + size, pid).ec != std::errc())
     return 0;
   if (pid <= 0 || pid == self) return 0;
-  const std::string name = name_of(std::to_string(pid));
-  return !name.empty() && name == name_of("self") ? pid : 0;
+  const std::string process = std::to_string(pid);
+  const std::string name = name_of(process);
+  return !name.empty() && name == name_of("self") && !has_ended(process) ? pid : 0;
 }
 
 std::unexpected<base::Error> cannot_write(const std::string& path) {
@@ -62,10 +74,17 @@ base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_
 
 }  // namespace
 
+pid_t running_process_of(const std::string& path) {
+  const auto fd = open_pid_file(path, O_RDONLY);
+  return fd ? living_process_in(*fd, ::getpid()) : 0;
+}
+
 base::Result<void> check_pid_file(const std::string& path, pid_t self) {
-  const auto fd = open_pid_file(path, O_RDWR);
-  if (fd) return check_owner(*fd, path, self);
-  if (errno != ENOENT) return std::unexpected(fd.error());
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) == 0) {
+    QUARRY_TRY_ASSIGN(const base::Fd fd, open_pid_file(path, O_RDWR));
+    return check_owner(fd, path, self);
+  }
   const std::string folder = std::filesystem::path(path).parent_path();
   if (::faccessat(AT_FDCWD, folder.c_str(), W_OK | X_OK, AT_EACCESS) == 0) return {};
   return cannot_write(path);

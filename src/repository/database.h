@@ -29,6 +29,7 @@ class SqliteError : public std::runtime_error {
   int code() const { return code_; }
   bool is_busy() const { return (code_ & 0xFF) == SQLITE_BUSY || (code_ & 0xFF) == SQLITE_LOCKED; }
   bool is_interrupt() const { return (code_ & 0xFF) == SQLITE_INTERRUPT; }
+  bool is_full() const { return (code_ & 0xFF) == SQLITE_FULL; }
   bool is_read_only() const { return (code_ & 0xFF) == SQLITE_READONLY; }
   base::Error to_error(const std::filesystem::path& path) const;
 

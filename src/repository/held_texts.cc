@@ -1,7 +1,6 @@
 #include "held_texts.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,20 +8,18 @@
 #include <cstring>
 #include <filesystem>
 
-#include "database.h"
+#include "temporary_files.h"
 
 namespace quarry::repository {
 namespace {
 
 [[noreturn]] void fail(int error) {
-  throw SqliteError(
-      error == ENOSPC ? SQLITE_FULL : SQLITE_IOERR,
-      fmt::format("a temporary file in {}: {}", std::filesystem::temp_directory_path().string(),
-                  std::strerror(error)));
+  throw cannot_write_temporary(error == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, "a temporary file",
+                               std::strerror(error));
 }
 
 int open_unnamed() {
-  std::string pattern = std::filesystem::temp_directory_path() / "quarry-texts-XXXXXX";
+  std::string pattern = temporary_folder() / "quarry-texts-XXXXXX";
   const int fd = ::mkostemp(pattern.data(), O_CLOEXEC);
   if (fd < 0) fail(errno);
   ::unlink(pattern.c_str());

@@ -44,10 +44,10 @@ void check_tables(Database& database) {
 }
 
 /// Readers that never wait for a writer, and commits that survive a power cut. Where the mode
-/// cannot be changed (somebody is using the file) the old one works too, with more waiting.
-void use_write_ahead_log(Repository::State& state) {
+/// cannot be changed (somebody is using the file) the old one works too, with more waiting: the
+/// result says so, and is empty otherwise.
+std::string use_write_ahead_log(Repository::State& state) {
   Database& database = state.database;
-  const std::filesystem::path& path = state.path;
   database.execute(
       fmt::format("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096; PRAGMA journal_size_limit={}",
                   state.log.limit()));
@@ -56,18 +56,19 @@ void use_write_ahead_log(Repository::State& state) {
     return mode.step() ? std::string(mode.text(0)) : std::string();
   };
   try {
-    if (const std::string mode = read_mode(); mode != "wal") {
-      base::log(base::LogLevel::kWarning,
-                "{}: journal mode is {}, not wal: readers and writers "
-                "will wait for each other",
-                path.string(), mode);
-    }
+    const std::string mode = read_mode();
+    if (mode == "wal") return {};
+    return fmt::format("journal mode is {}, not wal: readers and writers will wait for each other",
+                       mode);
   } catch (const SqliteError& error) {
-    if (!error.is_busy() && !error.is_read_only()) throw;
-    base::log(base::LogLevel::kWarning, "{}: {}", path.string(),
-              error.is_busy() ? "in use by a program that keeps it from WAL mode"
-                              : "read-only: it can be cloned and pulled from, not pushed to");
+    if (error.is_busy()) return "in use by a program that keeps it from WAL mode";
+    if (error.is_read_only()) return "read-only: it can be cloned and pulled from, not pushed to";
+    throw;
   }
+}
+
+void warn(const std::filesystem::path& path, const std::string& what) {
+  if (!what.empty()) base::log(base::LogLevel::kWarning, "{}: {}", path.string(), what);
 }
 
 }  // namespace
@@ -195,11 +196,12 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
     state->inode = status.st_ino;
     check_tables(state->database);
     check_indexes(state->database);
+    std::string limitation;
     if (options.is_unfinished) {
       state->database.execute(
           "PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF; PRAGMA cache_size=-32768");
     } else {
-      use_write_ahead_log(*state);
+      limitation = use_write_ahead_log(*state);
     }
     if (const std::string made = complete_schema(state->database); !made.empty()) {
       base::log(base::LogLevel::kWarning,
@@ -207,6 +209,8 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                 "rebuild` fills it)",
                 path.string(), made);
     }
+    // Of one that lacks too much to be read at all it would not be true.
+    warn(path, limitation);
     state->refresh();
     for (const char* suffix : {"-wal", "-shm"}) {
       const std::filesystem::path companion = path.string() + suffix;
@@ -223,7 +227,7 @@ base::Result<void> Repository::make_durable() {
   return guarded(state_->path, [&]() -> base::Result<void> {
     state_->options.is_unfinished = false;
     // The change of mode writes a page, and syncs the file with all that was written before.
-    use_write_ahead_log(*state_);
+    warn(state_->path, use_write_ahead_log(*state_));
     return {};
   });
 }

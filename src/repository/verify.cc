@@ -5,7 +5,9 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -14,6 +16,7 @@
 #include "newer_schema.h"
 #include "older_schema.h"
 #include "repository_state.h"
+#include "temporary_files.h"
 
 namespace quarry::repository {
 
@@ -24,13 +27,15 @@ namespace {
 
 constexpr std::size_t kMaxFindingsPerTable = 20;
 
+constexpr const char* kCopy = "the temporary copy";
+
 /// A temporary file that goes with its owner.
 class TemporaryFile {
  public:
   TemporaryFile() {
-    std::string pattern = std::filesystem::temp_directory_path() / "quarry-verify-XXXXXX";
+    std::string pattern = temporary_folder() / "quarry-verify-XXXXXX";
     const int fd = ::mkstemp(pattern.data());
-    if (fd < 0) throw SqliteError(SQLITE_CANTOPEN, "no temporary file can be made in " + pattern);
+    if (fd < 0) throw cannot_write_temporary(SQLITE_CANTOPEN, kCopy, std::strerror(errno));
     ::close(fd);
     path_ = pattern;
   }
@@ -53,7 +58,8 @@ void copy_database(Database& from, Database& to) {
   if (backup == nullptr) to.raise(sqlite3_errcode(to.handle()));
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
-  if (code != SQLITE_DONE) from.raise(code);
+  // Of both sides, the one that is written has the message.
+  if (code != SQLITE_DONE) to.raise(code);
 }
 
 /// Only to be read; but what a writer that died left undone is undone first, by SQLite.
@@ -229,6 +235,33 @@ void Verification::compare(const DerivedRows& comparison) {
   report("should be there but is not", fmt::format("{} EXCEPT {}", after, before));
 }
 
+/// Calls FUNCTION, which writes the copy and nothing else.
+template <typename Function>
+auto writing_copy(Function&& function) {
+  try {
+    return function();
+  } catch (const TemporaryFileError&) {
+    throw;
+  } catch (const SqliteError& error) {
+    if (!error.is_full() && error.code() != SQLITE_IOERR_WRITE) throw;
+    throw cannot_write_temporary(error.code(), kCopy, error.what());
+  }
+}
+
+Findings verify_copy(const std::filesystem::path& path,
+                     const std::function<void(std::size_t, std::size_t)>& progress) {
+  OpenOptions options;
+  options.content_cache_size = std::size_t{64} << 20;
+  Repository::State state(path, options);
+  state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
+  // What an old repository lacks is lacking in the comparison, too.
+  complete_schema(state.database);
+  Verification verification(state);
+  verification.check_artifacts(progress);
+  verification.check_derived();
+  return verification.take();
+}
+
 }  // namespace
 
 base::Result<Findings> verify(const std::filesystem::path& path,
@@ -249,18 +282,9 @@ base::Result<Findings> verify(const std::filesystem::path& path,
                           fmt::format("{}: {}", path.string(), known.error().message));
       }
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
-      copy_database(*original, target);
+      writing_copy([&] { copy_database(*original, target); });
     }
-    OpenOptions options;
-    options.content_cache_size = std::size_t{64} << 20;
-    Repository::State state(copy.path(), options);
-    state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
-    // What an old repository lacks is lacking in the comparison, too.
-    complete_schema(state.database);
-    Verification verification(state);
-    verification.check_artifacts(progress);
-    verification.check_derived();
-    return verification.take();
+    return writing_copy([&] { return verify_copy(copy.path(), progress); });
   });
 }
 

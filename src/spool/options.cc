@@ -108,7 +108,7 @@ Result<QueueOptions> complete(QueueOptions o) {
   }
   if (*o.discard_mark > o.size) return above("discardmark", *o.discard_mark, "size", o.size);
   if (o.max_disk_space != 0 && o.max_disk_space < o.max_file_size) {
-    return fail(ErrorCode::kInvalid, "queue.maxdiskspace must not be below queue.maxfilesize");
+    return above("maxfilesize", o.max_file_size, "maxdiskspace", o.max_disk_space);
   }
   if (o.type == QueueType::kDisk && o.filename.empty()) {
     return fail(ErrorCode::kInvalid, "a disk queue needs queue.filename");

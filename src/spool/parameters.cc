@@ -211,8 +211,10 @@ constexpr std::array kEntries = {
         {"discardseverity", "0-8", "what matters so little, or less; 8: nothing"}),
     number<&O::sampling_interval, 0>(
         {"samplinginterval", "NUMBER", "of so many messages one is taken; 0: all are"}),
-    bytes<&O::max_file_size, kLeastFileSize>({"maxfilesize", "BYTES", "of one file; k, m, g"}),
-    bytes<&O::max_disk_space, 0>({"maxdiskspace", "BYTES", "of all files; k, m, g"}),
+    bytes<&O::max_file_size, kLeastFileSize>(
+        {"maxfilesize", "BYTES", "of one file, at least 1k; k, m, g"}),
+    bytes<&O::max_disk_space, 0>(
+        {"maxdiskspace", "BYTES", "of all files, not below maxfilesize; k, m, g"}),
     number<&O::checkpoint_interval, 0>(
         {"checkpointinterval", "MESSAGES",
          "write down how far reading is after so many; 0: after each file"}),

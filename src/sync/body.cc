@@ -17,8 +17,8 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
   return a.size() == b.size() && ::strncasecmp(a.data(), b.data(), a.size()) == 0;
 }
 
-base::Error too_large(std::size_t max_size) {
-  return {base::ErrorCode::kLimit, fmt::format("the request is larger than {} bytes", max_size)};
+base::Error too_large(std::string_view what, std::size_t max_size) {
+  return {base::ErrorCode::kLimit, fmt::format("the {} is larger than {} bytes", what, max_size)};
 }
 
 }  // namespace
@@ -54,15 +54,16 @@ std::size_t decoded_size(BodyFormat format, std::string_view body) {
 }
 
 base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
-                                           std::size_t max_size, std::string& storage) {
-  if (body.size() > max_size) return std::unexpected(too_large(max_size));
+                                           std::size_t max_size, std::string& storage,
+                                           std::string_view what) {
+  if (body.size() > max_size) return std::unexpected(too_large(what, max_size));
   if (format != BodyFormat::kCompressed || body.empty()) return body;
   auto expanded = artifact::blob_expand(body, max_size);
   if (!expanded) {
     if (expanded.error().code == base::ErrorCode::kLimit)
-      return std::unexpected(too_large(max_size));
-    return base::fail(base::ErrorCode::kInvalid,
-                      "the request cannot be uncompressed: " + expanded.error().message);
+      return std::unexpected(too_large(what, max_size));
+    return base::fail(base::ErrorCode::kInvalid, fmt::format("the {} cannot be uncompressed: {}",
+                                                             what, expanded.error().message));
   }
   storage = std::move(*expanded);
   return storage;

@@ -29,9 +29,11 @@ std::size_t decoded_size(BodyFormat format, std::string_view body);
 
 /// The cards in BODY. Where they are plain the result is BODY itself; otherwise they are put into
 /// STORAGE, which must outlive the result. Nothing is allocated before the declared size was found
-/// to be at most MAX_SIZE. Errors: kInvalid (broken compression), kLimit.
+/// to be at most MAX_SIZE. WHAT it is the body of stands in messages. Errors: kInvalid (broken
+/// compression), kLimit.
 base::Result<std::string_view> decode_body(BodyFormat format, std::string_view body,
-                                           std::size_t max_size, std::string& storage);
+                                           std::size_t max_size, std::string& storage,
+                                           std::string_view what = "request");
 std::string encode_body(BodyFormat format, std::string&& cards);
 
 }  // namespace quarry::sync

@@ -178,7 +178,7 @@ Result<void> ClientSession::State::read(std::string_view content_type, std::stri
   }
   std::string storage;
   QUARRY_TRY_ASSIGN(const std::string_view cards,
-                    decode_body(*format, body, options.max_reply, storage));
+                    decode_body(*format, body, options.max_reply, storage, "reply"));
   ClientReply reply({.repository = repository,
                      .options = options,
                      .wants = wants,

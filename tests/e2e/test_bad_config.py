@@ -146,6 +146,8 @@ def test_all_mistakes_are_told_at_once_in_the_order_of_their_lines(world, fresh)
     ("[global]\nprocess.max = -1\n", 1, "no whole number from 0"),
     ("[global]\nerror_log = relative.log\n", 1, "neither an absolute path"),
     ("[global]\npid = quarry.pid\n", 1, "no absolute path"),
+    ("[global]\nerror_log = /nowhere/one.log\npid = /nowhere/one.log\ncontrol.socket = off\n", 1,
+     "is the pid of [global], too"),
     ("[global]\nlisten = 9\n", 1, "unknown directive listen"),
 ], ids=lambda value: None if isinstance(value, str) and "\n" in value else str(value)[:40])
 def test_mistake_between_lines_and_sections_is_named_where_it_stands(world, more, line, word):

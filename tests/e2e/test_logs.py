@@ -81,6 +81,23 @@ def test_log_level_is_the_least_that_is_told(start, tmp_path, fresh, level, told
     assert {LINE.fullmatch(line)[2] for line in lines(log)} == told
 
 
+@pytest.mark.parametrize("sent, told", [
+    (b"\x16\x03\x01\x02\r\n\r\n", ": 400 "), (b"POST / HTTP/1.1\r\nHost: h\r\n\r\n", ": 411 "),
+    (b"GET / HTTP/1.1\r\nHost: h\r\nX: " + b"x" * 100_000, ": 431 "), (b"GET / HTTP/7.0\r\n\r\n", ": 505 "),
+    (b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\n1", "left in the middle of a request")],
+    ids=["no request", "no length", "a long header", "no such version", "half a body"])
+def test_what_a_client_alone_is_at_fault_for_is_a_notice(start, tmp_path, sent, told):
+    """Scanners send such things all day."""
+    log, port = tmp_path / "error.log", free_port()
+    start({"error_log": str(log)}, {}, f"127.0.0.1:{port}")
+    wait_until(lambda: process.port_answers(port), "the front")
+    with socket.create_connection(("127.0.0.1", port)) as client, contextlib.suppress(ConnectionError):
+        client.sendall(sent)
+        if told.startswith(":"):
+            client.recv(1000)
+    assert LINE.fullmatch(wait_for_line(log, told))[2] == "notice"
+
+
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_log_limit_divides_a_long_message_into_lines(start, tmp_path, form):
     def messages(limit: int) -> list[str]:

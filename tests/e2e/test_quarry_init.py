@@ -14,9 +14,9 @@ from support.fossil import Checkout
 from support.process import wait_until
 
 
-def quarry(*arguments):
+def quarry(*arguments, env=None):
     return subprocess.run([places.program("quarry"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
-                          check=False)
+                          check=False, env=env)
 
 
 @pytest.fixture

@@ -253,8 +253,10 @@ def test_remotes_that_fossil_has_named_can_be_named(pair, serve, quarry, fresh, 
     assert "nowhere" in quarry.refused("sync", checkout.repository, "nowhere")
 
 
-def test_password_is_not_in_the_list_of_processes(quarry, fresh):
-    """Not the one of the URL either, once the program runs."""
+@pytest.mark.parametrize(("query", "shown"), [("", ""), ("?token=uncommon", "?token=*"), ("?a=uncommon&b=uncommon", "?a=*"),
+                                              ("?uncommon", "?*")])
+def test_password_and_query_are_not_in_the_list_of_processes(quarry, fresh, query, shown):
+    """Not those of the URL either, once the program runs."""
     seen, may_answer = threading.Event(), threading.Event()
 
     def answer(handler, _):
@@ -262,13 +264,14 @@ def test_password_is_not_in_the_list_of_processes(quarry, fresh):
         may_answer.wait(60)
         handler.send_error(500)
     pretender = Pretender(answer)
-    command = [places.program("quarry"), "sync", fresh, pretender.url("writer:extraordinary")]
+    command = [places.program("quarry"), "sync", fresh, pretender.url("writer:extraordinary") + query]
     running = subprocess.Popen([str(word) for word in command], env=quarry.environment, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         assert seen.wait(60)
         arguments = open(f"/proc/{running.pid}/cmdline", encoding="utf-8").read()
-        assert "writer:*@localhost" in arguments and "extraordinary" not in arguments
+        assert "writer:*@localhost" in arguments and arguments.rstrip("\0").endswith(f"{pretender.port}/" + shown)
+        assert "extraordinary" not in arguments and "uncommon" not in arguments
     finally:
         may_answer.set()
         _, errors = running.communicate(timeout=60)

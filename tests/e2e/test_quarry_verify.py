@@ -2,8 +2,10 @@
 
 import contextlib
 import hashlib
+import os
 import shutil
 import sqlite3
+import subprocess
 import zlib
 from pathlib import Path
 
@@ -49,6 +51,27 @@ def test_what_a_writer_that_died_left_is_undone_first(small, tmp_path):
     done = quarry("verify", left)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
     assert left.read_bytes() == before and not Path(f"{left}-journal").exists()
+
+
+def test_temporary_folder_that_is_none(small, tmp_path):
+    done = quarry("verify", small, env={**os.environ, "TMPDIR": str(tmp_path / "none")})
+    assert done.returncode == 1
+    assert f"{small}: TMPDIR must name a folder for temporary files, and {tmp_path}/none is none" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+def test_temporary_folder_that_is_full(generated, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True).returncode != 0:
+        pytest.skip("mounts are not allowed here")
+    try:
+        done = quarry("verify", generated, env={**os.environ, "TMPDIR": str(disk)})
+        assert done.returncode == 1
+        assert f"the temporary copy cannot be written in {disk}: " in done.stderr and "(TMPDIR may name" in done.stderr
+        assert not list(disk.iterdir()), "nothing is left"
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=True)
 
 
 def test_what_a_push_left(launch, small, fossil, tmp_path):

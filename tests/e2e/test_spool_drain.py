@@ -76,6 +76,15 @@ def test_what_its_reader_leaves_in_a_pipe_comes_again(spool):
     assert whole(reader.got) + spool("drain") == lines(1, 50000)
 
 
+def test_what_a_full_disk_does_not_take_comes_again(spool):
+    spool("feed", given=lines(1, 100))
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(spool.command("drain"), stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert done.returncode == 1
+    assert b"standard output: No space left on device: 100 messages were not written, and come again" in done.stderr
+    assert spool("drain") == lines(1, 100)
+
+
 @pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGKILL])
 def test_drain_whose_reader_is_slow_does_not_end_before_it_and_forgets_nothing(spool, ends):
     spool("feed", given=lines(1, 5))

@@ -109,6 +109,15 @@ def test_wrong_options_are_told_by_their_names(spool):
     assert spool.run("feed", "--highwatermark").returncode == 2
 
 
+def test_least_that_all_files_may_have_is_told(spool):
+    done = subprocess.run(spool.command("feed", "--maxdiskspace", "64k"), input=b"", capture_output=True, timeout=60,
+                          check=False)
+    assert done.returncode != 0
+    assert b"queue.maxfilesize (1048576) must not be above queue.maxdiskspace (65536)" in done.stderr
+    told = subprocess.run([*spool.command("feed")[:3], "--help"], capture_output=True, timeout=60, check=True).stdout
+    assert b"of all files, not below maxfilesize" in told and b"of one file, at least 1k" in told
+
+
 def test_options_that_would_have_no_effect_are_refused(spool):
     assert "queue.highwatermark is of memory, and queue.type is disk" in spool.refused(
         "feed", "--type", "disk", "--highwatermark", 5)

@@ -138,6 +138,13 @@ def test_pid_file_in_the_place_of_a_socket(world):
     fails_alike(world, "is what [www] listens on")
 
 
+def test_pid_file_that_is_a_fifo(world):
+    """Which nobody writes to: who would read it waits for ever."""
+    os.mkfifo(world.folder / "q.pid")
+    world.set("global", pid=world.folder / "q.pid", control__socket="off")
+    fails_alike(world, f"the pid file {world.folder}/q.pid is no file")
+
+
 def test_pools_that_are_in_each_others_way(world):
     port = free_port()
     world.set("www", listen=f"127.0.0.1:{port}")
@@ -189,6 +196,24 @@ def test_folder_that_a_child_may_not_enter(world, name):
 
 
 @as_root
+@pytest.mark.parametrize("word", ["repository", "repositories"])
+def test_repositories_that_a_child_does_not_reach(world, word):
+    """The server would start, and refuse every request."""
+    inside = world.folder / "inside"
+    inside.mkdir(mode=0o700)
+    path = inside
+    if word == "repository":
+        path = inside / "fresh.fossil"
+        path.write_bytes((world.folder / "fresh.fossil").read_bytes())
+    world.set("www", user="nobody", repository=None)
+    world.set("www", **{word: path})
+    done = world.test()
+    assert done.returncode == 1 and "[www]: cannot " in done.stderr and f"{path}: Permission denied" in done.stderr
+    inside.chmod(0o711)
+    assert world.test().returncode == 0, "it needs not be listed"
+
+
+@as_root
 @pytest.mark.skipif(int(Path("/proc/sys/net/ipv4/ip_unprivileged_port_start").read_text()) <= 79,
                     reason="needs a port that is root's")
 def test_port_that_only_root_may_have(world):
@@ -237,6 +262,22 @@ def test_what_will_be_its_configuration_may_be_tested_elsewhere(world, running):
     world.set("global", pid=world.folder / "other.pid")
     done = world.test(path=world.folder / "new.conf")
     assert done.returncode == 1 and done.stderr.count("listens on") == 3, "it would be another server"
+
+
+def test_pid_file_of_a_master_that_nobody_has_waited_for(world, running):
+    """It is still among the processes, and does not run."""
+    running.send(signal.SIGKILL)
+    os.waitid(os.P_PID, running.pid, os.WEXITED | os.WNOWAIT)
+    assert Path(f"/proc/{running.pid}/stat").read_text().split(") ")[1][0] == "Z"
+    assert (world.folder / "q.pid").read_text() == f"{running.pid}\n"
+    (world.folder / "error.log").unlink()
+    world.set("www", pm__status_listen=free_port())
+    world.set("http", listen=f"127.0.0.1:{free_port()}")
+    done = world.test()
+    assert done.returncode == 0, done.stderr
+    server = Process([places.program("quarryd"), "--config", world.path], world.folder / "next")
+    wait_until(lambda: "ready:" in world.log() or not server.is_running(), "quarryd")
+    assert server.stop() == 0, server.output()
 
 
 def test_address_that_another_took_is_in_the_way_of_the_next_start(world, running):

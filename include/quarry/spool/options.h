@@ -74,7 +74,7 @@ struct QueueOptions {
 
   /// queue.maxfilesize: bytes of a segment, but for the last message of it.
   std::uint64_t max_file_size = std::uint64_t{1} << 20;
-  /// queue.maxdiskspace: bytes of all segments; 0: no limit.
+  /// queue.maxdiskspace: bytes of all segments, not below max_file_size; 0: no limit.
   std::uint64_t max_disk_space = 0;
   /// queue.checkpointinterval: after how many messages it is written down how far reading has come;
   /// 0: when a segment is done, and at the end.

@@ -121,6 +121,30 @@ TEST_CASE("what logs somebody in is in no line, whatever the format asks for") {
   CHECK(rendered("%{HTTP_COOKIE}e %{HTTP_AUTHORIZATION}e", record) == "a=1; b=2 -");
 }
 
+TEST_CASE("the cookie with which a browser is logged in is in no line") {
+  const auto shown = [](const char* header) {
+    AccessRecord record = sample();
+    const char* const variables[] = {header, nullptr};
+    record.variables = variables;
+    return rendered("%{HTTP_COOKIE}e", record);
+  };
+  CHECK(shown("HTTP_COOKIE=fossil-88c6bc2783dc=SECRET") == "fossil-88c6bc2783dc=(hidden)");
+  CHECK(shown("HTTP_COOKIE=a=1; fossil-1=SECRET=/,SECRET; b=fossil-2;fossil-3=SECRET") ==
+        "a=1; fossil-1=(hidden); b=fossil-2;fossil-3=(hidden)");
+  CHECK(shown("HTTP_COOKIE=a=1, Fossil-1=SECRET, b=2") == "a=1, Fossil-1=(hidden)");
+  CHECK(shown("HTTP_COOKIE=fossil-1; fossil-=; =;") == "fossil-1; fossil-=(hidden); =;");
+  CHECK(shown("HTTP_COOKIE=fossil-1=SECRET; x-f-l-c=SECRET; b=2") ==
+        "fossil-1=(hidden); x-f-l-c=(hidden)");
+  CHECK(shown("HTTP_COOKIE= ; ,") == " ; ,");
+}
+
+TEST_CASE("user and password of a URL are in no line") {
+  AccessRecord record = sample();
+  const char* const variables[] = {"HTTP_REFERER=http://u:SECRET@h/x?a=1", nullptr};
+  record.variables = variables;
+  CHECK(rendered("%{HTTP_REFERER}e", record) == "http://h/x?a=1");
+}
+
 TEST_CASE("a wrong format is a mistake that says what is wrong") {
   CHECK(mistake("%R %z") == "there is no placeholder %z");
   CHECK(mistake("%\xff") == "there is no placeholder %\\xff");

@@ -59,6 +59,20 @@ TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
   CHECK(client.dump() == before);
 }
 
+TEST_CASE("of a reply that cannot be taken it is the reply that is named") {
+  World client;
+  ClientSession session(client.repository(), both_ways());
+  REQUIRE(session.next_request().has_value());
+  const auto message = [&](std::string_view body) {
+    const auto taken = session.take_reply("application/x-fossil", std::string(body));
+    REQUIRE_FALSE(taken.has_value());
+    return taken.error().message;
+  };
+  constexpr std::string_view kGigabyte("\x40\0\0\0x\x9c", 6);
+  CHECK(message(kGigabyte).starts_with("the reply is larger than "));
+  CHECK(message("abcdefgh").starts_with("the reply "));
+}
+
 TEST_CASE("a server that goes on for ever is noticed") {
   SUBCASE("a clone that does not get on") {
     const TemporaryFolder folder;
