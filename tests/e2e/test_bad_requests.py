@@ -42,7 +42,7 @@ COMPRESSED_BODIES = {
     "a size that is too large": lambda good: size(len(good) + 1) + zlib.compress(good),
     "a size of 4 GB": lambda good: size(0xFFFFFFFF) + zlib.compress(good),
     "a size of 0": lambda good: size(0) + zlib.compress(good),
-    "a wrong checksum": lambda good: wire.compress(good)[:-1] + b"?",
+    "a wrong checksum": lambda good: wire.compress(good)[:-1] + bytes([wire.compress(good)[-1] ^ 1]),
     "plain text": lambda good: good,
     "a stream that expands without end": lambda good: size(1000) + zlib.compress(good + bytes(200 << 20)),
     "a stream that expands to what it says": lambda good: wire.compress(good + bytes(200 << 20)),

@@ -119,9 +119,11 @@ def test_worker_killed_in_a_request_leaves_the_next_connection_to_another(start)
     pool = start(1, pm="ondemand")
     held = fastcgi.hold(pool.socket)
     wait_until(lambda: len(pool.workers()) == 1, "a worker")
+    first, = pool.workers()
+    # What it listens on, the master's channel and the connection, which another worker would take else.
+    wait_until(lambda: process.sockets(first) >= 3, "the request in its hands")
     with concurrent.futures.ThreadPoolExecutor(1) as crowd:
         waiting = crowd.submit(pool.ask)
-        first, = pool.workers()
         os.kill(first, signal.SIGKILL)
         assert b"A Fossil repository" in waiting.result(20)
     held.close()

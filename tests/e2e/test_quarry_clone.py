@@ -375,11 +375,11 @@ def test_interrupted_in_the_middle_it_leaves_nothing(quarry, in_parts, tmp_path,
     reached, ended = threading.Event(), threading.Event()
 
     def answer(handler, body):
+        is_third = len(pretender.bodies) == 3
         reply = answer_of(in_parts.port, handler, body)
         handler.wfile.write(reply)
         handler.wfile.flush()
-        is_last = b"\nclone_seqno 0\n" in reply
-        if is_last if when == "once all has come" else len(pretender.bodies) == 3:
+        if b"\nclone_seqno 0\n" in reply if when == "once all has come" else is_third:
             reached.set()
         elif reached.is_set():
             ended.wait(60)
