@@ -226,7 +226,7 @@ def test_both_generations_write_to_one_board_and_a_worker_sees_no_other(watched)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_pool_with_another_user_has_another_board(watched, fresh, open_folder):  # noqa: F811
+def test_pool_with_another_user_has_another_board(open_folder, watched, fresh):  # noqa: F811
     server = watched(repository=shutil.copy(fresh, open_folder / "fresh.fossil"))
     old, held = hold(server)
     change(server, user="nobody")

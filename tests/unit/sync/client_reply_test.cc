@@ -1,5 +1,6 @@
 // Replies that no server should send, taken by the client's side.
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include "quarry/sync/client_session.h"
 #include "temporary_folder.h"
