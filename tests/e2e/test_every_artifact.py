@@ -160,7 +160,8 @@ def test_what_is_odd_but_well_formed_is_stored(launch, fresh, fossil, peer_of, w
     made = ODD[which]()
     peer = peer_of(launch(fresh))
     for artifact in made:
-        assert not peer.push(wire.file_card(artifact)).errors()
+        answer = peer.push(wire.file_card(artifact))
+        assert answer.status == 200 and not answer.errors(), answer.raw[:300]
     assert {wire.sha3(artifact) for artifact in made} <= repofile.artifacts(fresh)
     assert_right(fresh, fossil)
 

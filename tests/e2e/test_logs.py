@@ -66,8 +66,8 @@ def test_error_log_is_a_file_with_microseconds_level_and_child(start, tmp_path):
 
 def test_error_log_is_standard_error_by_default(start, tmp_path):
     server = start()
+    wait_until(lambda: "ready" in server.main.output(), "its first lines")
     assert all(LINE.fullmatch(line) for line in server.main.output().splitlines())
-    assert "ready" in server.main.output()
 
 
 @pytest.mark.parametrize("level, told", [("debug", {"debug", "notice", "error"}), ("notice", {"notice", "error"}),
