@@ -128,7 +128,7 @@ def test_three_generations_at_once(watched):  # noqa: F811
         held.append(hold(server))
         assert rows(server)[held[-1][0]]["generation"] == generation
         reload(server, elders=generation)
-    wait_until(lambda: figures(server)["total processes"] == 5, "three old workers and two new ones")
+    wait_until(lambda: figures(server)["total processes"] == 5, "three old workers and two new ones", 30)
     shown = rows(server)
     assert [(shown[pid]["generation"], shown[pid]["state"]) for pid, _ in held] == [(n, "Running") for n in (1, 2, 3)]
     for pid, request in held:

@@ -185,6 +185,8 @@ def test_reload_and_stop_in_the_middle_of_reloads(start):  # noqa: F811
 def test_full_load_with_a_reload_and_a_killed_worker_every_second(start, tmp_path, seconds):  # noqa: F811
     """None fails but those that were on a worker when it was killed."""
     pool = start(4, pm="dynamic", pm__min_spare_servers="2", pm__max_spare_servers="4")
+    # Who asks for it again before the configuration was looked at has it looked at again.
+    pause = 2 if places.is_sanitized() else 0.5
     end = time.monotonic() + seconds
     asked, failed, killed = [0], [], 0
 
@@ -203,15 +205,15 @@ def test_full_load_with_a_reload_and_a_killed_worker_every_second(start, tmp_pat
         each.start()
     while time.monotonic() < end:
         pool.main.send(signal.SIGUSR2)
-        time.sleep(0.5)
+        time.sleep(pause)
         for pid in pool.workers()[-1:]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 killed += 1
-        time.sleep(0.5)
+        time.sleep(pause)
     for each in crowd:
         each.join()
-    assert asked[0] > 100 and killed >= seconds // 2
+    assert asked[0] > 100 and killed >= seconds / pause // 4
     assert "becomes" in pool.log()
     assert len(failed) <= killed, failed[:5]
     # A worker that was killed in a request cuts it off; nothing else may have happened.
