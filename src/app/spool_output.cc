@@ -48,6 +48,8 @@ base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
     }
     return taken_ = written;
   }
+  // That a socket's other end left something unread is told once, maybe to the write that failed.
+  if (has_failed_ && kind_ == Kind::kSocket) return taken_;
   const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd()) : unread_in_socket(fd());
   if (unread < 0) return taken_;
   // Others may write there, too.

@@ -1,9 +1,9 @@
 // Standard output, as who must not forget what its reader has not taken sees it: how much that is.
 //
 //   a pipe            the kernel tells what nobody has read yet, also once the reader has gone
-//   a socket          it tells what may not have been read (UNIX), or what the other machine has
-//   not
-//                     confirmed yet (TCP); once the connection is broken, nothing
+//   a socket          it tells what may not have been read (UNIX), or what the other machine
+//                     has not confirmed yet (TCP); once the connection is broken, or a write
+//                     has failed, nothing
 //   a file            what was written is there for good, or once it is synced
 //   a terminal, or    what was written is taken: nothing tells more
 //   another device
@@ -28,12 +28,15 @@ class SpoolOutput {
   /// Of WRITTEN bytes so many, at least, have been taken for good, from the first on. Errors: what
   /// the disk says.
   base::Result<std::uint64_t> taken(std::uint64_t written);
+  /// A write has failed.
+  void fail() { has_failed_ = true; }
 
  private:
   enum class Kind : std::uint8_t { kPipe, kSocket, kFile, kOther };
 
   Kind kind_ = Kind::kOther;
   bool is_synced_;
+  bool has_failed_ = false;
   std::uint64_t taken_ = 0;
 };
 

@@ -158,7 +158,10 @@ std::size_t Queue::enqueue(std::span<Message> messages, Delay delay, Error* erro
   Implementation& it = *implementation_;
   if (!it.sampling || it.is_ended) return it.take(messages, delay, error);
   const auto take = [&](std::span<Message> samples) { return it.take(samples, delay, error); };
-  return it.sampling->pass(messages, take, *it.figures);
+  const std::size_t done = it.sampling->pass(messages, take, *it.figures);
+  // Who enqueues goes on after what was discarded, which was the sample.
+  if (done < messages.size() && error->code == ErrorCode::kDenied) it.sampling->leave_out_one();
+  return done;
 }
 
 Result<void> Queue::enqueue(Message message, Delay delay) {

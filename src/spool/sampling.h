@@ -38,6 +38,9 @@ class Sampling {
     return done;
   }
 
+  /// What was refused last is not tried again.
+  void leave_out_one() { seen(1); }
+
  private:
   /// How many have come since the last sample, before COUNT others.
   std::size_t seen(std::size_t count) {

@@ -85,6 +85,17 @@ def test_what_a_full_disk_does_not_take_comes_again(spool):
     assert spool("drain") == lines(1, 100)
 
 
+def test_what_a_terminal_has_shown_is_forgotten(spool):
+    spool("feed", given=lines(1, 3))
+    near, far = os.openpty()
+    with spool.start("drain", stdout=far) as drain:
+        assert drain.wait(20) == 0
+        os.close(far)
+        assert os.read(near, 4096) == lines(1, 3).replace(b"\n", b"\r\n")
+        os.close(near)
+    assert spool.status()["messages"] == 0
+
+
 @pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGKILL])
 def test_drain_whose_reader_is_slow_does_not_end_before_it_and_forgets_nothing(spool, ends):
     spool("feed", given=lines(1, 5))
@@ -133,6 +144,21 @@ def test_what_was_left_in_a_socket_comes_again(spool):
     # What it has read, at most, comes again.
     first = int(rest.split(b"\n")[0][5:])
     assert rest == lines(first, 50000) and first <= whole(got).count(b"\n") + 1
+
+
+def test_what_was_left_in_a_socket_comes_again_though_another_was_told_of_it(spool):
+    """Whoever else has the socket takes the error that says so off it."""
+    spool("feed", given=lines(1, 50000))
+    near, far = socket.socketpair()
+    with near, far, spool.start("drain", stdout=far, stderr=subprocess.PIPE) as drain:
+        wait_until(lambda: unread(near) > 30000, "the full socket", 20)
+        drain.send_signal(signal.SIGSTOP)
+        near.close()
+        assert far.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
+        drain.send_signal(signal.SIGCONT)
+        assert drain.wait(20) == 1
+        assert b"messages that were written were not read, and come again" in drain.stderr.read()
+    assert spool("drain") == lines(1, 50000)
 
 
 def test_all_that_a_socket_has_taken_is_forgotten(spool):

@@ -184,6 +184,13 @@ def test_feeder_takes_samples(spool):
     assert spool("drain") == lines(3, 3) + lines(6, 6) + lines(9, 9)
 
 
+def test_sample_that_is_discarded_is_the_only_one_of_its_lines(spool):
+    done = spool.run("feed", "--size", 10, "--discardseverity", 6, "--samplinginterval", 3, given=lines(1, 60))
+    assert done.returncode == 0
+    assert done.stderr.decode().endswith("quarry: 12 of 60 lines were discarded: queue.discardmark was reached\n")
+    assert spool("drain") == b"".join(lines(each, each) for each in range(3, 25, 3))
+
+
 def test_help_tells_the_defaults_that_are_true(spool):
     def told(command: str) -> dict[str, str]:
         text = subprocess.run([*spool.command(command)[:3], "--help"], capture_output=True, text=True, timeout=60,

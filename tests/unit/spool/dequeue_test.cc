@@ -282,3 +282,34 @@ TEST_CASE("a sample that is refused is one when it is tried again") {
   CHECK(consumer.got() == std::vector<std::string>{"2", "4", "6", "8", "10", "12"});
   CHECK(queue.figures().left_out == 6);
 }
+
+TEST_CASE("a sample that is discarded was one, and is not tried again") {
+  TestConsumer consumer;
+  consumer.close();
+  QueueOptions options = sampled(3);
+  options.size = 10;
+  options.discard_mark = 2;
+  options.discard_severity = 7;
+  options.high_watermark.reset();
+  options.low_watermark.reset();
+  const TestQueue queue(options, consumer.function());
+  const auto enqueue = [&](std::span<Message> some) {
+    Error error;
+    const std::size_t done = queue.queue->enqueue(some, Delay::kNone, &error);
+    if (done < some.size()) CHECK(error.code == ErrorCode::kDenied);
+    return done;
+  };
+  auto all = messages(1, 15);
+  const std::span<Message> left(all);
+  for (Message& message : left.subspan(6)) message.severity = 7;
+  // 3 and 6 are taken.
+  CHECK(enqueue(left) == 8);
+  CHECK(enqueue(left.subspan(9)) == 2);
+  consumer.open();
+  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(enqueue(left.subspan(12)) == 3);
+  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(consumer.got() == std::vector<std::string>{"3", "6", "15"});
+  CHECK(queue.figures().discarded == 2);
+  CHECK(queue.figures().left_out == 10);
+}
