@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace quarry::repository {
@@ -17,8 +18,11 @@ constexpr unsigned kMostHelpers = 3;
 constexpr std::size_t kBatch = std::size_t{256} << 10;
 constexpr std::size_t kMostWaiting = std::size_t{24} << 20;
 constexpr std::size_t kMostPerBatch = 256;  // artifacts
-// Contents that wait on the way for what else is made from them.
-constexpr std::size_t kMostHeld = std::size_t{64} << 20;
+
+unsigned spare_processors() {
+  const unsigned processors = std::thread::hardware_concurrency();
+  return std::min(processors > 1 ? processors - 1 : 0, kMostHelpers);
+}
 
 struct Job {
   ArtifactWalk::Artifact artifact;
@@ -32,10 +36,13 @@ struct Job {
 class ArtifactWalk::Crew {
  public:
   /// LOOK is not owned.
-  explicit Crew(const decltype(Visitor::look)& look) : look_(look) {
-    const unsigned processors = std::thread::hardware_concurrency();
-    const unsigned helpers = std::min(processors > 1 ? processors - 1 : 0, kMostHelpers);
-    for (unsigned i = 0; i < helpers; ++i) threads_.emplace_back([this] { help(); });
+  Crew(const decltype(Visitor::look)& look, unsigned helpers) : look_(look) {
+    threads_.reserve(helpers);
+    try {
+      while (threads_.size() < helpers) threads_.emplace_back([this] { help(); });
+    } catch (const std::system_error&) {
+      // No more are to be had. Those that run do the work, or the calling thread.
+    }
   }
   ~Crew() {
     {
@@ -242,7 +249,8 @@ void ArtifactWalk::hold_back(std::vector<Branch>& branches) {
   for (const Branch& branch : branches) {
     if (branch.content && *branch.content) held += (*branch.content)->size();
   }
-  for (auto branch = branches.begin(); held > kMostHeld && branch + 1 < branches.end(); ++branch) {
+  for (auto branch = branches.begin(); held > bounds_.contents && branch + 1 < branches.end();
+       ++branch) {
     if (!branch->content || !*branch->content) continue;
     held -= (*branch->content)->size();
     *branch->content = nullptr;
@@ -284,7 +292,7 @@ void ArtifactWalk::run(const Visitor& visitor) {
   visitor_ = &visitor;
   const std::vector<Rid> roots = read_trees();
   sort_children(roots);
-  Crew crew(visitor.look);
+  Crew crew(visitor.look, bounds_.helpers.value_or(spare_processors()));
   crew_ = &crew;
   for (const Rid root : roots) walk_from(root);
   visit_circles();

@@ -36,8 +36,8 @@ class ArtifactWalk {
   };
 
   /// Neither is owned. CONTENTS reads what has to be read twice, since memory has a bound.
-  ArtifactWalk(Database& database, ContentStore& contents)
-      : database_(database), contents_(contents) {}
+  ArtifactWalk(Database& database, ContentStore& contents, const WalkBounds& bounds)
+      : database_(database), contents_(contents), bounds_(bounds) {}
 
   /// Calls VISITOR for every row of `blob`. What its functions throw comes out of here. Throws
   /// SqliteError.
@@ -65,6 +65,7 @@ class ArtifactWalk {
 
   Database& database_;
   ContentStore& contents_;
+  WalkBounds bounds_;
   const Visitor* visitor_ = nullptr;
   Crew* crew_ = nullptr;
   std::unordered_map<Rid, Node> nodes_;  // what is made from another one, or another from it

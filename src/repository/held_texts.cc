@@ -13,8 +13,10 @@
 namespace quarry::repository {
 namespace {
 
+constexpr const char* kFile = "a temporary file";
+
 [[noreturn]] void fail(int error) {
-  throw cannot_write_temporary(error == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, "a temporary file",
+  throw cannot_write_temporary(error == ENOSPC ? SQLITE_FULL : SQLITE_IOERR, kFile,
                                std::strerror(error));
 }
 
@@ -36,7 +38,8 @@ void HeldTexts::clear() {
   if (fd_ >= 0) ::close(fd_);
   fd_ = -1;
   in_file_ = 0;
-  memory_ = {};
+  memory_.clear();
+  memory_.shrink_to_fit();
 }
 
 HeldTexts::Place HeldTexts::add(std::string_view text) {
@@ -68,7 +71,7 @@ std::string HeldTexts::get(Place place) const {
     const ssize_t read = ::pread(fd_, text.data() + done, text.size() - done,
                                  static_cast<off_t>(place.begin + done));
     if (read < 0 && errno == EINTR) continue;
-    if (read <= 0) fail(read < 0 ? errno : EIO);
+    if (read <= 0) throw cannot_read_temporary(kFile, read < 0 ? std::strerror(errno) : "it ends");
     done += static_cast<std::size_t>(read);
   }
   return text;

@@ -23,7 +23,7 @@ class HeldTexts {
   };
   /// TEXT is shorter than 4 GiB. Throws SqliteError where a file cannot be written.
   Place add(std::string_view text);
-  /// Throws SqliteError.
+  /// Throws SqliteError where the file cannot be read.
   std::string get(Place place) const;
   std::uint64_t size() const { return in_file_ + memory_.size(); }
   void clear();

@@ -163,7 +163,8 @@ base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
     if (watch.progress) watch.progress(done, total);
   };
   r.manifests.hold_all();
-  ArtifactWalk(r.database, r.contents).run({.look = look, .fail = fail, .progress = progress});
+  ArtifactWalk(r.database, r.contents, r.options.walk)
+      .run({.look = look, .fail = fail, .progress = progress});
 
   std::ranges::sort(found.doubtful);
   for (const Rid rid : found.doubtful) {

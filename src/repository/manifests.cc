@@ -8,16 +8,15 @@ namespace {
 using artifact::StructuralType;
 
 constexpr std::size_t kParsed = 24;
-// What is kept, in bytes: while artifacts are received, and while everything is computed.
+// What is kept while artifacts are received, in bytes.
 constexpr std::size_t kTextsOfReceipt = std::size_t{8} << 20;
-constexpr std::size_t kFilesOfReceipt = std::size_t{16} << 20;
-constexpr std::size_t kFilesOfAll = std::size_t{160} << 20;
+constexpr std::size_t kListsOfReceipt = std::size_t{16} << 20;
 
 }  // namespace
 
 Files Manifests::make_files(const artifact::Structural& artifact) {
   if (artifact.files.empty()) return no_files_;
-  const std::size_t limit = holds_all_ ? kFilesOfAll : kFilesOfReceipt;
+  const std::size_t limit = holds_all_ ? lists_of_all_ : kListsOfReceipt;
   if (cards_->memory() + lists_size_ > limit) forget_files();
   auto files = std::make_shared<const FileList>(cards_, artifact.files);
   lists_size_ += files->memory();
@@ -35,7 +34,8 @@ std::optional<StructuralType> Manifests::look_at(Rid rid, std::string_view conte
   if (!parsed) return std::nullopt;
   const std::string text = artifact::text_without_files(content, *parsed);
   const std::scoped_lock lock(mutex_);
-  if (!holds_all_ && texts_.size() > kTextsOfReceipt) forget_all();
+  // Before the text comes: a worker may have no folder for a temporary file.
+  if (!holds_all_ && texts_.size() + text.size() > kTextsOfReceipt) forget_all();
   known_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
   return parsed->type;
 }

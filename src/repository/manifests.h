@@ -27,8 +27,9 @@ using Files = std::shared_ptr<const FileList>;
 
 class Manifests {
  public:
-  /// CONTENTS is not owned.
-  explicit Manifests(ContentStore& contents) : contents_(contents) {}
+  /// CONTENTS is not owned. BOUNDS are those of a computation of everything.
+  Manifests(ContentStore& contents, const WalkBounds& bounds)
+      : contents_(contents), lists_of_all_(bounds.lists), texts_(bounds.texts) {}
 
   /// RID parsed; nothing if its content is not there (yet) or is plain data. Throws SqliteError;
   /// corrupt content counts as absent, verify() reports it.
@@ -58,9 +59,10 @@ class Manifests {
   void forget_files();
 
   ContentStore& contents_;
+  std::size_t lists_of_all_;  // bytes
   std::mutex mutex_;
   bool holds_all_ = false;
-  HeldTexts texts_{std::size_t{48} << 20};
+  HeldTexts texts_;
   std::unordered_map<Rid, Known> known_;
   std::shared_ptr<FileCards> cards_ = std::make_shared<FileCards>();
   std::size_t lists_size_ = 0;  // bytes

@@ -119,7 +119,7 @@ void Rebuild::read(const Progress& progress, const std::function<bool()>& is_int
   std::vector<std::pair<Rid, artifact::StructuralType>> structural;
   std::vector<std::pair<Rid, std::size_t>> wrong_sizes;
   std::map<Rid, std::string> unreadable;
-  ArtifactWalk walk(r_.database, r_.contents);
+  ArtifactWalk walk(r_.database, r_.contents, r_.options.walk);
   r_.manifests.hold_all();
   walk.run({.look =
                 [&](const Artifact& artifact, const std::string& content) {
@@ -183,6 +183,7 @@ base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptio
   }
   return guarded(path, [&]() -> base::Result<Rebuilt> {
     OpenOptions used = options;
+    used.max_artifact_size = kLargestArtifact;
     used.content_cache_size = std::size_t{64} << 20;
     Repository::State state(path, used);
     for (const char* table : {"blob", "delta", "config", "user", "private", "shun"}) {

@@ -97,7 +97,7 @@ Repository::State::State(std::filesystem::path file, const OpenOptions& open_opt
       log(database, options.log_size),
       contents(database, options.max_artifact_size, options.content_cache_size),
       names(database),
-      manifests(contents),
+      manifests(contents, options.walk),
       derivation({database, contents, names, manifests, *options.clock}) {
   if (options.on_long_statement) database.watch_long_statements(options.on_long_statement);
 }

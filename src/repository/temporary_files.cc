@@ -34,4 +34,9 @@ TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::
                             temporary_folder().string(), why, variable())};
 }
 
+TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why) {
+  return {SQLITE_IOERR_READ,
+          fmt::format("{} in {} cannot be read: {}", what, temporary_folder().string(), why)};
+}
+
 }  // namespace quarry::repository

@@ -9,7 +9,7 @@
 
 namespace quarry::repository {
 
-/// A temporary file cannot be made, or written.
+/// A temporary file cannot be made, written or read.
 class TemporaryFileError : public SqliteError {
  public:
   using SqliteError::SqliteError;
@@ -20,5 +20,7 @@ std::filesystem::path temporary_folder();
 
 /// WHAT ("a temporary file") cannot be written, because of WHY; CODE is SQLite's for that.
 TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::string_view why);
+/// The same of one that cannot be read.
+TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why);
 
 }  // namespace quarry::repository

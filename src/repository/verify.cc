@@ -148,7 +148,7 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
     }
   }
   r_.manifests.hold_all();
-  ArtifactWalk(r_.database, r_.contents)
+  ArtifactWalk(r_.database, r_.contents, r_.options.walk)
       .run({.look = [&](const ArtifactWalk::Artifact& artifact,
                         const std::string& content) { check_artifact(artifact, content); },
             .fail =
@@ -249,9 +249,11 @@ auto writing_copy(Function&& function) {
 }
 
 Findings verify_copy(const std::filesystem::path& path,
-                     const std::function<void(std::size_t, std::size_t)>& progress) {
-  OpenOptions options;
-  options.content_cache_size = std::size_t{64} << 20;
+                     const std::function<void(std::size_t, std::size_t)>& progress,
+                     const WalkBounds& bounds) {
+  const OpenOptions options{.max_artifact_size = kLargestArtifact,
+                            .content_cache_size = std::size_t{64} << 20,
+                            .walk = bounds};
   Repository::State state(path, options);
   state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
   // What an old repository lacks is lacking in the comparison, too.
@@ -265,7 +267,8 @@ Findings verify_copy(const std::filesystem::path& path,
 }  // namespace
 
 base::Result<Findings> verify(const std::filesystem::path& path,
-                              const std::function<void(std::size_t, std::size_t)>& progress) {
+                              const std::function<void(std::size_t, std::size_t)>& progress,
+                              const WalkBounds& bounds) {
   if (!std::filesystem::exists(path)) {
     return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
   }
@@ -284,7 +287,7 @@ base::Result<Findings> verify(const std::filesystem::path& path,
       Database target(copy.path(), Database::Mode::kReadWrite, OpenOptions().busy_timeout);
       writing_copy([&] { copy_database(*original, target); });
     }
-    return writing_copy([&] { return verify_copy(copy.path(), progress); });
+    return writing_copy([&] { return verify_copy(copy.path(), progress, bounds); });
   });
 }
 

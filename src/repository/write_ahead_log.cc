@@ -77,7 +77,16 @@ void WriteAheadLog::keep_short(LogGate& gate, std::uint64_t file) {
   // First what can be had without holding up anybody but writers: then there is less to be done
   // behind the gate.
   checkpoint(SQLITE_CHECKPOINT_FULL);
-  if (size() > limit()) empty_behind(gate, file);
+  if (size() <= limit()) return;
+  // Readers that are held back are no help where somebody writes; who does, does this after him.
+  if (!is_being_written()) empty_behind(gate, file);
+}
+
+bool WriteAheadLog::is_being_written() {
+  const int code =
+      sqlite3_exec(database_.handle(), "BEGIN IMMEDIATE; ROLLBACK", nullptr, nullptr, nullptr);
+  if (code != SQLITE_OK && (code & 0xFF) != SQLITE_BUSY) database_.raise(code);
+  return code != SQLITE_OK;
 }
 
 void WriteAheadLog::empty_behind(LogGate& gate, std::uint64_t file) {

@@ -44,6 +44,8 @@ class WriteAheadLog {
 
   static int committed(void* self, sqlite3* handle, const char* name, int frames);
   bool checkpoint(int mode);
+  /// Whether another connection holds the write lock, where no busy handler is set.
+  bool is_being_written();
   void empty_behind(LogGate& gate, std::uint64_t file);
 
   Database& database_;

@@ -22,6 +22,7 @@ class Bound {
   Bound(const Bound&) = delete;
   Bound& operator=(const Bound&) = delete;
 
+  Time now() const { return options_.now(); }
   /// Whether the time is up, or the client has left; once it is, it stays so. Costs about as much
   /// as reading the clock.
   bool is_over();

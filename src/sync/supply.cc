@@ -44,18 +44,14 @@ bool Supply::is_full() {
     const auto seconds = repository_.setting_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
     // Less than a second is one, as with fossil: 0 does not mean that every reply has one artifact.
-    deadline_ = now() + std::clamp<std::int64_t>(seconds, 1, 3600) * 1000;
+    deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
   }
   if (writer_.size() >= max_download_) return true;
   // Reading the clock costs as much as a small artifact.
   if (sent_ % kClockInterval == 1 && !is_late_) {
-    is_late_ = bound_.is_near() || now() >= deadline_;
+    is_late_ = bound_.is_near() || bound_.now() >= deadline_;
   }
   return is_late_;
-}
-
-std::int64_t Supply::now() const {
-  return repository_.options().clock->now().value;
 }
 
 Result<void> Supply::check_age(const HashName& name) const {

@@ -74,7 +74,6 @@ class Supply {
     bool is_private;
   };
 
-  std::int64_t now() const;
   base::Result<void> answer(const Found& found, NameList::Entry& wanted, NameList& client_has);
   base::Result<void> send(const Found& found, NameList& client_has);
   void announce(const artifact::HashName& name, bool is_private, NameList& client_has);
@@ -95,7 +94,7 @@ class Supply {
   bool named_all_ = false;
   // Read when the first artifact is to be sent.
   std::size_t max_download_ = 0;
-  std::int64_t deadline_ = 0;  // milliseconds since 1970
+  Bound::Time deadline_;
   bool is_late_ = false;
   std::optional<bool> has_private_;
 };

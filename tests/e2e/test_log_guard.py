@@ -35,12 +35,6 @@ with open(sys.argv[1], "r+b") as index:
 """
 
 
-def library() -> Path:
-    path = places.build_directory() / "src" / "repository" / "libquarry-log-guard.so"
-    assert path.exists(), f"{path} is not built"
-    return path
-
-
 def log_of(repository: Path) -> Path:
     return repository.with_name(repository.name + "-wal")
 
@@ -80,7 +74,7 @@ def with_log(fresh):
 
 
 def run_sql(fossil, repository: Path, sql: str, guarded: bool) -> str:
-    environment = {**fossil.environment, **({"LD_PRELOAD": str(library())} if guarded else {})}
+    environment = {**fossil.environment, **({"LD_PRELOAD": str(places.log_guard())} if guarded else {})}
     done = subprocess.run(["fossil", "sql", "-R", repository, sql], env=environment,
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=True)
     return done.stdout.strip()
@@ -135,7 +129,7 @@ with open(sys.argv[1], "r+b") as file:
                 os._exit(0)
         os._exit(1)
     sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
-""", tmp_path / "file"], env={**os.environ, "LD_PRELOAD": str(library())}, timeout=60, check=False)
+""", tmp_path / "file"], env={**os.environ, "LD_PRELOAD": str(places.log_guard())}, timeout=60, check=False)
     assert done.returncode == 0
 
 
@@ -146,7 +140,7 @@ def test_a_fossil_that_we_start_has_the_library(quarry, fresh, tmp_path):
     program.chmod(0o755)
     clone = tmp_path / "clone.fossil"
     quarry("clone", f"file://{fresh}?fossil={program}", clone)
-    assert (tmp_path / "preloaded").read_text() == str(library())
+    assert (tmp_path / "preloaded").read_text() == str(places.log_guard())
     assert repofile.public_artifacts(clone) == repofile.public_artifacts(fresh)
 
 
@@ -261,7 +255,7 @@ def test_nothing_is_lost_beside_a_fossil_while_workers_are_killed(launch_gateway
         crowd.begin(crowd.push)
     crowd.begin(crowd.read)
     crowd.begin(crowd.run_fossil, fossil.environment, True)
-    crowd.begin(crowd.run_fossil, {**fossil.environment, "LD_PRELOAD": str(library())}, True)
+    crowd.begin(crowd.run_fossil, {**fossil.environment, "LD_PRELOAD": str(places.log_guard())}, True)
     crowd.begin(crowd.kill_a_worker)
     crowd.work(stress_seconds(request.config))
     print(f"{len(crowd.acknowledged)} pushes, {len(crowd.rows)} rows by {crowd.copies_of_fossil} fossils, {crowd.reads} reads,"

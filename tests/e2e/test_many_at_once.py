@@ -119,6 +119,26 @@ def test_a_client_that_leaves_ends_its_request(launch, fresh, peer_of):
     assert not repofile.artifacts(fresh) & {wire.sha3(each) for each in files}
 
 
+@pytest.mark.ours("each pull takes minutes, too")
+def test_what_one_writer_names_and_nobody_has_holds_up_no_pull(launch, fresh, peer_of):
+    """200,000 names in a file whose statistics say that its tables are small; four who pull at once, and a push beside."""
+    repofile.execute(fresh, "ANALYZE")
+    server = launch(fresh, workers=4)
+    peer = peer_of(server)
+    names = [f"igot {wire.sha3(b'nobody has %d' % number)}" for number in range(200_000)]
+    assert not peer.push(*names, content_type=wire.COMPRESSED).errors()
+    assert len(repofile.phantoms(fresh)) == 200_000
+    with concurrent.futures.ThreadPoolExecutor(5) as crowd:
+        # Each has as long as Peer waits.
+        pulls = [crowd.submit(peer.pull) for _ in range(4)]
+        push = crowd.submit(peer.push, wire.file_card(b"beside them"))
+        assert not push.result().errors()
+        for pull in pulls:
+            answer = pull.result()
+            assert answer.status == 200 and not answer.errors(), answer.raw[:300]
+            assert answer.names("igot")
+
+
 @pytest.mark.ours("it takes the write lock to pull, and waits as long as it likes")
 def test_a_writer_beside_is_waited_for_with_a_bound(launch, fresh, peer_of):
     """Somebody else holds the write lock: a pull goes on at once, a push waits and then is told."""

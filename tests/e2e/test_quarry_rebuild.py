@@ -133,8 +133,8 @@ def test_what_cannot_be_read_is_told_and_the_rest_rebuilt(small, fossil, tmp_pat
     assert not proof.differences(proof.dump(small), proof.dump(theirs))
 
 
-@pytest.mark.parametrize("source", ["999999", "(SELECT max(rid)+1 FROM blob)"])
-def test_one_that_is_made_from_nothing(small, source):
+@pytest.mark.parametrize("source", ["999999", "(SELECT max(rid)+1 FROM blob)", "rid"])
+def test_one_that_is_made_from_nothing_or_from_itself(small, source):
     rid, name = repofile.query(small, "SELECT rid, uuid FROM blob WHERE rid IN (SELECT rid FROM delta)"
                                       " AND rid NOT IN (SELECT srcid FROM delta) LIMIT 1")[0]
     repofile.execute(small, f"UPDATE delta SET srcid={source} WHERE rid={rid}")

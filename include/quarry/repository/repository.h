@@ -27,6 +27,21 @@ namespace quarry::repository {
 
 using Rid = std::int64_t;
 
+/// The bytes of the largest artifact that a repository can hold: fossil counts them in an int.
+inline constexpr std::size_t kLargestArtifact = (std::size_t{1} << 31) - 1;
+
+/// What looking at every artifact of a file takes: rebuild(), verify(), Receipt::complete(). Bytes.
+struct WalkBounds {
+  /// Contents that wait for what else is made from them: beyond it they are made again.
+  std::size_t contents = std::size_t{64} << 20;
+  /// Texts of structural artifacts in memory: beyond it they go to a temporary file.
+  std::size_t texts = std::size_t{48} << 20;
+  /// Lists of the files of check-ins: beyond it they are made again.
+  std::size_t lists = std::size_t{160} << 20;
+  /// Threads beside the calling one. Nothing: a few, where there are processors for them.
+  std::optional<unsigned> helpers = {};
+};
+
 struct OpenOptions {
   /// How long a writer waits for another writer before it gives up with kBusy.
   std::chrono::milliseconds busy_timeout{10000};
@@ -46,6 +61,7 @@ struct OpenOptions {
   /// The file is being made, under a name that nobody knows: nothing is synced before
   /// make_durable(), and if the machine stops until then the file is worth nothing.
   bool is_unfinished = false;
+  WalkBounds walk = {};
 };
 
 /// A row of the user table, as far as a login needs it.
@@ -377,7 +393,8 @@ using Findings = std::vector<std::string>;
 /// Checks every hash, every delta, and that the derived tables equal a recomputation. The file is
 /// only read. Starts threads. PROGRESS (may be empty) is told (done, total) artifacts.
 base::Result<Findings> verify(const std::filesystem::path& path,
-                              const std::function<void(std::size_t, std::size_t)>& progress = {});
+                              const std::function<void(std::size_t, std::size_t)>& progress = {},
+                              const WalkBounds& bounds = {});
 
 struct Rebuilt {
   /// What cannot be expanded, and so is not in the tables: one line each, made for a person.
@@ -388,8 +405,9 @@ struct Rebuilt {
 
 /// Throws every derived table of PATH away and computes it from the artifacts, in one transaction:
 /// whatever interrupts it, the file is as before. Shunned artifacts go, as with `fossil rebuild`.
-/// Starts threads. PROGRESS (may be empty) is told (done, total) artifacts. Once IS_INTERRUPTED
-/// (may be empty) says so, it is undone, which is kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
+/// Of OPTIONS, max_artifact_size and content_cache_size do not count. Starts threads. PROGRESS (may
+/// be empty) is told (done, total) artifacts. Once IS_INTERRUPTED (may be empty) says so, it is
+/// undone, which is kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
 base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const std::function<bool()>& is_interrupted = {});

@@ -57,6 +57,28 @@ class TableVfs : public sqlite3_vfs {
   std::size_t opened_ = 0;
 };
 
+/// How connection WHO takes and gives back bytes of TABLE, as LogLocks asks.
+struct Below {
+  LockTable& table;
+  std::size_t who;
+  int lock(LockBytes bytes) const { return table.lock(who, bytes, true); }
+  void unlock(LockBytes bytes) const { table.unlock(who, bytes); }
+};
+
+/// A guarded connection, 0, beside one of another program, 1.
+struct GuardedAndOther {
+  GuardedAndOther() {
+    for (const bool is_guarded : {true, false}) {
+      monitor.add(is_guarded);
+      table.add();
+    }
+  }
+  LockMonitor monitor;
+  LockTable table{monitor};
+  Below below{table, 0};
+  LogLocks locks;
+};
+
 /// GUARDED connections and OTHERS, which go on in random order for CALLS steps.
 class Crowd {
  public:
@@ -125,15 +147,9 @@ TEST_CASE("what one connection asks for in no order at all never makes it break 
     return LockBytes{
         first, 1 + static_cast<int>(random() % (kLockByteCount - static_cast<unsigned>(first)))};
   };
+  std::vector<LogLocks> locks(3);
   LockMonitor monitor;
   LockTable table(monitor);
-  struct Below {
-    LockTable& table;
-    std::size_t who;
-    int lock(LockBytes bytes) const { return table.lock(who, bytes, true); }
-    void unlock(LockBytes bytes) const { table.unlock(who, bytes); }
-  };
-  std::vector<LogLocks> locks(3);
   for (std::size_t i = 0; i < locks.size(); ++i) {
     monitor.add(true);
     table.add();
@@ -155,18 +171,8 @@ TEST_CASE("what one connection asks for in no order at all never makes it break 
 }
 
 TEST_CASE("a passive checkpoint takes the write lock along, and gives back what it took") {
-  LockMonitor monitor;
-  LockTable table(monitor);
-  monitor.add(true);
-  monitor.add(false);
-  table.add();
-  table.add();
-  struct Below {
-    LockTable& table;
-    int lock(LockBytes bytes) const { return table.lock(0, bytes, true); }
-    void unlock(LockBytes bytes) const { table.unlock(0, bytes); }
-  } below{table};
-  LogLocks locks;
+  GuardedAndOther two;
+  auto& [monitor, table, below, locks] = two;
   SUBCASE("where it is free") {
     CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
     CHECK(table.exclusive(0) == 0b11);
@@ -192,18 +198,8 @@ TEST_CASE("a passive checkpoint takes the write lock along, and gives back what 
 }
 
 TEST_CASE("a reset takes the checkpoint lock along, and is refused where that is not free") {
-  LockMonitor monitor;
-  LockTable table(monitor);
-  monitor.add(true);
-  monitor.add(false);
-  table.add();
-  table.add();
-  struct Below {
-    LockTable& table;
-    int lock(LockBytes bytes) const { return table.lock(0, bytes, true); }
-    void unlock(LockBytes bytes) const { table.unlock(0, bytes); }
-  } below{table};
-  LogLocks locks;
+  GuardedAndOther two;
+  auto& [monitor, table, below, locks] = two;
   REQUIRE(locks.take(kWriteByte, SQLITE_BUSY, below) == SQLITE_OK);
   SUBCASE("free") {
     CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_OK);

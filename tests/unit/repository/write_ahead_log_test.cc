@@ -20,7 +20,8 @@ constexpr std::size_t kArtifact = std::size_t{60} << 10;
 /// Does what it is told when somebody closes it, and remembers it.
 class ToldGate : public LogGate {
  public:
-  bool close(std::uint64_t file, milliseconds) override {
+  bool close(std::uint64_t file, milliseconds how_long) override {
+    CHECK(how_long == milliseconds(200));
     ++closed;
     last_file = file;
     return !is_refusing && (on_close(), true);
@@ -162,6 +163,27 @@ TEST_CASE(
   place.write();
   CHECK(place.log_size() == 0);
   CHECK(place.gate.closed == 1);
+}
+
+TEST_CASE("while another one writes the gate stays open, and who wrote empties the log after it") {
+  Place place;
+  const auto other = place.open(kBound);
+  Overlapping reader(place);
+  reader.turn();
+  place.write(12 * kBound, /*replies=*/false);
+  {
+    auto receipt = other->receive();
+    REQUIRE(receipt);
+    REQUIRE(receipt->store(whole("of another one\n")));
+    place.writer->keep_log_short();
+    CHECK(place.gate.closed == 0);
+    REQUIRE(receipt->commit());
+  }
+  place.gate.on_close = [&] { reader.end(); };
+  other->keep_log_short();
+  CHECK(place.gate.closed == 1);
+  CHECK(place.gate.last_pause == milliseconds(0));
+  CHECK(place.log_size() == 0);
 }
 
 TEST_CASE("every transaction passes the gate before it begins") {

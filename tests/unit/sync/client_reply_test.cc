@@ -16,6 +16,24 @@ ClientOptions both_ways() {
   return options;
 }
 
+/// A clone that has just begun.
+struct Clone {
+  static ClientOptions options() {
+    ClientOptions options;
+    options.clone = true;
+    return options;
+  }
+  static std::unique_ptr<quarry::repository::Repository> begun(const std::filesystem::path& path) {
+    REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
+    auto file = quarry::repository::Repository::open(path);
+    REQUIRE(file.has_value());
+    return std::move(*file);
+  }
+  TemporaryFolder folder;
+  std::unique_ptr<quarry::repository::Repository> file = begun(folder / "clone.fossil");
+  ClientSession session{*file, options()};
+};
+
 }  // namespace
 
 TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
@@ -76,12 +94,8 @@ TEST_CASE("of a reply that cannot be taken it is the reply that is named") {
 
 TEST_CASE("a server that goes on for ever is noticed") {
   SUBCASE("a clone that does not get on") {
-    const TemporaryFolder folder;
-    REQUIRE(quarry::repository::init_for_clone(folder / "clone.fossil", "me").has_value());
-    const auto file = quarry::repository::Repository::open(folder / "clone.fossil");
-    ClientOptions options;
-    options.clone = true;
-    ClientSession session(**file, options);
+    Clone clone;
+    ClientSession& session = clone.session;
     const std::string reply = "clone_seqno 5\npush " + kServerCode + " " + kProjectCode + "\n";
     REQUIRE(session.next_request().has_value());
     REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
@@ -89,12 +103,8 @@ TEST_CASE("a server that goes on for ever is noticed") {
     CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
   }
   SUBCASE("a clone that gets on without anything") {
-    const TemporaryFolder folder;
-    REQUIRE(quarry::repository::init_for_clone(folder / "clone.fossil", "me").has_value());
-    const auto file = quarry::repository::Repository::open(folder / "clone.fossil");
-    ClientOptions options;
-    options.clone = true;
-    ClientSession session(**file, options);
+    Clone clone;
+    ClientSession& session = clone.session;
     int replies = 0;
     for (bool is_taken = true; is_taken && replies < 1000; ++replies) {
       REQUIRE(session.next_request().has_value());
