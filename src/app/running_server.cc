@@ -52,6 +52,14 @@ std::vector<fs::path> entries_of(const fs::path& folder) {
   return found;
 }
 
+/// What follows -c in WORD, where flags may stand before it (-Dc FILE); nothing: it is not there.
+std::optional<std::string> after_short_config(const std::string& word) {
+  constexpr std::string_view kFlags = "DFht";  // quarryd's that have no value
+  const std::size_t at = word.starts_with('-') ? word.find_first_not_of(kFlags, 1) : word.npos;
+  if (at == word.npos || word[at] != 'c') return std::nullopt;
+  return word.substr(at + 1);
+}
+
 /// The configuration file that PROCESS, a quarryd, was started with; "" for none.
 fs::path config_of(const fs::path& process) {
   constexpr std::string_view kLong = "--config";
@@ -59,12 +67,14 @@ fs::path config_of(const fs::path& process) {
   std::string found;
   for (std::size_t i = 1; i < words.size(); ++i) {
     const std::string& word = words[i];
-    if ((word == kLong || word == "-c") && i + 1 < words.size()) {
+    const auto joined = after_short_config(word);
+    const bool is_next = word == kLong || joined == "";
+    if (is_next && i + 1 < words.size()) {
       found = words[i + 1];
     } else if (word.starts_with(std::string(kLong) + "=")) {
       found = word.substr(kLong.size() + 1);
-    } else if (word.starts_with("-c") && word.size() > 2) {
-      found = word.substr(word[2] == '=' ? 3 : 2);
+    } else if (joined && !is_next) {
+      found = *joined;
     }
   }
   // Relative to where it runs, where that may be seen.

@@ -147,7 +147,7 @@ Client client_of(const SocketAddress& peer, const evkeyvalq& headers, const Addr
     left = left.substr(0, comma);
   }
   if (!found) return direct;
-  return {.address = found->ip(), .port = 0, .through_proxy = true};
+  return {.address = found->ip(), .port = 0, .through_proxy = true, .is_named = true};
 }
 
 base::Result<Params> params_of(evhttp_request& request, const RequestFacts& facts) {

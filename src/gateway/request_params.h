@@ -26,6 +26,8 @@ struct Client {
   std::uint16_t port = 0;
   /// Whether the peer is a trusted proxy.
   bool through_proxy = false;
+  /// Whether that one names the address; otherwise it is the proxy's own.
+  bool is_named = false;
 };
 
 /// PEER itself, unless it is trusted: then the right-most address of X-Forwarded-For that is not.

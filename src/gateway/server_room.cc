@@ -77,7 +77,7 @@ void Server::bound_address(Connection& newcomer, AddressCounts::Place& place) {
 }
 
 bool Server::is_one_too_many(Exchange& exchange) {
-  if (!exchange.client.through_proxy) return false;
+  if (!exchange.client.is_named) return false;
   exchange.request_place = counts_.enter(exchange.client.address);
   if (!is_beyond_bound(exchange.request_place)) return false;
   exchange.request_place.leave();
@@ -147,8 +147,8 @@ void Server::look_again() {
 
 void Server::on_replied(Connection& connection) {
   exchanges_.at(connection.bev()).request_place.leave();
-  // It can give way now.
-  if (crowded_) look_again();
+  // It can give way now, but not before evhttp is through with it.
+  if (crowded_) event_active(look_again_.get(), EV_TIMEOUT, 0);
 }
 
 }  // namespace quarry::gateway

@@ -4,15 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 #include <map>
-#include <system_error>
 
 #include "config_files.h"
 #include "directives.h"
 #include "listen_checks.h"
 #include "process_checks.h"
 #include "quarry/master/control_address.h"
+#include "repository_checks.h"
+#include "socket_checks.h"
 #include "written_files.h"
 
 namespace quarry::master {
@@ -181,8 +181,8 @@ class Checker {
       report(pool.line, fmt::format("[{}] needs listen = PATH or ADDRESS:PORT", pool.name));
     }
     check_pool_user(lines, pool);
-    check_access(lines, pool);
-    check_socket_owner(lines, pool);
+    check_socket_access(pool, findings(lines));
+    if (running_as_root_) check_socket_owner(pool, findings(lines));
     note_access_line(lines, pool);
     check_processes(lines, pool);
     check_slow_log(lines, pool);
@@ -237,26 +237,6 @@ class Checker {
            "request_slowlog_timeout needs slowlog = FILE beside it");
   }
 
-  void check_access(const Lines& lines, PoolConfig& pool) {
-    const auto put = [&](auto& list, auto&& found, const char* directive) {
-      if (found) {
-        list = std::move(*found);
-      } else {
-        report(lines.at(directive), fmt::format("{}: {}", directive, found.error().message));
-      }
-    };
-    base::AccessList& access = pool.listen_options.access;
-    put(access.users, users_named(pool.listen_acl_users), "listen.acl_users");
-    put(access.groups, groups_named(pool.listen_acl_groups), "listen.acl_groups");
-    if (access.empty()) return;
-    for (const char* ignored : {"listen.owner", "listen.group"}) {
-      if (!lines.contains(ignored)) continue;
-      findings(lines).notice(ignored, fmt::format("{} is ignored beside listen.acl_users and "
-                                                  "listen.acl_groups",
-                                                  ignored));
-    }
-  }
-
   void note_access_line(const Lines& lines, const PoolConfig& pool) {
     for (const auto& [directive, line] : lines) {
       constexpr auto kSaysWho = std::to_array<std::string_view>(
@@ -265,28 +245,6 @@ class Checker {
       if (std::ranges::find(kSaysWho, directive) == kSaysWho.end()) continue;
       access_lines_.emplace(pool.name, line);
     }
-  }
-
-  void check_socket_owner(const Lines& lines, PoolConfig& pool) {
-    if (!running_as_root_) return;
-    base::ListenOptions& options = pool.listen_options;
-    if (!options.access.empty()) return;
-    if (pool.run_as) {
-      options.owner = pool.run_as->uid;
-      options.group = pool.run_as->gid;
-    }
-    if (!pool.listen_owner.empty()) {
-      auto owner = credentials_named(pool.listen_owner, "");
-      if (owner) {
-        options.owner = owner->uid;
-      } else {
-        report(lines.at("listen.owner"), "listen.owner: " + owner.error().message);
-      }
-    }
-    if (pool.listen_group.empty()) return;
-    auto group = group_named(pool.listen_group);
-    if (!group) return report(lines.at("listen.group"), "listen.group: " + group.error().message);
-    options.group = *group;
   }
 
   /// PHP-FPM's rules: how many are started need not be said, how many are kept idle must be.
@@ -311,27 +269,7 @@ class Checker {
                                   : "needs repository = FILE or repositories = FOLDER";
       return report(pool.line, fmt::format("[{}] {}", pool.name, what));
     }
-    std::error_code error;
-    const ServiceConfig& service = pool.service;
-    // The workers will see it from inside their root.
-    const std::string file = pool.process.chroot + service.repository.string();
-    const std::string folder = pool.process.chroot + service.repositories.string();
-    const bool is_named = has_file && !service.repository.empty();
-    if (is_named && !std::filesystem::is_regular_file(file, error)) {
-      const bool is_folder = std::filesystem::is_directory(file, error);
-      report(lines.at("repository"),
-             fmt::format("repository: {} is no file{}", file,
-                         is_folder ? ": for a folder of them it is repositories = FOLDER" : ""));
-    } else if (is_named && !looks_like_repository(file)) {
-      report(lines.at("repository"), fmt::format("repository: {} is no Fossil repository", file));
-    }
-    if (has_folder && !service.repositories.empty() &&
-        !std::filesystem::is_directory(folder, error)) {
-      const bool is_file = std::filesystem::is_regular_file(folder, error);
-      report(lines.at("repositories"),
-             fmt::format("repositories: {} is no folder{}", folder,
-                         is_file ? ": for one file it is repository = FILE" : ""));
-    }
+    check_repositories(pool, findings(lines));
   }
 
   void check_status(const Lines& lines, const PoolConfig& pool) {
@@ -412,15 +350,6 @@ class Checker {
 };
 
 }  // namespace
-
-bool looks_like_repository(const std::filesystem::path& path) {
-  constexpr std::string_view kMagic("SQLite format 3\0", 16);
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return true;
-  std::string start(kMagic.size(), '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return file && start == kMagic;
-}
 
 const PoolConfig& Config::pool_of_http() const {
   for (const PoolConfig& pool : pools) {

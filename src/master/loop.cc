@@ -23,6 +23,8 @@ using std::chrono::steady_clock;
 
 // A child that talks without end must not keep the master from the others.
 constexpr int kMessagesAtOnce = 64;
+// What keeps children from being started may last; they are tried each second.
+constexpr std::chrono::minutes kBetweenFailures{1};
 
 }  // namespace
 
@@ -153,8 +155,8 @@ base::Result<void> Master::Loop::run() {
   return {};
 }
 
-/// A first start fails where a service has none of the children that it begins with. After a reload
-/// there are people to serve: what cannot be started is tried again.
+/// A first start fails where a service has none of the children that it begins with. Later, and
+/// after a reload, there are people to serve: what cannot be started is tried again.
 void Master::Loop::start_services() {
   for (const auto& group : groups_) {
     const std::size_t initial = group->policy->initial();
@@ -196,8 +198,7 @@ bool Master::Loop::start_child(Group& group) {
   const ChildEnds ends{group.board, *slot, group.accept_write.get(), is_first};
   auto spawned = spawn(group.service, ends, [&] { return forget_others(group); });
   if (!spawned) {
-    group.start_failure = spawned.error().message;
-    base::log(LogLevel::kError, "[{}] {}", group.service.name, group.start_failure);
+    tell_start_failure(group, std::move(spawned).error().message);
     group.slots.free(*slot);
     return false;
   }
@@ -220,6 +221,15 @@ bool Master::Loop::start_child(Group& group) {
   group.children.push_back(std::move(child));
   group.watch.child_started(group.children.size());
   return true;
+}
+
+void Master::Loop::tell_start_failure(Group& group, std::string why) {
+  const auto now = steady_clock::now();
+  const bool is_known = why == group.start_failure && now - group.told_failure < kBetweenFailures;
+  group.start_failure = std::move(why);
+  if (is_known) return;
+  group.told_failure = now;
+  base::log(LogLevel::kError, "[{}] {}", group.service.name, group.start_failure);
 }
 
 void Master::Loop::read_control(Group& group, Child& child) {

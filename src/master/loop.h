@@ -54,6 +54,8 @@ class Master::Loop {
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
     std::string start_failure;  // why the last child that was to be started was not
+    std::chrono::steady_clock::time_point told_failure;   // when the log had it last
+    std::chrono::steady_clock::time_point was_held_back;  // last, by process.max
     PoolWatch watch;
     std::vector<std::unique_ptr<Child>> children;
     EventPtr respawn_timer;         // pending: no child is started before it
@@ -119,6 +121,7 @@ class Master::Loop {
   bool is_backing_off(const Group& group) const;
 
   bool start_child(Group& group);
+  void tell_start_failure(Group& group, std::string why);
   void read_control(Group& group, Child& child);
   std::optional<scoreboard::Board> forget_others(const Group& group);
   void watch_pools();
@@ -145,7 +148,8 @@ class Master::Loop {
                       std::int64_t micros);
   /// Whether process.max leaves room for another child.
   bool may_fork(const Group& group) const;
-  /// It keeps so many CHILDREN of GROUP from being started: the log and the board say so.
+  /// It keeps so many CHILDREN of GROUP from being started, or none any more: the log and the board
+  /// say so.
   void hold_back(Group& group, std::size_t children);
   void fill_what_is_short();
   void feed_the_starved();

@@ -64,7 +64,6 @@ void Master::Loop::on_accepted(Group& group) {
          static_cast<ssize_t>(pids.size())) {
   }
   group.left_to_idle.reset();
-  hold_back(group, 0);
   watch_listener(group);
 }
 
@@ -119,12 +118,9 @@ void Master::Loop::carry_out(Group& group, const Decision& decision, const IdleC
   }
   for (std::size_t i = 0; i < decision.start; ++i) {
     if (!may_fork(group)) return hold_back(group, decision.start - i);
-    if (start_child(group)) continue;
-    if (living([](ServiceKind) { return true; }) == 0) give_up(group);
-    return;
+    if (!start_child(group)) return;
   }
-  // Of an ondemand pool, none to start does not mean that no connection waits: see on_accepted().
-  if (decision.start > 0 || !group.policy->is_woken_by_connections()) hold_back(group, 0);
+  hold_back(group, 0);
 }
 
 void Master::Loop::give(Group& group, Advice advice) {

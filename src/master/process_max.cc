@@ -6,6 +6,12 @@
 
 namespace quarry::master {
 
+using std::chrono::steady_clock;
+
+// A pool is short until no child was wanted in vain for so long: from one connection to the next it
+// may be and not be, thousands of times a second.
+constexpr std::chrono::seconds kUntilOver{3};
+
 bool Master::Loop::may_fork(const Group& group) const {
   const auto is_bounded = [](const Group& one) { return !one.service.pool.empty(); };
   if (global_.process_max == 0 || !is_bounded(group)) return true;
@@ -18,7 +24,10 @@ bool Master::Loop::may_fork(const Group& group) const {
 }
 
 void Master::Loop::hold_back(Group& group, std::size_t children) {
+  const auto now = steady_clock::now();
+  if (children == 0 && now - group.was_held_back < kUntilOver) return;
   const bool is_new = group.watch.state().held_back == 0 && children > 0;
+  if (children > 0) group.was_held_back = now;
   group.watch.held_back(children);
   if (!is_new) return;
   base::log(base::LogLevel::kWarning, "[{}] process.max ({}) is reached: it has {} children of {}",

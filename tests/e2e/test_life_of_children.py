@@ -3,8 +3,13 @@
 import json
 import os
 import random
+import resource
 import signal
 import socket
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
 
 from support import daemon, fastcgi, process, wire
 from support.daemon import Daemon
@@ -133,6 +138,35 @@ def test_pool_that_the_bound_starves_says_so_and_is_the_first_to_grow(start, fre
     os.kill(server.child(), signal.SIGKILL)
     assert b"Status: 200" in held.finish(b"# abc\n")
     wait_until(lambda: figures() == (0, 1), "the end of it")
+
+
+def test_pool_that_the_bound_keeps_short_under_load_says_so_once(start, tmp_path):
+    server = start({"pm": "ondemand", "pm.max_children": 10, "pm.status_path": "/status",
+                    "pm.status_listen": tmp_path / "status.sock"}, settings={"process.max": 1})
+
+    def ask(_client: int) -> bool:
+        return all(fastcgi.get(server.socket) for _ in range(100))
+    with ThreadPoolExecutor(8) as clients:
+        assert all(clients.map(ask, range(8)))
+    page = json.loads(fastcgi.ask(tmp_path / "status.sock", "/status", "json").text)
+    assert page["process max reached"] == 1
+    assert server.log().count("process.max (1) is reached") == 1
+
+
+@pytest.mark.parametrize("manager", ["static", "ondemand"])
+def test_server_that_can_start_no_worker_goes_on_and_starts_one_once_it_can(start, manager):
+    server = start({"pm": manager})
+    limits = resource.prlimit(server.main.pid, resource.RLIMIT_NOFILE)
+    resource.prlimit(server.main.pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+    for child in server.children():
+        os.kill(child, signal.SIGKILL)
+    with fastcgi.connect(server.socket) as connection:
+        connection.sendall(fastcgi.head() + fastcgi.record(fastcgi.STDIN))
+        server.wait_for_log("Too many open files")
+        time.sleep(2.5)  # it tries each second
+        assert server.main.is_running() and server.log().count("Too many open files") == 1
+        resource.prlimit(server.main.pid, resource.RLIMIT_NOFILE, limits)
+        assert b"Status: 200" in fastcgi.read_reply(connection)
 
 
 def crash(server: Daemon, pid: int, number: int) -> None:

@@ -256,6 +256,19 @@ def test_what_the_server_itself_listens_on_is_not_in_its_way(world, running):
     assert b"A Fossil repository" in fastcgi.get(world.folder / "pool.sock"), "nothing happened to it"
 
 
+@pytest.mark.parametrize("joined", [True, False])
+def test_server_whose_file_was_named_after_another_flag_in_one_word_is_known(world, joined):
+    path = world.write()
+    words = [f"-Fc{path}"] if joined else ["-Fc", path]
+    server = Process([places.program("quarryd"), *words], world.folder / "output")
+    try:
+        wait_until(lambda: "ready:" in world.log() or not server.is_running(), "quarryd")
+        done = world.test()
+        assert done.returncode == 0 and not done.stderr, done.stderr
+    finally:
+        server.kill_group()
+
+
 def test_what_will_be_its_configuration_may_be_tested_elsewhere(world, running):
     done = world.test(path=world.folder / "new.conf")
     assert done.returncode == 0, done.stderr

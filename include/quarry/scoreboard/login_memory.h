@@ -9,8 +9,7 @@
 //   KnownPairs    which pairs have succeeded, and since then failed: a few places for each user's,
 //                 which only his own successes push out (or those of users who share his set)
 //   FailedPairs   how often other pairs have failed. These can be pushed out: they spare others
-//   what
-//                 one does, and the sketches hold who has no regard for that.
+//                 what one does, and the sketches hold who has no regard for that.
 //
 // Keys are hashes under the board's secret salt. Every word is an atomic by itself, and zero is
 // empty: there is no lock, and a worker that dies, or a board that was scribbled on, costs a tally

@@ -21,6 +21,13 @@ def program(name: str) -> Path:
     return path
 
 
+def log_guard() -> Path:
+    """What is preloaded into a `fossil` that works on the same file as others."""
+    path = build_directory() / "src" / "repository" / "libquarry-log-guard.so"
+    assert path.exists(), f"{path} is not built"
+    return path
+
+
 def nginx_sample() -> Path:
     return TOP / "conf" / "nginx" / "quarry.conf"
 

@@ -135,7 +135,8 @@ class Launcher:
         if web_pages:
             disable_backoffice(target)
             server.beside.append(Process(["fossil", "server", "--nojail", "--localhost", "--scgi", "--port", pages_port,
-                                          target], folder / "pages.log", env=self.fossil.environment))
+                                          target], folder / "pages.log",
+                                         env=self.fossil.environment | {"LD_PRELOAD": str(places.log_guard())}))
             wait_until(lambda: process.port_answers(pages_port), "fossil server --scgi")
         config = write_nginx_config(folder, port, pool_socket, pages_port)
         server.front = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")

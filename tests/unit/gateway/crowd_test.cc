@@ -1,5 +1,6 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -258,6 +259,29 @@ TEST_CASE("while everybody keeps up, a newcomer waits") {
   CHECK(has(newcomer.reply(), "done"));
 }
 
+TEST_CASE("who is answered when one too many has come gives way, and has his whole reply first") {
+  HeldPool pool;
+  const World world([&pool](int connection) { pool(connection); },
+                    [](GatewayOptions& options) { options.max_connections = 1; });
+  pool.may_answer.release();
+  Client kept(world.gateway);
+  CHECK(is_served(kept));
+  REQUIRE(pool.here.try_acquire_for(10s));
+  // It sees his request and the newcomer in one look.
+  world.gateway.signal(SIGSTOP);
+  siginfo_t stopped;
+  REQUIRE(::waitid(P_ALL, 0, &stopped, WSTOPPED) == 0);
+  kept.send(kGet);
+  Client newcomer(world.gateway, kElsewhere);
+  newcomer.send(kGet);
+  world.gateway.signal(SIGCONT);
+  REQUIRE(pool.here.try_acquire_for(10s));
+  pool.may_answer.release(2);
+  CHECK(has(kept.reply(), "done"));
+  CHECK(kept.rest() == "");
+  CHECK(has(newcomer.reply(), "done"));
+}
+
 TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
@@ -292,6 +316,27 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
   pool.may_answer.release(5);
   CHECK(has(third.reply(), "done"));
   for (Client& client : held) CHECK(has(client.reply(), "done"));
+}
+
+TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
+  HeldPool pool;
+  const World world([&pool](int connection) { pool(connection); },
+                    [](GatewayOptions& options) {
+                      options.max_connections_per_address = 1;
+                      options.trusted_proxies =
+                          AddressSet::parse(std::vector<std::string>{"127.0.0.1"}).value();
+                    });
+  Client first(world.gateway);
+  first.send(kGet);
+  REQUIRE(pool.here.try_acquire_for(10s));
+  Client second(world.gateway);
+  second.send(kGet);
+  Client third(world.gateway);
+  third.send("GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: unknown\r\n\r\n");
+  // The others are there before the pool is free for them.
+  ::usleep(100'000);
+  pool.may_answer.release(3);
+  for (Client* client : {&first, &second, &third}) CHECK(has(client->reply(), "done"));
 }
 
 TEST_CASE("empty lines before a request are passed over") {
