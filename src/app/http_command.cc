@@ -1,6 +1,7 @@
 // quarry http: answers one request, for who starts a program per request (inetd, a web server's
 // CGI). quarry test-http: what fossil's clients start over ssh; who may start it may do everything.
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,9 +13,11 @@
 #include "commands.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
+#include "quarry/worker/failed_login.h"
 #include "quarry/worker/repository_folder.h"
 #include "quarry/worker/repository_name.h"
 #include "web_request.h"
@@ -82,24 +85,37 @@ class Service {
       return std::unexpected(Refusal{
           .status = 415, .text = "only sync requests (application/x-fossil) are taken here"});
     }
-    const sync::Reply reply = sync::ServerSession(**opened, options_)
-                                  .answer({.content_type = request.content_type,
-                                           .body = request.body,
-                                           .remote_address = request.remote_address,
-                                           .remote_user = request.remote_user,
-                                           .cookie = request.cookie});
+    const sync::Reply reply =
+        sync::ServerSession(**opened, options_)
+            .answer({.content_type = request.content_type,
+                     .body = request.body,
+                     .remote_address = request.remote_address,
+                     .remote_user = request.remote_user,
+                     .cookie = request.cookie,
+                     .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
+    if (!reply.figures.failed_login.empty()) {
+      worker::log_failed_login({.address = request.remote_address,
+                                .name = reply.figures.failed_login,
+                                .reason = reply.figures.error,
+                                .method = request.method,
+                                .uri = request.uri});
+    }
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
   base::Result<repository::Repository*> open(std::string_view path) {
     if (!is_folder_) return open_file("", path_);
+    base::Error why{ErrorCode::kNotFound,
+                    fmt::format("{}: no repository for {}", path_.string(), base::printable(path))};
     for (const worker::NameCandidate& candidate : worker::names_in(path)) {
       const auto found = worker::locate(path_, candidate.name);
       if (found) return open_file(candidate.name.str(), found->path);
-      if (found.error().code != ErrorCode::kNotFound) return std::unexpected(found.error());
+      // For a client nothing is where nobody may look; for who runs it that is something to mend.
+      const bool is_first = why.code == ErrorCode::kNotFound;
+      if (found.error().code == ErrorCode::kNotFound || !is_first) continue;
+      why = {ErrorCode::kDenied, found.error().message};
     }
-    return base::fail(ErrorCode::kNotFound, fmt::format("{}: no repository for {}", path_.string(),
-                                                        base::printable(path)));
+    return std::unexpected(std::move(why));
   }
 
   base::Result<repository::Repository*> open_file(const std::string& name,
@@ -143,6 +159,17 @@ base::Result<void> become_owner(const std::filesystem::path& path) {
   // What is not there is answered as HTTP has it.
   if (!owner || owner->uid == 0) return {};
   return master::become(*owner);
+}
+
+/// Of who is started by inetd, standard error may be the connection.
+void keep_log_out_of_replies() {
+  struct stat output {};
+  struct stat errors {};
+  if (::fstat(STDOUT_FILENO, &output) != 0 || ::fstat(STDERR_FILENO, &errors) != 0) return;
+  if (!S_ISSOCK(output.st_mode) || output.st_ino != errors.st_ino) return;
+  base::LogOptions syslog{.target = base::LogTarget::kSyslog, .path = "/dev/log"};
+  syslog.ident = "quarry";
+  if (!base::open_log(syslog)) base::set_log_descriptor(-1);
 }
 
 std::string refuse(const Refusal& refusal, bool http_head) {
@@ -190,6 +217,7 @@ int answer_all(const std::filesystem::path& path) {
 }  // namespace
 
 int run_http(const HttpArguments& arguments) {
+  keep_log_out_of_replies();
   const auto became = become_owner(arguments.path);
   if (!became) return failed(became.error());
   return arguments.is_trusted ? answer_all(arguments.path) : answer_one(arguments.path);

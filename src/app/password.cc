@@ -17,6 +17,7 @@
 
 #include "interruption.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/url.h"
 
 namespace quarry::app {
 namespace {
@@ -29,15 +30,9 @@ constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0
 
 /// The password within ARGUMENT, if that is a URL with one.
 std::string_view password_in(std::string_view argument) {
-  const std::size_t scheme = argument.find("://");
-  if (scheme == std::string_view::npos) return {};
-  const std::size_t begin = scheme + 3;
-  const std::string_view authority = argument.substr(begin, argument.find('/', begin) - begin);
-  const std::size_t at = authority.rfind('@');
-  if (at == std::string_view::npos) return {};
-  const std::size_t colon = authority.substr(0, at).find(':');
-  if (colon == std::string_view::npos) return {};
-  return authority.substr(colon + 1, at - colon - 1);
+  const std::string_view credentials = base::credentials_in(argument);
+  const std::size_t colon = credentials.find(':');
+  return colon == std::string_view::npos ? std::string_view() : credentials.substr(colon + 1);
 }
 
 /// The values in the query of ARGUMENT, if that is a URL with one, from the first on; where nothing

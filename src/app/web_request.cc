@@ -62,6 +62,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   const std::size_t space = first.find(' ');
   request.method = first.substr(0, space);
   std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
+  request.uri = target;
   // Of an absolute URL, which proxies are sent, the path.
   if (!target.starts_with('/')) {
     const std::size_t scheme = target.find("://");
@@ -159,6 +160,8 @@ OrRefusal<WebRequest> RequestReader::cgi() {
   request.has_http_head = false;
   request.method = variable("REQUEST_METHOD");
   request.path = variable("PATH_INFO");
+  request.uri = variable("REQUEST_URI");
+  if (request.uri.empty()) request.uri = variable("SCRIPT_NAME") + request.path;
   request.host = variable("HTTP_HOST");
   request.content_type = variable("CONTENT_TYPE");
   request.cookie = variable("HTTP_COOKIE");

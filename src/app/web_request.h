@@ -15,6 +15,7 @@ namespace quarry::app {
 
 struct WebRequest {
   std::string method;
+  std::string uri;   // as the client wrote it, for logs
   std::string path;  // decoded; what follows the program's own in CGI
   std::string host;
   std::string content_type;

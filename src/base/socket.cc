@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -307,6 +308,17 @@ Result<Fd> connect_to(const SocketAddress& address) {
     return fail_errno(fmt::format("cannot connect to {}", address.str()));
   }
   return fd;
+}
+
+bool has_peer_left(int fd) {
+  pollfd connection{fd, POLLRDHUP, 0};
+  ::poll(&connection, 1, 0);
+  if ((connection.revents & (POLLHUP | POLLERR)) != 0) return true;
+  if ((connection.revents & POLLRDHUP) == 0) return false;
+  int domain = AF_UNIX;
+  socklen_t size = sizeof domain;
+  ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
+  return domain != AF_UNIX;
 }
 
 Result<SocketAddress> local_address(const Fd& fd) {

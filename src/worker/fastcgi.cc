@@ -257,19 +257,8 @@ bool FastCgiExchange::takes_abort() {
 }
 
 bool FastCgiExchange::has_peer_left() {
-  if (!is_drained_) return false;
-  pollfd connection{fd_, POLLIN | POLLRDHUP, 0};
-  ::poll(&connection, 1, 0);
-  if ((connection.revents & (POLLHUP | POLLERR)) != 0) return true;
-  if ((connection.revents & POLLRDHUP) != 0) {
-    // Over TCP, a peer that has closed looks like one that has only ended sending, which no web
-    // server does: FastCGI has records for that.
-    int domain = AF_UNIX;
-    socklen_t size = sizeof domain;
-    ::getsockopt(fd_, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-    return domain != AF_UNIX;
-  }
-  return (connection.revents & POLLIN) != 0 && takes_abort();
+  // No web server only ends sending: FastCGI has records for that.
+  return is_drained_ && (base::has_peer_left(fd_) || takes_abort());
 }
 
 bool FastCgiExchange::send_body(std::string_view body) {

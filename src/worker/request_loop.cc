@@ -7,6 +7,7 @@
 #include "fastcgi.h"
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
+#include "quarry/worker/failed_login.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
@@ -38,20 +39,14 @@ LogLevel level_of(const Reply& reply) {
   return reply.status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
 }
 
-/// A form that other programs read (see quarryd(8)): who fails may choose the name and the URI, so
-/// his address comes before them, no quotation mark of his ends the name, and it is short enough to
-/// stand in one line with the rest, whatever log_limit is.
-void log_failed_login(const Request& request, const Reply& reply) {
-  constexpr std::size_t kLongestName = 64;
-  std::string name;
-  base::append_printable(name, reply.failed_login, kLongestName, "\"");
-  base::log(LogLevel::kNotice, "client {}: {} for \"{}\": {} \"{}\"",
-            printable(request.remote_address), printable(reply.error), name,
-            printable(request.method), printable(base::without_query(request.uri)));
-}
-
 void log_trouble(const Request& request, const Reply& reply) {
-  if (!reply.failed_login.empty()) return log_failed_login(request, reply);
+  if (!reply.failed_login.empty()) {
+    return log_failed_login({.address = request.remote_address,
+                             .name = reply.failed_login,
+                             .reason = reply.error,
+                             .method = request.method,
+                             .uri = request.uri});
+  }
   base::log(level_of(reply), "client {}: {} \"{}\": {} {}", printable(request.remote_address),
             printable(request.method), printable(base::without_query(request.uri)), reply.status,
             printable(reply.error));

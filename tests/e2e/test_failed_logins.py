@@ -151,6 +151,20 @@ def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
         assert done.stdout.splitlines() == [f"{address} {user}" for address, user in expected]
 
 
+def test_program_of_one_request_tells_of_failed_logins_in_the_same_form(fresh):
+    """As a CGI program; test_quarry_http.py has the rest of it."""
+    for name in filter(None, NAMES):
+        body = wire.signed(NOTHING, name, "0" * 40)
+        variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": "/x?password=hunter2",
+                     "CONTENT_TYPE": wire.PLAIN, "CONTENT_LENGTH": str(len(body)), "REMOTE_ADDR": ADDRESS}
+        done = subprocess.run([places.program("quarry"), "http", fresh], input=body, capture_output=True, timeout=60,
+                              check=True, env={**os.environ, **variables})
+        assert b"error login\\sfailed" in done.stdout
+        line = LINE.fullmatch(done.stderr.decode().rstrip("\n"))
+        assert line[2] == "notice" and line[4] == f'client {ADDRESS}: login failed for "{NAMES[name]}": POST "/x"'
+        assert matches([line[0]]) == [(ADDRESS, NAMES[name])]
+
+
 def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
     folder = tmp_path / "served"
     folder.mkdir()

@@ -1,7 +1,11 @@
 """`quarry http` (inetd and CGI) and `quarry test-http` (over ssh), with the stock client at the other end."""
 
+import contextlib
 import os
+import shutil
+import socket
 import socketserver
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -177,6 +181,59 @@ def test_what_is_not_there_is_no_line_in_the_web_servers_log_and_what_leads_out_
         done = subprocess.run([PROGRAM, "http", folder], input=post(b"", path), capture_output=True, timeout=60, check=True)
         assert done.stdout.startswith(b"HTTP/1.0 404 ") and str(folder).encode() not in done.stdout
         assert told in done.stderr and bool(told) == bool(done.stderr)
+
+
+@pytest.mark.parametrize("has_team", [True, False])
+def test_name_that_nobody_may_look_at_is_passed_over_for_the_next(fresh, open_folder, has_team):
+    """As quarryd has it, which is told of it."""
+    folder = open_folder / "served"
+    (folder / "team").mkdir(parents=True)
+    if has_team:
+        shutil.copy(fresh, folder / "team.fossil")
+    if os.geteuid() == 0:
+        for path in (folder, *folder.glob("*.fossil")):
+            os.chown(path, 65534, 65534)
+    (folder / "team").chmod(0 if os.geteuid() else 0o700)
+    done = subprocess.run([PROGRAM, "http", folder], input=post(b"# nothing\n", "/team/one"), capture_output=True,
+                          timeout=60, check=True)
+    assert done.stdout.startswith(b"HTTP/1.0 200 " if has_team else b"HTTP/1.0 404 ")
+    assert (b"cannot look at team/one.fossil" in done.stderr) != has_team
+    (folder / "team").chmod(0o700)
+
+
+def test_log_is_no_part_of_the_reply_where_standard_error_is_the_connection(fresh):
+    near, far = socket.socketpair()
+    with near, far:
+        body = wire.signed(b"# nothing\n", "writer", "0" * 40)
+        near.sendall(post(body))
+        subprocess.run([PROGRAM, "http", fresh], stdin=far, stdout=far, stderr=far, timeout=60, check=True)
+        far.close()
+        assert near.recv(1 << 16).startswith(b"HTTP/1.0 200 OK\r\n")
+
+
+@pytest.mark.parametrize("where", ["pipe", "tcp"])
+def test_request_whose_client_has_left_ends(fresh, where):
+    """It waits for another writer, and would do so for ten seconds."""
+    body = post(wire.body(f"push {'9' * 40} {repofile.project_code(fresh)}", wire.file_card(b"pushed\n")))
+    repofile.set_capabilities(fresh, "nobody", "io")
+    with contextlib.ExitStack() as stack, contextlib.closing(sqlite3.connect(fresh, isolation_level=None)) as lock:
+        lock.execute("PRAGMA journal_mode=wal")
+        lock.execute("BEGIN IMMEDIATE")
+        if where == "tcp":
+            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            near = stack.enter_context(socket.create_connection(listener.getsockname()))
+            far = stack.enter_context(listener.accept()[0])
+            child = subprocess.Popen([PROGRAM, "http", fresh], stdin=far, stdout=far)
+            near.sendall(body)
+        else:
+            child = subprocess.Popen([PROGRAM, "http", fresh], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            near = stack.enter_context(child.stdout)
+            with child.stdin as request:
+                request.write(body)
+        stack.enter_context(child)
+        near.close()
+        child.wait(5)
+    assert wire.sha3(b"pushed\n") not in repofile.artifacts(fresh)
 
 
 def test_cgi_takes_the_request_from_its_variables(fresh):

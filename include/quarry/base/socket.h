@@ -109,4 +109,8 @@ Result<SocketAddress> local_address(const Fd& fd);
 /// A connected, close-on-exec, blocking socket (TCP_NODELAY for TCP). Errors: kIo.
 Result<Fd> connect_to(const SocketAddress& address);
 
+/// Whether nobody has the other end of FD, a connection or a pipe that is written to, any more.
+/// Over TCP, who has only ended sending looks like one who has closed.
+bool has_peer_left(int fd);
+
 }  // namespace quarry::base

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+using quarry::base::credentials_in;
 using quarry::base::without_credentials;
 using quarry::base::without_query;
 
@@ -12,8 +13,17 @@ TEST_CASE("a URL is shown without what is before its host") {
   CHECK(without_credentials("git+ssh://u@[::1]/x") == "git+ssh://[::1]/x");
 }
 
+TEST_CASE("a password in which not all is encoded is not shown either") {
+  CHECK(without_credentials("http://u:p/q@h/x") == "http://h/x");
+  CHECK(without_credentials("http://u:p?q#r@h/x?y") == "http://h/x?y");
+  CHECK(without_credentials("http://u:8p/q@r@h") == "http://h");
+  CHECK(credentials_in("http://u:p/q@h/x") == "u:p/q");
+}
+
 TEST_CASE("what has nothing before its host, or is no URL, is shown as it is") {
-  for (const char* text : {"http://h/x", "/x@y", "/x?url=http://a@b", "u@h:x", "", "://", "a b"}) {
+  for (const char* text :
+       {"http://h/x", "/x@y", "http://h/x@y", "http://h:80/x@y", "http://[::1]/x@y",
+        "http://h:/x@y", "/x?url=http://a@b", "u@h:x", "", "://", "a b"}) {
     CAPTURE(text);
     CHECK(without_credentials(text) == text);
   }
