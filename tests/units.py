@@ -8,6 +8,7 @@ shown. The last line is "N passed, N failed"; exits with 1 if anything failed, o
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -32,7 +33,7 @@ def main() -> int:
     build = Path(sys.argv[1])
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
-    subprocess.run(["meson", "test", "-C", build, "--no-rebuild"], stdout=subprocess.DEVNULL,
+    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--num-processes", str(2 * os.cpu_count())], stdout=subprocess.DEVNULL,
                    stderr=subprocess.STDOUT, check=False)
     tests = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     passed = failed = 0
