@@ -57,7 +57,7 @@ class Draining {
         drain_(drain),
         signals_(signals),
         watch_(arguments.folder, IN_MODIFY | IN_CREATE | IN_MOVED_TO),
-        output_(options.sync_queue_files),
+        output_(STDOUT_FILENO, options.sync_queue_files),
         acknowledgements_(std::move(acknowledgements)),
         end_(arguments.is_null ? '\0' : '\n'),
         follows_(arguments.follow) {}

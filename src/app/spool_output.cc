@@ -28,29 +28,25 @@ int unread_in_socket(int fd) {
 
 }  // namespace
 
-SpoolOutput::SpoolOutput(bool is_synced) : is_synced_(is_synced) {
+SpoolOutput::SpoolOutput(int fd, bool is_synced) : fd_(fd), is_synced_(is_synced) {
   struct stat status {};
-  if (::fstat(fd(), &status) != 0) return;
+  if (::fstat(fd_, &status) != 0) return;
   if (S_ISFIFO(status.st_mode)) kind_ = Kind::kPipe;
   if (S_ISSOCK(status.st_mode)) kind_ = Kind::kSocket;
   if (S_ISREG(status.st_mode)) kind_ = Kind::kFile;
 }
 
-int SpoolOutput::fd() const {
-  return STDOUT_FILENO;
-}
-
 base::Result<std::uint64_t> SpoolOutput::taken(std::uint64_t written) {
   if (written == taken_) return taken_;
   if (!has_reader()) {
-    if (kind_ == Kind::kFile && is_synced_ && ::fdatasync(fd()) != 0) {
+    if (kind_ == Kind::kFile && is_synced_ && ::fdatasync(fd_) != 0) {
       return base::fail_errno("standard output");
     }
     return taken_ = written;
   }
   // That a socket's other end left something unread is told once, maybe to the write that failed.
   if (has_failed_ && kind_ == Kind::kSocket) return taken_;
-  const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd()) : unread_in_socket(fd());
+  const int unread = kind_ == Kind::kPipe ? unread_in_pipe(fd_) : unread_in_socket(fd_);
   if (unread < 0) return taken_;
   // Others may write there, too.
   const std::uint64_t left = std::min(written, static_cast<std::uint64_t>(unread));

@@ -19,10 +19,10 @@ namespace quarry::app {
 
 class SpoolOutput {
  public:
-  /// IS_SYNCED: what is in a file counts once it survives that the machine stops.
-  explicit SpoolOutput(bool is_synced);
+  /// FD is not owned. IS_SYNCED: what is in a file counts once it survives that the machine stops.
+  SpoolOutput(int fd, bool is_synced);
 
-  int fd() const;
+  int fd() const { return fd_; }
   /// Somebody has to read what is written, and may go away.
   bool has_reader() const { return kind_ == Kind::kPipe || kind_ == Kind::kSocket; }
   /// Of WRITTEN bytes so many, at least, have been taken for good, from the first on. Errors: what
@@ -35,6 +35,7 @@ class SpoolOutput {
   enum class Kind : std::uint8_t { kPipe, kSocket, kFile, kOther };
 
   Kind kind_ = Kind::kOther;
+  int fd_;
   bool is_synced_;
   bool has_failed_ = false;
   std::uint64_t taken_ = 0;
