@@ -64,7 +64,7 @@ WALKS = {
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for ten thousand row numbers without a row",
     # A tag whose cards contradict each other is computed over the whole history.
     "SELECT objid FROM event WHERE type='g'": "a disputed tag",
-    "SELECT tagid FROM tagxref WHERE srcid<>0 GROUP BY": "many check-ins that came late",
+    "FROM tagxref NOT INDEXED WHERE srcid<>0": "many check-ins that came late",
     "SELECT rid, srcid FROM delta ORDER BY rid": "a disputed tag; rebuild",
     # The end of a client's clone, which looks at all that came.
     "FROM sqlite_temp_schema": "as many rows as temporary tables",

@@ -52,6 +52,11 @@ struct Step {
   }
 };
 
+/// Whether there is anything that CARDS of one tag could disagree about.
+bool is_inherited(const std::vector<TagEntry>& cards) {
+  return std::ranges::find(cards, kPropagatingTag, &TagEntry::type) != cards.end();
+}
+
 }  // namespace
 
 /// All that decides over disputed tags, read once for all of them.
@@ -60,7 +65,8 @@ class Derivation::Dispute {
   Dispute(Derivation& derivation, const std::set<std::int64_t>& tags) : d_(derivation) {
     for (const std::int64_t tag : tags) cards_[tag];
     read_cards();
-    read_links();
+    std::erase_if(cards_, [](const auto& tag) { return !is_inherited(tag.second); });
+    if (!cards_.empty()) read_links();
   }
   void settle();
 
@@ -210,9 +216,7 @@ void Derivation::Dispute::replay(std::int64_t tag) {
 }
 
 void Derivation::Dispute::settle() {
-  for (const auto& [tag, cards] : cards_) {
-    if (std::ranges::find(cards, kPropagatingTag, &TagEntry::type) != cards.end()) replay(tag);
-  }
+  for (const auto& [tag, cards] : cards_) replay(tag);
 }
 
 void Derivation::replay_disputed() {

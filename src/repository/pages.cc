@@ -48,6 +48,8 @@ void Derivation::link_versions(Rid rid, const Structural& later) {
 
 /// A rebuild looks at RID, a document perhaps, at another time than before.
 void Derivation::note_moved_document(Rid rid) {
+  // Most are, and need not be read.
+  if (lineage_.is_check_in(rid)) return;
   const Manifest document = c_.manifests.get(rid);
   if (!document) return;
   if (document->type == StructuralType::kWiki) {

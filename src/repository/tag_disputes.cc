@@ -8,6 +8,8 @@
 // Whoever completes such a pair makes the tag disputed: C, S, or a check-in that comes between them
 // late. A disputed tag is computed anew (disputed_tags.cc).
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -95,6 +97,21 @@ bool has_earlier_looked_at_later(Database& database, Lineage& lineage, RebuildOr
     }
   }
   return false;
+}
+
+/// Of the tags that several artifacts have a card for, not each its own: the cards.
+std::map<std::int64_t, std::vector<Descent::Card>> cards_of_contested_tags(Database& database) {
+  std::map<std::int64_t, std::vector<Descent::Card>> cards;
+  // Most rows are inherited: along the index, each would be looked up to see that.
+  Query query =
+      database.query("SELECT tagid, rid, mtime, srcid=rid FROM tagxref NOT INDEXED WHERE srcid<>0");
+  while (query.step()) {
+    cards[query.integer(0)].push_back({query.integer(1), query.real(2), query.integer(3) != 0});
+  }
+  std::erase_if(cards, [](const auto& tag) {
+    return tag.second.size() < 2 || std::ranges::all_of(tag.second, &Descent::Card::is_own);
+  });
+  return cards;
 }
 
 }  // namespace
@@ -202,26 +219,16 @@ void Derivation::look_for_disputes_anywhere() {
                                     " WHERE tagid=?1 AND tagtype=1")
                                 .bind(1, kTagParent)
                                 .step();
-  const Descent descent(lineage_.primary_links());
-  Query query = c_.database.query(
-      "SELECT tagid, rid, mtime, srcid=rid FROM tagxref WHERE srcid<>0 AND tagid IN"
-      " (SELECT tagid FROM tagxref WHERE srcid<>0 GROUP BY tagid"
-      "  HAVING count(*)>1 AND max(srcid<>rid)) ORDER BY tagid");
-  std::vector<Descent::Card> cards;
-  std::int64_t tag = 0;
-  const auto decide = [&] {
-    // A tag that gives other parents has made other ancestors than the cards may have met.
-    if (!cards.empty() && (has_relinked || descent.has_later_above(std::move(cards)))) {
-      disputed_.insert(tag);
-    }
-    cards.clear();
-  };
-  while (query.step()) {
-    if (query.integer(0) != tag) decide();
-    tag = query.integer(0);
-    cards.push_back({query.integer(1), query.real(2), query.integer(3) != 0});
+  const auto cards = cards_of_contested_tags(c_.database);
+  // A tag that gives other parents has made other ancestors than the cards may have met.
+  if (cards.empty() || has_relinked) {
+    for (const auto& [tag, of_tag] : cards) disputed_.insert(tag);
+    return;
   }
-  decide();
+  const Descent descent(lineage_.primary_links());
+  for (const auto& [tag, of_tag] : cards) {
+    if (descent.has_later_above(of_tag)) disputed_.insert(tag);
+  }
 }
 
 void Derivation::settle_disputes() {
