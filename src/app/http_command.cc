@@ -1,5 +1,6 @@
 // quarry http: answers one request, for who starts a program per request (inetd, a web server's
 // CGI). quarry test-http: what fossil's clients start over ssh; who may start it may do everything.
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,14 +13,15 @@
 
 #include "commands.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/fd.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
-#include "quarry/worker/failed_login.h"
 #include "quarry/worker/repository_folder.h"
 #include "quarry/worker/repository_name.h"
+#include "quarry/worker/trouble.h"
 #include "web_request.h"
 
 namespace quarry::app {
@@ -62,8 +64,8 @@ class Service {
   std::size_t max_body() const { return options_.max_body; }
 
   std::string answer(const WebRequest& request) {
-    auto reply = try_to(request);
-    if (reply) return std::move(*reply);
+    const auto reply = answer_safely(request);
+    if (reply) return *reply;
     return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
                      reply.error().text + "\n");
   }
@@ -73,6 +75,15 @@ class Service {
   }
 
  private:
+  OrRefusal<std::string> answer_safely(const WebRequest& request) {
+    try {
+      return try_to(request);
+    } catch (const std::exception& error) {
+      base::log(base::LogLevel::kError, "{}", error.what());
+      return std::unexpected(Refusal{.status = 500, .text = "internal error"});
+    }
+  }
+
   OrRefusal<std::string> try_to(const WebRequest& request) {
     const bool is_get = request.method == "GET" || request.method == "HEAD";
     if (!is_get && request.method != "POST") {
@@ -93,12 +104,14 @@ class Service {
                      .remote_user = request.remote_user,
                      .cookie = request.cookie,
                      .has_left = [] { return base::has_peer_left(STDOUT_FILENO); }});
-    if (!reply.figures.failed_login.empty()) {
-      worker::log_failed_login({.address = request.remote_address,
-                                .name = reply.figures.failed_login,
-                                .reason = reply.figures.error,
-                                .method = request.method,
-                                .uri = request.uri});
+    if (!reply.figures.error.empty() || reply.status >= 400) {
+      worker::log_trouble({.address = request.remote_address,
+                           .method = request.method,
+                           .uri = request.uri,
+                           .status = reply.status,
+                           .is_fault = reply.figures.is_fault,
+                           .error = reply.figures.error,
+                           .failed_login = reply.figures.failed_login});
     }
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
@@ -110,10 +123,7 @@ class Service {
     for (const worker::NameCandidate& candidate : worker::names_in(path)) {
       const auto found = worker::locate(path_, candidate.name);
       if (found) return open_file(candidate.name.str(), found->path);
-      // For a client nothing is where nobody may look; for who runs it that is something to mend.
-      const bool is_first = why.code == ErrorCode::kNotFound;
-      if (found.error().code == ErrorCode::kNotFound || !is_first) continue;
-      why = {ErrorCode::kDenied, found.error().message};
+      if (why.code == ErrorCode::kNotFound) why = found.error();
     }
     return std::unexpected(std::move(why));
   }
@@ -166,10 +176,13 @@ void keep_log_out_of_replies() {
   struct stat output {};
   struct stat errors {};
   if (::fstat(STDOUT_FILENO, &output) != 0 || ::fstat(STDERR_FILENO, &errors) != 0) return;
-  if (!S_ISSOCK(output.st_mode) || output.st_ino != errors.st_ino) return;
+  const bool is_same = output.st_dev == errors.st_dev && output.st_ino == errors.st_ino;
+  if (!S_ISSOCK(output.st_mode) || !is_same) return;
   base::LogOptions syslog{.target = base::LogTarget::kSyslog, .path = "/dev/log"};
   syslog.ident = "quarry";
   if (!base::open_log(syslog)) base::set_log_descriptor(-1);
+  const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+  if (nowhere) ::dup2(nowhere.get(), STDERR_FILENO);
 }
 
 std::string refuse(const Refusal& refusal, bool http_head) {
@@ -219,7 +232,10 @@ int answer_all(const std::filesystem::path& path) {
 int run_http(const HttpArguments& arguments) {
   keep_log_out_of_replies();
   const auto became = become_owner(arguments.path);
-  if (!became) return failed(became.error());
+  if (!became) {
+    send(refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
+    return failed(became.error());
+  }
   return arguments.is_trusted ? answer_all(arguments.path) : answer_one(arguments.path);
 }
 

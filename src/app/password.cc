@@ -28,11 +28,15 @@ using base::fail;
 constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
                                                  0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
 
-/// The password within ARGUMENT, if that is a URL with one.
+/// What may be a password within ARGUMENT, if that has a URL: from the first colon to the last @,
+/// since a password may have either. A port and what follows may look so, too.
 std::string_view password_in(std::string_view argument) {
-  const std::string_view credentials = base::credentials_in(argument);
-  const std::size_t colon = credentials.find(':');
-  return colon == std::string_view::npos ? std::string_view() : credentials.substr(colon + 1);
+  const std::size_t scheme = argument.find("://");
+  if (scheme == std::string_view::npos) return {};
+  const std::size_t colon = argument.find(':', scheme + 1);
+  const std::size_t at = argument.rfind('@');
+  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return {};
+  return argument.substr(colon + 1, at - colon - 1);
 }
 
 /// The values in the query of ARGUMENT, if that is a URL with one, from the first on; where nothing
@@ -104,7 +108,7 @@ void hide_secrets(int argc, char** argv) {
   bool found = false;
   for (int i = 1; i < argc; ++i) {
     std::string_view password = password_in(argv[i]);
-    found = found || !password.empty();
+    found = found || base::credentials_in(argv[i]).find(':') != std::string_view::npos;
     if (password.empty()) password = value_of_password(argc, argv, i);
     overwrite(argv[i], password);
     overwrite(argv[i], query_values_in(argv[i]));

@@ -252,7 +252,7 @@ Result<void> Draining::write() {
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (count < 0) {
       const int number = errno;
-      output_.fail();
+      output_.write_failed();
       QUARRY_TRY(settle());
       return gone(number);
     }

@@ -134,7 +134,7 @@ class Feeding {
       left = left.subspan(taken);
       if (left.empty()) break;
       if (taken > 0) since = Clock::now();
-      if (error.code == ErrorCode::kDenied) {
+      if (error.code == ErrorCode::kDiscarded) {
         // What the marks discard is what was asked for.
         if (discarded_++ == 0) report("queue.discardmark is reached: lines are discarded");
         left = left.subspan(1);

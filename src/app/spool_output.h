@@ -29,7 +29,7 @@ class SpoolOutput {
   /// the disk says.
   base::Result<std::uint64_t> taken(std::uint64_t written);
   /// A write has failed.
-  void fail() { has_failed_ = true; }
+  void write_failed() { has_failed_ = true; }
 
  private:
   enum class Kind : std::uint8_t { kPipe, kSocket, kFile, kOther };

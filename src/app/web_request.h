@@ -15,7 +15,7 @@ namespace quarry::app {
 
 struct WebRequest {
   std::string method;
-  std::string uri;   // as the client wrote it, for logs
+  std::string uri;   // for logs: as the client wrote it, or, of a CGI program, the path
   std::string path;  // decoded; what follows the program's own in CGI
   std::string host;
   std::string content_type;

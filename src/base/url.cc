@@ -35,8 +35,10 @@ std::string without_credentials(std::string_view text) {
   return shown;
 }
 
-std::string_view without_query(std::string_view text) {
-  return text.substr(0, text.find('?'));
+std::string without_secrets(std::string_view text) {
+  std::string shown = without_credentials(text);
+  shown.resize(std::min(shown.find_first_of("?#"), shown.size()));
+  return shown;
 }
 
 }  // namespace quarry::base

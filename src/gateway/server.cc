@@ -224,9 +224,9 @@ void Server::on_request(evhttp_request* request) {
 void Server::begin(Exchange& exchange, evhttp_request* request) {
   Connection& connection = *exchange.connection;
   connection.handle(request, [&exchange] { exchange.call.reset(); });
-  const std::string target = base::without_credentials(evhttp_request_get_uri(request));
+  const std::string target = base::without_secrets(evhttp_request_get_uri(request));
   exchange.request = fmt::format("{} {}", method_name(evhttp_request_get_command(request)),
-                                 base::printable(base::without_query(target), kMostTargetInLog));
+                                 base::printable(target, kMostTargetInLog));
   const auto peer = connection.peer();
   exchange.client =
       peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)

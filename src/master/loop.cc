@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include "quarry/base/log.h"
 #include "quarry/master/pid_file.h"
@@ -218,6 +219,9 @@ bool Master::Loop::start_child(Group& group) {
                      group.service.process.decorate_output});
   }
   base::log(LogLevel::kDebug, "[{}] child {} started", group.service.name, child->pid);
+  if (!std::exchange(group.start_failure, {}).empty()) {
+    base::log(LogLevel::kNotice, "[{}] children can be started again", group.service.name);
+  }
   group.children.push_back(std::move(child));
   group.watch.child_started(group.children.size());
   return true;

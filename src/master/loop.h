@@ -53,7 +53,7 @@ class Master::Loop {
     scoreboard::SlotAllocator slots{0};
     std::unique_ptr<PoolPolicy> policy;
     RespawnPolicy respawn;
-    std::string start_failure;  // why the last child that was to be started was not
+    std::string start_failure;  // why the last child that was to be started was not; "": it was
     std::chrono::steady_clock::time_point told_failure;   // when the log had it last
     std::chrono::steady_clock::time_point was_held_back;  // last, by process.max
     PoolWatch watch;
@@ -148,8 +148,8 @@ class Master::Loop {
                       std::int64_t micros);
   /// Whether process.max leaves room for another child.
   bool may_fork(const Group& group) const;
-  /// It keeps so many CHILDREN of GROUP from being started, or none any more: the log and the board
-  /// say so.
+  /// It keeps so many CHILDREN of GROUP from being started, or none any more: the board says so,
+  /// and the log once when it begins.
   void hold_back(Group& group, std::size_t children);
   void fill_what_is_short();
   void feed_the_starved();

@@ -118,7 +118,7 @@ void Master::Loop::carry_out(Group& group, const Decision& decision, const IdleC
   }
   for (std::size_t i = 0; i < decision.start; ++i) {
     if (!may_fork(group)) return hold_back(group, decision.start - i);
-    if (!start_child(group)) return;
+    if (!start_child(group)) return hold_back(group, 0);
   }
   hold_back(group, 0);
 }

@@ -7,7 +7,6 @@
 #include <deque>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 namespace quarry::repository {
@@ -40,7 +39,7 @@ class ArtifactWalk::Crew {
     threads_.reserve(helpers);
     try {
       while (threads_.size() < helpers) threads_.emplace_back([this] { help(); });
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       // No more are to be had. Those that run do the work, or the calling thread.
     }
   }

@@ -16,27 +16,29 @@ const char* variable() {
   return "TMPDIR";
 }
 
+const char* folder_name() {
+  const char* const value = std::getenv(variable());
+  return value == nullptr ? "/tmp" : value;
+}
+
 }  // namespace
 
 std::filesystem::path temporary_folder() {
   std::error_code error;
   std::filesystem::path folder = std::filesystem::temp_directory_path(error);
   if (!error) return folder;
-  const char* const name = variable();
-  const char* const value = std::getenv(name);
   throw TemporaryFileError(SQLITE_CANTOPEN,
                            fmt::format("{} must name a folder for temporary files, and {} is none",
-                                       name, value == nullptr ? "/tmp" : value));
+                                       variable(), folder_name()));
 }
 
 TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::string_view why) {
   return {code, fmt::format("{} cannot be written in {}: {} ({} may name another folder)", what,
-                            temporary_folder().string(), why, variable())};
+                            folder_name(), why, variable())};
 }
 
 TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why) {
-  return {SQLITE_IOERR_READ,
-          fmt::format("{} in {} cannot be read: {}", what, temporary_folder().string(), why)};
+  return {SQLITE_IOERR_READ, fmt::format("{} in {} cannot be read: {}", what, folder_name(), why)};
 }
 
 }  // namespace quarry::repository

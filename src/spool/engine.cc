@@ -157,7 +157,7 @@ bool Engine::wait_for_room(Lock& lock, const Message& message, Delay delay, Erro
   if (is_choosy && fullness() >= *options.discard_mark) look_for_progress();
   if (is_choosy && fullness() >= *options.discard_mark) {
     ++setup_.figures->discarded;
-    *error = {ErrorCode::kDenied, "discarded: queue.discardmark is reached"};
+    *error = {ErrorCode::kDiscarded, "discarded: queue.discardmark is reached"};
     return false;
   }
   const bool has_room = wait_until_ready(lock, after(options.timeout_enqueue), is_open);

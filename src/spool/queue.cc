@@ -157,11 +157,11 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
 std::size_t Queue::enqueue(std::span<Message> messages, Delay delay, Error* error) {
   Implementation& it = *implementation_;
   if (!it.sampling || it.is_ended) return it.take(messages, delay, error);
-  const auto take = [&](std::span<Message> samples) { return it.take(samples, delay, error); };
-  const std::size_t done = it.sampling->pass(messages, take, *it.figures);
-  // Who enqueues goes on after what was discarded, which was the sample.
-  if (done < messages.size() && error->code == ErrorCode::kDenied) it.sampling->leave_out_one();
-  return done;
+  return it.sampling->pass(messages, *it.figures, [&](std::span<Message> samples) {
+    const std::size_t count = it.take(samples, delay, error);
+    const bool is_discarded = count < samples.size() && error->code == ErrorCode::kDiscarded;
+    return Sampling::Taken{count, is_discarded};
+  });
 }
 
 Result<void> Queue::enqueue(Message message, Delay delay) {

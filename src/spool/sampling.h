@@ -16,11 +16,18 @@ class Sampling {
  public:
   explicit Sampling(std::size_t interval) : interval_(interval) {}
 
-  /// Takes samples of MESSAGES to TAKE, which returns how many of what it gets it has taken, from
-  /// the first on. Returns up to which of MESSAGES all are done with: what TAKE refuses is where it
-  /// was, to be tried again, and is counted then.
+  /// What became of samples: COUNT were taken, from the first on, and the next one was discarded,
+  /// or else may be tried again.
+  struct Taken {
+    std::size_t count;
+    bool is_next_discarded;
+  };
+
+  /// Takes samples of MESSAGES to TAKE, a function that returns Taken. Returns up to which of
+  /// MESSAGES all are done with: what TAKE refuses is where it was, and is counted when it is tried
+  /// again; where it was discarded, who goes on begins behind it.
   template <typename Take>
-  std::size_t pass(std::span<Message> messages, Take&& take, Figures& figures) {
+  std::size_t pass(std::span<Message> messages, Figures& figures, Take&& take) {
     std::vector<std::size_t> places;
     std::vector<Message> samples;
     for (std::size_t i = interval_ - 1 - seen(messages.size()); i < messages.size();
@@ -28,18 +35,16 @@ class Sampling {
       places.push_back(i);
       samples.push_back(std::move(messages[i]));
     }
-    const std::size_t taken = samples.empty() ? 0 : take(std::span(samples));
+    const auto [taken, is_next_discarded] =
+        samples.empty() ? Taken{0, false} : take(std::span(samples));
     for (std::size_t i = taken; i < samples.size(); ++i) {
       messages[places[i]] = std::move(samples[i]);
     }
     const std::size_t done = taken < samples.size() ? places[taken] : messages.size();
-    forget(messages.size() - done);
+    forget(messages.size() - done - (is_next_discarded ? 1 : 0));
     figures.left_out += done - taken;
     return done;
   }
-
-  /// What was refused last is not tried again.
-  void leave_out_one() { seen(1); }
 
  private:
   /// How many have come since the last sample, before COUNT others.

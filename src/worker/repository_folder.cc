@@ -30,6 +30,14 @@ base::Fd open_beneath(const base::Fd& folder, const std::string& path) {
   return {};
 }
 
+/// As fail_errno(), but kDenied where rights are missing.
+std::unexpected<base::Error> fail_looking(std::string message) {
+  const bool is_denied = errno == EACCES || errno == EPERM;
+  auto failure = base::fail_errno(std::move(message));
+  if (is_denied) failure.error().code = ErrorCode::kDenied;
+  return failure;
+}
+
 }  // namespace
 
 bool LocatedFile::is_same_now() const {
@@ -39,7 +47,7 @@ bool LocatedFile::is_same_now() const {
 
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name) {
   const base::Fd root(::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
-  if (!root) return base::fail_errno(fmt::format("cannot open the folder {}", folder.string()));
+  if (!root) return fail_looking(fmt::format("cannot open the folder {}", folder.string()));
   const base::Fd file = open_beneath(root, name.file());
   if (!file) {
     if (errno == EXDEV) {
@@ -49,7 +57,7 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
     if (errno == ENOENT || errno == ENOTDIR || errno == ELOOP || errno == ENAMETOOLONG) {
       return fail(ErrorCode::kNotFound, "no such repository");
     }
-    return base::fail_errno(fmt::format("cannot look at {} in {}", name.file(), folder.string()));
+    return fail_looking(fmt::format("cannot look at {} in {}", name.file(), folder.string()));
   }
   struct stat status {};
   if (::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) {

@@ -7,7 +7,7 @@
 #include "fastcgi.h"
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
-#include "quarry/worker/failed_login.h"
+#include "quarry/worker/trouble.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
@@ -31,25 +31,6 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
     reply.error = error.what();
     return reply;
   }
-}
-
-/// What scanners ask for in vain is in the access log, and of no interest here.
-LogLevel level_of(const Reply& reply) {
-  if (reply.status >= 500 || reply.is_fault) return LogLevel::kError;
-  return reply.status == 404 ? LogLevel::kDebug : LogLevel::kNotice;
-}
-
-void log_trouble(const Request& request, const Reply& reply) {
-  if (!reply.failed_login.empty()) {
-    return log_failed_login({.address = request.remote_address,
-                             .name = reply.failed_login,
-                             .reason = reply.error,
-                             .method = request.method,
-                             .uri = request.uri});
-  }
-  base::log(level_of(reply), "client {}: {} \"{}\": {} {}", printable(request.remote_address),
-            printable(request.method), printable(base::without_query(request.uri)), reply.status,
-            printable(reply.error));
 }
 
 /// False: this process has no right to.
@@ -130,11 +111,17 @@ class Server {
     slot_.finished();
     ++served_;
     if (!reply.error.empty() || reply.status >= 400) {
-      log_trouble(request, reply);
+      log_trouble({.address = request.remote_address,
+                   .method = request.method,
+                   .uri = request.uri,
+                   .status = reply.status,
+                   .is_fault = reply.is_fault,
+                   .error = reply.error,
+                   .failed_login = reply.failed_login});
     } else if (!is_sent) {
       base::log(LogLevel::kNotice, "client {}: {} \"{}\": the web server did not take the reply",
                 printable(request.remote_address), printable(request.method),
-                printable(base::without_query(request.uri)));
+                printable(base::without_secrets(request.uri)));
     }
     recorder_.end(request, reply, slot_.state());
   }

@@ -43,8 +43,7 @@ Reply refusal(const base::Error& error) {
 /// The reply where no file was found. Clients are not told of what lies where they may not go, but
 /// a folder that the server may not look into, or a link out of it, is for somebody to mend.
 Reply not_there(const base::Error& error) {
-  Reply reply = text_reply(404, "no such repository");
-  reply.error = error.message;
+  Reply reply = refusal(error);
   reply.is_fault = error.code != ErrorCode::kNotFound;
   return reply;
 }

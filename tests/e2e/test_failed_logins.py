@@ -1,6 +1,7 @@
 """Failed logins and other troubles in the error log: who, from where, and how grave."""
 
 import configparser
+import itertools
 import os
 import re
 import shutil
@@ -153,15 +154,16 @@ def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
 
 def test_program_of_one_request_tells_of_failed_logins_in_the_same_form(fresh):
     """As a CGI program; test_quarry_http.py has the rest of it."""
-    for name in filter(None, NAMES):
+    for name, target in itertools.product(filter(None, NAMES), ("/x?password=hunter2", "http://ann:hunter2@h/x#hunter2")):
         body = wire.signed(NOTHING, name, "0" * 40)
-        variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": "/x?password=hunter2",
+        variables = {"GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": "POST", "REQUEST_URI": target,
                      "CONTENT_TYPE": wire.PLAIN, "CONTENT_LENGTH": str(len(body)), "REMOTE_ADDR": ADDRESS}
         done = subprocess.run([places.program("quarry"), "http", fresh], input=body, capture_output=True, timeout=60,
                               check=True, env={**os.environ, **variables})
         assert b"error login\\sfailed" in done.stdout
         line = LINE.fullmatch(done.stderr.decode().rstrip("\n"))
-        assert line[2] == "notice" and line[4] == f'client {ADDRESS}: login failed for "{NAMES[name]}": POST "/x"'
+        shown = "/x" if target.startswith("/") else "http://h/x"
+        assert line[2] == "notice" and line[4] == f'client {ADDRESS}: login failed for "{NAMES[name]}": POST "{shown}"'
         assert matches([line[0]]) == [(ADDRESS, NAMES[name])]
 
 

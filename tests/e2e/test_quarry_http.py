@@ -211,6 +211,28 @@ def test_log_is_no_part_of_the_reply_where_standard_error_is_the_connection(fres
         assert near.recv(1 << 16).startswith(b"HTTP/1.0 200 OK\r\n")
 
 
+def test_what_is_wrong_with_the_repository_is_in_the_log_and_not_in_the_reply(fresh):
+    repofile.set_capabilities(fresh, "nobody", "io")
+    body = wire.body(f"push {'9' * 40} {repofile.project_code(fresh)}", wire.file_card(b"pushed\n"))
+    repofile.execute(fresh, "CREATE TRIGGER t BEFORE INSERT ON rcvfrom BEGIN SELECT RAISE(ABORT, 'it is broken'); END")
+    done = subprocess.run([PROGRAM, "http", fresh], input=post(body), capture_output=True, timeout=60, check=True)
+    assert b"its\\slog\\ssays\\swhy" in done.stdout and b"broken" not in done.stdout
+    assert b"it is broken" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be nobody's own")
+def test_owner_that_it_cannot_become_is_no_part_of_the_reply(fresh):
+    os.chown(fresh, 65534, 65534)
+    near, far = socket.socketpair()
+    with near, far:
+        near.sendall(post(b"# nothing\n"))
+        subprocess.run(["setpriv", "--bounding-set=-setuid,-setgid", PROGRAM, "http", fresh], stdin=far, stdout=far, stderr=far,
+                       timeout=60, check=False)
+        far.close()
+        reply = near.recv(1 << 16)
+    assert reply.startswith(b"HTTP/1.0 500 ") and b"become" not in reply
+
+
 @pytest.mark.parametrize("where", ["pipe", "tcp"])
 def test_request_whose_client_has_left_ends(fresh, where):
     """It waits for another writer, and would do so for ten seconds."""

@@ -12,15 +12,16 @@
 namespace quarry::base {
 
 enum class ErrorCode {
-  kInvalid,   // input that breaks its own format, or wrong usage
-  kNotFound,  // the thing named is not there
-  kDenied,    // the caller has no right to it
-  kLimit,     // a configured limit would be passed
-  kBusy,      // somebody else holds it; the same call may succeed later
-  kCorrupt,   // stored data is not what it must be
-  kReadOnly,  // it can be read, but not written
-  kNoSpace,   // the disk, or what one may have of it, is full
-  kIo,        // the operating system refused
+  kInvalid,    // input that breaks its own format, or wrong usage
+  kNotFound,   // the thing named is not there
+  kDenied,     // the caller has no right to it
+  kLimit,      // a configured limit would be passed
+  kBusy,       // somebody else holds it; the same call may succeed later
+  kCorrupt,    // stored data is not what it must be
+  kReadOnly,   // it can be read, but not written
+  kNoSpace,    // the disk, or what one may have of it, is full
+  kIo,         // the operating system refused
+  kDiscarded,  // not kept, as is configured
 };
 
 struct Error {

@@ -15,7 +15,8 @@ std::string_view credentials_in(std::string_view text);
 /// is no URL, and stays as it is.
 std::string without_credentials(std::string_view text);
 
-/// TEXT, a URL or the target of a request, up to its query, which may hold a password.
-std::string_view without_query(std::string_view text);
+/// TEXT, a URL or the target of a request, as it may stand in a log: without user and password, and
+/// without a query or fragment, which may hold one.
+std::string without_secrets(std::string_view text);
 
 }  // namespace quarry::base

@@ -73,7 +73,7 @@ class Queue {
   /// Takes MESSAGE (or, with queue.samplinginterval, leaves it out). From then on it is in memory,
   /// on the disk (a disk queue), or there for good (with queue.syncqueuefiles). Safe from any
   /// thread. Errors: kLimit (the queue was full for queue.timeoutenqueue; or the message is too
-  /// long), kDenied (discarded for its severity), kBusy (the queue is ending), and for a disk queue
+  /// long), kDiscarded (for its severity), kBusy (the queue is ending), and for a disk queue
   /// what the disk says; nothing was taken then.
   base::Result<void> enqueue(Message message, Delay delay = Delay::kNone);
   /// The same for all of MESSAGES, in their order, with one lock. Returns how many were taken, from

@@ -23,7 +23,8 @@ struct LocatedFile {
   bool is_same_now() const;
 };
 
-/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (it is a way out of the folder), kIo.
+/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (a way out of the folder, or
+/// where this process may not look), kIo.
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
 }  // namespace quarry::worker

@@ -7,6 +7,9 @@
 
 #include <fstream>
 #include <random>
+#include <semaphore>
+#include <system_error>
+#include <thread>
 
 #include "database.h"
 #include "history.h"
@@ -132,6 +135,12 @@ TEST_CASE("where a thread cannot be started, those that run do its work") {
   World world;
   fill(world);
   const RoomForOneThread room;
+  {
+    std::binary_semaphore may_end(0);
+    const std::jthread first([&] { may_end.acquire(); });
+    CHECK_THROWS_AS(std::thread([] {}).join(), std::system_error);
+    may_end.release();
+  }
   CHECK(rebuild(world.file(), {.clock = &world.clock, .walk = {.helpers = 3}}));
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "memory_file_system.h"
 #include "queue_world.h"
 
 using namespace quarry::spool;
@@ -283,6 +284,26 @@ TEST_CASE("a sample that is refused is one when it is tried again") {
   CHECK(queue.figures().left_out == 6);
 }
 
+TEST_CASE("a sample that the disk denies is none that is discarded, and is tried again") {
+  const TemporaryFolder folder;
+  MemoryFileSystem files;
+  QueueOptions options = disk_assisted(folder);
+  options.type = QueueType::kDisk;
+  options.sampling_interval = 3;
+  const TestQueue queue(options, {}, files);
+  CHECK(queue.put(1, 3) == 3);
+  auto all = messages(4, 6);
+  files.before = [](std::uint64_t) { return Error{ErrorCode::kDenied, "Permission denied"}; };
+  Error error;
+  CHECK(queue.queue->enqueue(all, Delay::kNone, &error) == 2);
+  CHECK(error.code == ErrorCode::kDenied);
+  files.before = {};
+  CHECK(queue.queue->enqueue(std::span(all).subspan(2), Delay::kNone, &error) == 1);
+  CHECK(queue.figures().enqueued == 2);
+  CHECK(queue.figures().discarded == 0);
+  CHECK(queue.figures().left_out == 4);
+}
+
 TEST_CASE("a sample that is discarded was one, and is not tried again") {
   TestConsumer consumer;
   consumer.close();
@@ -296,7 +317,7 @@ TEST_CASE("a sample that is discarded was one, and is not tried again") {
   const auto enqueue = [&](std::span<Message> some) {
     Error error;
     const std::size_t done = queue.queue->enqueue(some, Delay::kNone, &error);
-    if (done < some.size()) CHECK(error.code == ErrorCode::kDenied);
+    if (done < some.size()) CHECK(error.code == ErrorCode::kDiscarded);
     return done;
   };
   auto all = messages(1, 15);

@@ -34,7 +34,7 @@ TEST_CASE("above queue.discardmark what matters as little as queue.discardseveri
   for (const std::uint8_t severity : std::initializer_list<std::uint8_t>{5, 6, 7}) {
     const auto taken = put(severity);
     REQUIRE_FALSE(taken);
-    CHECK(taken.error().code == ErrorCode::kDenied);
+    CHECK(taken.error().code == ErrorCode::kDiscarded);
     CHECK(taken.error().message.contains("queue.discardmark"));
   }
   for (const std::uint8_t severity : std::initializer_list<std::uint8_t>{0, 4})
@@ -64,7 +64,7 @@ TEST_CASE("of many messages at once, those before the first that is discarded ar
     messages.push_back(with_severity(severity));
   quarry::base::Error error;
   CHECK(queue.queue->enqueue(messages, Delay::kNone, &error) == 4);
-  CHECK(error.code == ErrorCode::kDenied);
+  CHECK(error.code == ErrorCode::kDiscarded);
 }
 
 TEST_CASE(
