@@ -64,8 +64,8 @@ class Service {
   std::size_t max_body() const { return options_.max_body; }
 
   std::string answer(const WebRequest& request) {
-    const auto reply = answer_safely(request);
-    if (reply) return *reply;
+    auto reply = answer_safely(request);
+    if (reply) return std::move(*reply);
     return web_reply(request, reply.error().status, "text/plain; charset=utf-8",
                      reply.error().text + "\n");
   }
@@ -234,7 +234,7 @@ int run_http(const HttpArguments& arguments) {
   const auto became = become_owner(arguments.path);
   if (!became) {
     send(refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
-    return failed(became.error());
+    return kFailed;
   }
   return arguments.is_trusted ? answer_all(arguments.path) : answer_one(arguments.path);
 }
