@@ -64,12 +64,6 @@ QueueOptions sampled(std::size_t interval) {
   return options;
 }
 
-std::vector<Message> messages(int first, int last) {
-  std::vector<Message> all;
-  for (std::string& text : numbers(first, last)) all.push_back({.content = std::move(text)});
-  return all;
-}
-
 }  // namespace
 
 TEST_CASE("above queue.discardmark what is queued and matters least is discarded, down to it") {

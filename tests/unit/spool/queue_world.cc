@@ -60,6 +60,12 @@ std::vector<std::string> numbers(int first, int last) {
   return all;
 }
 
+std::vector<Message> messages(int first, int last) {
+  std::vector<Message> all;
+  for (std::string& text : numbers(first, last)) all.push_back({.content = std::move(text)});
+  return all;
+}
+
 // --- the consumer -----------------------------------------------------------------------------
 
 Consumer TestConsumer::function() const {
@@ -102,6 +108,7 @@ Delivery TestConsumer::State::take(std::span<const Message> batch,
     const auto answer = std::move(answers.front());
     answers.erase(answers.begin());
     delivery = answer(batch);
+    delivery.delivered = std::min(delivery.delivered, batch.size());
   }
   for (const Message& one : batch.first(delivery.delivered)) got.push_back(one.content);
   return delivery;

@@ -26,6 +26,8 @@ bool eventually(const std::function<bool()>& is_so);
 
 /// "FIRST", "FIRST+1", … "LAST".
 std::vector<std::string> numbers(int first, int last);
+/// Messages with these for contents.
+std::vector<Message> messages(int first, int last);
 
 /// A consumer that notes what it gets. While it is closed it is held up with the batch that it has;
 /// asked to stop it then gives the batch back, unless it is stubborn.
