@@ -14,7 +14,7 @@
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
 #include "repository_state.h"
-#include "schema.h"
+#include "store/schema.h"
 
 namespace quarry::repository {
 

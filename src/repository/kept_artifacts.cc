@@ -11,11 +11,11 @@
 #include <mutex>
 #include <vector>
 
-#include "artifact_walk.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
 #include "quarry/artifact/structural.h"
 #include "receipt_state.h"
+#include "store/artifact_walk.h"
 
 namespace quarry::repository {
 

@@ -2,10 +2,10 @@
 
 #include <fmt/core.h>
 
-#include "database.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
-#include "schema.h"
+#include "store/database.h"
+#include "store/schema.h"
 
 namespace quarry::repository {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "newer_schema.h"
-#include "schema.h"
+#include "store/schema.h"
 
 namespace quarry::repository {
 namespace {

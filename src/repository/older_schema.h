@@ -7,7 +7,7 @@
 // noted, and a rebuild adds what came before.
 #pragma once
 
-#include "database.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

@@ -10,13 +10,13 @@
 #include <map>
 #include <mutex>
 
-#include "artifact_walk.h"
 #include "newer_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "repository_state.h"
-#include "schema.h"
-#include "ticket_schema.h"
+#include "store/artifact_walk.h"
+#include "store/schema.h"
+#include "tickets/ticket_schema.h"
 
 namespace quarry::repository {
 

@@ -11,13 +11,13 @@
 #include <unordered_set>
 #include <vector>
 
-#include "content_store.h"
-#include "database.h"
-#include "derivation.h"
-#include "manifests.h"
-#include "names.h"
+#include "derived/derivation.h"
+#include "derived/manifests.h"
 #include "quarry/repository/repository.h"
-#include "write_ahead_log.h"
+#include "store/content_store.h"
+#include "store/database.h"
+#include "store/names.h"
+#include "store/write_ahead_log.h"
 
 namespace quarry::repository {
 

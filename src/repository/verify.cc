@@ -11,12 +11,12 @@
 #include <map>
 #include <mutex>
 
-#include "artifact_walk.h"
-#include "derived_rows.h"
+#include "derived/derived_rows.h"
 #include "newer_schema.h"
 #include "older_schema.h"
 #include "repository_state.h"
-#include "temporary_files.h"
+#include "store/artifact_walk.h"
+#include "store/temporary_files.h"
 
 namespace quarry::repository {
 

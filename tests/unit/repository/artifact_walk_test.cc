@@ -11,10 +11,10 @@
 #include <system_error>
 #include <thread>
 
-#include "database.h"
 #include "history.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
+#include "store/database.h"
 #include "world.h"
 
 using namespace quarry;

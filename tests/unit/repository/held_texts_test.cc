@@ -1,5 +1,5 @@
 // Texts that are more than memory may hold, and who never has so many.
-#include "held_texts.h"
+#include "store/held_texts.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -8,8 +8,8 @@
 #include <filesystem>
 #include <optional>
 
-#include "database.h"
 #include "odd_artifacts.h"
+#include "store/database.h"
 
 using namespace quarry::repository;
 using namespace quarry::repository::test;

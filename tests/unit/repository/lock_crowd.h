@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lock_monitor.h"
-#include "log_locks.h"
+#include "store/log_locks.h"
 
 namespace quarry::repository::test {
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "log_locks.h"
+#include "store/log_locks.h"
 
 namespace quarry::repository::test {
 

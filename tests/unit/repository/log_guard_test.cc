@@ -2,7 +2,7 @@
 // that SQLite asks for in random work is held against the rules.
 //
 //   QUARRY_TEST_LOCK_CALLS   150 times as many as are recorded (2,000,000)
-#include "log_guard.h"
+#include "store/log_guard.h"
 
 #include <doctest/doctest.h>
 
@@ -10,9 +10,9 @@
 #include <random>
 #include <thread>
 
-#include "database.h"
 #include "lock_crowd.h"
 #include "lock_monitor.h"
+#include "store/database.h"
 #include "temporary_folder.h"
 
 using namespace quarry::repository;

@@ -3,7 +3,7 @@
 //
 //   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
 //   QUARRY_TEST_SEED         1
-#include "log_locks.h"
+#include "store/log_locks.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <random>
 
 #include "lock_crowd.h"
-#include "log_guard.h"
+#include "store/log_guard.h"
 
 using namespace quarry::repository;
 using namespace quarry::repository::test;

@@ -14,12 +14,12 @@
 #include <set>
 #include <thread>
 
-#include "database.h"
 #include "lock_crowd.h"
-#include "log_guard.h"
 #include "quarry/base/fd.h"
+#include "store/database.h"
+#include "store/log_guard.h"
+#include "store/write_ahead_log.h"
 #include "temporary_folder.h"
-#include "write_ahead_log.h"
 
 using namespace quarry::repository;
 using quarry::base::Fd;

@@ -3,7 +3,7 @@
 //
 //   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
 //   QUARRY_TEST_SEED         1
-#include "process_log_locks.h"
+#include "store/process_log_locks.h"
 
 #include <doctest/doctest.h>
 

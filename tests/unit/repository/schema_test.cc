@@ -6,8 +6,8 @@
 #include <iterator>
 #include <string>
 
-#include "database.h"
 #include "quarry/repository/repository.h"
+#include "store/database.h"
 #include "temporary_folder.h"
 
 using namespace quarry::repository;

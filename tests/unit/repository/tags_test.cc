@@ -3,8 +3,8 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "database.h"
 #include "quarry/artifact/digest.h"
+#include "store/database.h"
 #include "world.h"
 
 using namespace quarry;

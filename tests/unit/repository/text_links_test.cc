@@ -7,8 +7,8 @@
 #include <set>
 #include <sstream>
 
+#include "markup/text_links.h"
 #include "temporary_folder.h"
-#include "text_links.h"
 
 using namespace quarry;
 using namespace quarry::repository;

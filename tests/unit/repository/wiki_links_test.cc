@@ -1,4 +1,4 @@
-#include "wiki_links.h"
+#include "markup/wiki_links.h"
 
 #include <doctest/doctest.h>
 

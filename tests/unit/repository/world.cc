@@ -9,8 +9,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "derived_rows.h"
-#include "log_guard.h"
+#include "derived/derived_rows.h"
+#include "store/log_guard.h"
 
 namespace quarry::repository::test {
 

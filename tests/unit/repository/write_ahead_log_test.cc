@@ -1,5 +1,5 @@
 // When the write-ahead log is copied and emptied, and that it stays short whoever reads.
-#include "write_ahead_log.h"
+#include "store/write_ahead_log.h"
 
 #include <doctest/doctest.h>
 

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "ticket_fields.h"
+#include "tickets/ticket_fields.h"
 
 namespace quarry::repository {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "quarry/base/escape.h"
-#include "schema.h"
+#include "store/schema.h"
 #include "ticket_fields.h"
 #include "ticket_restraint.h"
 

@@ -16,7 +16,7 @@
 // the time and memory of ticket_restraint.h.
 #pragma once
 
-#include "database.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

@@ -9,8 +9,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "database.h"
 #include "quarry/repository/repository.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

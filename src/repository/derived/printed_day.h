@@ -4,7 +4,7 @@
 // our rows to equal those that `fossil rebuild` makes, to the byte, the same steps are taken here.
 #pragma once
 
-#include "database.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

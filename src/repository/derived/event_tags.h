@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "names.h"
 #include "rebuild_order.h"
+#include "store/names.h"
 #include "tag_entries.h"
 
 namespace quarry::repository {

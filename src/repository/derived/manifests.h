@@ -14,10 +14,10 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "content_store.h"
 #include "file_cards.h"
-#include "held_texts.h"
 #include "quarry/artifact/structural.h"
+#include "store/content_store.h"
+#include "store/held_texts.h"
 
 namespace quarry::repository {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "database.h"
+#include "markup/text_links.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/repository.h"
-#include "text_links.h"
-#include "ticket_fields.h"
-#include "ticket_restraint.h"
+#include "store/database.h"
+#include "tickets/ticket_fields.h"
+#include "tickets/ticket_restraint.h"
 
 namespace quarry::repository {
 

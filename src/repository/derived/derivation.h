@@ -37,11 +37,11 @@
 
 #include "lineage.h"
 #include "manifests.h"
-#include "names.h"
+#include "markup/text_links.h"
 #include "quarry/base/time.h"
 #include "rebuild_order.h"
+#include "store/names.h"
 #include "tag_entries.h"
-#include "text_links.h"
 
 namespace quarry::repository {
 

@@ -13,10 +13,10 @@
 #include <unordered_set>
 #include <vector>
 
-#include "database.h"
 #include "lineage.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/repository.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

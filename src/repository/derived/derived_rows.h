@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "database.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

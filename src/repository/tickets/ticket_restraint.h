@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <string>
 
-#include "database.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 

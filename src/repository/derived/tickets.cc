@@ -19,7 +19,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "ticket_rows.h"
-#include "ticket_schema.h"
+#include "tickets/ticket_schema.h"
 
 namespace quarry::repository {
 

@@ -19,8 +19,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "content_store.h"
 #include "lineage.h"
+#include "store/content_store.h"
 #include "tag_entries.h"
 
 namespace quarry::repository {

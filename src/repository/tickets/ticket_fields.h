@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "database.h"
+#include "store/database.h"
 
 namespace quarry::repository {
 
