@@ -10,7 +10,7 @@
 #include <charconv>
 #include <optional>
 
-#include "values.h"
+#include "config/values.h"
 
 namespace quarry::master {
 namespace {

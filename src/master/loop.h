@@ -11,12 +11,12 @@
 
 #include "child_output.h"
 #include "control_server.h"
-#include "emergency_restart.h"
 #include "event_ptr.h"
-#include "pool_policy.h"
-#include "pool_watch.h"
+#include "pool/emergency_restart.h"
+#include "pool/pool_policy.h"
+#include "pool/pool_watch.h"
+#include "pool/respawn_policy.h"
 #include "quarry/master/master.h"
-#include "respawn_policy.h"
 #include "slow_log.h"
 
 namespace quarry::master {

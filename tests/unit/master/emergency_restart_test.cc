@@ -1,4 +1,4 @@
-#include "emergency_restart.h"
+#include "pool/emergency_restart.h"
 
 #include <doctest/doctest.h>
 #include <csignal>

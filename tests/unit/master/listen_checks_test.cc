@@ -1,4 +1,4 @@
-#include "listen_checks.h"
+#include "config/listen_checks.h"
 
 #include <doctest/doctest.h>
 

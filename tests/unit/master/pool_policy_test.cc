@@ -1,4 +1,4 @@
-#include "pool_policy.h"
+#include "pool/pool_policy.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "pool_watch.h"
+#include "pool/pool_watch.h"
 
 #include <doctest/doctest.h>
 #include <sys/mman.h>

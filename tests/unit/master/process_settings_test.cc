@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "config/process_checks.h"
+#include "config/process_directives.h"
 #include "environment.h"
-#include "process_checks.h"
-#include "process_directives.h"
 
 using namespace quarry::master;
 

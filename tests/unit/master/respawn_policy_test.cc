@@ -1,4 +1,4 @@
-#include "respawn_policy.h"
+#include "pool/respawn_policy.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "written_files.h"
+#include "config/written_files.h"
 
 #include <doctest/doctest.h>
 
