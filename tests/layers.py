@@ -1,8 +1,10 @@
 #!/usr/bin/python3
-"""Checks who includes whom: the modules' layers, and the libraries that one module alone may know.
+"""Checks who includes whom: the modules' layers, the rooms within a module, and the libraries that one module alone
+may know.
 
 A module is a folder in src/ and one in include/quarry/. It may include its own headers and those of
-the modules in its row of LAYERS. Prints what breaks this, and exits with 1 if anything does.
+the modules in its row of LAYERS. A large module has folders, its rooms: who may include whose headers say ROOMS. No
+header includes itself, through whatever others. Prints what breaks this, and exits with 1 if anything does.
 """
 
 import re
@@ -30,6 +32,22 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
 }
 
+# Module -> room -> the rooms whose headers it may include; "" is the module's own folder. A module without rooms is not
+# named. A room's own headers are included by their names alone.
+ROOMS: dict[str, dict[str, set[str]]] = {
+    "repository": {
+        "store": set(),
+        "markup": set(),
+        "tickets": {"store"},
+        "derived": {"store", "markup", "tickets"},
+        "": {"store", "tickets", "derived"},
+        "config": {""},
+    },
+    "master": {"config": set(), "pool": set(), "": {"config", "pool"}, "reload": {""}},
+    "sync": {"": set(), "transport": set()},
+    "app": {"": set(), "quarryd": {""}, "quarry": {""}},
+}
+
 # Header (as a pattern) -> the module that may include it, and in how many files.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
@@ -49,32 +67,80 @@ def sources() -> list[tuple[str, Path]]:
     return found
 
 
+def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
+    """The file that PATH, of MODULE, includes; nothing where it is no header of ours."""
+    if header.startswith("quarry/"):
+        return TOP / "include" / header
+    candidates = (path.parent / header, TOP / "src" / module / header) if quote == '"' else ()
+    return next((found for found in candidates if found.exists()), None)
+
+
+def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | None:
+    """FOUND is no public header."""
+    folder = TOP / "src" / module
+    if path.parent == found.parent:
+        return f"\"{header}\" is a header of the same room" if "/" in header else None
+    room, other = ("" if place.parent == folder else place.parent.name for place in (path, found))
+    if other in ROOMS.get(module, {}).get(room, set()):
+        return None
+    return f"{room or module} may not include {other or 'what makes up ' + module} ({header})"
+
+
 def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> list[str]:
     name = path.relative_to(TOP)
     found = []
+    rooms = {*ROOMS.get(module, {}), module}
+    if (TOP / "src") in path.parents and path.parent.name not in rooms:
+        found.append(f"{name}: {path.parent.name} is no room of {module}")
     for quote, header in included:
         parts = header.split("/")
         if parts[0] == "quarry":
             other = parts[1]
             if other != module and other not in LAYERS[module]:
                 found.append(f"{name}: {module} may not include {other} ({header})")
-        elif quote == '"' and not (path.parent / header).exists() and not (TOP / "src" / module / header).exists():
-            found.append(f"{name}: \"{header}\" is no header of {module}")
+        elif quote == '"':
+            file = header_of(module, path, quote, header)
+            if file is None:
+                found.append(f"{name}: \"{header}\" is no header of {module}")
+            elif breach := breach_of_rooms(module, path, header, file):
+                found.append(f"{name}: {breach}")
         for pattern, (owner, _) in LIBRARIES.items():
             if re.fullmatch(pattern, header) and module != owner:
                 found.append(f"{name}: {header} is for {owner} alone")
     return found
 
 
+def circles(includes: dict[Path, list[Path]]) -> list[str]:
+    """Headers that include themselves."""
+    found: list[str] = []
+    done: set[Path] = set()
+
+    def visit(path: Path, trail: list[Path]) -> None:
+        if path in trail:
+            names = [str(each.relative_to(TOP)) for each in [*trail[trail.index(path):], path]]
+            found.append("a circle: " + " includes ".join(names))
+        elif path not in done:
+            for other in includes.get(path, []):
+                visit(other, [*trail, path])
+            done.add(path)
+
+    for path in includes:
+        visit(path, [])
+    return found
+
+
 def main() -> int:
     breaches = []
     users: dict[str, set[Path]] = {}
+    includes: dict[Path, list[Path]] = {}
     for module, path in sources():
         if module not in LAYERS:
             breaches.append(f"{path.relative_to(TOP)}: {module} is no module of the architecture")
             continue
         included = INCLUDE.findall(path.read_text(encoding="utf-8"))
         breaches += breaches_of(module, path, included)
+        headers = (header_of(module, path, quote, header) for quote, header in included)
+        includes[path] = [header for header in headers if header is not None]
         for _, header in included:
             for pattern in LIBRARIES:
                 if re.fullmatch(pattern, header):
@@ -84,6 +150,7 @@ def main() -> int:
         if limit is not None and len(files) > limit:
             names = ", ".join(str(path.relative_to(TOP)) for path in sorted(files))
             breaches.append(f"{pattern}: {owner} may include it in {limit} file only, not in {names}")
+    breaches += circles(includes)
     for breach in breaches:
         print(breach)
     return 1 if breaches else 0
