@@ -9,7 +9,7 @@ import pytest
 import proof
 from support import artifacts, documents, repofile, wire
 from support.fossil import Checkout
-from test_quarry_init import quarry
+from support.program import quarry
 
 ALERTS = """CREATE TABLE pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false,
             sentDigest BOOLEAN DEFAULT false, sentMod BOOLEAN DEFAULT false) WITHOUT ROWID"""

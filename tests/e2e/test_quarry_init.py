@@ -12,11 +12,7 @@ import proof
 from support import places, repofile, wire
 from support.fossil import Checkout
 from support.process import wait_until
-
-
-def quarry(*arguments, env=None):
-    return subprocess.run([places.program("quarry"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
-                          check=False, env=env)
+from support.program import quarry
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 import proof
 from support import documents, places, repofile, wire
 from support.process import wait_until
-from test_quarry_init import quarry
+from support.program import quarry
 
 DAMAGE = """
     DELETE FROM event WHERE objid%2; UPDATE event SET comment='forged', mtime=mtime+1;

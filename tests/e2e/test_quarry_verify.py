@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from support import repofile
-from test_quarry_init import quarry
+from support.program import quarry
 
 
 def assert_finds(path, *traces):
