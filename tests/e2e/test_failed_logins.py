@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,7 @@ from support import places, repofile, wire
 from support.logs import LINE, Starter
 from support.process import wait_until
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-FILTER = ROOT / "conf" / "fail2ban" / "filter.d" / "quarry.conf"
+FILTER = places.TOP / "conf" / "fail2ban" / "filter.d" / "quarry.conf"
 ADDRESS = "192.0.2.7"
 NOTHING = b"# nothing\n"
 
