@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "odd_artifacts.h"
+#include "derived/odd_artifacts.h"
 #include "store/database.h"
 
 using namespace quarry::repository;
