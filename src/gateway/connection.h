@@ -7,8 +7,7 @@
 // evhttp parses requests, collects bodies, formats replies and keeps connections. This class adds,
 // on the same bufferevent:
 //   - the look at each head before evhttp gets it (request_head.h); until a head is whole, its
-//   bytes
-//     wait here, not in evhttp;
+//     bytes wait here, not in evhttp;
 //   - deadlines for whole requests and replies, so that a client that sends a byte now and then
 //     cannot stay for ever;
 //   - empty lines before a request, which are passed over (RFC 9112, section 2.2);

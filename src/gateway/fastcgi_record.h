@@ -1,12 +1,12 @@
 // The bytes of FastCGI 1.0, as the web server's side of it sees them: one request on one
 // connection.
 //
-//   record   version=1 | type | request id (2, big-endian) | content length (2) | padding length
-//   (1)
-//            | reserved (1) | content | padding
+//   record   version=1 | type | request id (2, big-endian) | content length (2)
+//            | padding length (1) | reserved (1) | content | padding
 //
-//   sent     BEGIN_REQUEST (responder, no kept connection) PARAMS… PARAMS(empty) STDIN…
-//   STDIN(empty) read     STDOUT… STDERR… in any mixture, then END_REQUEST
+//   sent     BEGIN_REQUEST (responder, no kept connection) PARAMS… PARAMS(empty)
+//            STDIN… STDIN(empty)
+//   read     STDOUT… STDERR… in any mixture, then END_REQUEST
 //
 // Connections are not kept: a worker that holds one can serve nobody else.
 #pragma once

@@ -3,8 +3,7 @@
 //   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL where it was deleted ·
 //                 sz, of the plain content · encoding 0 plain, 1 as blob.content · content
 //   config        `uv-hash`: the hash over all of them, kept by whoever computes it; whoever
-//   changes
-//                 anything deletes it
+//                 changes anything deletes it
 //
 // The table is made with the first file.
 

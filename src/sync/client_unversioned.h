@@ -2,11 +2,9 @@
 //
 //   first request   pragma uv-hash HASH: over all that is here
 //   its reply       nothing where the server has the same; otherwise `pragma uv-push-ok` or, for
-//   who
-//                   may not write them there, `uv-pull-only`, and `uvigot` for everything
+//                   who may not write them there, `uv-pull-only`, and `uvigot` for everything
 //   then            `uvgimme` for what is newer there, until it has come; `uvfile` for what is
-//   newer
-//                   here
+//                   newer here
 //
 // In a clone a server whose setting uv-sync is on sends its part of that reply unasked, with each
 // reply: the last one counts, and there is nothing to ask for.

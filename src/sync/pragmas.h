@@ -1,10 +1,9 @@
 // Pragmas that concern neither artifacts nor unversioned files.
 //
 //   ci-lock CHECK-IN CLIENT   a commit on CHECK-IN is about to be made. Where another client said
-//   so
-//                             before, `pragma ci-lock-fail LOGIN MTIME` answers. Where the
-//                             repository says `forbid-delta-manifests`: `pragma
-//                             avoid-delta-manifests`, too
+//                             so before, `pragma ci-lock-fail LOGIN MTIME` answers. Where the
+//                             repository says `forbid-delta-manifests`:
+//                             `pragma avoid-delta-manifests`, too
 //   ci-unlock CLIENT          … was made, or not
 //   client-url URL            where the client's own repository can be reached
 //   req-links                 asks for others of the project: `pragma link URL JSON MTIME`

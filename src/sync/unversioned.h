@@ -5,9 +5,9 @@
 //                                       `pragma uv-push-ok` or, for who may not write them,
 //                                       `pragma uv-pull-only`, and the catalogue
 //   uvigot NAME MTIME HASH SIZE         an entry of the catalogue, in replies alone; HASH `-`:
-//   deleted uvfile NAME MTIME HASH SIZE FLAGS   a file, its SIZE bytes after the newline, unless
-//   FLAGS has 1
-//                                       (deleted) or 4 (content left out)
+//                                       deleted
+//   uvfile NAME MTIME HASH SIZE FLAGS   a file, its SIZE bytes after the newline, unless FLAGS
+//                                       has 1 (deleted) or 4 (content left out)
 //   uvgimme NAME                        asks for one: `uvfile`, or `uvigot` where the reply is full
 //
 // Reading any of it needs the right to read, writing the right `y`: without it, a uvfile card is

@@ -2,7 +2,7 @@
 //
 //   %C %{user}C %{system}C %{total}C      share of a processor, in percent
 //   %d %{seconds}d %{milli}d %{micro}d    time that the request took (also milliseconds,
-//   microseconds)
+//                                         microseconds)
 //   %{NAME}e                              a variable of the request, or of the environment
 //   %f                                    the repository's file
 //   %l %m %r %Q %q                        content length, method, path, "?" before a query, query
@@ -11,7 +11,7 @@
 //   %{NAME}o                              a header of the reply
 //   %R %s %u %x                           client's address, status, user, operation
 //   %t %T %{FORMAT}t %{FORMAT}T           when the request came, when the line is written:
-//   strftime(3)
+//                                         strftime(3)
 //   %%                                    %
 //
 // These are PHP-FPM's, and %x. The word json stands for one JSON object with all of them. A format

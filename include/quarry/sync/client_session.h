@@ -7,7 +7,7 @@
 //   pull    `gimme` for phantoms; `igot` and clusters in replies make further phantoms
 //   files   unversioned ones: see src/sync/client_unversioned.h
 //   push    what was never sent, and `igot` for everything unclustered; then what the server asks
-//   for
+//           for
 //
 // Each reply is one transaction: an error in it, in its cards or on the way leaves the file as the
 // reply before has left it. Called by `quarry sync` and `quarry clone`, and by peers' backoffices.

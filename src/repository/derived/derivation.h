@@ -11,7 +11,8 @@
 //   tag_disputes, disputed_tags
 //                   the same, where a rebuild's order of looking at artifacts counts
 //   timeline        event (check-ins, control artifacts; the others' rows pass through it),
-//   backlink pages           wiki pages and technotes: their tags, plink, event, backlink
+//                   backlink
+//   pages           wiki pages and technotes: their tags, plink, event, backlink
 //   attachments     attachment, and its event
 //   tickets         ticket, ticketchng, and the events and backlinks of ticket changes
 //   forum           forumpost, and the events and backlinks of posts

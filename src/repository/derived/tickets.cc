@@ -2,8 +2,7 @@
 //
 //   ticket, ticketchng  the repository's own tables, see ticket_fields.h
 //   event               a row for each change, told with the title and status that the ticket has
-//   by
-//                       then
+//                       by then
 //   backlink            the links in what a change adds to ticketchng, and in the latest value of
 //                       each field of ticket, as links of the change that gave it
 //
