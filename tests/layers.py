@@ -14,15 +14,16 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 
 LAYERS: dict[str, set[str]] = {
-    "app": {"master", "gateway", "worker", "backoffice", "changes", "courier", "spool", "sync", "repository",
+    "app": {"master", "gateway", "worker", "backoffice", "changes", "courier", "spool", "transport", "sync", "repository",
             "artifact", "event", "control", "scoreboard", "base"},
     "master": {"control", "scoreboard", "base"},
     "gateway": {"control", "scoreboard", "base"},
     "worker": {"sync", "changes", "repository", "event", "control", "scoreboard", "base"},
-    "backoffice": {"sync", "courier", "repository", "event", "control", "scoreboard", "base"},
+    "backoffice": {"transport", "sync", "courier", "repository", "event", "control", "scoreboard", "base"},
     "changes": {"repository", "artifact", "event", "control", "scoreboard", "base"},
     "courier": {"spool", "event", "control", "scoreboard", "base"},
     "spool": {"base"},
+    "transport": {"sync", "repository", "artifact", "base"},
     "sync": {"repository", "artifact", "base"},
     "repository": {"artifact", "base"},
     "artifact": {"base"},
@@ -44,7 +45,6 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "config": {""},
     },
     "master": {"config": set(), "pool": set(), "": {"config", "pool"}, "reload": {""}},
-    "sync": {"": set(), "transport": set()},
     "app": {"": set(), "quarryd": {""}, "quarry": {""}},
 }
 

@@ -8,8 +8,8 @@
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/client_session.h"
-#include "quarry/sync/remote_url.h"
-#include "quarry/sync/transport.h"
+#include "quarry/transport/remote_url.h"
+#include "quarry/transport/transport.h"
 
 namespace quarry::app {
 

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "quarry/sync/transport.h"
+#include "quarry/transport/transport.h"
 
 namespace quarry::sync {
 

@@ -1,4 +1,4 @@
-#include "quarry/sync/transport.h"
+#include "quarry/transport/transport.h"
 
 #include "http_transport.h"
 #include "program_transport.h"

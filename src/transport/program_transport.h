@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "quarry/base/fd.h"
-#include "quarry/sync/transport.h"
+#include "quarry/transport/transport.h"
 
 namespace quarry::sync {
 

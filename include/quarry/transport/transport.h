@@ -17,7 +17,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/sync/client_session.h"
-#include "quarry/sync/remote_url.h"
+#include "quarry/transport/remote_url.h"
 
 namespace quarry::sync {
 

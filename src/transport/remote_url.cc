@@ -1,4 +1,4 @@
-#include "quarry/sync/remote_url.h"
+#include "quarry/transport/remote_url.h"
 
 #include <curl/curl.h>
 #include <fmt/core.h>
