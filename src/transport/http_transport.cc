@@ -7,7 +7,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 using base::ErrorCode;
 using base::fail;
@@ -68,7 +68,7 @@ int HttpTransport::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/
   return asked && asked() ? 1 : 0;
 }
 
-void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
+void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* headers,
                             TransportReply& reply) {
   CURL* const curl = handle_.get();
   receiving_ = &reply;
@@ -102,7 +102,7 @@ void HttpTransport::prepare(const ClientRequest& request, curl_slist* headers,
   }
 }
 
-Result<TransportReply> HttpTransport::exchange(const ClientRequest& request) {
+Result<TransportReply> HttpTransport::exchange(const sync::ClientRequest& request) {
   if (!handle_) return fail(ErrorCode::kIo, "libcurl does not start");
   TransportReply reply;
   // Without the second header libcurl waits for a `100 Continue`, which no Fossil server sends.
@@ -173,4 +173,4 @@ Result<TransportReply> HttpTransport::failed(CURLcode code) const {
                                          : ""));
 }
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

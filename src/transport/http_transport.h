@@ -8,13 +8,13 @@
 
 #include "quarry/transport/transport.h"
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 class HttpTransport : public Transport {
  public:
   HttpTransport(const RemoteUrl& url, const TransportOptions& options);
 
-  base::Result<TransportReply> exchange(const ClientRequest& request) override;
+  base::Result<TransportReply> exchange(const sync::ClientRequest& request) override;
   std::string remote_address() const override { return address_; }
   std::optional<std::string> moved_to() const override { return moved_to_; }
 
@@ -24,7 +24,7 @@ class HttpTransport : public Transport {
     void operator()(curl_slist* list) const { curl_slist_free_all(list); }
   };
 
-  void prepare(const ClientRequest& request, curl_slist* headers, TransportReply& reply);
+  void prepare(const sync::ClientRequest& request, curl_slist* headers, TransportReply& reply);
   base::Result<TransportReply> follow(long status);
   base::Result<TransportReply> failed(CURLcode code) const;
   static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
@@ -42,4 +42,4 @@ class HttpTransport : public Transport {
   bool too_large_ = false;
 };
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

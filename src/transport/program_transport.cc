@@ -19,7 +19,7 @@
 
 extern char** environ;
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 using base::ErrorCode;
 using base::fail;
@@ -297,7 +297,7 @@ Result<TransportReply> ProgramTransport::read_body(const std::string& head) {
   return reply;
 }
 
-Result<TransportReply> ProgramTransport::exchange(const ClientRequest& request) {
+Result<TransportReply> ProgramTransport::exchange(const sync::ClientRequest& request) {
   const std::string text = fmt::format(
       "POST / HTTP/1.0\r\nHost: {}\r\nUser-Agent: Quarry/{}\r\nX-Fossil-Transport: SSH\r\n"
       "Content-Type: {}\r\nContent-Length: {}\r\n\r\n{}",
@@ -313,4 +313,4 @@ Result<TransportReply> ProgramTransport::exchange(const ClientRequest& request) 
   return reply;
 }
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

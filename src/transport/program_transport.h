@@ -15,7 +15,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/transport/transport.h"
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 /// The program and its arguments for URL, which is of ssh or file.
 std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options);
@@ -25,7 +25,7 @@ class ProgramTransport : public Transport {
   ProgramTransport(const RemoteUrl& url, const TransportOptions& options);
   ~ProgramTransport() override;
 
-  base::Result<TransportReply> exchange(const ClientRequest& request) override;
+  base::Result<TransportReply> exchange(const sync::ClientRequest& request) override;
   std::string remote_address() const override { return address_; }
 
  private:
@@ -54,4 +54,4 @@ class ProgramTransport : public Transport {
   bool answered_ = false;  // something came since the last request
 };
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

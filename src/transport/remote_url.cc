@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <memory>
 
-namespace quarry::sync {
+namespace quarry::transport {
 namespace {
 
 using base::ErrorCode;
@@ -176,4 +176,4 @@ std::string RemoteUrl::without_password() const {
   return text + "/" + as_fossil(path) + query;
 }
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

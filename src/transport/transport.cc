@@ -3,7 +3,7 @@
 #include "http_transport.h"
 #include "program_transport.h"
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 base::Result<std::unique_ptr<Transport>> Transport::make(const RemoteUrl& url,
                                                          const TransportOptions& options) {
@@ -11,10 +11,10 @@ base::Result<std::unique_ptr<Transport>> Transport::make(const RemoteUrl& url,
   return std::make_unique<ProgramTransport>(url, options);
 }
 
-base::Result<void> converse(ClientSession& session, Transport& transport,
+base::Result<void> converse(sync::ClientSession& session, Transport& transport,
                             const std::function<void()>& after_each) {
   while (!session.is_done()) {
-    QUARRY_TRY_ASSIGN(ClientRequest request, session.next_request());
+    QUARRY_TRY_ASSIGN(sync::ClientRequest request, session.next_request());
     QUARRY_TRY_ASSIGN(TransportReply reply, transport.exchange(request));
     while (reply.was_redirected) {
       request = session.repeat_without_login();
@@ -26,4 +26,4 @@ base::Result<void> converse(ClientSession& session, Transport& transport,
   return {};
 }
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

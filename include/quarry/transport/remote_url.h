@@ -16,7 +16,7 @@
 
 #include "quarry/base/result.h"
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 struct RemoteUrl {
   enum class Scheme : std::uint8_t { kHttp, kHttps, kSsh, kFile };
@@ -39,4 +39,4 @@ struct RemoteUrl {
   std::string without_user() const;
 };
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

@@ -1,4 +1,4 @@
-// How the requests of a ClientSession reach a server, and its replies come back.
+// How the requests of a sync::ClientSession reach a server, and its replies come back.
 //
 //   http, https   libcurl: certificates are checked, proxies are those of the environment
 //   ssh           ssh starts `fossil test-http PATH` (or another program) on the other machine and
@@ -19,7 +19,7 @@
 #include "quarry/sync/client_session.h"
 #include "quarry/transport/remote_url.h"
 
-namespace quarry::sync {
+namespace quarry::transport {
 
 struct TransportOptions {
   /// Certificates of the authorities to believe, a PEM file or a folder of such, as c_rehash(1)
@@ -58,7 +58,7 @@ class Transport {
   /// Sends REQUEST and waits for its reply. Errors: kIo (no server, or it ended in the middle),
   /// kDenied (a certificate that is not believed, a redirect that is not followed), kNotFound
   /// (404), kLimit, kInvalid. After an interruption: kIo.
-  virtual base::Result<TransportReply> exchange(const ClientRequest& request) = 0;
+  virtual base::Result<TransportReply> exchange(const sync::ClientRequest& request) = 0;
   /// Of the server, as far as it is known after an exchange.
   virtual std::string remote_address() const = 0;
   /// Where the repository has moved to for good, if the server said so.
@@ -67,7 +67,7 @@ class Transport {
 
 /// Lets SESSION and the server behind TRANSPORT talk until everything is said. AFTER_EACH (may be
 /// empty) is called after each reply.
-base::Result<void> converse(ClientSession& session, Transport& transport,
+base::Result<void> converse(sync::ClientSession& session, Transport& transport,
                             const std::function<void()>& after_each);
 
-}  // namespace quarry::sync
+}  // namespace quarry::transport

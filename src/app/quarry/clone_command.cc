@@ -60,7 +60,7 @@ class Unfinished {
   std::string path_;
 };
 
-std::string admin_of(const CloneArguments& arguments, const sync::RemoteUrl& url) {
+std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl& url) {
   if (!arguments.admin_user.empty()) return arguments.admin_user;
   const bool is_a_person = !url.user.empty() && url.user != "anonymous" && url.user != "nobody";
   return is_a_person ? url.user : login_of_caller();
@@ -68,7 +68,7 @@ std::string admin_of(const CloneArguments& arguments, const sync::RemoteUrl& url
 
 /// What a clone has of its own: its administrator's PASSWORD, and where it came from.
 base::Result<void> settle(repository::Repository& clone, const std::string& admin,
-                          const std::string& password, const sync::RemoteUrl& url,
+                          const std::string& password, const transport::RemoteUrl& url,
                           const RemoteArguments& arguments) {
   QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone.receive());
   QUARRY_TRY(receipt.set_password(admin, password));
@@ -78,7 +78,7 @@ base::Result<void> settle(repository::Repository& clone, const std::string& admi
 
 /// Makes the clone in FILE. Returns its administrator's password.
 base::Result<std::string> fill(const std::string& file, const std::string& admin,
-                               const sync::RemoteUrl& url, const RemoteArguments& arguments) {
+                               const transport::RemoteUrl& url, const RemoteArguments& arguments) {
   QUARRY_TRY(repository::init_for_clone(file, admin));
   QUARRY_TRY_ASSIGN(auto clone, repository::Repository::open(file, {.is_unfinished = true}));
   sync::ClientOptions options;
@@ -91,7 +91,7 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
                          if (done == total) progress.say("computing the tables");
                        },
                    .is_interrupted = [] { return Interruption::signal() != 0; }};
-  QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
+  QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*clone, url, arguments, std::move(options)));
   std::string password = random_password();
   if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
@@ -110,7 +110,7 @@ base::Result<void> check_folder(const std::string& file) {
 }
 
 base::Result<void> run(const CloneArguments& arguments) {
-  QUARRY_TRY_ASSIGN(sync::RemoteUrl url, remote_url(arguments.remote.url));
+  QUARRY_TRY_ASSIGN(transport::RemoteUrl url, remote_url(arguments.remote.url));
   if (::access(arguments.file.c_str(), F_OK) == 0) {
     return base::fail(base::ErrorCode::kInvalid,
                       fmt::format("{}: exists already; nothing was changed", arguments.file));

@@ -17,7 +17,7 @@ namespace quarry::app {
 namespace {
 
 using sync::ClientFigures;
-using sync::RemoteUrl;
+using transport::RemoteUrl;
 
 /// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
 constexpr std::int64_t kMostSkew = 10;
@@ -95,7 +95,7 @@ std::string question_for(const RemoteUrl& url) {
 
 /// What the command line says; otherwise what the repository does, and then OpenSSL's variables, as
 /// with fossil.
-void choose_authorities(sync::TransportOptions& options, const RemoteArguments& arguments,
+void choose_authorities(transport::TransportOptions& options, const RemoteArguments& arguments,
                         const std::string& setting) {
   options.ca_file = arguments.ca_file;
   if (!options.ca_file.empty()) return;
@@ -112,9 +112,9 @@ void choose_authorities(sync::TransportOptions& options, const RemoteArguments& 
   }
 }
 
-sync::TransportOptions transport_options(const RemoteArguments& arguments,
-                                         repository::Repository& repository) {
-  sync::TransportOptions options;
+transport::TransportOptions transport_options(const RemoteArguments& arguments,
+                                              repository::Repository& repository) {
+  transport::TransportOptions options;
   choose_authorities(options, arguments, repository.setting("ssl-ca-location").value_or(""));
   const std::string setting = repository.setting("ssh-command").value_or("");
   const std::string& chosen = arguments.ssh_command.empty() ? setting : arguments.ssh_command;
@@ -134,12 +134,12 @@ struct Conversation {
   bool login_failed = false;
 };
 
-Conversation converse_once(repository::Repository& repository, sync::Transport& transport,
+Conversation converse_once(repository::Repository& repository, transport::Transport& transport,
                            const RemoteArguments& arguments, sync::ClientOptions options) {
   sync::ClientSession session(repository, std::move(options));
   Counter counter(arguments.quiet);
   Conversation done;
-  done.spoken = sync::converse(session, transport, [&] {
+  done.spoken = transport::converse(session, transport, [&] {
     repository.keep_log_short();
     tell(session);
     counter.show(session.figures());
@@ -190,7 +190,7 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
       options.user = url.user;
       options.password = url.password;
     }
-    QUARRY_TRY_ASSIGN(const auto transport, sync::Transport::make(url, words));
+    QUARRY_TRY_ASSIGN(const auto transport, transport::Transport::make(url, words));
     const Conversation done = converse_once(repository, *transport, arguments, options);
     if (done.spoken && !done.moved_to) return url;
     if (done.spoken) {

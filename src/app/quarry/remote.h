@@ -27,16 +27,17 @@ struct RemoteArguments {
 };
 
 /// ARGUMENTS.url; a path in it becomes absolute.
-base::Result<sync::RemoteUrl> remote_url(const std::string& url);
+base::Result<transport::RemoteUrl> remote_url(const std::string& url);
 /// The password of URL's user, put into URL: from a file, KEPT, or by asking. Where nobody logs in
 /// nothing happens.
-base::Result<void> complete_password(sync::RemoteUrl& url, const RemoteArguments& arguments,
+base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
 /// Talks to the server at URL until everything is said, and tells how far it is, and what the
 /// server has for people. A password that the server does not take is asked for again, where there
 /// is somebody to ask. Returns the URL to remember, with the password that was taken.
-base::Result<sync::RemoteUrl> talk(repository::Repository& repository, sync::RemoteUrl url,
-                                   const RemoteArguments& arguments, sync::ClientOptions options);
+base::Result<transport::RemoteUrl> talk(repository::Repository& repository,
+                                        transport::RemoteUrl url, const RemoteArguments& arguments,
+                                        sync::ClientOptions options);
 /// The settings in which a repository keeps a URL, and what its user is known by there.
 struct RemoteKeys {
   std::string url = "last-sync-url";
@@ -44,7 +45,7 @@ struct RemoteKeys {
 };
 
 /// Keeps URL in the repository, as fossil does, for the next sync without one.
-base::Result<void> remember(repository::Receipt& receipt, const sync::RemoteUrl& url,
+base::Result<void> remember(repository::Receipt& receipt, const transport::RemoteUrl& url,
                             const RemoteArguments& arguments, const RemoteKeys& keys = {});
 
 }  // namespace quarry::app

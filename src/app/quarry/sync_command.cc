@@ -16,7 +16,7 @@ namespace {
 /// Where to: what the command line says, by its URL or the name of a remote, or where the last sync
 /// went.
 struct Destination {
-  sync::RemoteUrl url;
+  transport::RemoteUrl url;
   RemoteKeys keys;
   bool is_known = false;  // what is remembered of it holds on
 };
@@ -59,7 +59,7 @@ base::Result<void> run(const SyncArguments& arguments) {
   options.pull = both || arguments.pull;
   options.verily = arguments.verily;
   if (const auto user = file->find_user(login_of_caller())) options.uid = user->uid;
-  QUARRY_TRY_ASSIGN(const sync::RemoteUrl reached,
+  QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*file, to.url, arguments.remote, std::move(options)));
   const bool is_known = to.is_known && reached.without_password() == to.url.without_password();
   if (is_known && !arguments.remote.save_password) return {};

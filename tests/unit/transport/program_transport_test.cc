@@ -9,7 +9,7 @@
 #include "quarry/transport/transport.h"
 #include "temporary_folder.h"
 
-using namespace quarry::sync;
+using namespace quarry::transport;
 
 TEST_CASE("an interruption that no signal ends the wait for is seen before long") {
   const TemporaryFolder folder;

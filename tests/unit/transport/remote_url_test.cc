@@ -4,7 +4,7 @@
 
 #include <string>
 
-using quarry::sync::RemoteUrl;
+using quarry::transport::RemoteUrl;
 
 namespace {
 
