@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/syntax.h"
 #include "reply_header.h"
 
 namespace quarry::gateway {

@@ -33,7 +33,7 @@
 #include "event_handles.h"
 #include "pace.h"
 #include "quarry/base/socket.h"
-#include "quarry/gateway/request_head.h"
+#include "quarry/http/request_head.h"
 
 namespace quarry::gateway {
 

@@ -6,8 +6,8 @@
 #include <array>
 #include <charconv>
 
-#include "quarry/base/http_status.h"
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
 namespace {

@@ -10,10 +10,10 @@
 #include <cstring>
 #include <utility>
 
-#include "quarry/base/http_status.h"
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
 #include "reply_header.h"
 
 namespace quarry::gateway {

@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include "quarry/base/http_status.h"
+#include "quarry/http/status.h"
 
 namespace quarry::worker {
 

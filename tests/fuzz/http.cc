@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "fastcgi_record.h"
-#include "quarry/base/http_status.h"
-#include "quarry/gateway/http_syntax.h"
-#include "quarry/gateway/request_head.h"
+#include "quarry/http/request_head.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
 #include "reply_header.h"
 #include "require.h"
 

@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstdlib>
 
-#include "quarry/base/http_status.h"
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::app {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-#include "quarry/gateway/request_head.h"
+#include "quarry/http/request_head.h"
 
 namespace quarry::app {
 

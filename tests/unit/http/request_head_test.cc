@@ -1,4 +1,4 @@
-#include "quarry/gateway/request_head.h"
+#include "quarry/http/request_head.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/syntax.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,12 +1,12 @@
-#include "quarry/gateway/request_head.h"
-#include "quarry/base/http_status.h"
+#include "quarry/http/request_head.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <cstdint>
 
-#include "quarry/gateway/http_syntax.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
 namespace {

@@ -1,4 +1,4 @@
-#include "quarry/base/http_status.h"
+#include "quarry/http/status.h"
 
 namespace quarry::base {
 
