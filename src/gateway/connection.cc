@@ -210,7 +210,7 @@ void Connection::inspect() {
   const std::string_view bytes = contents(input, limits_.max_header + 1);
   const std::size_t size = header_block_size(bytes);
   // TLS on the wrong port, say: it would wait for an answer for ever.
-  const bool hopeless = !bytes.empty() && !is_token(bytes.substr(0, 1));
+  const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= limits_.max_header) {
     evbuffer_add_buffer(head_.get(), input);
   }
@@ -227,7 +227,7 @@ void Connection::inspect() {
   }
   const std::string_view head = bytes.substr(0, size);
   head_only_ = head.starts_with("HEAD ");
-  if (auto refusal = refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
+  if (auto refusal = http::refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
   state_ = State::kBody;
   hold(received_);
 }
@@ -238,7 +238,7 @@ bool Connection::pass_over_empty_lines(evbuffer* input) {
   if (state_ != State::kWaiting) return true;
   while (evbuffer_get_length(input) > 0) {
     const std::string_view bytes = contents(input, limits_.max_header);
-    const std::size_t size = size_of_empty_lines(bytes);
+    const std::size_t size = http::size_of_empty_lines(bytes);
     evbuffer_drain(input, size);
     received_ -= std::min(received_, size);
     if (size == bytes.size()) continue;
@@ -271,7 +271,7 @@ void Connection::on_output(const evbuffer_cb_info& info) {
   refuse({.status = 400, .text = "the request is malformed"});
 }
 
-void Connection::refuse(Refusal refusal, bool noted) {
+void Connection::refuse(http::Refusal refusal, bool noted) {
   if (is_refused()) return;
   refusal_ = std::move(refusal);
   is_noted_ = noted;
@@ -299,7 +299,7 @@ void Connection::take_over() {
   bufferevent_setcb(
       bev_, nullptr, [](bufferevent*, void* self) { self_of(self)->linger(); },
       [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
-  const std::string page = refusal_page(refusal_, head_only_);
+  const std::string page = http::refusal_page(refusal_, head_only_);
   bufferevent_write(bev_, page.data(), page.size());
   bufferevent_enable(bev_, EV_WRITE);
   set_deadline(limits_.client_timeout);

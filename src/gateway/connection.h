@@ -65,7 +65,7 @@ class Connection {
     /// CONNECTION is there, with its peer(). The owner may refuse() it.
     virtual void on_arrived(Connection& connection) = 0;
     /// CONNECTION answers REFUSAL by itself.
-    virtual void on_refused(Connection& connection, const Refusal& refusal) = 0;
+    virtual void on_refused(Connection& connection, const http::Refusal& refusal) = 0;
     /// BYTES more are held for the request that comes on CONNECTION. The owner may refuse() it.
     virtual void on_held(Connection& connection, std::size_t bytes) = 0;
     /// They are held no longer.
@@ -139,7 +139,7 @@ class Connection {
   /// Ends it for another to have its place: close(), though its client did nothing wrong.
   void give_way();
   /// Answers with REFUSAL, as the last thing, what has not been handled. NOTED: the owner is told.
-  void refuse(Refusal refusal, bool noted = true);
+  void refuse(http::Refusal refusal, bool noted = true);
 
   /// The client's address; nothing for a Unix socket, or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
@@ -204,7 +204,7 @@ class Connection {
   Event deadline_;
   Event wake_;
   /// With status 0: none.
-  Refusal refusal_{.status = 0, .text = {}};
+  http::Refusal refusal_{.status = 0, .text = {}};
   bool is_noted_ = true;
 };
 

@@ -29,12 +29,12 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
       header.status < 200 || header.status > 599 || (value.size() > 3 && value[3] != ' ')) {
     return broken(fmt::format("the status \"{}\"", value));
   }
-  header.reason = trim_blanks(value.substr(3));
+  header.reason = http::trim_blanks(value.substr(3));
   return {};
 }
 
 base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
-  const auto length = parse_decimal(value);
+  const auto length = http::parse_decimal(value);
   if (!length || header.content_length) {
     return broken(fmt::format("the Content-Length \"{}\"", value));
   }
@@ -42,21 +42,22 @@ base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
   return {};
 }
 
-base::Result<void> take_line(std::string_view line, ReplyHeader& header, bool& has_status) {
+base::Result<void> take_field(std::string_view line, ReplyHeader& header, bool& has_status) {
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
-  if (colon == std::string_view::npos || !is_token(name)) {
+  if (colon == std::string_view::npos || !http::is_token(name)) {
     return broken(fmt::format("the header line \"{}\"", line.substr(0, 100)));
   }
-  const std::string_view value = trim_blanks(line.substr(colon + 1));
-  if (!is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
-  if (same_name(name, "Status")) {
+  const std::string_view value = http::trim_blanks(line.substr(colon + 1));
+  if (!http::is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
+  if (http::same_name(name, "Status")) {
     has_status = true;
     return take_status(value, header);
   }
-  if (same_name(name, "Content-Length")) return take_length(value, header);
-  const bool one_hop = std::any_of(kOneHop.begin(), kOneHop.end(),
-                                   [&](std::string_view other) { return same_name(name, other); });
+  if (http::same_name(name, "Content-Length")) return take_length(value, header);
+  const bool one_hop = std::any_of(kOneHop.begin(), kOneHop.end(), [&](std::string_view other) {
+    return http::same_name(name, other);
+  });
   if (!one_hop) header.fields.emplace_back(name, value);
   return {};
 }
@@ -81,16 +82,16 @@ base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
     block.remove_prefix(std::min(end + 1, block.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty()) break;
-    QUARRY_TRY(take_line(line, header, has_status));
+    QUARRY_TRY(take_field(line, header, has_status));
   }
   if (!has_status) {
     const bool moved =
         std::any_of(header.fields.begin(), header.fields.end(),
-                    [](const auto& field) { return same_name(field.first, "Location"); });
+                    [](const auto& field) { return http::same_name(field.first, "Location"); });
     if (moved) header.status = 302;
     if (header.fields.empty() && !header.content_length) return broken("an answer without headers");
   }
-  if (header.reason.empty()) header.reason = base::reason_phrase(header.status);
+  if (header.reason.empty()) header.reason = http::reason_phrase(header.status);
   return header;
 }
 

@@ -18,7 +18,7 @@ using base::SocketAddress;
 std::string joined(const evkeyvalq& headers, std::string_view name, std::string_view separator) {
   std::string result;
   for (const evkeyval* field = headers.tqh_first; field != nullptr; field = field->next.tqe_next) {
-    if (!same_name(field->key, name)) continue;
+    if (!http::same_name(field->key, name)) continue;
     if (!result.empty()) result += separator;
     result += field->value;
   }
@@ -27,7 +27,7 @@ std::string joined(const evkeyvalq& headers, std::string_view name, std::string_
 
 /// An entry of X-Forwarded-For: an address, which some proxies write with a port.
 std::optional<SocketAddress> forwarded_address(std::string_view entry) {
-  entry = trim_blanks(entry);
+  entry = http::trim_blanks(entry);
   if (auto address = SocketAddress::parse_ip(entry)) return *std::move(address);
   if (entry.find('/') != std::string_view::npos || entry.find(':') == std::string_view::npos) {
     return std::nullopt;
@@ -44,11 +44,11 @@ bool may_pass(std::string_view name, bool through_proxy) {
     }
   }
   // Some programs take HTTP_PROXY as the proxy for what they fetch.
-  if (same_name(name, "Proxy")) return false;
-  if (!through_proxy && name.size() > 12 && same_name(name.substr(0, 12), "X-Forwarded-"))
+  if (http::same_name(name, "Proxy")) return false;
+  if (!through_proxy && name.size() > 12 && http::same_name(name.substr(0, 12), "X-Forwarded-"))
     return false;
   // These have variables of their own.
-  return !same_name(name, "Content-Length") && !same_name(name, "Content-Type");
+  return !http::same_name(name, "Content-Length") && !http::same_name(name, "Content-Type");
 }
 
 std::string variable_of(std::string_view name) {
@@ -66,7 +66,7 @@ std::string variable_of(std::string_view name) {
 
 bool appears_before(const evkeyvalq& headers, const evkeyval* field) {
   for (const evkeyval* other = headers.tqh_first; other != field; other = other->next.tqe_next) {
-    if (same_name(other->key, field->key)) return true;
+    if (http::same_name(other->key, field->key)) return true;
   }
   return false;
 }
@@ -74,7 +74,7 @@ bool appears_before(const evkeyvalq& headers, const evkeyval* field) {
 bool appears_after(const evkeyval* field) {
   for (const evkeyval* other = field->next.tqe_next; other != nullptr;
        other = other->next.tqe_next) {
-    if (same_name(other->key, field->key)) return true;
+    if (http::same_name(other->key, field->key)) return true;
   }
   return false;
 }
@@ -84,7 +84,7 @@ void add_headers(const evkeyvalq& headers, bool through_proxy, Params& params) {
     const std::string_view name = field->key;
     if (!may_pass(name, through_proxy) || appears_before(headers, field)) continue;
     if (appears_after(field)) {
-      const bool cookie = same_name(name, "Cookie");
+      const bool cookie = http::same_name(name, "Cookie");
       params.add(variable_of(name), joined(headers, name, cookie ? "; " : ", "));
     } else {
       params.add(variable_of(name), field->value);
@@ -121,7 +121,7 @@ std::string_view method_name(const evhttp_request& request) {
 std::string_view origin_form(std::string_view target) {
   if (target.starts_with('/')) return target;
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (!same_name(target.substr(0, scheme.size()), scheme)) continue;
+    if (!http::same_name(target.substr(0, scheme.size()), scheme)) continue;
     const std::size_t path = target.find_first_of("/?", scheme.size());
     if (path == std::string_view::npos) return "/";
     if (target[path] == '/') return target.substr(path);
@@ -154,7 +154,7 @@ base::Result<Params> params_of(evhttp_request& request, const RequestFacts& fact
   const std::string_view target = origin_form(evhttp_request_get_uri(&request));
   const std::string_view raw = target.substr(0, target.find('#'));
   const std::size_t question = raw.find('?');
-  const auto path = percent_decode(raw.substr(0, question));
+  const auto path = http::percent_decode(raw.substr(0, question));
   if (raw.empty() || !path) {
     return base::fail(base::ErrorCode::kInvalid, "the path is malformed");
   }
@@ -176,7 +176,7 @@ base::Result<Params> params_of(evhttp_request& request, const RequestFacts& fact
   params.add("REMOTE_ADDR", facts.client.address);
   if (facts.client.port != 0) params.add("REMOTE_PORT", std::to_string(facts.client.port));
   const bool https = facts.client.through_proxy &&
-                     same_name(header_or_empty(headers, "X-Forwarded-Proto"), "https");
+                     http::same_name(header_or_empty(headers, "X-Forwarded-Proto"), "https");
   params.add("REQUEST_SCHEME", https ? "https" : "http");
   if (https) params.add("HTTPS", "on");
   if (facts.body_size > 0 || evhttp_request_get_command(&request) == EVHTTP_REQ_POST) {

@@ -185,7 +185,7 @@ void Server::on_gone(Connection& connection) {
   if (stopping_ && exchanges_.empty()) event_base_loopbreak(base_);
 }
 
-void Server::on_refused(Connection& connection, const Refusal& refusal) {
+void Server::on_refused(Connection& connection, const http::Refusal& refusal) {
   base::log(level_of(refusal.status), "client {}: {} {}", connection.client(), refusal.status,
             refusal.text);
 }
@@ -358,7 +358,7 @@ void Server::answer_error(Exchange& exchange, int status, std::string_view text,
 }
 
 void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
-  const std::string_view phrase = base::reason_phrase(status);
+  const std::string_view phrase = http::reason_phrase(status);
   const std::string page = fmt::format("{} {}: {}\n", status, phrase, text);
   const Buffer body(evbuffer_new());
   if (body) evbuffer_add(body.get(), page.data(), page.size());

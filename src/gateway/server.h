@@ -91,7 +91,7 @@ class Server final : private Connection::Owner {
   void on_arrived(Connection& connection) override;
   void on_replied(Connection& connection) override;
 
-  void on_refused(Connection& connection, const Refusal& refusal) override;
+  void on_refused(Connection& connection, const http::Refusal& refusal) override;
   void on_held(Connection& connection, std::size_t bytes) override;
   void on_released(std::size_t bytes) override { held_ -= bytes; }
   void on_queued(std::ptrdiff_t bytes) override { untaken_ += bytes; }

@@ -8,7 +8,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
-namespace quarry::gateway {
+namespace quarry::http {
 namespace {
 
 /// Far more than any client sends; keeps what is quadratic in their number cheap.
@@ -123,7 +123,7 @@ std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) 
 }
 
 std::string refusal_page(const Refusal& refusal, bool head_only) {
-  const std::string_view reason = base::reason_phrase(refusal.status);
+  const std::string_view reason = reason_phrase(refusal.status);
   const std::string body = fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
   std::string page = fmt::format(
       "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n",
@@ -134,4 +134,4 @@ std::string refusal_page(const Refusal& refusal, bool head_only) {
   return page;
 }
 
-}  // namespace quarry::gateway
+}  // namespace quarry::http

@@ -1,6 +1,6 @@
 #include "quarry/http/status.h"
 
-namespace quarry::base {
+namespace quarry::http {
 
 std::string_view reason_phrase(int status) {
   switch (status) {
@@ -59,4 +59,4 @@ std::string_view reason_phrase(int status) {
   }
 }
 
-}  // namespace quarry::base
+}  // namespace quarry::http

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-namespace quarry::gateway {
+namespace quarry::http {
 namespace {
 
 bool is_token_char(char c) {
@@ -79,4 +79,4 @@ std::optional<std::string> percent_decode(std::string_view text) {
   return result;
 }
 
-}  // namespace quarry::gateway
+}  // namespace quarry::http

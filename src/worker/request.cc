@@ -19,7 +19,7 @@ std::string_view Request::variable(std::string_view name) const {
 std::string header_of(const Reply& reply) {
   std::string header =
       fmt::format("Status: {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", reply.status,
-                  base::reason_phrase(reply.status), reply.content_type, reply.body.size());
+                  http::reason_phrase(reply.status), reply.content_type, reply.body.size());
   if (!reply.allow.empty()) header += fmt::format("Allow: {}\r\n", reply.allow);
   header += reply.headers;
   header += "X-Content-Type-Options: nosniff\r\n\r\n";

@@ -13,6 +13,7 @@
 namespace {
 
 namespace gateway = quarry::gateway;
+namespace http = quarry::http;
 using gateway::RecordReader;
 
 constexpr std::size_t kMaxBody = 1000;
@@ -29,19 +30,19 @@ bool is_one_line(std::string_view text) {
 }
 
 void pass_over_empty_lines(std::string_view bytes) {
-  const std::size_t size = gateway::size_of_empty_lines(bytes);
+  const std::size_t size = http::size_of_empty_lines(bytes);
   REQUIRE(size <= bytes.size());
   REQUIRE(bytes.substr(0, size).find_first_not_of("\r\n") == std::string_view::npos);
-  REQUIRE(gateway::size_of_empty_lines(bytes.substr(size)) == 0);
+  REQUIRE(http::size_of_empty_lines(bytes.substr(size)) == 0);
 }
 
 void read_head(std::string_view bytes) {
-  const auto refusal = gateway::refuse_head(bytes, kMaxBody);
+  const auto refusal = http::refuse_head(bytes, kMaxBody);
   if (!refusal) return;
   REQUIRE(refusal->status >= 400 && refusal->status <= 505);
   // What the client sent must not shape the reply.
-  REQUIRE(is_one_line(refusal->text) && gateway::is_field_value(refusal->text));
-  REQUIRE(quarry::base::reason_phrase(refusal->status) != "Unknown");
+  REQUIRE(is_one_line(refusal->text) && http::is_field_value(refusal->text));
+  REQUIRE(http::reason_phrase(refusal->status) != "Unknown");
 }
 
 void read_reply_header(std::string_view bytes) {
@@ -53,7 +54,7 @@ void read_reply_header(std::string_view bytes) {
   REQUIRE(header->status >= 200 && header->status <= 599);
   REQUIRE(is_one_line(header->reason));
   for (const auto& [name, value] : header->fields) {
-    REQUIRE(gateway::is_token(name) && is_one_line(value));
+    REQUIRE(http::is_token(name) && is_one_line(value));
   }
 }
 
@@ -77,7 +78,7 @@ void read_records_in_pieces(std::string_view bytes, std::size_t step) {
 }
 
 void decode_path(std::string_view bytes) {
-  const auto path = gateway::percent_decode(bytes);
+  const auto path = http::percent_decode(bytes);
   if (path) REQUIRE(path->size() <= bytes.size());
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-namespace quarry::gateway {
+namespace quarry::http {
 
 /// An answer that the gateway gives itself.
 struct Refusal {
@@ -34,4 +34,4 @@ std::optional<Refusal> refuse_head(std::string_view head, std::size_t max_body);
 /// The whole reply for REFUSAL, which is the connection's last. HEAD_ONLY: to a HEAD request.
 std::string refusal_page(const Refusal& refusal, bool head_only);
 
-}  // namespace quarry::gateway
+}  // namespace quarry::http

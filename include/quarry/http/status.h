@@ -2,10 +2,10 @@
 
 #include <string_view>
 
-namespace quarry::base {
+namespace quarry::http {
 
 /// What stands beside the status code of an HTTP reply: "Not Found" for 404; "Unknown" for one that
 /// nothing here uses (RFC 9110, section 15).
 std::string_view reason_phrase(int status);
 
-}  // namespace quarry::base
+}  // namespace quarry::http

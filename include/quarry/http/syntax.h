@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace quarry::gateway {
+namespace quarry::http {
 
 /// A header's name or a method: one or more of RFC 9110's token characters.
 bool is_token(std::string_view text);
@@ -23,4 +23,4 @@ std::optional<std::uint64_t> parse_decimal(std::string_view text);
 /// TEXT with its %XX undone. Nothing when a % has no two digits, or for a NUL, which no path has.
 std::optional<std::string> percent_decode(std::string_view text);
 
-}  // namespace quarry::gateway
+}  // namespace quarry::http

@@ -28,7 +28,7 @@ namespace quarry::app {
 namespace {
 
 using base::ErrorCode;
-using gateway::Refusal;
+using http::Refusal;
 
 constexpr std::chrono::seconds kPatience{120};
 

@@ -18,7 +18,7 @@
 namespace quarry::app {
 namespace {
 
-using gateway::Refusal;
+using http::Refusal;
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 
@@ -58,7 +58,7 @@ std::size_t end_of_head(std::string_view text) {
 /// HEAD, which refuse_head() has let in; the value of Content-Length goes into LENGTH.
 OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   WebRequest request;
-  const std::string_view first = gateway::take_line(head);
+  const std::string_view first = http::take_line(head);
   const std::size_t space = first.find(' ');
   request.method = first.substr(0, space);
   std::string_view target = first.substr(space + 1, first.rfind(' ') - space - 1);
@@ -70,22 +70,21 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
         scheme == std::string_view::npos ? scheme : target.find('/', scheme + 3);
     target = path == std::string_view::npos ? "/" : target.substr(path);
   }
-  const auto path = gateway::percent_decode(target.substr(0, target.find('?')));
+  const auto path = http::percent_decode(target.substr(0, target.find('?')));
   if (!path) return refuse(400, "the path is malformed");
   request.path = *path;
   while (!head.empty()) {
-    const std::string_view line = gateway::take_line(head);
+    const std::string_view line = http::take_line(head);
     const std::size_t colon = std::min(line.find(':'), line.size());
     const std::string_view name = line.substr(0, colon);
-    const std::string_view value =
-        gateway::trim_blanks(line.substr(std::min(colon + 1, line.size())));
-    if (gateway::same_name(name, "Host")) request.host = value;
-    if (gateway::same_name(name, "Content-Type")) request.content_type = value;
-    if (gateway::same_name(name, "Content-Length")) length = value;
-    if (gateway::same_name(name, "Cookie")) request.cookie = value;
+    const std::string_view value = http::trim_blanks(line.substr(std::min(colon + 1, line.size())));
+    if (http::same_name(name, "Host")) request.host = value;
+    if (http::same_name(name, "Content-Type")) request.content_type = value;
+    if (http::same_name(name, "Content-Length")) length = value;
+    if (http::same_name(name, "Cookie")) request.cookie = value;
     // Over ssh fossil's client takes, and fossil gives, the head of a CGI program: it is no
     // HTTP/1.0, after which the connection would be closed.
-    if (gateway::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
+    if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
   }
   return request;
 }
@@ -111,7 +110,7 @@ OrRefusal<bool> RequestReader::read_more() {
 }
 
 OrRefusal<std::string> RequestReader::read_body(std::string_view text) {
-  const auto length = gateway::parse_decimal(text);
+  const auto length = http::parse_decimal(text);
   if (!length) return refuse(400, "Content-Length is missing or no number");
   if (*length > max_body_) {
     return refuse(413, fmt::format("the request is larger than {} bytes", max_body_));
@@ -141,7 +140,7 @@ OrRefusal<std::optional<WebRequest>> RequestReader::next() {
   }
   const std::string head = received_.substr(0, end_of_head(received_));
   received_.erase(0, head.size());
-  if (auto refusal = gateway::refuse_head(head, max_body_)) {
+  if (auto refusal = http::refuse_head(head, max_body_)) {
     return std::unexpected(std::move(*refusal));
   }
   std::string length;
@@ -167,7 +166,7 @@ OrRefusal<WebRequest> RequestReader::cgi() {
   request.cookie = variable("HTTP_COOKIE");
   request.remote_address = variable("REMOTE_ADDR");
   request.remote_user = variable("REMOTE_USER");
-  request.is_https = gateway::same_name(variable("HTTPS"), "on");
+  request.is_https = http::same_name(variable("HTTPS"), "on");
   if (request.method != "POST") return request;
   auto body = read_body(variable("CONTENT_LENGTH"));
   if (!body) return std::unexpected(std::move(body).error());
@@ -183,9 +182,9 @@ std::string web_reply(const WebRequest& request, int status, std::string_view ty
                       std::string_view body) {
   std::string text =
       fmt::format("{}{} {}\r\n", request.has_http_head ? "HTTP/1.0 " : "Status: ", status,
-                  base::reason_phrase(status));
+                  http::reason_phrase(status));
   if (request.has_http_head) text += "Connection: close\r\n";
-  if (status == 405) text += fmt::format("Allow: {}\r\n", gateway::kAllowedMethods);
+  if (status == 405) text += fmt::format("Allow: {}\r\n", http::kAllowedMethods);
   text += fmt::format("Cache-Control: no-cache\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
                       type, body.size());
   if (request.method != "HEAD") text += body;

@@ -28,7 +28,7 @@ struct WebRequest {
 };
 
 template <typename T>
-using OrRefusal = std::expected<T, gateway::Refusal>;
+using OrRefusal = std::expected<T, http::Refusal>;
 
 /// Reads requests from a descriptor, one after the other.
 class RequestReader {

@@ -4,7 +4,7 @@
 
 #include <string>
 
-using namespace quarry::gateway;
+using namespace quarry::http;
 
 namespace {
 
