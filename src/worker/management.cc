@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "request_head.h"
+#include "head_check.h"
 
 namespace quarry::worker {
 namespace {

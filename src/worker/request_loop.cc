@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "access_recorder.h"
-#include "fastcgi.h"
+#include "fastcgi_exchange.h"
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
 #include "quarry/worker/trouble.h"

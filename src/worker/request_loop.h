@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "acceptor.h"
-#include "fastcgi.h"
+#include "fastcgi_exchange.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/access_log.h"
 #include "request.h"

@@ -3,7 +3,7 @@
 #include <malloc.h>
 
 #include "acceptor.h"
-#include "fastcgi.h"
+#include "fastcgi_exchange.h"
 #include "quarry/base/log.h"
 #include "request_loop.h"
 #include "site.h"

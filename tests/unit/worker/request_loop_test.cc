@@ -8,8 +8,8 @@
 #include <functional>
 #include <stdexcept>
 
-#include "fastcgi.h"
 #include "fastcgi_client.h"
+#include "fastcgi_exchange.h"
 #include "quarry/base/log.h"
 #include "stop_signal.h"
 #include "world.h"

@@ -1,4 +1,4 @@
-#include "fastcgi.h"
+#include "fastcgi_exchange.h"
 
 #include <fmt/core.h>
 #include <poll.h>
@@ -11,11 +11,11 @@
 #include <cerrno>
 #include <cstring>
 
+#include "head_check.h"
 #include "management.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/socket.h"
 #include "record_writer.h"
-#include "request_head.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {

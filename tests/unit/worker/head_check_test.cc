@@ -1,4 +1,4 @@
-#include "request_head.h"
+#include "head_check.h"
 
 #include <doctest/doctest.h>
 
