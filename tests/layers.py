@@ -52,6 +52,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
 # Header (as a pattern) -> the module that may include it, and in how many files.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
+    r"fastcgi\.h": ("http", 1),
     r"fcgi(app|_stdio|_config|os|misc|o)?\.h(pp)?": ("worker", 1),
 }
 

@@ -1,8 +1,5 @@
-// The bytes of FastCGI 1.0, as the web server's side of it sees them: one request on one
-// connection.
-//
-//   record   version=1 | type | request id (2, big-endian) | content length (2)
-//            | padding length (1) | reserved (1) | content | padding
+// One request on one connection, as the web server's side of FastCGI has it: records are those of
+// quarry/http/fastcgi.h.
 //
 //   sent     BEGIN_REQUEST (responder, no kept connection) PARAMS… PARAMS(empty)
 //            STDIN… STDIN(empty)
@@ -19,12 +16,16 @@
 #include <string>
 #include <string_view>
 
+#include "quarry/http/fastcgi.h"
+
 namespace quarry::gateway {
 
 /// The name-value pairs of a request, in the form in which PARAMS records carry them.
 class Params {
  public:
-  void add(std::string_view name, std::string_view value);
+  void add(std::string_view name, std::string_view value) {
+    http::append_pair(bytes_, name, value);
+  }
   const std::string& bytes() const { return bytes_; }
   void reserve(std::size_t size) { bytes_.reserve(size); }
 
@@ -64,12 +65,12 @@ class RecordReader {
   Status bad(std::string error);
 
   Part part_ = Part::kHeader;
-  std::uint8_t type_ = 0;
+  http::RecordType type_{};
   std::size_t content_left_ = 0;
   std::size_t padding_left_ = 0;
   bool stdout_ended_ = false;
   /// A header, or the content of END_REQUEST, as far as it has come.
-  std::array<char, 8> block_{};
+  std::array<char, http::kRecordHeaderSize> block_{};
   std::size_t block_size_ = 0;
   std::string error_;
 };

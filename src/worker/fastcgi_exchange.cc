@@ -15,6 +15,7 @@
 #include "management.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/socket.h"
+#include "quarry/http/fastcgi.h"
 #include "record_writer.h"
 #include "stop_signal.h"
 
@@ -248,11 +249,13 @@ base::Result<std::string> FastCgiExchange::read_body(std::size_t size) {
 }
 
 bool FastCgiExchange::takes_abort() {
-  constexpr unsigned char kAbort = 2;
-  std::array<unsigned char, 8> record{};
+  http::RecordHeaderBytes record{};
   const auto whole = static_cast<ssize_t>(record.size());
   if (::recv(fd_, record.data(), record.size(), MSG_PEEK | MSG_DONTWAIT) != whole) return false;
-  if (record[1] != kAbort || (record[2] << 8 | record[3]) != fcgx_.requestId) return false;
+  const auto header = http::decode({record.data(), record.size()});
+  const bool is_abort = header && header->type == http::RecordType::kAbortRequest &&
+                        header->request_id == fcgx_.requestId;
+  if (!is_abort) return false;
   return ::recv(fd_, record.data(), record.size(), MSG_DONTWAIT) == whole;
 }
 
@@ -263,7 +266,8 @@ bool FastCgiExchange::has_peer_left() {
 
 bool FastCgiExchange::send_body(std::string_view body) {
   if (body.size() <= kAlwaysFits) return put(fcgx_.out, body);
-  return FCGX_FFlush(fcgx_.out) == 0 && send_stdout_records(fd_, fcgx_.requestId, body);
+  return FCGX_FFlush(fcgx_.out) == 0 &&
+         send_stdout_records(fd_, static_cast<std::uint16_t>(fcgx_.requestId), body);
 }
 
 bool FastCgiExchange::send(const Reply& reply) {

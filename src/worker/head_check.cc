@@ -4,28 +4,20 @@
 #include <optional>
 #include <string>
 
+#include "quarry/http/fastcgi.h"
+
 namespace quarry::worker {
 namespace {
 
-constexpr std::size_t kRecordHeader = 8;
-constexpr std::uint8_t kVersion = 1;
+using http::RecordType;
+
 constexpr std::uint16_t kResponder = 1;
 
-enum RecordType : std::uint8_t { kBegin = 1, kParams = 4, kStdin = 5, kGetValues = 9 };
-
 struct Record {
-  std::uint8_t type = 0;
-  std::uint16_t id = 0;
+  RecordType type;
+  std::uint16_t id;
   std::string_view content;
 };
-
-std::uint8_t byte_at(std::string_view bytes, std::size_t at) {
-  return static_cast<std::uint8_t>(bytes[at]);
-}
-
-std::uint16_t word_at(std::string_view bytes, std::size_t at) {
-  return static_cast<std::uint16_t>(byte_at(bytes, at) << 8 | byte_at(bytes, at + 1));
-}
 
 /// Takes records off the front of the bytes that came.
 class RecordReader {
@@ -35,15 +27,17 @@ class RecordReader {
   /// The next record; nothing if not all of it is there, or it is none.
   std::optional<Record> next() {
     if (rest_.empty()) return std::nullopt;
-    if (byte_at(rest_, 0) != kVersion) {
+    if (rest_[0] != FCGI_VERSION_1) {
       is_malformed_ = true;
       return std::nullopt;
     }
-    if (rest_.size() < kRecordHeader) return std::nullopt;
-    const std::size_t length = word_at(rest_, 4);
-    const std::size_t size = kRecordHeader + length + byte_at(rest_, 6);
+    const auto header = http::decode(rest_);
+    if (!header) return std::nullopt;
+    const std::size_t size =
+        http::kRecordHeaderSize + header->content_length + header->padding_length;
     if (rest_.size() < size) return std::nullopt;
-    const Record record{byte_at(rest_, 1), word_at(rest_, 2), rest_.substr(kRecordHeader, length)};
+    const Record record{header->type, header->request_id,
+                        rest_.substr(http::kRecordHeaderSize, header->content_length)};
     rest_.remove_prefix(size);
     taken_ += size;
     return record;
@@ -58,59 +52,27 @@ class RecordReader {
   bool is_malformed_ = false;
 };
 
-/// Takes one name or value length off the front of PARAMS.
-std::optional<std::size_t> take_length(std::string_view& params) {
-  if (params.empty()) return std::nullopt;
-  if (byte_at(params, 0) < 0x80) {
-    const std::size_t length = byte_at(params, 0);
-    params.remove_prefix(1);
-    return length;
-  }
-  if (params.size() < 4) return std::nullopt;
-  const std::size_t length = std::size_t{word_at(params, 0)} << 16 | word_at(params, 2);
-  params.remove_prefix(4);
-  return length & 0x7FFFFFFFU;
-}
-
-}  // namespace
-
-std::optional<std::string_view> take_parameter_name(std::string_view& params) {
-  const auto name = take_length(params);
-  const auto value = take_length(params);
-  if (!name || !value || *name == 0 || *name + *value > params.size()) return std::nullopt;
-  const std::string_view found = params.substr(0, *name);
-  params.remove_prefix(*name + *value);
-  return found;
-}
-
-namespace {
-
 HeadVerdict check_params(std::string_view params) {
   for (std::size_t count = 1; !params.empty(); ++count) {
     if (count > kMaxParams) return HeadVerdict::kTooLarge;
-    const auto name = take_length(params);
-    const auto value = take_length(params);
-    if (!name || !value || *name == 0 || *name + *value > params.size()) {
-      return HeadVerdict::kMalformed;
-    }
+    const auto pair = http::take_pair(params);
+    if (!pair) return HeadVerdict::kMalformed;
     // A NUL would end the parameter early for whoever reads it as a C string.
-    if (params.substr(0, *name + *value).find('\0') != std::string_view::npos) {
-      return HeadVerdict::kMalformed;
-    }
-    params.remove_prefix(*name + *value);
+    const bool has_nul = pair->name.contains('\0') || pair->value.contains('\0');
+    if (has_nul) return HeadVerdict::kMalformed;
   }
   return HeadVerdict::kComplete;
 }
 
 bool begins_request(const Record& record) {
-  return record.type == kBegin && record.id != 0 && record.content.size() == 8 &&
-         word_at(record.content, 0) == kResponder;
+  return record.type == RecordType::kBeginRequest && record.id != 0 && record.content.size() == 8 &&
+         http::word_of(record.content) == kResponder;
 }
 
 /// Whether all of the body is there too.
 bool has_whole_body(RecordReader& records, std::uint16_t id) {
   while (const auto record = records.next()) {
-    if (record->type != kStdin || record->id != id) return false;
+    if (record->type != RecordType::kStdin || record->id != id) return false;
     if (record->content.empty()) return true;
   }
   return false;
@@ -126,7 +88,7 @@ HeadCheck check_head(std::string_view bytes) {
   };
   const auto begin = records.next();
   if (!begin) return unfinished();
-  if (begin->type == kGetValues && begin->id == 0) {
+  if (begin->type == RecordType::kGetValues && begin->id == 0) {
     return {.verdict = HeadVerdict::kGetValues, .size = records.taken(), .content = begin->content};
   }
   if (!begins_request(*begin)) return {HeadVerdict::kMalformed};
@@ -137,7 +99,8 @@ HeadCheck check_head(std::string_view bytes) {
   for (;;) {
     const auto record = records.next();
     if (!record) return unfinished();
-    if (record->type != kParams || record->id != begin->id) return {HeadVerdict::kMalformed};
+    if (record->type != RecordType::kParams || record->id != begin->id)
+      return {HeadVerdict::kMalformed};
     if (record->content.empty()) break;
     if (params.size() + record->content.size() > kMaxParamsSize) return {HeadVerdict::kTooLarge};
     if (params.empty()) {

@@ -2,12 +2,9 @@
 //
 // libfcgi takes memory for whatever lengths a peer claims, and waits for whatever it promised. So
 // the worker first looks at what has come (without taking it from the socket) and lets libfcgi read
-// only what is a well-formed request within the limits:
+// only what is a well-formed request (quarry/http/fastcgi.h) within the limits:
 //
-//   record   version 1 │ type │ request id (2) │ content length (2) │ padding length │ reserved
 //   request  BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
-//   PARAMS   together: name length │ value length │ name │ value, … ; a length is 1 byte below 128,
-//            otherwise 4 bytes with the highest bit set
 #pragma once
 
 #include <cstddef>
@@ -39,10 +36,6 @@ constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
 /// Bytes in which every head within the limits fits, however it is cut into records of at least 16
 /// bytes.
 constexpr std::size_t kMaxHeadSize = kMaxParamsSize * 2;
-
-/// Takes one parameter off the front of PARAMS, and returns its name; nothing at the end, or where
-/// its lengths lie.
-std::optional<std::string_view> take_parameter_name(std::string_view& params);
 
 /// Looks at BYTES, the beginning of what a connection sent.
 HeadCheck check_head(std::string_view bytes);

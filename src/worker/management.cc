@@ -3,7 +3,7 @@
 #include <array>
 #include <utility>
 
-#include "head_check.h"
+#include "quarry/http/fastcgi.h"
 
 namespace quarry::worker {
 namespace {
@@ -19,17 +19,15 @@ constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_v
 
 std::string get_values_result(std::string_view names) {
   std::string content;
-  while (const auto name = take_parameter_name(names)) {
+  while (const auto asked = http::take_pair(names)) {
     for (const auto& [known, value] : kValues) {
-      if (known != *name || content.find(known) != std::string::npos) continue;
-      content += static_cast<char>(known.size());
-      content += static_cast<char>(value.size());
-      content += known;
-      content += value;
+      if (known != asked->name || content.find(known) != std::string::npos) continue;
+      http::append_pair(content, known, value);
     }
   }
-  const char record[] = {1, 10, 0, 0, 0, static_cast<char>(content.size()), 0, 0};
-  return std::string(record, sizeof record) + content;
+  const auto header = http::encode({.type = http::RecordType::kGetValuesResult,
+                                    .content_length = static_cast<std::uint16_t>(content.size())});
+  return std::string(header.data(), header.size()) + content;
 }
 
 }  // namespace quarry::worker

@@ -9,24 +9,13 @@
 #include <cstddef>
 #include <span>
 
+#include "quarry/http/fastcgi.h"
 #include "stop_signal.h"
 
 namespace quarry::worker {
 namespace {
 
-constexpr std::size_t kHeaderSize = 8;
-constexpr std::size_t kMostContent = 65528;  // the largest multiple of 8: no padding
 constexpr std::size_t kRecordsPerCall = 32;
-
-using Header = std::array<unsigned char, kHeaderSize>;
-
-Header header_of(int request_id, std::size_t content) {
-  constexpr unsigned char kVersion = 1;
-  constexpr unsigned char kStdout = 6;
-  const auto low = [](std::size_t value) { return static_cast<unsigned char>(value & 0xFF); };
-  const auto id = static_cast<std::size_t>(request_id);
-  return {kVersion, kStdout, low(id >> 8), low(id), low(content >> 8), low(content), 0, 0};
-}
 
 /// Sends everything that PARTS show; they are changed on the way.
 bool send_all(int fd, std::span<iovec> parts) {
@@ -56,15 +45,17 @@ bool send_all(int fd, std::span<iovec> parts) {
 
 }  // namespace
 
-bool send_stdout_records(int fd, int request_id, std::string_view bytes) {
-  std::array<Header, kRecordsPerCall> headers;
+bool send_stdout_records(int fd, std::uint16_t request_id, std::string_view bytes) {
+  std::array<http::RecordHeaderBytes, kRecordsPerCall> headers;
   std::array<iovec, 2 * kRecordsPerCall> parts;
   while (!bytes.empty()) {
     std::size_t records = 0;
     for (; records < kRecordsPerCall && !bytes.empty(); ++records) {
-      const std::size_t size = std::min(bytes.size(), kMostContent);
-      headers[records] = header_of(request_id, size);
-      parts[2 * records] = {headers[records].data(), kHeaderSize};
+      const std::size_t size = std::min(bytes.size(), http::kMostContent);
+      headers[records] = http::encode({.type = http::RecordType::kStdout,
+                                       .request_id = request_id,
+                                       .content_length = static_cast<std::uint16_t>(size)});
+      parts[2 * records] = {headers[records].data(), headers[records].size()};
       // iovec knows no const; sendmsg only reads.
       parts[2 * records + 1] = {const_cast<char*>(bytes.data()), size};
       bytes.remove_prefix(size);
