@@ -1,21 +1,12 @@
 #include "card_checks.h"
 
 #include <algorithm>
-#include <array>
 
 #include "quarry/artifact/structural.h"
+#include "quarry/base/hex.h"
 
 namespace quarry::artifact {
 namespace {
-
-constexpr std::array<bool, 256> make_hex_digits() {
-  std::array<bool, 256> table{};
-  for (const char c : std::string_view("0123456789abcdefABCDEF")) {
-    table[static_cast<unsigned char>(c)] = true;
-  }
-  return table;
-}
-constexpr std::array<bool, 256> kHexDigits = make_hex_digits();
 
 constexpr std::size_t kMaxWikiTitle = 100;
 
@@ -27,13 +18,8 @@ bool equals_lower(std::string_view text, std::string_view lower) {
 
 }  // namespace
 
-bool is_hex(std::string_view text) {
-  return std::all_of(text.begin(), text.end(),
-                     [](char c) { return kHexDigits[static_cast<unsigned char>(c)]; });
-}
-
 bool is_hash(std::string_view text) {
-  return (text.size() == 40 || text.size() == 64) && is_hex(text);
+  return (text.size() == 40 || text.size() == 64) && base::is_hex(text);
 }
 
 bool is_wiki_title(std::string_view title) {

@@ -8,9 +8,6 @@
 
 namespace quarry::artifact {
 
-/// Whether every character of TEXT is a hex digit, in either case.
-bool is_hex(std::string_view text);
-
 /// Whether TEXT has the form of an artifact's name: 40 or 64 hex digits, in either case.
 bool is_hash(std::string_view text);
 

@@ -5,6 +5,7 @@
 
 #include "card_checks.h"
 #include "quarry/artifact/fossilize.h"
+#include "quarry/base/hex.h"
 
 namespace quarry::artifact {
 namespace {
@@ -219,7 +220,7 @@ bool CardParser::ticket_field() {
 
 bool CardParser::ticket() {
   const auto id = text_.next_argument();
-  if (!id || id->size() != 40 || !is_hex(view(*id))) return false;
+  if (!id || id->size() != 40 || !base::is_hex(view(*id))) return false;
   out_.ticket = view(*id);
   return true;
 }
@@ -262,7 +263,7 @@ bool CardParser::cherrypick() {
 
 bool CardParser::checksum() {
   const auto argument = text_.next_argument();
-  if (!argument || argument->size() != 32 || !is_hex(view(*argument))) return false;
+  if (!argument || argument->size() != 32 || !base::is_hex(view(*argument))) return false;
   out_.repository_checksum = view(*argument);
   return true;
 }
@@ -275,7 +276,7 @@ bool CardParser::tag() {
   const std::string_view key = unescape(*name);
   if (key.empty() || (key[0] != '+' && key[0] != '-' && key[0] != '*')) return false;
   // A name that could be taken for a hash is refused, and so is an empty one.
-  if (is_hex(key.substr(1))) return false;
+  if (base::is_hex(key.substr(1))) return false;
   TagCard card{.kind = key[0], .name = key.substr(1), .target = {}, .value = {}};
   const bool is_technote = !out_.technote_id.empty();
   if (view(*target) == "*") {
@@ -329,7 +330,7 @@ bool CardParser::text() {
 
 bool CardParser::end_checksum() {
   const auto argument = text_.next_argument();
-  return argument && argument->size() == 32 && is_hex(view(*argument));
+  return argument && argument->size() == 32 && base::is_hex(view(*argument));
 }
 
 bool CardParser::one_hash(std::string_view& field) {

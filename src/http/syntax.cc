@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "quarry/base/hex.h"
+
 namespace quarry::http {
 namespace {
 
@@ -17,13 +19,6 @@ bool is_control(char c) {
 
 char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 }  // namespace
@@ -70,8 +65,8 @@ std::optional<std::string> percent_decode(std::string_view text) {
       result.push_back(text[i]);
       continue;
     }
-    const int high = i + 1 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+    const int high = i + 1 < text.size() ? base::hex_value(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? base::hex_value(text[i + 2]) : -1;
     if (high < 0 || low < 0 || (high == 0 && low == 0)) return std::nullopt;
     result.push_back(static_cast<char>(high << 4 | low));
     i += 2;

@@ -13,6 +13,7 @@
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
+#include "quarry/base/hex.h"
 #include "repository_state.h"
 #include "store/schema.h"
 
@@ -31,9 +32,7 @@ std::string random_code() {
   if (RAND_bytes(bytes.data(), static_cast<int>(bytes.size())) != 1) {
     throw SqliteError(SQLITE_ERROR, "no random numbers to be had");
   }
-  std::string code;
-  for (const unsigned char byte : bytes) code += fmt::format("{:02x}", byte);
-  return code;
+  return base::to_hex(bytes);
 }
 
 void add_user(Database& database, std::string_view login, std::string_view secret,

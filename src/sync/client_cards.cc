@@ -10,6 +10,7 @@
 
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/fossilize.h"
+#include "quarry/base/hex.h"
 
 namespace quarry::sync {
 namespace {
@@ -54,7 +55,7 @@ void write_salt(CardWriter& writer) {
   }
   std::string& text = writer.payload();
   text += "# ";
-  for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+  text += base::to_hex(bytes);
   text += '\n';
 }
 

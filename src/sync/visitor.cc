@@ -8,6 +8,7 @@
 
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/fossilize.h"
+#include "quarry/base/hex.h"
 
 namespace quarry::sync {
 namespace {
@@ -48,25 +49,16 @@ bool signs(std::string_view signature, std::string_view nonce, std::string_view 
 }
 
 bool is_hashed_secret(std::string_view secret) {
-  return secret.size() == 40 && std::ranges::all_of(secret, [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-         });
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
+  return secret.size() == 40 && base::is_hex(secret);
 }
 
 std::string form_decode(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
-        hex_digit(text[i + 2]) >= 0) {
-      out += static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2]));
+    if (text[i] == '%' && i + 2 < text.size() && base::hex_value(text[i + 1]) >= 0 &&
+        base::hex_value(text[i + 2]) >= 0) {
+      out += static_cast<char>(base::hex_value(text[i + 1]) * 16 + base::hex_value(text[i + 2]));
       i += 2;
     } else {
       out += text[i] == '+' ? ' ' : text[i];

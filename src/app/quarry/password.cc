@@ -8,15 +8,16 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <iostream>
+#include <vector>
 
 #include "interruption.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/hex.h"
 #include "quarry/base/url.h"
 
 namespace quarry::app {
@@ -164,25 +165,18 @@ base::Result<std::string> ask_for_password(const std::string& question) {
 std::string obscure(std::string_view password) {
   unsigned char salt = 0;
   RAND_bytes(&salt, 1);
-  std::string text = fmt::format("{:02x}", salt);
+  std::vector<unsigned char> bytes{salt};
   for (std::size_t i = 0; i < password.size(); ++i) {
-    text += fmt::format("{:02x}",
-                        static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);
+    bytes.push_back(static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);
   }
-  return text;
+  return base::to_hex(bytes);
 }
 
 std::string unobscure(std::string_view text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    unsigned value = 0;
-    const char* const end = text.data() + i + 2;
-    if (std::from_chars(text.data() + i, end, value, 16).ptr != end) return {};
-    bytes += static_cast<char>(value);
-  }
-  if (bytes.empty()) return {};
-  const auto salt = static_cast<unsigned char>(bytes[0]);
-  std::string password = bytes.substr(1);
+  const auto bytes = base::from_hex(text.substr(0, text.size() / 2 * 2));
+  if (!bytes || bytes->empty()) return {};
+  const auto salt = static_cast<unsigned char>(bytes->front());
+  std::string password = bytes->substr(1);
   for (std::size_t i = 0; i < password.size(); ++i) {
     password[i] =
         static_cast<char>(static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);

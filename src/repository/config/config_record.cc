@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 
+#include "quarry/base/hex.h"
 #include "quarry/repository/configuration.h"
 
 namespace quarry::repository {
@@ -27,13 +28,6 @@ constexpr std::string_view kSpace = " \t\n\v\f\r";
 
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
 }
 
 class Reader {
@@ -86,15 +80,9 @@ class Reader {
   }
 
   static std::optional<SqlLiteral> blob(std::optional<SqlLiteral> digits) {
-    if (!digits || digits->bytes.size() % 2 != 0) return std::nullopt;
-    std::string bytes;
-    for (std::size_t i = 0; i < digits->bytes.size(); i += 2) {
-      const int high = hex_digit(digits->bytes[i]);
-      const int low = hex_digit(digits->bytes[i + 1]);
-      if (high < 0 || low < 0) return std::nullopt;
-      bytes += static_cast<char>(high * 16 + low);
-    }
-    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .integer = 0, .bytes = std::move(bytes)};
+    auto bytes = digits ? base::from_hex(digits->bytes) : std::nullopt;
+    if (!bytes) return std::nullopt;
+    return SqlLiteral{.kind = SqlLiteral::Kind::kBlob, .integer = 0, .bytes = std::move(*bytes)};
   }
 
   static std::optional<SqlLiteral> number_or_null(std::string_view word) {
