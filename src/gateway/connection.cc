@@ -96,7 +96,7 @@ milliseconds Connection::time_for(std::size_t bytes) const {
 }
 
 void Connection::set_deadline(milliseconds time) {
-  const timeval value = to_timeval(time);
+  const timeval value = base::to_timeval(time);
   event_add(deadline_.get(), &value);
 }
 

@@ -30,8 +30,8 @@
 #include <utility>
 #include <vector>
 
-#include "event_handles.h"
 #include "pace.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/base/socket.h"
 #include "quarry/http/request_head.h"
 
@@ -200,9 +200,9 @@ class Connection {
   /// When the present request, with its first byte, or its reply began.
   std::chrono::steady_clock::time_point begun_;
   Pace pace_;
-  Buffer head_;
-  Event deadline_;
-  Event wake_;
+  base::EventBufferPtr head_;
+  base::EventPtr deadline_;
+  base::EventPtr wake_;
   /// With status 0: none.
   http::Refusal refusal_{.status = 0, .text = {}};
   bool is_noted_ = true;

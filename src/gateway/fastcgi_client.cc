@@ -36,7 +36,7 @@ std::array<char, std::size_t{256} * 1024>& read_buffer() {
 }  // namespace
 
 FastcgiCall::FastcgiCall(event_base* base, const base::SocketAddress& address, const Limits& limits,
-                         Buffer request, More more, Done done)
+                         base::EventBufferPtr request, More more, Done done)
     : base_(base),
       address_(address),
       limits_(limits),
@@ -63,7 +63,7 @@ void FastcgiCall::watch(short what, milliseconds timeout) {
         this));
     watched_ = what;
   }
-  const timeval time = to_timeval(timeout);
+  const timeval time = base::to_timeval(timeout);
   event_add(event_.get(), &time);
 }
 

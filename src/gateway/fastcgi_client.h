@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "event_handles.h"
 #include "fastcgi_record.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
 
@@ -40,7 +40,7 @@ class FastcgiCall final : private RecordSink {
 
   /// REQUEST is what append_request() made. ADDRESS and LIMITS must outlive the call.
   FastcgiCall(event_base* base, const base::SocketAddress& address, const Limits& limits,
-              Buffer request, More more, Done done);
+              base::EventBufferPtr request, More more, Done done);
 
   /// Begins. DONE is never called from within start().
   void start();
@@ -73,10 +73,10 @@ class FastcgiCall final : private RecordSink {
   event_base* base_;
   const base::SocketAddress& address_;
   const Limits& limits_;
-  Buffer request_;
+  base::EventBufferPtr request_;
   More more_;
   Done done_;
-  Buffer reply_;
+  base::EventBufferPtr reply_;
   RecordReader reader_;
   Stage stage_ = Stage::kConnecting;
   Outcome outcome_ = Outcome::kBadAnswer;
@@ -89,7 +89,7 @@ class FastcgiCall final : private RecordSink {
   std::string error_output_;
   base::Fd socket_;
   /// After socket_: it must go before the descriptor that it watches.
-  Event event_;
+  base::EventPtr event_;
   short watched_ = 0;
 };
 

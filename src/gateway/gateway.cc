@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
-#include "event_handles.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/base/log.h"
 #include "server.h"
 
@@ -25,11 +25,11 @@ void on_library_message(int severity, const char* message) {
 
 /// With a list of changes, interest that comes and goes within one turn of the loop costs no system
 /// call. It is not for programs that duplicate watched descriptors; this one has none.
-EventBase make_base() {
+base::EventBasePtr make_base() {
   event_config* config = event_config_new();
   if (config == nullptr) return nullptr;
   event_config_set_flag(config, EVENT_BASE_FLAG_EPOLL_USE_CHANGELIST);
-  EventBase base(event_base_new_with_config(config));
+  base::EventBasePtr base(event_base_new_with_config(config));
   event_config_free(config);
   return base;
 }
@@ -61,8 +61,8 @@ void reopen_log(evutil_socket_t, short, void*) {
   if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
 }
 
-Event on_signal(event_base* base, int signal, event_callback_fn callback, void* argument) {
-  Event event(evsignal_new(base, signal, callback, argument));
+base::EventPtr on_signal(event_base* base, int signal, event_callback_fn callback, void* argument) {
+  base::EventPtr event(evsignal_new(base, signal, callback, argument));
   if (event) event_add(event.get(), nullptr);
   return event;
 }
@@ -75,24 +75,24 @@ int run(const GatewayOptions& wanted) {
   std::signal(SIGINT, SIG_IGN);
   GatewayOptions options = wanted;
   options.max_connections = connections_within_limit(wanted.max_connections);
-  const EventBase base = make_base();
+  const base::EventBasePtr base = make_base();
   if (!base) {
     base::log(LogLevel::kError, "cannot make an event loop");
     return 1;
   }
   Server server(base.get(), options);
   // Before the start: from the first connection on, the signals have their meaning.
-  const Event quick = on_signal(
+  const base::EventPtr quick = on_signal(
       base.get(), SIGTERM,
       [](evutil_socket_t, short, void* loop) {
         event_base_loopbreak(static_cast<event_base*>(loop));
       },
       base.get());
-  const Event graceful = on_signal(
+  const base::EventPtr graceful = on_signal(
       base.get(), SIGQUIT,
       [](evutil_socket_t, short, void* stopped) { static_cast<Server*>(stopped)->stop(); },
       &server);
-  const Event reopening = on_signal(base.get(), SIGUSR1, reopen_log, nullptr);
+  const base::EventPtr reopening = on_signal(base.get(), SIGUSR1, reopen_log, nullptr);
   base::let_reopening_be_told();
   if (const auto started = server.start(); !started || !quick || !graceful || !reopening) {
     base::log(LogLevel::kError, "{}",

@@ -162,7 +162,7 @@ void Server::on_accept_failed() {
   // again and again at once.
   base::log(LogLevel::kError, "cannot accept a connection: {}", std::strerror(errno));
   resting_ = true;
-  const timeval time = to_timeval(kRest);
+  const timeval time = base::to_timeval(kRest);
   event_add(rest_.get(), &time);
   listen_or_not();
 }
@@ -237,7 +237,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
                                            .server_port = port_of(connection),
                                            .body_size = evbuffer_get_length(body)});
   if (!params) return answer_error(exchange, 400, params.error().message, "");
-  Buffer bytes(evbuffer_new());
+  base::EventBufferPtr bytes(evbuffer_new());
   if (!bytes || !append_request(bytes.get(), params->bytes(), body)) {
     return answer_error(exchange, 503, "out of memory", "");
   }
@@ -360,7 +360,7 @@ void Server::answer_error(Exchange& exchange, int status, std::string_view text,
 void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
   const std::string_view phrase = http::reason_phrase(status);
   const std::string page = fmt::format("{} {}: {}\n", status, phrase, text);
-  const Buffer body(evbuffer_new());
+  const base::EventBufferPtr body(evbuffer_new());
   if (body) evbuffer_add(body.get(), page.data(), page.size());
   answer(exchange, {.status = status,
                     .reason = std::string(phrase),

@@ -9,9 +9,9 @@
 
 #include "address_counts.h"
 #include "connection.h"
-#include "event_handles.h"
 #include "fastcgi_client.h"
 #include "log_gate.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/base/result.h"
 #include "quarry/gateway/gateway.h"
 #include "request_params.h"
@@ -111,10 +111,10 @@ class Server final : private Connection::Owner {
   bool stopping_ = false;
   bool listening_ = true;
   bool resting_ = false;
-  Event rest_;
+  base::EventPtr rest_;
   /// All places were taken, or more than there are, and nobody could give way.
   bool crowded_ = false;
-  Event look_again_;
+  base::EventPtr look_again_;
   LogGate gone_log_;
   LogGate bound_log_;
   /// Of the listening socket, where there is one only; otherwise 0, and each connection is asked.
@@ -124,7 +124,7 @@ class Server final : private Connection::Owner {
   AddressCounts counts_;
   /// By what evhttp knows of them: their bufferevent.
   std::unordered_map<bufferevent*, Exchange> exchanges_;
-  HttpServer http_;
+  base::HttpServerPtr http_;
 };
 
 }  // namespace quarry::gateway

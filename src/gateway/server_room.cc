@@ -134,7 +134,7 @@ void Server::on_arrived(Connection& connection) {
 
 void Server::look_again_soon() {
   crowded_ = true;
-  const timeval time = to_timeval(kLookAgain);
+  const timeval time = base::to_timeval(kLookAgain);
   event_add(look_again_.get(), &time);
 }
 

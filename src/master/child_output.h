@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "event_ptr.h"
 #include "output_lines.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/master/handover.h"
@@ -69,7 +69,7 @@ class ChildOutput {
     std::string_view name_;
     base::Fd fd_;
     OutputLines lines_;
-    EventPtr event_;  // after the descriptor that it watches
+    base::EventPtr event_;  // after the descriptor that it watches
   };
 
   std::string label_;

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "event_ptr.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
 #include "quarry/control/question.h"
 
@@ -38,7 +38,7 @@ class ControlServer {
     std::string question;  // what has come of it
     std::string answer;    // "": not asked yet
     std::size_t sent = 0;
-    EventPtr event;  // after what it uses
+    base::EventPtr event;  // after what it uses
   };
 
   void take_connections();
@@ -57,8 +57,8 @@ class ControlServer {
   int listener_;
   Answer answer_;
   std::vector<std::unique_ptr<Client>> clients_;  // the one that came first is the first
-  EventPtr on_connection_;
-  EventPtr pause_;  // pending: no connection can be taken for want of descriptors
+  base::EventPtr on_connection_;
+  base::EventPtr pause_;  // pending: no connection can be taken for want of descriptors
 };
 
 }  // namespace quarry::master

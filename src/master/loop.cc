@@ -45,19 +45,19 @@ Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload re
   }
 }
 
-EventPtr Master::Loop::make_event(int fd_or_signal, short what, Action& action) {
+base::EventPtr Master::Loop::make_event(int fd_or_signal, short what, Action& action) {
   const auto run_action = [](evutil_socket_t, short, void* argument) {
     (*static_cast<Action*>(argument))();
   };
-  return EventPtr(::event_new(base_.get(), fd_or_signal, what, run_action, &action));
+  return base::EventPtr(::event_new(base_.get(), fd_or_signal, what, run_action, &action));
 }
 
-EventPtr Master::Loop::make_lasting_event(int fd_or_signal, short what, Action action) {
+base::EventPtr Master::Loop::make_lasting_event(int fd_or_signal, short what, Action action) {
   actions_.push_back(std::make_unique<Action>(std::move(action)));
   return make_event(fd_or_signal, what, *actions_.back());
 }
 
-void Master::Loop::schedule(const EventPtr& timer, milliseconds delay) {
+void Master::Loop::schedule(const base::EventPtr& timer, milliseconds delay) {
   const timeval wait{delay.count() / 1000, (delay.count() % 1000) * 1000};
   ::event_add(timer.get(), &wait);
 }

@@ -11,11 +11,11 @@
 
 #include "child_output.h"
 #include "control_server.h"
-#include "event_ptr.h"
 #include "pool/emergency_restart.h"
 #include "pool/pool_policy.h"
 #include "pool/pool_watch.h"
 #include "pool/respawn_policy.h"
+#include "quarry/base/event_handles.h"
 #include "quarry/master/master.h"
 #include "slow_log.h"
 
@@ -37,7 +37,7 @@ class Master::Loop {
     /// When it was told to end although its pool goes on: idle ones that are too many.
     std::optional<std::chrono::steady_clock::time_point> told_to_end;
     Action on_control;
-    EventPtr control_event;               // after what it uses, so that it goes first
+    base::EventPtr control_event;         // after what it uses, so that it goes first
     std::unique_ptr<ChildOutput> output;  // null: not caught
     std::int64_t slow_request = 0;        // start of the request that was told of last
     bool was_told_to_reopen = false;      // its logs: who cannot, ends
@@ -58,14 +58,14 @@ class Master::Loop {
     std::chrono::steady_clock::time_point was_held_back;  // last, by process.max
     PoolWatch watch;
     std::vector<std::unique_ptr<Child>> children;
-    EventPtr respawn_timer;         // pending: no child is started before it
+    base::EventPtr respawn_timer;   // pending: no child is started before it
     Advice advice = Advice::kNone;  // that was given last
     // Of a pool that is woken by connections:
     base::Fd accept_read;  // the child_accept pipe
     base::Fd accept_write;
-    EventPtr accept_event;
+    base::EventPtr accept_event;
     std::optional<std::chrono::steady_clock::time_point> left_to_idle;  // see on_connection()
-    EventPtr listen_event;  // not pending: nobody has to be started for what waits
+    base::EventPtr listen_event;  // not pending: nobody has to be started for what waits
   };
 
   /// Children that wait for a connection and were not told to end, the longest idle first.
@@ -80,7 +80,7 @@ class Master::Loop {
     base::Fd output;
     std::string text;
     Action on_output;
-    EventPtr event;
+    base::EventPtr event;
     std::chrono::steady_clock::time_point started;
     bool is_outdated = false;   // asked for again since
     bool is_emergency = false;  // the children have to be replaced in any case
@@ -95,12 +95,12 @@ class Master::Loop {
   };
 
   /// An event on FD_OR_SIGNAL (-1: a timer) that runs ACTION, which must outlive it.
-  EventPtr make_event(int fd_or_signal, short what, Action& action);
+  base::EventPtr make_event(int fd_or_signal, short what, Action& action);
   /// The same for as long as the loop lives.
-  EventPtr make_lasting_event(int fd_or_signal, short what, Action action);
+  base::EventPtr make_lasting_event(int fd_or_signal, short what, Action action);
   base::Result<void> watch_signals();
   void take_signal();
-  void schedule(const EventPtr& timer, std::chrono::milliseconds delay);
+  void schedule(const base::EventPtr& timer, std::chrono::milliseconds delay);
 
   base::Result<void> set_up();
   void start_services();
@@ -188,11 +188,11 @@ class Master::Loop {
   GlobalConfig global_;
   EmergencyRestart emergency_;
   SlowLog slow_log_;
-  EventBasePtr base_;
+  base::EventBasePtr base_;
   std::vector<std::unique_ptr<Action>> actions_;  // what the long-lived events run
-  std::vector<EventPtr> events_;
-  EventPtr deadline_;
-  EventPtr every_second_;
+  std::vector<base::EventPtr> events_;
+  base::EventPtr deadline_;
+  base::EventPtr every_second_;
   std::optional<base::Error> failure_;  // why the master gives up
   base::Fd signals_;
   std::vector<std::unique_ptr<Group>> groups_;

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "event_handles.h"
+#include "quarry/base/event_handles.h"
 #include "world.h"
 
 using namespace quarry::gateway;
@@ -26,8 +26,8 @@ std::string taken(evbuffer* buffer) {
 }
 
 std::string request_of(std::string_view params, const std::string& body) {
-  const Buffer out(evbuffer_new());
-  const Buffer in(evbuffer_new());
+  const quarry::base::EventBufferPtr out(evbuffer_new());
+  const quarry::base::EventBufferPtr in(evbuffer_new());
   evbuffer_add(in.get(), body.data(), body.size());
   REQUIRE(append_request(out.get(), params, in.get()));
   CHECK(evbuffer_get_length(in.get()) == 0);

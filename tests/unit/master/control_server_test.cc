@@ -50,7 +50,7 @@ class World {
   }
 
   TemporaryFolder folder_;
-  EventBasePtr base_;
+  quarry::base::EventBasePtr base_;
   Fd listener_;
   std::vector<Question> asked_;
   std::unique_ptr<ControlServer> server_;

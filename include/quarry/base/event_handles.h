@@ -1,4 +1,4 @@
-// libevent's objects as owned handles.
+// libevent's objects as owned handles, for who links libevent.
 #pragma once
 
 #include <event2/buffer.h>
@@ -9,7 +9,7 @@
 #include <chrono>
 #include <memory>
 
-namespace quarry::gateway {
+namespace quarry::base {
 
 template <auto kFree>
 struct FreeWith {
@@ -19,13 +19,13 @@ struct FreeWith {
   }
 };
 
-using EventBase = std::unique_ptr<event_base, FreeWith<event_base_free>>;
-using Event = std::unique_ptr<event, FreeWith<event_free>>;
-using Buffer = std::unique_ptr<evbuffer, FreeWith<evbuffer_free>>;
-using HttpServer = std::unique_ptr<evhttp, FreeWith<evhttp_free>>;
+using EventBasePtr = std::unique_ptr<event_base, FreeWith<event_base_free>>;
+using EventPtr = std::unique_ptr<event, FreeWith<event_free>>;
+using EventBufferPtr = std::unique_ptr<evbuffer, FreeWith<evbuffer_free>>;
+using HttpServerPtr = std::unique_ptr<evhttp, FreeWith<evhttp_free>>;
 
 inline timeval to_timeval(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }
 
-}  // namespace quarry::gateway
+}  // namespace quarry::base
