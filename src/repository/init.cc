@@ -14,6 +14,7 @@
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/base/hex.h"
+#include "quarry/repository/whole_file.h"
 #include "repository_state.h"
 #include "store/schema.h"
 

@@ -13,6 +13,7 @@
 #include "newer_schema.h"
 #include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
+#include "quarry/repository/whole_file.h"
 #include "repository_state.h"
 #include "store/artifact_walk.h"
 #include "store/schema.h"

@@ -14,6 +14,7 @@
 #include "derived/derived_rows.h"
 #include "newer_schema.h"
 #include "older_schema.h"
+#include "quarry/repository/whole_file.h"
 #include "repository_state.h"
 #include "store/artifact_walk.h"
 #include "store/temporary_files.h"

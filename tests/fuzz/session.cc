@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
 #include "quarry/sync/server_session.h"
 #include "require.h"
 

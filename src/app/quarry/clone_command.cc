@@ -16,6 +16,7 @@
 #include "progress.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/file_system.h"
+#include "quarry/repository/whole_file.h"
 #include "remote.h"
 
 namespace quarry::app {

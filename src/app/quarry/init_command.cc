@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "first_user.h"
 #include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
 
 namespace quarry::app {
 

@@ -7,6 +7,7 @@
 #include "interruption.h"
 #include "progress.h"
 #include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
 
 namespace quarry::app {
 

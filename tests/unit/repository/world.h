@@ -9,6 +9,7 @@
 
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
 #include "temporary_folder.h"
 
 namespace quarry::repository::test {

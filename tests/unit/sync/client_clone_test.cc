@@ -10,6 +10,7 @@
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
 #include "quarry/artifact/digest.h"
+#include "quarry/repository/whole_file.h"
 #include "quarry/sync/client_session.h"
 #include "temporary_folder.h"
 #include "world.h"

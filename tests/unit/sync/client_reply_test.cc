@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include "quarry/repository/whole_file.h"
 #include "quarry/sync/client_session.h"
 #include "temporary_folder.h"
 #include "world.h"

@@ -7,6 +7,7 @@
 #include <random>
 #include <set>
 
+#include "quarry/repository/whole_file.h"
 #include "temporary_folder.h"
 #include "world.h"
 

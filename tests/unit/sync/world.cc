@@ -13,6 +13,7 @@
 #include "quarry/artifact/delta.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/fossilize.h"
+#include "quarry/repository/whole_file.h"
 
 namespace quarry::sync {
 namespace {

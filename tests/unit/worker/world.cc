@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
 
 namespace worker_test {
 

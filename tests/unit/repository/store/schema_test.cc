@@ -7,6 +7,7 @@
 #include <string>
 
 #include "quarry/repository/repository.h"
+#include "quarry/repository/whole_file.h"
 #include "store/database.h"
 #include "temporary_folder.h"
 
