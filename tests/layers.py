@@ -45,7 +45,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "": {"store", "tickets", "derived"},
         "config": {""},
     },
-    "master": {"config": set(), "pool": set(), "": {"config", "pool"}, "reload": {""}},
+    "master": {"config": set(), "child": {"config"}, "pool": {"child"}, "": {"config", "child", "pool"}, "reload": {""}},
     "app": {"": set(), "quarryd": {""}, "quarry": {""}},
 }
 

@@ -11,9 +11,9 @@
 #include <string>
 #include <utility>
 
+#include "child/spawn.h"
 #include "quarry/base/log.h"
 #include "quarry/master/pid_file.h"
-#include "spawn.h"
 
 namespace quarry::master {
 namespace {

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "child_output.h"
+#include "child/child_output.h"
 #include "control_server.h"
 #include "pool/emergency_restart.h"
 #include "pool/pool_policy.h"
 #include "pool/pool_watch.h"
 #include "pool/respawn_policy.h"
+#include "pool/slow_log.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/master/master.h"
-#include "slow_log.h"
 
 namespace quarry::master {
 

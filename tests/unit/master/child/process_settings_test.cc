@@ -8,7 +8,7 @@
 
 #include "config/process_checks.h"
 #include "config/process_directives.h"
-#include "environment.h"
+#include "child/environment.h"
 
 using namespace quarry::master;
 

@@ -1,4 +1,4 @@
-#include "output_lines.h"
+#include "child/output_lines.h"
 
 #include <doctest/doctest.h>
 

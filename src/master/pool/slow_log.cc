@@ -9,11 +9,11 @@
 
 #include <exception>
 
+#include "child/spawn.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
 #include "quarry/base/time.h"
 #include "quarry/scoreboard/state.h"
-#include "spawn.h"
 
 namespace quarry::master {
 namespace {

@@ -1,4 +1,4 @@
-#include "slow_log.h"
+#include "pool/slow_log.h"
 
 #include <doctest/doctest.h>
 #include <sys/prctl.h>
