@@ -7,7 +7,9 @@
 #include <event2/listener.h>
 
 #include <chrono>
+#include <functional>
 #include <memory>
+#include <utility>
 
 namespace quarry::base {
 
@@ -27,5 +29,37 @@ using HttpServerPtr = std::unique_ptr<evhttp, FreeWith<evhttp_free>>;
 inline timeval to_timeval(std::chrono::milliseconds time) {
   return {.tv_sec = time.count() / 1000, .tv_usec = time.count() % 1000 * 1000};
 }
+
+/// An event with what it runs.
+class Event {
+ public:
+  using Action = std::function<void()>;
+
+  /// No event.
+  Event() = default;
+  /// On FD_OR_SIGNAL (-1: a timer) of BASE, which must outlive it, as must the descriptor; WHAT as
+  /// in event_new(3). It does not wait yet. ACTION must not destroy it.
+  Event(event_base* base, int fd_or_signal, short what, Action action)
+      : action_(std::make_unique<Action>(std::move(action))),
+        event_(::event_new(base, fd_or_signal, what, run, action_.get())) {}
+
+  explicit operator bool() const { return event_ != nullptr; }
+  /// Waits until it happens; with EV_PERSIST again and again.
+  void wait() { ::event_add(event_.get(), nullptr); }
+  /// The same, or until DELAY is over.
+  void wait(std::chrono::milliseconds delay) {
+    const timeval time = to_timeval(delay);
+    ::event_add(event_.get(), &time);
+  }
+  void stop_waiting() { ::event_del(event_.get()); }
+  /// Whether it waits for its time.
+  bool is_timed() const { return ::event_pending(event_.get(), EV_TIMEOUT, nullptr) != 0; }
+
+ private:
+  static void run(evutil_socket_t, short, void* action) { (*static_cast<Action*>(action))(); }
+
+  std::unique_ptr<Action> action_;  // where it stays when this is moved
+  EventPtr event_;                  // after what it runs, so that it goes first
+};
 
 }  // namespace quarry::base

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <sys/types.h>
+#include <csignal>
 
 #include <cstdint>
 #include <map>
@@ -48,6 +49,7 @@ struct Elder {
   std::string service;  // "pool www"
   std::uint64_t generation = 0;
   std::int64_t asked_at = 0;  // monotonic_micros() of the request to end; 0: not yet
+  int quit_signal = SIGQUIT;  // which says so
   base::Fd control{};         // the master's end of its channel
   /// Of its service's board; nothing where that is not the one that it writes to.
   std::optional<std::size_t> slot{};

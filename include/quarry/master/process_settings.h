@@ -23,8 +23,10 @@ struct ProcessSettings {
   ResourceLimits limits;
   std::optional<int> priority;  // process.priority; nothing: the master's
   bool dumpable = false;        // process.dumpable
-  std::string chroot;           // "": none
-  std::string chdir;            // inside the chroot; "": where the master is, or the new root
+  /// Neither it nor what it executes can get more rights than it has, by set-user-ID files say.
+  bool no_new_privs = true;
+  std::string chroot;  // "": none
+  std::string chdir;   // inside the chroot; "": where the master is, or the new root
   bool clear_env = true;
   /// env[NAME]: names and values as written; one that begins with $ names a variable of the master.
   std::vector<std::pair<std::string, std::string>> environment;

@@ -114,6 +114,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
                                      Inherited& inherited) {
   Service service;
   service.name = fmt::format("status {}", pool.name);
+  service.kind = master::ServiceKind::kObserver;
   service.run_as = pool.run_as;
   service.process = pool.process;
   service.observes = observed.name;

@@ -23,6 +23,7 @@ namespace quarry::master {
 namespace {
 
 constexpr int kCannotStart = 70;  // EX_SOFTWARE: the child's own code never ran
+constexpr int kFirstPassed = 3;   // SD_LISTEN_FDS_START of sd_listen_fds(3)
 constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 
 [[noreturn]] void leave(int /*signal*/) {
@@ -31,7 +32,7 @@ constexpr std::chrono::milliseconds kLongestPreparation{10'000};
 
 base::Result<void> prepare(const Service& service, pid_t master) {
   QUARRY_TRY(put_in_force(service.process, service.run_as));
-  ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  if (service.process.no_new_privs) ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // After the change of user, which would take it back.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master is gone");
@@ -58,6 +59,8 @@ class Preparation {
 
   // --- the child's ---
   int fd() const { return write_.get(); }
+  /// Makes room for descriptors that have to have certain numbers, all below LIMIT.
+  void move_above(int limit) { write_.reset(::fcntl(write_.get(), F_DUPFD_CLOEXEC, limit)); }
   void succeed() { write_.reset(); }
   void fail(const std::string& why) const {
     (void)!::write(write_.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
@@ -78,15 +81,100 @@ class Preparation {
   base::Fd write_;
 };
 
-[[noreturn]] void run_child(Service& service, ChildContext& context) {
+/// What a new process has of its master.
+struct Inheritance {
+  Service& service;
+  const ChildEnds& ends;
+  pid_t master;
+  control::Channel channel;
+  std::optional<OutputPipes> output;
+  std::optional<Preparation> preparation;
+
+  [[noreturn]] void give_up(const std::string& why) const {
+    if (preparation) {
+      preparation->fail(why);
+    } else {
+      base::log(base::LogLevel::kAlert, "cannot start: {}", why);
+    }
+    ::_exit(kCannotStart);
+  }
+};
+
+[[noreturn]] void run_function(Inheritance& mine, const scoreboard::Board* observed) {
+  if (mine.preparation) mine.preparation->succeed();
+  const ChildEnds& ends = mine.ends;
+  ChildContext context{.index = ends.slot,
+                       .listener = mine.service.listener.fd(),
+                       .board = &ends.board,
+                       .slot = ends.board.slot(ends.slot),
+                       .control = &mine.channel,
+                       .child_accept = ends.child_accept,
+                       .observed = observed};
   int code = kCannotStart;
   try {
     context.slot.child_started();
-    code = service.run(context);
+    code = mine.service.run(context);
   } catch (const std::exception& error) {
     base::log(base::LogLevel::kAlert, "child ended: {}", error.what());
   }
   ::_exit(code);
+}
+
+/// The listening socket as the program expects it. Errors: kIo.
+base::Result<void> pass_listener(int listener) {
+  if (listener < 0) return {};
+  const bool is_there = listener == kFirstPassed ? ::fcntl(listener, F_SETFD, 0) == 0
+                                                 : ::dup2(listener, kFirstPassed) == kFirstPassed;
+  if (!is_there) return base::fail_errno("cannot pass the listening socket on");
+  ::setenv("LISTEN_FDS", "1", 1);
+  ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+  return {};
+}
+
+/// Signals as a program finds them that has not been asked.
+void leave_signals_to_program() {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  // The master's, or for who handles them.
+  for (const int number : {SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(number, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+// Where it succeeds, the end of the preparation is closed with all else that is close-on-exec.
+[[noreturn]] void execute(const Inheritance& mine, const Program& program) {
+  if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
+    mine.give_up(passed.error().message);
+  }
+  std::vector<std::string> words = program.arguments;
+  leave_signals_to_program();
+  ::execv(program.path.c_str(), pointers_to(words).data());
+  mine.give_up(
+      base::fail_errno(fmt::format("cannot execute {}", program.path.string())).error().message);
+}
+
+/// The new process, from its first moment to its last.
+[[noreturn]] void run_child(
+    Inheritance mine, const std::function<std::optional<scoreboard::Board>()>& forget_others) {
+  const Service& service = mine.service;
+  const Program* program = service.program ? &*service.program : mine.ends.program;
+  put_signals_to_rest();
+  redirect_standard_streams(mine.output ? &*mine.output : nullptr);
+  base::set_log_prefix(service.name);
+  const std::optional<scoreboard::Board> observed = forget_others();
+  std::vector<int> kept{service.listener.fd()};
+  if (program == nullptr) {
+    kept.insert(kept.end(), service.kept_descriptors.begin(), service.kept_descriptors.end());
+    kept.insert(kept.end(), {mine.ends.board.fd(), mine.channel.fd(), mine.ends.child_accept});
+  }
+  if (mine.preparation && program != nullptr) mine.preparation->move_above(kFirstPassed + 1);
+  if (mine.preparation) kept.push_back(mine.preparation->fd());
+  close_all_but(std::move(kept));
+  if (auto prepared = prepare(service, mine.master); !prepared) {
+    mine.give_up(prepared.error().message);
+  }
+  if (program != nullptr) execute(mine, *program);
+  run_function(mine, observed ? &*observed : nullptr);
 }
 
 }  // namespace
@@ -125,10 +213,20 @@ void close_all_but(std::vector<int> kept) {
   ::syscall(SYS_close_range, first, UINT_MAX, 0U);
 }
 
+std::vector<char*> pointers_to(std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
 base::Result<Spawned> spawn(
     Service& service, const ChildEnds& ends,
     const std::function<std::optional<scoreboard::Board>()>& forget_others) {
-  QUARRY_TRY_ASSIGN(auto channel, control::Channel::make_pair());
+  std::pair<control::Channel, control::Channel> channel;
+  if (!service.is_program()) {
+    QUARRY_TRY_ASSIGN(channel, control::Channel::make_pair());
+  }
   auto& [ours, childs] = channel;
   std::optional<OutputPipes> output;
   if (service.process.catch_output) {
@@ -142,38 +240,14 @@ base::Result<Spawned> spawn(
   const SignalsHeld held;
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno("cannot make a process");
-  if (pid > 0) {
-    const std::string failure = preparation ? preparation->outcome() : std::string();
-    if (failure.empty()) return Spawned{pid, std::move(ours), std::move(output)};
-    ::waitpid(pid, nullptr, 0);
-    return base::fail(base::ErrorCode::kIo, failure);
+  if (pid == 0) {
+    run_child({service, ends, master, std::move(childs), std::move(output), std::move(preparation)},
+              forget_others);
   }
-
-  put_signals_to_rest();
-  redirect_standard_streams(output ? &*output : nullptr);
-  base::set_log_prefix(service.name);
-  const std::optional<scoreboard::Board> observed = forget_others();
-  std::vector<int> kept = service.kept_descriptors;
-  kept.insert(kept.end(), {service.listener.fd(), ends.board.fd(), childs.fd(), ends.child_accept});
-  if (preparation) kept.push_back(preparation->fd());
-  close_all_but(std::move(kept));
-  if (auto prepared = prepare(service, master); !prepared) {
-    if (preparation) {
-      preparation->fail(prepared.error().message);
-    } else {
-      base::log(base::LogLevel::kAlert, "cannot start: {}", prepared.error().message);
-    }
-    ::_exit(kCannotStart);
-  }
-  if (preparation) preparation->succeed();
-  ChildContext context{ends.slot,
-                       service.listener.fd(),
-                       &ends.board,
-                       ends.board.slot(ends.slot),
-                       &childs,
-                       ends.child_accept,
-                       observed ? &*observed : nullptr};
-  run_child(service, context);
+  const std::string failure = preparation ? preparation->outcome() : std::string();
+  if (failure.empty()) return Spawned{pid, std::move(ours), std::move(output)};
+  ::waitpid(pid, nullptr, 0);
+  return base::fail(base::ErrorCode::kIo, failure);
 }
 
 }  // namespace quarry::master

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "child_output.h"
@@ -17,7 +18,7 @@ namespace quarry::master {
 
 struct Spawned {
   pid_t pid = -1;
-  control::Channel control;           // the master's end
+  control::Channel control;           // the master's end; of a program: closed
   std::optional<OutputPipes> output;  // nothing: what the child prints is not caught
 };
 
@@ -38,6 +39,9 @@ void put_signals_to_rest();
 /// Closes all descriptors but the standard ones and KEPT.
 void close_all_but(std::vector<int> kept);
 
+/// WORDS as execve(2) wants them; valid as long as they are.
+std::vector<char*> pointers_to(std::vector<std::string>& words);
+
 /// What a child shares with the master, apart from its service.
 struct ChildEnds {
   scoreboard::Board& board;
@@ -46,6 +50,8 @@ struct ChildEnds {
   /// Whether spawn() returns only when the child is about to run its service, or has said why it
   /// cannot.
   bool is_waited_for;
+  /// What is executed, where the service itself does not say it. Not owned; may be null.
+  const Program* program;
 };
 
 /// Forks a child of SERVICE. FORGET_OTHERS runs in the child first: it takes other services' boards

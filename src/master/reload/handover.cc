@@ -75,6 +75,7 @@ base::Result<json> write_elder(const Elder& elder) {
              {"service", elder.service},
              {"generation", elder.generation},
              {"asked_at", elder.asked_at},
+             {"quit_signal", elder.quit_signal},
              {"slow_request", elder.slow_request},
              {"control", control}};
   if (elder.slot) to["slot"] = *elder.slot;
@@ -93,6 +94,7 @@ base::Result<Elder> read_elder(const json& from) {
               .service = from.value("service", ""),
               .generation = from.value("generation", std::uint64_t{0}),
               .asked_at = from.value("asked_at", std::int64_t{0}),
+              .quit_signal = from.value("quit_signal", SIGQUIT),
               .control = std::move(control),
               .slot = {},
               .output = {},

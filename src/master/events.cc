@@ -1,0 +1,266 @@
+// What the master's loop does when something happens.
+#include <fmt/core.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <charconv>
+#include <optional>
+#include <string>
+
+#include "loop.h"
+#include "quarry/base/duration.h"
+#include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
+#include "reload/execute.h"
+#include "reload/succession.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+
+// What tells the next master when all children were replaced last: monotonic_micros().
+constexpr const char* kEmergencyNote = "emergency";
+
+}  // namespace
+
+void Master::Loop::take_signals() {
+  signalfd_siginfo signal{};
+  while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
+    switch (signal.ssi_signo) {
+      case SIGCHLD:
+        bury_the_dead();
+        break;
+      case SIGQUIT:
+        // Asked a second time, the person is in a hurry.
+        stop(situation_.is_running);
+        break;
+      case SIGUSR1:
+        reopen_logs();
+        break;
+      case SIGUSR2:
+        reloading_->ask(false);
+        break;
+      case SIGHUP:
+        reload_.on_hangup ? reloading_->ask(false) : stop(false);
+        break;
+      default:
+        stop(false);
+        break;
+    }
+  }
+}
+
+void Master::Loop::second_passed() {
+  if (situation_.is_running) {
+    for (const auto& one : services_) one->starter->second_passed();
+  }
+  reloading_->press();
+  elders_.press();
+}
+
+void Master::Loop::check_requests() {
+  for (const auto& one : services_) {
+    if (RequestBounds::smallest_of(one->service()).count() == 0) continue;
+    request_bounds_.check(one->children);
+    elders_.for_each_on_board(one->service().name, [&](Elder& elder) {
+      request_bounds_.check(one->children, {elder.pid, *elder.slot, elder.slow_request});
+    });
+  }
+  request_bounds_.write_slow_log();
+}
+
+void Master::Loop::on_message(const Service& from, const control::Message& message) {
+  for (const auto& one : services_) {
+    if (one->jobs == nullptr || one->service().on_request->verb != message.verb) continue;
+    return one->jobs->asked(from.name, message.number);
+  }
+  if (from.on_message) from.on_message(message);
+}
+
+void Master::Loop::bury_the_dead() {
+  int status = 0;
+  std::optional<int> status_of_check;
+  for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
+       pid = ::waitpid(-1, &status, WNOHANG)) {
+    if (reloading_->is_check(pid)) {
+      status_of_check = status;
+    } else {
+      bury(pid, status);
+    }
+  }
+  go_on_stopping();
+  if (!status_of_check) return;
+  // Last: a new master hears of no death that this one was told of.
+  switch (reloading_->check_ended(*status_of_check)) {
+    case AfterCheck::kNothing:
+      return;
+    case AfterCheck::kExecute:
+      return execute_again();
+    case AfterCheck::kReplaceChildren:
+      return replace_children();
+  }
+}
+
+void Master::Loop::bury(pid_t pid, int status) {
+  if (const auto departed = elders_.bury(pid, status)) return bury_elder(*departed, status);
+  if (request_bounds_.bury(pid, status)) return;
+  for (const auto& one : services_) {
+    const auto remains = one->children.bury(pid, status);
+    if (remains) return bury_child(*one, *remains, status);
+  }
+}
+
+void Master::Loop::bury_child(RunningService& service, const Remains& remains, int status) {
+  if (!situation_.is_running) return;
+  count_crash(status);
+  const auto is_short = [](const RunningService& one) {
+    return one.children.watch().state().held_back > 0;
+  };
+  if (service.starter->child_ended(remains) == Place::kFree) {
+    // A pool without any worker goes before the one whose worker has just ended: it serves nobody.
+    for (const auto& one : services_) {
+      if (is_short(*one) && one->children.count() == 0) one->starter->room_came();
+    }
+    service.starter->fill_place(remains);
+  }
+  // A pool that had to do with less takes the place of another one's child.
+  for (const auto& one : services_) {
+    if (is_short(*one)) one->starter->room_came();
+  }
+}
+
+void Master::Loop::bury_elder(const Elders::Departed& departed, int status) {
+  for (const auto& one : services_) {
+    if (one->service().name != departed.service) continue;
+    one->children.bury_elder(departed.slot, elders_.count_of(departed.service));
+    // It may be what the service's own child has waited for.
+    if (situation_.is_running && one->service().starts_alone) one->starter->room_came();
+  }
+  if (situation_.is_running) count_crash(status);
+}
+
+void Master::Loop::count_crash(int status) {
+  const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
+  if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
+}
+
+// Each child ends after the requests that it has, and its service starts another in its place; the
+// listening sockets stay, so that no connection is refused. Where that did not help, it is not done
+// again and again: the wait before a start, which grows, is what then protects the machine.
+void Master::Loop::on_emergency() {
+  const std::int64_t now = scoreboard::monotonic_micros();
+  std::string& note = reload_.notes[kEmergencyNote];
+  std::int64_t last = 0;
+  const bool is_again =
+      std::from_chars(note.data(), note.data() + note.size(), last).ec == std::errc() &&
+      now - last < std::chrono::microseconds(global_.emergency_restart_interval).count();
+  base::log(LogLevel::kWarning, "{} children crashed within {} (emergency_restart_threshold): {}",
+            global_.emergency_restart_threshold, base::in_words(global_.emergency_restart_interval),
+            is_again ? "all were replaced in this time already" : "all are replaced");
+  if (is_again) return;
+  note = std::to_string(now);
+  // As PHP-FPM: by a reload, where that is possible.
+  reload_.program.empty() ? replace_children() : reloading_->ask(true);
+}
+
+void Master::Loop::reopen_logs() {
+  const auto complain = [](const base::Result<void>& done) {
+    if (!done) base::log(LogLevel::kError, "{}", done.error().message);
+  };
+  complain(base::reopen_log(base::Reopening::kMakesFile));
+  for (const auto& one : services_) {
+    if (one->service().reopen_logs) complain(one->service().reopen_logs());
+  }
+  base::log(LogLevel::kNotice, "the logs were opened again");
+  for (const auto& one : services_) one->children.ask_to_reopen_logs();
+  // They go on writing for as long as their requests take.
+  elders_.signal(SIGUSR1);
+}
+
+LivingChildren Master::Loop::living() const {
+  LivingChildren living{};
+  for (const auto& one : services_) {
+    living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
+  }
+  // Fronts and pools alike, and finishing already.
+  living[static_cast<std::size_t>(StopPhase::kPools)] += elders_.count();
+  return living;
+}
+
+void Master::Loop::stop(bool is_graceful) {
+  const bool is_first = situation_.is_running;
+  if (!(is_graceful ? stopping_.gracefully() : stopping_.at_once())) return;
+  if (is_first) base::notify_service_manager("STOPPING=1\nSTATUS=stopping");
+  base::log(LogLevel::kNotice, "stopping{}",
+            is_graceful ? " after the requests in flight" : (is_first ? "" : " at once"));
+  reloading_->abandon();
+  situation_.is_running = false;
+  go_on_stopping();
+}
+
+void Master::Loop::time_to_stop_is_up() {
+  if (stopping_.time_is_up() == StopWay::kTerminate) {
+    base::log(LogLevel::kNotice, "stopping at once");
+  }
+  go_on_stopping();
+}
+
+void Master::Loop::go_on_stopping() {
+  if (situation_.is_running) return;
+  while (const auto order = stopping_.next(living())) carry_out(*order);
+  if (sum_of(living()) == 0) ::event_base_loopbreak(base_.get());
+}
+
+void Master::Loop::carry_out(const StopOrder& order) {
+  if (order.deadline) deadline_.wait(*order.deadline);
+  if (order.way == StopWay::kKill) {
+    base::log(LogLevel::kWarning, "{} children did not stop and are killed",
+              sum_of(living(), order.first, order.last));
+  }
+  const auto is_meant = [&order](StopPhase phase) {
+    return phase >= order.first && phase <= order.last;
+  };
+  const int by_force = order.way == StopWay::kKill ? SIGKILL : SIGTERM;
+  for (const auto& one : services_) {
+    if (!is_meant(phase_of(one->service().kind))) continue;
+    one->children.signal(order.way == StopWay::kQuit ? one->service().quit_signal() : by_force);
+  }
+  // They were asked to end when this generation began.
+  if (is_meant(StopPhase::kPools) && order.way != StopWay::kQuit) elders_.signal(by_force);
+}
+
+/// Each ends after the requests that it has, and another is started in its place.
+void Master::Loop::replace_children() {
+  for (const auto& one : services_) one->children.signal(one->service().quit_signal());
+}
+
+CheckedProgram Master::Loop::program_to_check() const {
+  CheckedProgram program{
+      .path = reload_.program, .arguments = reload_.arguments, .inheritable = {}};
+  for (const auto& one : services_) {
+    program.inheritable += one->service().listener.asked_for() + "\n";
+  }
+  program.inheritable += control_.listener.asked_for() + "\n";
+  return program;
+}
+
+void Master::Loop::execute_again() {
+  Handover handover;
+  handover.generation = situation_.generation + 1;
+  handover.notes = reload_.notes;
+  hand_over(control_.listener, handover);
+  for (const auto& one : services_) hand_over(one->service().listener, handover);
+  for (const auto& one : services_) {
+    hand_over(one->children, situation_.generation, handover);
+  }
+  elders_.hand_over(handover);
+  const base::Error failure = master::execute_again(reload_.program, reload_.arguments, handover);
+  take_back(handover);
+  base::notify_service_manager("READY=1\nSTATUS=" + status_line_.next(services_, situation_));
+  base::log(LogLevel::kError, "not reloaded: {}", failure.message);
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,200 @@
+#include "children.h"
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+#include <csignal>
+
+#include <algorithm>
+#include <utility>
+
+#include "child/spawn.h"
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// A child that talks without end must not keep the master from the others.
+constexpr int kMessagesAtOnce = 64;
+// What keeps children from being started may last; they are tried each second.
+constexpr std::chrono::minutes kBetweenFailures{1};
+
+bool has_ended_well(int status) {
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+}  // namespace
+
+std::string how_it_ended(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("was ended by signal {}", WTERMSIG(status));
+  return fmt::format("exited with code {}", WEXITSTATUS(status));
+}
+
+Children::Children(Service service, Surroundings surroundings)
+    : service_(std::move(service)), surroundings_(std::move(surroundings)) {}
+
+void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
+                        const scoreboard::PoolState* former, std::size_t elders) {
+  board_ = std::move(board);
+  slots_ = std::move(slots);
+  watch_.begin(board_, service_, surroundings_.situation->generation, former);
+  watch_.elders(elders);
+}
+
+bool Children::start(const StartOptions& options) {
+  // The board has more room than that, for those of earlier generations.
+  if (children_.size() >= service_.processes.max_children) return false;
+  const auto slot = slots_.allocate();
+  if (!slot) return false;
+  // Nobody is told that the server is ready while what begins with children has none that can run.
+  const Situation& situation = *surroundings_.situation;
+  const bool is_first = situation.generation == 1 && !situation.is_ready && children_.empty();
+  const ChildEnds ends{board_, *slot, options.child_accept, is_first, options.program};
+  auto spawned = spawn(service_, ends, [&] { return surroundings_.forget_others(*this); });
+  if (!spawned) {
+    tell_start_failure(std::move(spawned).error().message);
+    slots_.free(*slot);
+    return false;
+  }
+  auto child = std::make_unique<Child>();
+  child->pid = spawned->pid;
+  child->slot = *slot;
+  child->started = steady_clock::now();
+  child->number = options.number;
+  child->control = std::move(spawned->control);
+  if (child->control.fd() >= 0) {
+    child->on_control = base::Event(surroundings_.base, child->control.fd(), EV_READ | EV_PERSIST,
+                                    [this, c = child.get()] { read_control(*c); });
+    child->on_control.wait();
+  }
+  if (spawned->output) {
+    child->output = std::make_unique<ChildOutput>(
+        surroundings_.base, fmt::format("[{}] child {}", service_.name, child->pid),
+        CaughtOutput{{std::move(spawned->output->out.read)},
+                     {std::move(spawned->output->err.read)},
+                     service_.process.decorate_output});
+  }
+  base::log(LogLevel::kDebug, "[{}] child {} started", service_.name, child->pid);
+  if (!std::exchange(start_failure_, {}).empty()) {
+    base::log(LogLevel::kNotice, "[{}] children can be started again", service_.name);
+  }
+  children_.push_back(std::move(child));
+  watch_.child_started(children_.size());
+  if (surroundings_.bound != nullptr) surroundings_.bound->started();
+  return true;
+}
+
+void Children::tell_start_failure(std::string why) {
+  const auto now = steady_clock::now();
+  const bool is_known = why == start_failure_ && now - told_failure_ < kBetweenFailures;
+  start_failure_ = std::move(why);
+  if (is_known) return;
+  told_failure_ = now;
+  base::log(LogLevel::kError, "[{}] {}", service_.name, start_failure_);
+}
+
+void Children::read_control(Child& child) {
+  for (int i = 0; i < kMessagesAtOnce; ++i) {
+    control::Message message{};
+    switch (child.control.receive(&message)) {
+      case control::Received::kMessage:
+        surroundings_.on_message(service_, message);
+        continue;
+      case control::Received::kNothing:
+        return;
+      case control::Received::kMalformed:
+        base::log(LogLevel::kWarning,
+                  "[{}] child {} wrote what is no message: its channel is closed", service_.name,
+                  child.pid);
+        [[fallthrough]];
+      case control::Received::kClosed:
+        child.on_control.stop_waiting();
+        child.control.close();
+        return;
+    }
+  }
+}
+
+std::optional<Remains> Children::bury(pid_t pid, int status) {
+  const auto at = std::ranges::find_if(
+      children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
+  if (at == children_.end()) return std::nullopt;
+  const Child& child = **at;
+  Remains remains;
+  remains.how = how_it_ended(status);
+  remains.number = child.number;
+  remains.was_told = child.told_to_end.has_value();
+  remains.has_failed = !has_ended_well(status);
+  Death& death = remains.death;
+  death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
+  death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+  death.was_orderly = !remains.has_failed && (service_.on_request || child.was_told_to_reopen ||
+                                              board_.read(child.slot).state.requests > 0);
+
+  if (child.output) child.output->finish();
+  const bool is_expected = !remains.has_failed || !surroundings_.situation->is_running;
+  base::log(is_expected ? LogLevel::kDebug : LogLevel::kWarning, "[{}] child {} {} after {:.3f} s",
+            service_.name, pid, remains.how, static_cast<double>(death.lived.count()) / 1000);
+
+  watch_.child_ended(child.slot, children_.size() - 1);
+  slots_.free(child.slot);
+  children_.erase(at);
+  if (surroundings_.bound != nullptr) surroundings_.bound->ended();
+  return remains;
+}
+
+void Children::bury_elder(std::optional<std::size_t> slot, std::size_t elders) {
+  if (!slot) return watch_.elders(elders);
+  watch_.elder_ended(*slot, elders);
+  slots_.free(*slot);
+}
+
+IdleChildren Children::idle() const {
+  const std::int64_t now = scoreboard::monotonic_micros();
+  std::vector<std::pair<milliseconds, Child*>> found;
+  for (const auto& child : children_) {
+    if (child->told_to_end) continue;
+    const auto reading = board_.read(child->slot);
+    if (reading.is_torn || reading.state.stage != scoreboard::Stage::kAccepting) continue;
+    // The child's word: it may be any number.
+    const std::int64_t since = std::clamp<std::int64_t>(reading.state.stage_since, 0, now);
+    found.emplace_back(milliseconds((now - since) / 1000), child.get());
+  }
+  std::ranges::stable_sort(found, std::greater{}, [](const auto& one) { return one.first; });
+  IdleChildren idle;
+  for (const auto& [since, child] : found) {
+    idle.children.push_back(child);
+    idle.idle_for.push_back(since);
+  }
+  return idle;
+}
+
+void Children::signal(int number) const {
+  for (const auto& child : children_) ::kill(child->pid, number);
+}
+
+void Children::ask_to_reopen_logs() {
+  for (const auto& child : children_) child->was_told_to_reopen = true;
+  signal(SIGUSR1);
+}
+
+void Children::tell_to_end(const Service& service, Child& child) {
+  child.told_to_end = steady_clock::now();
+  ::kill(child.pid, service.quit_signal());
+}
+
+void Children::press_the_slow() {
+  for (const auto& child : children_) {
+    if (!child->told_to_end) continue;
+    const auto waited = steady_clock::now() - *child->told_to_end;
+    if (waited < surroundings_.situation->process_control_timeout) continue;
+    base::log(LogLevel::kWarning, "[{}] child {} does not end, and is killed", service_.name,
+              child->pid);
+    ::kill(child->pid, SIGKILL);
+  }
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,134 @@
+// A service, its scoreboard and its living children: how one is started, told to end and buried.
+// When that happens is for others to say: scaling.h for what is kept running, jobs.h for what runs
+// once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "child/child_output.h"
+#include "pool_watch.h"
+#include "process_max.h"
+#include "quarry/base/event_handles.h"
+#include "quarry/control/channel.h"
+#include "quarry/master/master.h"
+#include "respawn_policy.h"
+#include "situation.h"
+
+namespace quarry::master {
+
+struct Child {
+  pid_t pid = -1;
+  std::size_t slot = 0;
+  std::chrono::steady_clock::time_point started;
+  std::uint32_t number = 0;  // of a job: what it was started for
+  control::Channel control;
+  base::Event on_control;  // after what it watches, so that it goes first
+  /// When it was told to end although the master goes on.
+  std::optional<std::chrono::steady_clock::time_point> told_to_end;
+  std::unique_ptr<ChildOutput> output;  // null: not caught
+  std::int64_t slow_request = 0;        // start of the request that the slow log has already
+  bool was_told_to_reopen = false;      // its logs: who cannot, ends
+};
+
+/// Children that wait for a connection and were not told to end, the longest idle first.
+struct IdleChildren {
+  std::vector<Child*> children;
+  std::vector<std::chrono::milliseconds> idle_for;
+};
+
+/// How a child is started.
+struct StartOptions {
+  /// The writing end of the child_accept pipe; see ChildContext. -1: there is none.
+  int child_accept = -1;
+  /// Of a job: what is executed, and what for.
+  const Program* program = nullptr;
+  std::uint32_t number = 0;
+};
+
+/// What is left of a child that has ended.
+struct Remains {
+  Death death;
+  std::string how;           // "exited with code 1"
+  std::uint32_t number = 0;  // of a job
+  bool was_told = false;     // to end, although the master goes on
+  bool has_failed = false;   // it ended by a signal or with another code than 0
+};
+
+class Children {
+ public:
+  /// What Children need of the others.
+  struct Surroundings {
+    event_base* base = nullptr;
+    const Situation* situation = nullptr;
+    ProcessMax* bound = nullptr;  // null: these do not count
+    /// See spawn().
+    std::function<std::optional<scoreboard::Board>(const Children&)> forget_others;
+    /// What a child of SERVICE has said.
+    std::function<void(const Service& service, const control::Message&)> on_message;
+  };
+
+  Children(Service service, Surroundings surroundings);
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  const Service& service() const { return service_; }
+  const std::vector<std::unique_ptr<Child>>& living() const { return children_; }
+  std::size_t count() const { return children_.size(); }
+  /// Why the last child that was to be started was not; "": it was.
+  const std::string& start_failure() const { return start_failure_; }
+
+  /// To be called once, before anything is started. SLOTS are those of BOARD that are free.
+  void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
+                const scoreboard::PoolState* former, std::size_t elders);
+  scoreboard::Board& board() { return board_; }
+  const scoreboard::Board& board() const { return board_; }
+  PoolWatch& watch() { return watch_; }
+  const PoolWatch& watch() const { return watch_; }
+  /// Once a second.
+  void look() { watch_.look(slots_); }
+
+  /// False where there is no room for another one, or it cannot be started, which the log then has.
+  bool start(const StartOptions& options);
+  /// Whether process.max lets another one be started.
+  bool has_room() const {
+    return surroundings_.bound == nullptr || surroundings_.bound->has_room();
+  }
+  /// Nothing where PID, which has ended with STATUS, is none of them.
+  std::optional<Remains> bury(pid_t pid, int status);
+  /// An elder has ended, which had SLOT of the board, and of which ELDERS are left.
+  void bury_elder(std::optional<std::size_t> slot, std::size_t elders);
+
+  IdleChildren idle() const;
+  void signal(int number) const;
+  void ask_to_reopen_logs();
+  static void tell_to_end(const Service& service, Child& child);
+  /// Kills those that were told to end and have not within the time of a graceful stop.
+  void press_the_slow();
+
+ private:
+  void tell_start_failure(std::string why);
+  void read_control(Child& child);
+
+  Service service_;
+  Surroundings surroundings_;
+  scoreboard::Board board_;
+  scoreboard::SlotAllocator slots_{0};
+  PoolWatch watch_;
+  std::vector<std::unique_ptr<Child>> children_;
+  std::string start_failure_;
+  std::chrono::steady_clock::time_point told_failure_;  // when the log had it last
+};
+
+/// For the log: "was ended by signal 9".
+std::string how_it_ended(int status);
+
+}  // namespace quarry::master

@@ -1,0 +1,103 @@
+#include "jobs.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+Jobs::Jobs(Children& children, event_base* base, const Situation& situation)
+    : children_(children),
+      service_(children.service()),
+      situation_(situation),
+      respawn_timer_(base, -1, 0, [this] { start_waiting(); }) {}
+
+void Jobs::asked(const std::string& from, std::uint32_t number) {
+  if (!service_.on_request->program_for(from, number)) {
+    // The child's word: it may be any number, as often as it likes.
+    base::log(figures_.unknown++ == 0 ? LogLevel::kWarning : LogLevel::kDebug,
+              "[{}] [{}] asks for number {}, which is not known", service_.name, from, number);
+    return;
+  }
+  ++figures_.asked;
+  queue({from, number});
+  start_waiting();
+  if (waiting_numbers_.contains(number)) ++figures_.delayed;
+}
+
+Jobs::Figures Jobs::figures() const {
+  Figures figures = figures_;
+  figures.waiting = waiting_.size();
+  return figures;
+}
+
+void Jobs::queue(Request request) {
+  if (waiting_numbers_.contains(request.number)) return;
+  if (waiting_.size() >= kMostWaiting) {
+    ++figures_.dropped;
+    return;
+  }
+  waiting_numbers_.insert(request.number);
+  waiting_.push_back(std::move(request));
+}
+
+bool Jobs::may_start() const {
+  return situation_.is_running && !respawn_timer_.is_timed() &&
+         children_.count() < service_.processes.max_children;
+}
+
+void Jobs::start_waiting() {
+  const auto runs = [this](const Request& request) {
+    return std::ranges::any_of(children_.living(), [&](const std::unique_ptr<Child>& child) {
+      return child->number == request.number;
+    });
+  };
+  while (may_start()) {
+    // What runs already runs once more only when it has ended.
+    const auto next = std::ranges::find_if_not(waiting_, runs);
+    if (next == waiting_.end()) return;
+    // What is known may have changed since it was asked for.
+    const auto program = service_.on_request->program_for(next->from, next->number);
+    if (program && !children_.start({.program = &*program, .number = next->number})) break;
+    if (program) ++figures_.started;
+    waiting_numbers_.erase(next->number);
+    waiting_.erase(next);
+  }
+}
+
+void Jobs::second_passed() {
+  if (service_.longest_run.count() > 0) {
+    for (const auto& child : children_.living()) {
+      const auto ran = steady_clock::now() - child->started;
+      if (child->told_to_end || ran < service_.longest_run) continue;
+      base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
+                service_.name, child->pid, child->number,
+                std::chrono::duration<double>(service_.longest_run).count());
+      Children::tell_to_end(service_, *child);
+    }
+  }
+  children_.press_the_slow();
+  start_waiting();
+}
+
+Place Jobs::child_ended(const Remains& remains) {
+  if (remains.has_failed) ++figures_.failed;
+  const milliseconds wait = respawn_.after(remains.death);
+  if (wait.count() > 0 && !respawn_timer_.is_timed()) {
+    base::log(LogLevel::kWarning, "[{}] jobs fail too soon: the next start is in {} ms",
+              service_.name, wait.count());
+    children_.watch().backed_off(
+        fmt::format("a job {} after {} ms", remains.how, remains.death.lived.count()), wait);
+    respawn_timer_.wait(wait);
+  }
+  return respawn_timer_.is_timed() ? Place::kKept : Place::kFree;
+}
+
+}  // namespace quarry::master

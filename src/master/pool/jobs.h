@@ -1,0 +1,77 @@
+// Programs that run once for each number that a child asks for over its channel (control/channel.h):
+// the service's Service::on_request says which program that is.
+//
+//   asked ──> waits ──> runs ──> has ended
+//               ^         │
+//               └─────────┘  asked for again meanwhile: once more, however often that was
+//
+// At most processes.max_children run at once; who waits is served in the order in which he asked. A
+// number waits only once, so there is never more to remember than the master knows numbers, and
+// never more than kMostWaiting. Nobody is told that a job was dropped or has failed: every request
+// may be repeated.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <set>
+#include <string>
+
+#include "children.h"
+#include "quarry/base/event_handles.h"
+#include "respawn_policy.h"
+#include "starter.h"
+
+namespace quarry::master {
+
+class Jobs final : public Starter {
+ public:
+  static constexpr std::size_t kMostWaiting = 10'000;
+
+  struct Figures {
+    std::uint64_t asked = 0;    // requests for what the master knows
+    std::uint64_t unknown = 0;  // for a number that it does not
+    std::uint64_t started = 0;
+    std::uint64_t failed = 0;   // ended by a signal, or with another code than 0
+    std::uint64_t delayed = 0;  // had to wait for others
+    std::uint64_t dropped = 0;  // too many waited
+    std::size_t waiting = 0;
+  };
+
+  /// Of CHILDREN, with events of BASE; both, and SITUATION, must outlive it.
+  Jobs(Children& children, event_base* base, const Situation& situation);
+
+  /// A child of the service called FROM asks for NUMBER.
+  void asked(const std::string& from, std::uint32_t number);
+  Figures figures() const;
+
+  base::Result<void> set_up() override { return {}; }
+  bool begin() override { return true; }
+  void second_passed() override;
+  Place child_ended(const Remains& remains) override;
+  void fill_place(const Remains&) override { start_waiting(); }
+  void room_came() override { start_waiting(); }
+  bool is_short() const override { return !waiting_.empty(); }
+
+ private:
+  struct Request {
+    std::string from;
+    std::uint32_t number = 0;
+  };
+
+  bool may_start() const;
+  /// Puts REQUEST at the end of those who wait, unless its number is among them.
+  void queue(Request request);
+  void start_waiting();
+
+  Children& children_;
+  const Service& service_;
+  const Situation& situation_;
+  RespawnPolicy respawn_;
+  base::Event respawn_timer_;
+  std::deque<Request> waiting_;
+  std::set<std::uint32_t> waiting_numbers_;
+  Figures figures_;
+};
+
+}  // namespace quarry::master

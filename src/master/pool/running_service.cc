@@ -1,0 +1,39 @@
+#include "running_service.h"
+
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+
+RunningService::RunningService(Service its_service, const Children::Surroundings& surroundings,
+                               const ProcessMax& bound)
+    : children(std::move(its_service), surroundings) {
+  if (service().on_request) {
+    auto owned = std::make_unique<Jobs>(children, surroundings.base, *surroundings.situation);
+    jobs = owned.get();
+    starter = std::move(owned);
+  } else {
+    starter =
+        std::make_unique<Scaling>(children, surroundings.base, *surroundings.situation, bound);
+  }
+}
+
+std::optional<scoreboard::Board> forget_others(const RunningServices& services,
+                                               const Children& one) {
+  std::optional<scoreboard::Board> observed;
+  for (const auto& other : services) {
+    if (&other->children == &one) continue;
+    if (!one.service().observes.empty() && other->service().name == one.service().observes) {
+      auto board = other->children.board().read_only();
+      if (board) {
+        observed = std::move(*board);
+      } else {
+        base::log(base::LogLevel::kError, "cannot observe [{}]: {}", other->service().name,
+                  board.error().message);
+      }
+    }
+    other->children.board().unmap();
+  }
+  return observed;
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,34 @@
+// A service that runs: its children, and what decides when they are started.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "children.h"
+#include "jobs.h"
+#include "scaling.h"
+
+namespace quarry::master {
+
+struct RunningService {
+  /// BASE, SITUATION and BOUND must outlive it.
+  RunningService(Service its_service, const Children::Surroundings& surroundings,
+                 const ProcessMax& bound);
+
+  const Service& service() const { return children.service(); }
+
+  Children children;
+  std::unique_ptr<Starter> starter;
+  Jobs* jobs = nullptr;  // the starter of a service that runs on request
+};
+
+using RunningServices = std::vector<std::unique_ptr<RunningService>>;
+
+/// In a new child of ONE of SERVICES: takes the others' boards out of its memory. Returns the one
+/// that its service observes, if any, to be read only.
+std::optional<scoreboard::Board> forget_others(const RunningServices& services,
+                                               const Children& one);
+
+}  // namespace quarry::master

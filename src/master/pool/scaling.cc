@@ -1,0 +1,182 @@
+#include "scaling.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/base/log.h"
+
+namespace quarry::master {
+namespace {
+
+using base::LogLevel;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+// For how long a connection is left to children that seem to be idle.
+constexpr milliseconds kPatience{1500};
+// A pool is short of process.max until no child was wanted in vain for so long: from one connection
+// to the next it may be and not be, thousands of times a second.
+constexpr std::chrono::seconds kUntilOver{3};
+
+}  // namespace
+
+Scaling::Scaling(Children& children, event_base* base, const Situation& situation,
+                 const ProcessMax& bound)
+    : children_(children),
+      service_(children.service()),
+      base_(base),
+      situation_(situation),
+      bound_(bound),
+      policy_(make_policy(service_.processes)),
+      respawn_timer_(base, -1, 0, [this] { maintain(); }) {}
+
+base::Result<void> Scaling::set_up() {
+  if (!policy_->is_woken_by_connections()) return {};
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    return base::fail_errno("cannot make the child_accept pipe");
+  }
+  accept_read_.reset(ends[0]);
+  accept_write_.reset(ends[1]);
+  accepted_ =
+      base::Event(base_, accept_read_.get(), EV_READ | EV_PERSIST, [this] { on_accepted(); });
+  accepted_.wait();
+  connection_ = base::Event(base_, service_.listener.fd(), EV_READ, [this] { on_connection(); });
+  return {};
+}
+
+bool Scaling::begin() {
+  const std::size_t initial = policy_->initial();
+  carry_out({.start = initial}, {});
+  if (situation_.is_running) watch_listener();
+  const bool is_held_back = children_.watch().state().held_back > 0;  // which is no failure
+  return initial == 0 || children_.count() > 0 || is_held_back || is_awaiting_elder();
+}
+
+void Scaling::second_passed() {
+  children_.press_the_slow();
+  maintain();
+}
+
+bool Scaling::is_awaiting_elder() const {
+  return service_.starts_alone && children_.watch().state().elders > 0;
+}
+
+bool Scaling::may_start() const {
+  return situation_.is_running && !is_backing_off();
+}
+
+void Scaling::maintain() {
+  if (!may_start()) return;
+  const IdleChildren idle = children_.idle();
+  carry_out(policy_->every_second({children_.count(), idle.idle_for}), idle);
+  watch_listener();
+}
+
+Place Scaling::child_ended(const Remains& remains) {
+  const milliseconds wait = remains.was_told ? milliseconds(0) : respawn_.after(remains.death);
+  if (is_backing_off()) return Place::kKept;
+  if (wait.count() == 0) return Place::kFree;
+  base::log(LogLevel::kWarning, "[{}] children end too soon: the next start is in {} ms",
+            service_.name, wait.count());
+  children_.watch().backed_off(
+      fmt::format("a child {} after {} ms", remains.how, remains.death.lived.count()), wait);
+  respawn_timer_.wait(wait);
+  return Place::kKept;
+}
+
+void Scaling::fill_place(const Remains& remains) {
+  if (!remains.was_told) {
+    const IdleChildren idle = children_.idle();
+    carry_out(policy_->after_death({children_.count(), idle.idle_for}), idle);
+  }
+  watch_listener();
+}
+
+void Scaling::room_came() {
+  policy_->is_woken_by_connections() && children_.count() == 0 ? on_connection() : maintain();
+}
+
+bool Scaling::is_short() const {
+  return children_.watch().state().held_back > 0 || is_backing_off() ||
+         advice_ == Advice::kMaxChildrenReached;
+}
+
+void Scaling::carry_out(const Decision& decision, const IdleChildren& idle) {
+  give(decision.advice);
+  for (std::size_t i = 0; i < std::min(decision.stop, idle.children.size()); ++i) {
+    Children::tell_to_end(service_, *idle.children[i]);
+  }
+  for (std::size_t i = 0; i < decision.start && !is_awaiting_elder(); ++i) {
+    if (!children_.has_room()) return hold_back(decision.start - i);
+    if (!children_.start({.child_accept = accept_write_.get()})) break;
+  }
+  hold_back(0);
+}
+
+/// process.max keeps so many CHILDREN from being started, or none any more: the board says so, and
+/// the log once when it begins.
+void Scaling::hold_back(std::size_t children) {
+  const auto now = steady_clock::now();
+  if (children == 0 && now - was_held_back_ < kUntilOver) return;
+  const bool is_new = children_.watch().state().held_back == 0 && children > 0;
+  if (children > 0) was_held_back_ = now;
+  children_.watch().held_back(children);
+  if (!is_new) return;
+  base::log(LogLevel::kWarning, "[{}] process.max ({}) is reached: it has {} children of {}",
+            service_.name, bound_.most(), children_.count(), service_.processes.max_children);
+}
+
+void Scaling::give(Advice advice) {
+  const bool is_new = advice != advice_;
+  advice_ = advice;
+  if (advice == Advice::kNone || !is_new) return;
+  if (advice == Advice::kMaxChildrenReached) {
+    children_.watch().max_children_reached();
+    base::log(
+        LogLevel::kWarning,
+        "[{}] has reached pm.max_children ({}) while more connections come: consider raising it",
+        service_.name, service_.processes.max_children);
+  } else {
+    base::log(LogLevel::kWarning,
+              "[{}] is busy: children are started faster and faster; consider raising "
+              "pm.start_servers or pm.min_spare_servers and pm.max_spare_servers",
+              service_.name);
+  }
+}
+
+void Scaling::watch_listener() {
+  if (connection_ && may_start()) connection_.wait();
+}
+
+void Scaling::on_accepted() {
+  // Pids, which nobody believes: that something comes says all.
+  std::array<char, 4096> pids;
+  while (::read(accept_read_.get(), pids.data(), pids.size()) ==
+         static_cast<ssize_t>(pids.size())) {
+  }
+  left_to_idle_.reset();
+  watch_listener();
+}
+
+void Scaling::on_connection() {
+  if (!may_start()) return;
+  // A child that waits was as quick as this process, and has it already.
+  pollfd waiting{service_.listener.fd(), POLLIN, 0};
+  if (::poll(&waiting, 1, 0) == 0) return watch_listener();
+  IdleChildren idle = children_.idle();
+  const auto now = steady_clock::now();
+  if (!idle.children.empty()) {
+    if (!left_to_idle_) left_to_idle_ = now;
+    // It was stopped, say, or was woken for the connection and killed before it took it.
+    if (now - *left_to_idle_ >= kPatience) idle = {};
+  }
+  carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);
+}
+
+}  // namespace quarry::master

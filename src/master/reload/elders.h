@@ -1,0 +1,64 @@
+// The children of earlier generations: they finish what they have begun, and are buried here.
+//
+// They are asked to end when the new children are there, and pressed when they have not within
+// process_control_timeout: terminated, and in the end killed.
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "child/child_output.h"
+#include "pool/situation.h"
+#include "quarry/base/event_handles.h"
+#include "quarry/master/handover.h"
+
+namespace quarry::master {
+
+class Elders {
+ public:
+  /// Of a service, when it has ended.
+  struct Departed {
+    std::string service;
+    std::optional<std::size_t> slot;
+  };
+
+  /// ELDERS, which the master before left. SITUATION must outlive it.
+  Elders(std::vector<Elder> elders, const Situation& situation)
+      : elders_(std::move(elders)), situation_(situation) {}
+
+  /// Goes on catching what they print, with events of BASE, which must outlive it.
+  void go_on_catching(event_base* base);
+  /// Asks those that were not asked to end.
+  void ask();
+  /// Presses those that take too long. To be called every second.
+  void press();
+  /// Nothing where PID, which has ended with STATUS, is none of them.
+  std::optional<Departed> bury(pid_t pid, int status);
+  void signal(int number) const;
+
+  bool is_empty() const { return elders_.empty(); }
+  std::size_t count() const { return elders_.size(); }
+  std::size_t count_of(const std::string& service) const;
+  const std::vector<Elder>& all() const { return elders_; }
+  /// Those of SERVICE that stand on its board.
+  void for_each_on_board(const std::string& service, const std::function<void(Elder&)>& visit);
+  /// Those of SERVICE stand on another board than the one that it has now.
+  void leave_board(const std::string& service);
+  /// Lends HANDOVER all of them: see take_back().
+  void hand_over(Handover& handover) const;
+
+ private:
+  std::vector<Elder> elders_;
+  const Situation& situation_;
+  std::map<pid_t, std::unique_ptr<ChildOutput>> outputs_;
+};
+
+}  // namespace quarry::master

@@ -1,0 +1,69 @@
+#include "status_document.h"
+
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "quarry/scoreboard/snapshot.h"
+#include "quarry/scoreboard/status.h"
+
+namespace quarry::master {
+namespace {
+
+using json = nlohmann::ordered_json;
+
+/// Of a service that is no pool.
+json described(const RunningService& service) {
+  json children = json::array();
+  for (const auto& child : service.children.living()) children.push_back(child->pid);
+  json described = {{"service", service.service().name}, {"children", children}};
+  if (service.jobs == nullptr) return described;
+  const Jobs::Figures figures = service.jobs->figures();
+  described["jobs"] = {{"asked", figures.asked},     {"started", figures.started},
+                       {"failed", figures.failed},   {"delayed", figures.delayed},
+                       {"waiting", figures.waiting}, {"dropped", figures.dropped},
+                       {"unknown", figures.unknown}};
+  return described;
+}
+
+}  // namespace
+
+std::string status_document(control::Question question, const MasterFacts& facts,
+                            const Situation& situation, const RunningServices& services,
+                            const Elders& elders) {
+  json document = {
+      {"version", QUARRY_VERSION},
+      {"pid", ::getpid()},
+      {"config", facts.config},
+      {"state", situation.is_running ? "running" : "stopping"},
+      {"generation", situation.generation},
+      {"start time", facts.process_began},
+      {"generation start time", facts.generation_began},
+      {"process max", facts.process_max},
+      {"crashes", facts.crashes},
+      {"emergency restart threshold", facts.emergency_restart_threshold},
+      {"elders", json::array()},
+      {"services", json::array()},
+      {"pools", json::array()},
+  };
+  for (const Elder& elder : elders.all()) {
+    document["elders"].push_back(
+        {{"pid", elder.pid}, {"service", elder.service}, {"generation", elder.generation}});
+  }
+  const bool is_full = question == control::Question::kFullStatus;
+  for (const auto& one : services) {
+    const Service& service = one->service();
+    if (service.kind != ServiceKind::kPool) {
+      document["services"].push_back(described(*one));
+      continue;
+    }
+    auto snapshot = scoreboard::take_snapshot(one->children.board(),
+                                              base::ListenQueue::of(service.listener.fd()));
+    snapshot.pool = service.pool;
+    document["pools"].push_back(
+        json::parse(scoreboard::status_page(snapshot, {scoreboard::StatusFormat::kJson, is_full})));
+  }
+  return document.dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,61 @@
+#include "status_line.h"
+
+#include <fmt/core.h>
+
+#include "quarry/scoreboard/snapshot.h"
+
+namespace quarry::master {
+namespace {
+
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostNames = 5;
+
+bool is_pool(const RunningService& one) {
+  return one.service().kind == ServiceKind::kPool;
+}
+
+/// Those that would have more workers, if they could.
+std::string short_pools(const RunningServices& services) {
+  std::string names;
+  std::size_t count = 0;
+  for (const auto& one : services) {
+    if (!is_pool(*one) || !one->starter->is_short() || ++count > kMostNames) continue;
+    names += (count == 1 ? "; short of workers: " : ", ") + one->service().pool;
+  }
+  return count > kMostNames ? fmt::format("{} and {} more", names, count - kMostNames) : names;
+}
+
+}  // namespace
+
+std::string StatusLine::next(const RunningServices& services, const Situation& situation) {
+  std::uint64_t active = 0;
+  std::uint64_t idle = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t slow = 0;
+  std::size_t pools = 0;
+  for (const auto& one : services) {
+    if (!is_pool(*one)) continue;
+    const auto snapshot = scoreboard::take_snapshot(one->children.board(), base::ListenQueue());
+    active += snapshot.active;
+    idle += snapshot.idle;
+    requests += snapshot.totals.requests;
+    slow += one->children.watch().state().slow_requests;
+    ++pools;
+  }
+  const auto now = steady_clock::now();
+  double rate = 0;
+  // A child that is gone may have counted what nobody believes.
+  if (told_at_ && requests > told_requests_) {
+    rate = static_cast<double>(requests - told_requests_) /
+           std::chrono::duration<double>(now - *told_at_).count();
+  }
+  told_at_ = now;
+  told_requests_ = requests;
+  return fmt::format(
+      "Processes active: {}, idle: {}, Requests: {}, slow: {}, Traffic: {:.1f}req/sec; "
+      "generation {}, {} pools{}",
+      active, idle, requests, slow, rate, situation.generation, pools, short_pools(services));
+}
+
+}  // namespace quarry::master
