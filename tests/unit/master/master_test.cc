@@ -1,6 +1,7 @@
 #include "quarry/master/master.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -8,6 +9,7 @@
 #include <csignal>
 
 #include <cstring>
+#include <string>
 
 #include "world.h"
 
@@ -219,6 +221,39 @@ TEST_CASE("a crash loop neither spins nor ends the master") {
   for (int i = 0; i < 8; ++i) CHECK(world.next().what == 'x');
   // Four are forgiven; the others waited 50, 100 and 200 ms.
   CHECK(std::chrono::steady_clock::now() - begin >= 350ms);
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}
+
+TEST_CASE("a first start fails where a program cannot be executed") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    services.push_back(world.service(1, {}));
+    services.back().program = Program{"/nowhere/program", {"program"}};
+    return services;
+  });
+  CHECK(WEXITSTATUS(world.wait_for_end()) == 1);
+}
+
+TEST_CASE("only a service that says so may get more rights by what it executes") {
+  World world;
+  world.start([&] {
+    const auto run = [&](ChildContext& child) {
+      world.say(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1 ? 'n' : 'y');
+      return sleep_for_ever(child);
+    };
+    std::vector<Service> services;
+    services.push_back(world.service(1, run));
+    services.push_back(world.service(1, run));
+    services.back().process.no_new_privs = false;
+    return services;
+  });
+  // The test itself may be forbidden to.
+  const bool is_free = ::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0;
+  const std::string said{world.next().what, world.next().what};
+  CHECK(said.find('n') != std::string::npos);
+  CHECK((said.find('y') != std::string::npos) == is_free);
   world.signal_master(SIGTERM);
   CHECK(world.wait_for_end() == 0);
 }

@@ -6,9 +6,9 @@
 #include <cstdlib>
 #include <map>
 
+#include "child/environment.h"
 #include "config/process_checks.h"
 #include "config/process_directives.h"
-#include "child/environment.h"
 
 using namespace quarry::master;
 

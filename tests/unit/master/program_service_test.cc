@@ -1,0 +1,260 @@
+// Services that are programs: over crashes, a reload and the stop; and those that run on request.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <initializer_list>
+#include <map>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "temporary_folder.h"
+
+namespace {
+
+using quarry::base::Fd;
+
+constexpr int kPatience = 10000;  // milliseconds; only ever used up by a failure
+constexpr int kWhile = 150;       // milliseconds in which a mistake would show
+
+struct Word {
+  char what = 0;  // 0: nothing came
+  int number = 0;
+  pid_t pid = -1;
+};
+
+/// A small-master (see small_master.cc) and what its processes say.
+class SmallMaster {
+ public:
+  SmallMaster() {
+    for (const char* name : {"words", "asks"}) {
+      REQUIRE(::mkfifo((folder_ / name).c_str(), 0600) == 0);
+    }
+    asks_.reset(::open((folder_ / "asks").c_str(), O_RDWR | O_CLOEXEC));
+    words_.reset(::open((folder_ / "words").c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+    const std::string folder = (folder_ / "words").parent_path().string();
+    pid_ = ::fork();
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      ::execl(QUARRY_SMALL_MASTER, "small-master", folder.c_str(), nullptr);
+      ::_exit(127);
+    }
+  }
+  ~SmallMaster() {
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
+  }
+
+  void signal(int number) const { ::kill(pid_, number); }
+  /// The worker asks for jobs.
+  void ask_for(std::initializer_list<std::uint8_t> numbers) const {
+    for (const std::uint8_t number : numbers) REQUIRE(::write(asks_.get(), &number, 1) == 1);
+  }
+  /// The receiver does not end while it is held.
+  void hold_receiver() const { std::ofstream(folder_ / "hold").put('!'); }
+  void release_receiver() const { std::filesystem::remove(folder_ / "hold"); }
+  /// Jobs of 100 and more may end.
+  void let_jobs_end() const { std::ofstream(folder_ / "go").put('!'); }
+  /// The next word that is said.
+  Word next() {
+    while (text_.find('\n') == std::string::npos) {
+      pollfd wait{words_.get(), POLLIN, 0};
+      if (::poll(&wait, 1, kPatience) != 1) return {};
+      char bytes[4096];
+      const ssize_t size = ::read(words_.get(), bytes, sizeof bytes);
+      if (size > 0) text_.append(bytes, static_cast<std::size_t>(size));
+    }
+    const std::size_t end = text_.find('\n');
+    const std::string line = text_.substr(0, end);
+    text_.erase(0, end + 1);
+    std::istringstream fields(line);
+    Word word;
+    fields >> word.what >> word.number >> word.pid;
+    return word;
+  }
+  /// Whether nothing is said for a while.
+  bool is_silent() const {
+    pollfd wait{words_.get(), POLLIN, 0};
+    return text_.empty() && ::poll(&wait, 1, kWhile) == 0;
+  }
+  /// So many words, in the order in which they came.
+  std::vector<Word> next(int count) {
+    std::vector<Word> words;
+    for (int i = 0; i < count; ++i) words.push_back(next());
+    return words;
+  }
+  /// What the receiver answers who connects; "" if nobody does.
+  std::string ask_receiver() const {
+    const Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::strncpy(address.sun_path, (folder_ / "s").c_str(), sizeof address.sun_path - 1);
+    REQUIRE(::connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+    pollfd wait{fd.get(), POLLIN, 0};
+    char bytes[16];
+    if (::poll(&wait, 1, kPatience) != 1) return {};
+    const ssize_t size = ::read(fd.get(), bytes, sizeof bytes);
+    return {bytes, static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+  int wait_for_end() {
+    int status = -1;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return status;
+  }
+
+ private:
+  TemporaryFolder folder_;
+  Fd asks_;
+  Fd words_;
+  std::string text_;
+  pid_t pid_ = -1;
+};
+
+std::map<char, pid_t> by_letter(const std::vector<Word>& words) {
+  std::map<char, pid_t> found;
+  for (const Word& word : words) found[word.what] = word.pid;
+  return found;
+}
+
+std::string letters(const std::vector<Word>& words) {
+  std::string all;
+  for (const Word& word : words) all += word.what;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a program is started with its listening socket, and again when it crashes") {
+  SmallMaster master;
+  auto said = by_letter(master.next(2));
+  REQUIRE(said.contains('w'));
+  REQUIRE(said.contains('r'));
+  CHECK(master.ask_receiver() == "taken\n");
+  REQUIRE(::kill(said['r'], SIGSEGV) == 0);
+  const Word again = master.next();
+  CHECK(again.what == 'r');
+  CHECK(again.pid != said['r']);
+  CHECK(master.ask_receiver() == "taken\n");
+}
+
+TEST_CASE("over a reload a program that has to be alone starts when the old one has ended") {
+  SmallMaster master;
+  const auto before = by_letter(master.next(2));
+  master.hold_receiver();
+  master.signal(SIGUSR2);
+  // The pool's new worker does not wait for the old one.
+  const auto workers = by_letter(master.next(2));
+  CHECK(workers.contains('w'));
+  CHECK(workers.contains('W'));
+  CHECK(master.is_silent());
+  master.release_receiver();
+  const auto words = master.next(2);
+  CHECK(letters(words) == "Rr");
+  CHECK(words[0].pid == before.at('r'));
+  CHECK(words[1].pid != before.at('r'));
+  CHECK(master.ask_receiver() == "taken\n");
+}
+
+TEST_CASE("what workers hand to is stopped after them, gracefully and at once") {
+  for (const int number : {SIGQUIT, SIGTERM}) {
+    SmallMaster master;
+    master.next(2);
+    master.signal(number);
+    // A worker that is terminated says nothing.
+    CHECK(letters(master.next(number == SIGQUIT ? 2 : 1)) == (number == SIGQUIT ? "WR" : "R"));
+    CHECK(master.wait_for_end() == 0);
+  }
+}
+
+TEST_CASE("a job runs once for the number that was asked for") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({7});
+  const auto words = master.next(2);
+  CHECK(letters(words) == "jJ");
+  CHECK(words[0].number == 7);
+  // One that the master does not know is not run, and the next one is.
+  master.ask_for({50, 8});
+  CHECK(master.next().number == 8);
+}
+
+TEST_CASE("no more jobs run at once than may, and who waits has his turn") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({100, 101, 102, 103, 102});
+  auto words = master.next(2);
+  CHECK(letters(words) == "jj");
+  CHECK(std::set{words[0].number, words[1].number} == std::set{100, 101});
+  CHECK(master.is_silent());
+  master.let_jobs_end();
+  for (const Word& word : master.next(6)) words.push_back(word);
+  std::multiset<int> begun;
+  int at_once = 0;
+  int most = 0;
+  for (const Word& word : words) {
+    if (word.what == 'j') begun.insert(word.number);
+    at_once += word.what == 'j' ? 1 : -1;
+    most = std::max(most, at_once);
+  }
+  CHECK(begun == std::multiset<int>{100, 101, 102, 103});  // 102 was asked for while it waited
+  CHECK(most == 2);
+}
+
+TEST_CASE("what is asked for again while it runs runs once more") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({100});
+  CHECK(letters(master.next(1)) == "j");
+  master.ask_for({100, 100, 5});
+  // The other place is free all the time; number 5 shows that the requests before it were heard.
+  CHECK(letters(master.next(2)) == "jJ");
+  master.let_jobs_end();
+  const auto words = master.next(3);
+  CHECK(letters(words) == "JjJ");
+  CHECK(words[1].number == 100);
+}
+
+TEST_CASE("a job that takes longer than it may is ended, and its place is another's") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({100, 101, 6});
+  CHECK(letters(master.next(2)) == "jj");
+  const Word next = master.next();  // nobody has let those two end
+  CHECK(next.what == 'j');
+  CHECK(next.number == 6);
+}
+
+TEST_CASE("jobs that fail at once are not started faster and faster") {
+  SmallMaster master;
+  master.next(2);
+  const auto begin = std::chrono::steady_clock::now();
+  for (int i = 0; i < 8; ++i) {
+    master.ask_for({13});
+    CHECK(letters(master.next(2)) == "jJ");
+  }
+  // Four are forgiven; the others waited 50, 100 and 200 ms.
+  CHECK(std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(350));
+}
+
+TEST_CASE("jobs are stopped after the workers that ask for them, and before the receiver") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({100});
+  CHECK(letters(master.next(1)) == "j");
+  master.signal(SIGQUIT);
+  // The job ends by SIGTERM, and says nothing.
+  CHECK(letters(master.next(2)) == "WR");
+  CHECK(master.wait_for_end() == 0);
+}

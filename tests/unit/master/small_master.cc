@@ -1,0 +1,146 @@
+// A server as small as it can be, for the tests of services that are programs: a pool whose worker
+// asks for jobs, and a receiver that only one process may be. Jobs and receiver are this program,
+// called otherwise:
+//
+//   small-master FOLDER                the master
+//   small-master --receiver FOLDER     holds FOLDER/lock, and answers who connects to FOLDER/s; ends
+//                                      only when there is no FOLDER/hold
+//   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1; 100 and more: when
+//                                      there is FOLDER/go
+//
+// FOLDER has two FIFOs: from `asks` the worker reads the numbers, a byte each, that it asks for;
+// into `words` each process writes what it does, LETTER NUMBER PID in a line.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <chrono>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "quarry/base/log.h"
+#include "quarry/master/master.h"
+
+namespace {
+
+using namespace quarry;
+using namespace quarry::master;
+
+std::string folder;
+volatile sig_atomic_t is_over = 0;
+
+void say(char what, int number = 0) {
+  const std::string word = fmt::format("{} {} {}\n", what, number, ::getpid());
+  const base::Fd words(::open((folder + "/words").c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (::write(words.get(), word.data(), word.size()) < 0) ::_exit(1);
+}
+
+void end_on(int signal) {
+  struct sigaction action {};
+  action.sa_handler = [](int) { is_over = 1; };
+  ::sigaction(signal, &action, nullptr);
+}
+
+/// Whether the socket has come as sd_listen_fds(3) says.
+bool has_listener() {
+  const char* pid = std::getenv("LISTEN_PID");
+  const char* count = std::getenv("LISTEN_FDS");
+  int is_listening = 0;
+  socklen_t size = sizeof is_listening;
+  return pid != nullptr && std::to_string(::getpid()) == pid && count != nullptr &&
+         std::string(count) == "1" &&
+         ::getsockopt(3, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening == 1;
+}
+
+int receive() {
+  end_on(SIGTERM);
+  const base::Fd lock(::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  const bool is_alone = ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
+  say(is_alone && has_listener() ? 'r' : '!');
+  while (is_over == 0) {
+    const base::Fd client(::accept(3, nullptr, nullptr));
+    if (client && ::write(client.get(), "taken\n", 6) != 6) return 1;
+    if (!client) ::usleep(1000);  // the socket does not block
+  }
+  while (::access((folder + "/hold").c_str(), F_OK) == 0) ::usleep(1000);
+  say('R');
+  return 0;
+}
+
+int work(ChildContext& child) {
+  end_on(SIGQUIT);
+  const base::Fd asks(::open((folder + "/asks").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+  say('w');
+  while (is_over == 0) {
+    std::uint8_t number = 0;
+    if (::read(asks.get(), &number, 1) == 1) {
+      child.control->send({control::Verb::kBackoffice, number});
+    } else {
+      ::usleep(1000);
+    }
+  }
+  say('W');
+  return 0;
+}
+
+std::optional<Program> program_for(const std::string& from, std::uint32_t number) {
+  if (from != "pool test" || number == 50) return std::nullopt;
+  return Program{"/proc/self/exe", {"small-master", "--job", std::to_string(number), folder}};
+}
+
+int run_master(int argc, char** argv) {
+  base::set_log_level(base::LogLevel::kAlert);
+  auto handover = take_handover();
+  if (!handover) return 1;
+  std::vector<InheritedSocket> inherited;
+  Reload reload;
+  if (*handover) {
+    reload.generation = (**handover).generation;
+    reload.notes = std::move((**handover).notes);
+    reload.elders = std::move((**handover).elders);
+    reload.boards = std::move((**handover).boards);
+    inherited = std::move((**handover).sockets);
+  }
+  reload.program = "/proc/self/exe";
+  reload.arguments.assign(argv, argv + argc);
+
+  std::vector<Service> services(3);
+  services[0].name = "pool test";
+  services[0].run = work;
+  services[1].name = "jobs";
+  services[1].kind = ServiceKind::kJob;
+  services[1].on_request = OnRequest{control::Verb::kBackoffice, program_for};
+  services[1].processes.max_children = 2;
+  services[1].longest_run = std::chrono::seconds(2);
+  services[2].name = "receiver";
+  services[2].kind = ServiceKind::kReceiver;
+  services[2].program = Program{"/proc/self/exe", {"small-master", "--receiver", folder}};
+  services[2].starts_alone = true;
+  auto listener = Listener::open(*base::SocketAddress::parse(folder + "/s"), {}, &inherited);
+  if (!listener) return 1;
+  services[2].listener = std::move(*listener);
+  inherited.clear();
+  GlobalConfig global;
+  global.pid_file = folder + "/pid";
+  return Master(global, std::move(services), std::move(reload)).run() ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  if (words.empty()) return 2;
+  if (words.back() == "--test") return 0;
+  folder = words.back();
+  if (words.front() == "--receiver") return receive();
+  if (words.front() != "--job") return run_master(argc, argv);
+  const int number = std::stoi(words.at(1));
+  say('j', number);
+  while (number >= 100 && ::access((folder + "/go").c_str(), F_OK) != 0) ::usleep(1000);
+  say('J', number);
+  return number == 13 ? 1 : 0;
+}
