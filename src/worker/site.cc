@@ -20,22 +20,14 @@ std::optional<std::size_t> body_size(std::string_view text) {
   return size;
 }
 
-/// What a client is told of a repository that cannot be opened. The path and the cause are for the
-/// log alone.
-Reply refusal(const base::Error& error) {
-  Reply reply;
-  switch (error.code) {
-    case ErrorCode::kNotFound:
-    case ErrorCode::kDenied:
-      reply = text_reply(404, "no such repository");
-      break;
-    case ErrorCode::kBusy:
-      reply = text_reply(503, "the repository is busy, try again");
-      break;
-    default:
-      reply = text_reply(500, "the repository cannot be opened");
-      break;
-  }
+Reply refuse(const http::Refusal& refusal) {
+  Reply reply = text_reply(refusal.status, refusal.text);
+  if (refusal.status == 405) reply.allow = http::kAllowedMethods;
+  return reply;
+}
+
+Reply refuse(const base::Error& error) {
+  Reply reply = refuse(refusal_of(error));
   reply.error = error.message;
   return reply;
 }
@@ -43,15 +35,8 @@ Reply refusal(const base::Error& error) {
 /// The reply where no file was found. Clients are not told of what lies where they may not go, but
 /// a folder that the server may not look into, or a link out of it, is for somebody to mend.
 Reply not_there(const base::Error& error) {
-  Reply reply = refusal(error);
+  Reply reply = refuse(error);
   reply.is_fault = error.code != ErrorCode::kNotFound;
-  return reply;
-}
-
-Reply not_allowed(std::string_view method) {
-  Reply reply =
-      text_reply(405, fmt::format("method {} is not served here", base::printable(method, 20)));
-  reply.allow = "GET, HEAD, POST";
   return reply;
 }
 
@@ -74,24 +59,11 @@ repository::OpenOptions Site::open_options() {
   return options;
 }
 
-base::Result<Site::Target> Site::resolve(std::string_view path) {
-  if (!options_.repository.empty()) {
-    const std::size_t last = path.find_last_not_of('/');
-    const std::string_view trimmed = path.substr(0, last + 1);
-    const std::string_view word = trimmed.substr(trimmed.rfind('/') + 1);
-    return Target{std::nullopt, is_endpoint(word) ? word : std::string_view(), trimmed};
-  }
-  base::Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
-  for (NameCandidate& candidate : names_in(path)) {
-    if (auto found = cache_.look_for(options_.repositories, candidate.name); !found) {
-      if (why.code == ErrorCode::kNotFound) why = std::move(found).error();
-      continue;
-    }
-    const std::string_view word = candidate.rest.substr(0, candidate.rest.find('/'));
-    return Target{std::move(candidate.name), candidate.has_endpoint ? word : std::string_view(),
-                  candidate.rest};
-  }
-  return std::unexpected(std::move(why));
+base::Result<Target> Site::resolve(std::string_view path) {
+  if (!options_.repository.empty()) return target_of_only(path);
+  return target_in_folder(path, [this](const RepositoryName& name) {
+    return cache_.look_for(options_.repositories, name);
+  });
 }
 
 base::Result<repository::Repository*> Site::open(const Target& target) {
@@ -101,19 +73,20 @@ base::Result<repository::Repository*> Site::open(const Target& target) {
 
 Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
   slot_ = &slot;
-  const bool is_post = request.method == "POST";
-  if (!is_post && request.method != "GET" && request.method != "HEAD") {
-    return not_allowed(request.method);
-  }
+  if (const auto served = check_method(request.method); !served) return refuse(served.error());
   if (auto page = status_.answer(request, slot)) return std::move(*page);
   const auto target = resolve(request.path());
   if (!target) return not_there(target.error());
   slot.executing(target->name ? target->name->str() : "");
-  if (!is_post) return answer_get(request, *target);
-  if (!sync::is_sync_content_type(request.content_type)) {
-    return text_reply(415, "only sync requests (application/x-fossil) are taken here");
+  const auto endpoint = endpoint_of(request.method, request.content_type, *target);
+  if (!endpoint) return refuse(endpoint.error());
+  switch (*endpoint) {
+    case Endpoint::kSync:
+      return answer_sync(request, *target, read_body, slot);
+    case Endpoint::kDescription:
+      return describe(request, *target);
   }
-  return answer_sync(request, *target, read_body, slot);
+  return {};
 }
 
 Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
@@ -124,7 +97,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
     return text_reply(413, fmt::format("the request is larger than {} bytes", options_.max_body));
   }
   auto repository = open(target);
-  if (!repository) return refusal(repository.error());
+  if (!repository) return refuse(repository.error());
   slot.doing("", "", "reading the body");
   auto body = read_body(*size);
   if (!body) return text_reply(400, body.error().message);
@@ -183,15 +156,11 @@ void Site::work_idly() {
   cache_.checkpoint();
 }
 
-Reply Site::answer_get(const Request& request, const Target& target) {
-  const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
-  if (!is_base) return text_reply(404, "no such page: this server speaks the sync protocol only");
+Reply Site::describe(const Request& request, const Target& target) {
   auto repository = open(target);
-  if (!repository) return refusal(repository.error());
+  if (!repository) return refuse(repository.error());
   const std::string name = target.name ? target.name->str() : "";
-  Reply reply = text_reply(
-      200, fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}",
-                       request.is_https ? "https" : "http", base::printable(request.host), name));
+  Reply reply = text_reply(200, description(request.is_https, request.host, name));
   reply.repository = (*repository)->path().string();
   return reply;
 }

@@ -1,8 +1,5 @@
-// What a pool serves: which repository a path means, and the endpoints of a repository.
-//
-//   POST, content type of a sync   the sync protocol, whatever follows the name
-//   GET  [/NAME]                   one line with the URL to clone
-//   GET  pm.status_path, ping.path  see status_pages.h
+// What a pool serves: the endpoints of its repositories (quarry/worker/endpoint.h), and, under
+// pm.status_path and ping.path, the pages about itself (status_pages.h).
 #pragma once
 
 #include <optional>
@@ -10,6 +7,7 @@
 #include "pool_log_gate.h"
 #include "quarry/base/listen_queue.h"
 #include "quarry/scoreboard/scoreboard.h"
+#include "quarry/worker/endpoint.h"
 #include "quarry/worker/worker.h"
 #include "repository_cache.h"
 #include "request.h"
@@ -33,12 +31,6 @@ class Site : public Handler {
   void work_idly() override;
 
  private:
-  /// What a path means.
-  struct Target {
-    std::optional<RepositoryName> name;  // nothing: the pool's only repository
-    std::string_view endpoint;           // the reserved word after it, or ""
-    std::string_view rest;               // all that follows the name
-  };
   /// Errors: those of locate().
   base::Result<Target> resolve(std::string_view path);
   base::Result<repository::Repository*> open(const Target& target);
@@ -48,7 +40,7 @@ class Site : public Handler {
                     scoreboard::Slot& slot);
   static Reply reply_of(sync::Reply answer, const repository::Repository& repository,
                         std::size_t body_size);
-  Reply answer_get(const Request& request, const Target& target);
+  Reply describe(const Request& request, const Target& target);
 
   const WorkerOptions& options_;
   const scoreboard::Board& board_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -19,8 +20,8 @@
 #include "quarry/master/credentials.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
+#include "quarry/worker/endpoint.h"
 #include "quarry/worker/repository_folder.h"
-#include "quarry/worker/repository_name.h"
 #include "quarry/worker/trouble.h"
 #include "web_request.h"
 
@@ -37,20 +38,9 @@ Refusal refusal_of(const base::Error& error, bool is_trusted) {
   // Scanners ask for much that is not there.
   const bool is_absent = error.code == ErrorCode::kNotFound;
   base::log(is_absent ? base::LogLevel::kDebug : base::LogLevel::kError, "{}", error.message);
-  const bool is_busy = error.code == ErrorCode::kBusy;
-  const bool is_missing = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kDenied;
-  if (is_trusted) {
-    return {.status = is_missing ? 404 : is_busy ? 503 : 500, .text = error.message};
-  }
-  switch (error.code) {
-    case ErrorCode::kNotFound:
-    case ErrorCode::kDenied:
-      return {.status = 404, .text = "no such repository"};
-    case ErrorCode::kBusy:
-      return {.status = 503, .text = "the repository is busy, try again"};
-    default:
-      return {.status = 500, .text = "the repository cannot be opened"};
-  }
+  Refusal refusal = worker::refusal_of(error);
+  if (is_trusted) refusal.text = error.message;
+  return refusal;
 }
 
 /// What is served: a file, or a folder of them.
@@ -85,19 +75,29 @@ class Service {
   }
 
   OrRefusal<std::string> try_to(const WebRequest& request) {
-    const bool is_get = request.method == "GET" || request.method == "HEAD";
-    if (!is_get && request.method != "POST") {
-      return std::unexpected(Refusal{.status = 405, .text = "GET, HEAD and POST are served here"});
+    if (auto served = worker::check_method(request.method); !served) {
+      return std::unexpected(std::move(served).error());
     }
-    auto opened = open(request.path);
+    auto target = resolve(request.path);
+    if (!target) return std::unexpected(refusal_of(target.error(), options_.all_rights));
+    const auto endpoint = worker::endpoint_of(request.method, request.content_type, *target);
+    if (!endpoint) return std::unexpected(endpoint.error());
+    const std::string name = target->name ? target->name->str() : "";
+    auto opened = open(*target);
     if (!opened) return std::unexpected(refusal_of(opened.error(), options_.all_rights));
-    if (is_get) return page(request);
-    if (!sync::is_sync_content_type(request.content_type)) {
-      return std::unexpected(Refusal{
-          .status = 415, .text = "only sync requests (application/x-fossil) are taken here"});
+    switch (*endpoint) {
+      case worker::Endpoint::kSync:
+        return answer_sync(request, **opened);
+      case worker::Endpoint::kDescription:
+        break;
     }
+    return web_reply(request, 200, "text/plain; charset=utf-8",
+                     worker::description(request.is_https, request.host, name) + "\n");
+  }
+
+  std::string answer_sync(const WebRequest& request, repository::Repository& repository) const {
     const sync::Reply reply =
-        sync::ServerSession(**opened, options_)
+        sync::ServerSession(repository, options_)
             .answer({.content_type = request.content_type,
                      .body = request.body,
                      .remote_address = request.remote_address,
@@ -116,38 +116,33 @@ class Service {
     return web_reply(request, reply.status, reply.content_type, reply.body);
   }
 
-  base::Result<repository::Repository*> open(std::string_view path) {
-    if (!is_folder_) return open_file("", path_);
-    base::Error why{ErrorCode::kNotFound,
-                    fmt::format("{}: no repository for {}", path_.string(), base::printable(path))};
-    for (const worker::NameCandidate& candidate : worker::names_in(path)) {
-      const auto found = worker::locate(path_, candidate.name);
-      if (found) return open_file(candidate.name.str(), found->path);
-      if (why.code == ErrorCode::kNotFound) why = found.error();
+  base::Result<worker::Target> resolve(std::string_view path) const {
+    if (!is_folder_) return worker::target_of_only(path);
+    auto target = worker::target_in_folder(
+        path, [this](const worker::RepositoryName& name) -> base::Result<void> {
+          QUARRY_TRY(worker::locate(path_, name));
+          return {};
+        });
+    if (!target && target.error().code == ErrorCode::kNotFound) {
+      target.error().message =
+          fmt::format("{}: no repository for {}", path_.string(), base::printable(path));
     }
-    return std::unexpected(std::move(why));
+    return target;
   }
 
-  base::Result<repository::Repository*> open_file(const std::string& name,
-                                                  const std::filesystem::path& file) {
-    if (!repository_ || name != name_) {
+  base::Result<repository::Repository*> open(const worker::Target& target) {
+    if (!repository_ || target.name != name_) {
+      const auto file = target.name ? path_ / target.name->file() : path_;
       QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
-      name_ = name;
+      name_ = target.name;
     }
     return repository_.get();
-  }
-
-  OrRefusal<std::string> page(const WebRequest& request) const {
-    const std::string text =
-        fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}\n",
-                    request.is_https ? "https" : "http", base::printable(request.host), name_);
-    return web_reply(request, 200, "text/plain; charset=utf-8", text);
   }
 
   std::filesystem::path path_;
   bool is_folder_;
   sync::SessionOptions options_;
-  std::string name_;  // of the repository that is open, in a folder
+  std::optional<worker::RepositoryName> name_;  // of the repository that is open, in a folder
   std::unique_ptr<repository::Repository> repository_;
 };
 

@@ -286,6 +286,7 @@ def test_page_for_a_browser(fresh):
     (b"POST / HTTP/1.0\r\nContent-Type: application/x-fossil\r\nContent-Length: 99999999999\r\n\r\n", 413),
     (b"POST / HTTP/1.0\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc", 415),
     (b"DELETE / HTTP/1.0\r\n\r\n", 405),
+    (b"GET /timeline HTTP/1.0\r\n\r\n", 404),
     (b"GET /%zz HTTP/1.0\r\n\r\n", 400),
     (b"POST / HTTP/1.0\r\nContent-Ty", 400),
     (b"GET / HTTP/1.0\r\nX: " + b"x" * 100000, 431),

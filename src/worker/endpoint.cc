@@ -1,0 +1,76 @@
+#include "quarry/worker/endpoint.h"
+
+#include <fmt/core.h>
+
+#include "quarry/base/escape.h"
+#include "quarry/sync/server_session.h"
+
+namespace quarry::worker {
+namespace {
+
+using base::ErrorCode;
+
+std::unexpected<http::Refusal> refuse(int status, std::string text) {
+  return std::unexpected(http::Refusal{.status = status, .text = std::move(text)});
+}
+
+}  // namespace
+
+Target target_of_only(std::string_view path) {
+  const std::size_t last = path.find_last_not_of('/');
+  const std::string_view trimmed = path.substr(0, last + 1);
+  const std::string_view word = trimmed.substr(trimmed.rfind('/') + 1);
+  return {std::nullopt, is_endpoint(word) ? word : std::string_view(), trimmed};
+}
+
+base::Result<Target> target_in_folder(
+    std::string_view path,
+    const std::function<base::Result<void>(const RepositoryName&)>& look_for) {
+  base::Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
+  for (NameCandidate& candidate : names_in(path)) {
+    if (auto found = look_for(candidate.name); !found) {
+      if (why.code == ErrorCode::kNotFound) why = std::move(found).error();
+      continue;
+    }
+    const std::string_view word = candidate.rest.substr(0, candidate.rest.find('/'));
+    return Target{std::move(candidate.name), candidate.has_endpoint ? word : std::string_view(),
+                  candidate.rest};
+  }
+  return std::unexpected(std::move(why));
+}
+
+std::expected<void, http::Refusal> check_method(std::string_view method) {
+  if (method == "POST" || method == "GET" || method == "HEAD") return {};
+  return refuse(405, fmt::format("method {} is not served here", base::printable(method, 20)));
+}
+
+std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
+                                                   std::string_view content_type,
+                                                   const Target& target) {
+  if (method == "POST") {
+    if (sync::is_sync_content_type(content_type)) return Endpoint::kSync;
+    return refuse(415, "only sync requests (application/x-fossil) are taken here");
+  }
+  const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
+  if (is_base) return Endpoint::kDescription;
+  return refuse(404, "no such page: this server speaks the sync protocol only");
+}
+
+http::Refusal refusal_of(const base::Error& error) {
+  switch (error.code) {
+    case ErrorCode::kNotFound:
+    case ErrorCode::kDenied:
+      return {.status = 404, .text = "no such repository"};
+    case ErrorCode::kBusy:
+      return {.status = 503, .text = "the repository is busy, try again"};
+    default:
+      return {.status = 500, .text = "the repository cannot be opened"};
+  }
+}
+
+std::string description(bool is_https, std::string_view host, const std::string& name) {
+  return fmt::format("A Fossil repository. To have it:  fossil clone {}://{}/{}",
+                     is_https ? "https" : "http", base::printable(host), name);
+}
+
+}  // namespace quarry::worker
