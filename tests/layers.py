@@ -45,7 +45,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "": {"store", "tickets", "derived"},
         "config": {""},
     },
-    "master": {"config": set(), "child": {"config"}, "pool": {"child"}, "reload": {"child", "pool"},
+    "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
                "": {"config", "child", "pool", "reload"}},
     "app": {"": set(), "quarryd": {""}, "quarry": {""}},
 }

@@ -10,7 +10,7 @@
 #include <charconv>
 #include <optional>
 
-#include "config/values.h"
+#include "quarry/master/values.h"
 
 namespace quarry::master {
 namespace {

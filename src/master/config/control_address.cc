@@ -4,7 +4,7 @@
 
 #include "config_files.h"
 #include "quarry/base/escape.h"
-#include "values.h"
+#include "quarry/master/values.h"
 
 namespace quarry::master {
 namespace {

@@ -7,9 +7,9 @@
 #include <iterator>
 #include <span>
 
-#include "kinds.h"
 #include "process_directives.h"
 #include "quarry/master/control_address.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::master {
 namespace {

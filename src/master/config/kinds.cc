@@ -1,4 +1,4 @@
-#include "kinds.h"
+#include "quarry/master/kinds.h"
 
 #include <sys/resource.h>
 

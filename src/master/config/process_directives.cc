@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "kinds.h"
 #include "quarry/base/log.h"
+#include "quarry/master/kinds.h"
 
 namespace quarry::master {
 namespace {

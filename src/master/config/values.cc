@@ -1,4 +1,4 @@
-#include "values.h"
+#include "quarry/master/values.h"
 
 #include <fmt/core.h>
 #include <sys/resource.h>

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "directive_table.h"
 #include "quarry/base/socket.h"
-#include "values.h"
+#include "quarry/master/directive_table.h"
+#include "quarry/master/values.h"
 
 namespace quarry::master {
 
