@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "derivation.h"
+#include "derivation_run.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 
@@ -18,36 +18,37 @@ using artifact::StructuralType;
 
 /// The artifacts that carry TAG themselves and that rebuild sees before UNTIL (0: all), the first
 /// and the last of them as it sees them.
-Derivation::Span Derivation::span_of(std::int64_t tag, Rid until) {
+DerivationRun::Span DerivationRun::span_of(std::int64_t tag, Rid until) {
   Span span;
-  Query query = c_.database.query(
+  Query query = work_.database.query(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
   query.bind(1, tag);
   while (query.step()) {
     const Rid rid = query.integer(0);
-    if (until != 0 && !order_.before(rid, until)) continue;
-    if (span.first == 0 || order_.before(rid, span.first)) span.first = rid;
-    if (span.last == 0 || order_.before(span.last, rid)) span.last = rid;
+    if (until != 0 && !work_.order.before(rid, until)) continue;
+    if (span.first == 0 || work_.order.before(rid, span.first)) span.first = rid;
+    if (span.last == 0 || work_.order.before(span.last, rid)) span.last = rid;
   }
   return span;
 }
 
-Derivation::AttachmentTarget Derivation::attachment_target(std::string_view target, Rid until) {
-  return {.ticket = span_of(c_.names.find_tag(fmt::format("tkt-{}", target)), until),
-          .note = span_of(c_.names.find_tag(fmt::format("event-{}", target)), until)};
+DerivationRun::AttachmentTarget DerivationRun::attachment_target(std::string_view target,
+                                                                 Rid until) {
+  return {.ticket = span_of(work_.names.find_tag(fmt::format("tkt-{}", target)), until),
+          .note = span_of(work_.names.find_tag(fmt::format("event-{}", target)), until)};
 }
 
-void Derivation::add_attachment(Rid rid, const Structural& artifact) {
+void DerivationRun::add_attachment(Rid rid, const Structural& artifact) {
   const artifact::AttachmentCard& card = *artifact.attachment;
-  Query insert = c_.database.query(
+  Query insert = work_.database.query(
       "INSERT OR REPLACE INTO attachment(attachid,mtime,src,target,filename,comment,user)"
       " VALUES(?1,?2,?3,?4,?5,?6,?7)");
-  insert.bind(1, rid).bind(2, printed_day(c_.database, base::julian_day(*artifact.date)));
+  insert.bind(1, rid).bind(2, printed_day(work_.database, base::julian_day(*artifact.date)));
   card.source.empty() ? insert.bind_null(3) : insert.bind(3, card.source);
   insert.bind(4, card.target).bind(5, card.name).bind(6, artifact.comment);
   artifact.has_user ? insert.bind(7, artifact.user) : insert.bind_null(7);
   insert.run();
-  c_.database
+  work_.database
       .query(
           "UPDATE attachment INDEXED BY attachment_idx1 SET isLatest=(mtime==(SELECT max(mtime)"
           " FROM attachment INDEXED BY attachment_idx1 WHERE target=?1 AND filename=?2))"
@@ -55,22 +56,22 @@ void Derivation::add_attachment(Rid rid, const Structural& artifact) {
       .bind(1, card.target)
       .bind(2, card.name)
       .run();
-  stale_targets_.insert(std::string(card.target));
+  work_.pending.stale_targets.insert(std::string(card.target));
 }
 
 /// What the timeline tells of the attachment RID, where SEEN of its target has been seen.
-Derivation::AttachmentEvent Derivation::attachment_event(Rid rid,
-                                                         const artifact::AttachmentCard& card,
-                                                         const AttachmentTarget& seen) {
+DerivationRun::AttachmentEvent DerivationRun::attachment_event(Rid rid,
+                                                               const artifact::AttachmentCard& card,
+                                                               const AttachmentTarget& seen) {
   const auto& [ticket, note] = seen;
   const std::string_view target = card.target;
-  const auto comes_after = [&](Rid other) { return other != 0 && order_.before(rid, other); };
-  const auto comes_before = [&](Rid other) { return other != 0 && order_.before(other, rid); };
+  const auto comes_after = [&](Rid other) { return other != 0 && work_.order.before(rid, other); };
+  const auto comes_before = [&](Rid other) { return other != 0 && work_.order.before(other, rid); };
   const bool ticket_words_it = comes_after(ticket.last), note_words_it = comes_after(note.last);
   char type = 'w';
   if (ticket_words_it || note_words_it) {
     const bool is_tickets =
-        !note_words_it || (ticket_words_it && order_.before(note.last, ticket.last));
+        !note_words_it || (ticket_words_it && work_.order.before(note.last, ticket.last));
     type = is_tickets ? 't' : 'e';
   } else if (comes_before(ticket.first)) {
     type = 't';
@@ -95,10 +96,10 @@ Derivation::AttachmentEvent Derivation::attachment_event(Rid rid,
   return {type, fmt::format("Delete attachment \"{}\" from {}", name, where)};
 }
 
-void Derivation::refresh_attachments(const std::string& target) {
+void DerivationRun::refresh_attachments(const std::string& target) {
   std::vector<Rid> attachments;
   {
-    Query query = c_.database.query(
+    Query query = work_.database.query(
         "SELECT attachid FROM attachment INDEXED BY attachment_idx1 WHERE target=?1");
     query.bind(1, target);
     while (query.step()) attachments.push_back(query.integer(0));
@@ -106,12 +107,12 @@ void Derivation::refresh_attachments(const std::string& target) {
   if (attachments.empty()) return;
   const AttachmentTarget seen = attachment_target(target, 0);
   for (const Rid rid : attachments) {
-    const Manifest artifact = c_.manifests.get(rid);
+    const Manifest artifact = work_.manifests.get(rid);
     if (!artifact || artifact->type != StructuralType::kAttachment) continue;
     AttachmentEvent told = attachment_event(rid, *artifact->attachment, seen);
     put_event(rid, *artifact,
               {.type = told.type,
-               .day = printed_day(c_.database, base::julian_day(*artifact->date)),
+               .day = printed_day(work_.database, base::julian_day(*artifact->date)),
                .comment = std::move(told.comment)});
   }
 }

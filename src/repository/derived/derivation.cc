@@ -2,7 +2,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include "derivation_run.h"
 
 namespace quarry::repository {
 
@@ -17,30 +17,32 @@ constexpr std::size_t kManyControls = 64;
 }  // namespace
 
 void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
-  if (type != StructuralType::kCheckIn && !expects_everything_) {
-    Query children =
-        c_.database.query("SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
-    if (children.bind(1, rid).step()) strangers_.push_back(rid);
+  if (type != StructuralType::kCheckIn && !pending_.is_everything) {
+    Query children = context_.database.query(
+        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
+    if (children.bind(1, rid).step()) pending_.strangers.push_back(rid);
   }
   if (!type) return;
-  switch (*type) {
-    case StructuralType::kCluster:
-      clusters_.push_back(rid);
-      return;
-    default: {
-      const Manifest artifact = c_.manifests.get(rid);
-      if (!artifact || !artifact->date) return;
-      has_parent_tags_ |= std::ranges::any_of(
-          artifact->tags, [](const artifact::TagCard& tag) { return tag.name == "parent"; });
-      auto& queue = type == StructuralType::kCheckIn   ? check_ins_
-                    : type == StructuralType::kControl ? controls_
-                                                       : others_;
-      queue.insert(Dated{base::julian_day(*artifact->date), rid});
-    }
+  if (*type == StructuralType::kCluster) {
+    pending_.clusters.push_back(rid);
+    return;
   }
+  const Manifest artifact = context_.manifests.get(rid);
+  if (artifact && artifact->date) pending_.add(rid, *artifact);
 }
 
-void Derivation::add_other(Rid rid, const Structural& artifact, double day) {
+void Derivation::run() {
+  const std::vector<Rid> hidden =
+      DerivationRun(context_, std::exchange(pending_, {}), is_quiet_).run();
+  hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
+}
+
+void Derivation::forget_pending() {
+  pending_ = {};
+  hidden_.clear();
+}
+
+void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
   switch (artifact.type) {
     case StructuralType::kWiki:
       return add_wiki_page(rid, artifact, day);
@@ -58,23 +60,20 @@ void Derivation::add_other(Rid rid, const Structural& artifact, double day) {
 }
 
 /// What several artifacts say of one thing: a page, a ticket, a thread.
-void Derivation::refresh_others() {
+void DerivationRun::refresh_others() {
   refresh_tickets();
-  for (const std::int64_t tag : stale_pages_) refresh_wiki_links(tag);
-  stale_pages_.clear();
-  for (const std::int64_t tag : stale_technotes_) refresh_technote(tag);
-  stale_technotes_.clear();
-  for (const std::string& target : stale_targets_) refresh_attachments(target);
-  stale_targets_.clear();
+  for (const std::int64_t tag : work_.pending.stale_pages) refresh_wiki_links(tag);
+  for (const std::int64_t tag : work_.pending.stale_technotes) refresh_technote(tag);
+  for (const std::string& target : work_.pending.stale_targets) refresh_attachments(target);
   refresh_threads();
 }
 
 /// What comes of check-ins: parents before children, so that what children inherit is written once.
-void Derivation::add_check_ins() {
-  while (!check_ins_.empty()) {
-    const auto [day, rid] = *check_ins_.begin();
-    check_ins_.erase(check_ins_.begin());
-    const Manifest manifest = c_.manifests.get(rid);
+void DerivationRun::add_check_ins() {
+  while (!work_.pending.check_ins.empty()) {
+    const auto [day, rid] = *work_.pending.check_ins.begin();
+    work_.pending.check_ins.erase(work_.pending.check_ins.begin());
+    const Manifest manifest = work_.manifests.get(rid);
     if (!manifest) continue;
     collect_relatives(rid);
     note_if_late(rid);
@@ -82,75 +81,63 @@ void Derivation::add_check_ins() {
     note_put_off(rid);
     make_check_in_event(rid, *manifest);
     apply_tags(rid, *manifest, day);
-    if (const Rid parent = lineage_.primary_parent(rid); parent != 0) {
+    if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) {
       inherit_tags(rid, parent);
-      new_children_.insert(rid);
+      work_.pending.new_children.insert(rid);
     }
     reparent(rid);  // by a tag that came before it
   }
 }
 
-void Derivation::add_controls_and_others() {
-  for (const auto& [day, rid] : controls_) {
-    const Manifest control = c_.manifests.get(rid);
+void DerivationRun::add_controls_and_others() {
+  for (const auto& [day, rid] : work_.pending.controls) {
+    const Manifest control = work_.manifests.get(rid);
     if (!control) continue;
     make_control_event(rid, *control);
     apply_tags(rid, *control, day);
   }
-  controls_.clear();
-  for (const auto& [day, rid] : others_) {
-    if (const Manifest artifact = c_.manifests.get(rid)) add_other(rid, *artifact, day);
+  for (const auto& [day, rid] : work_.pending.others) {
+    if (const Manifest artifact = work_.manifests.get(rid)) add_other(rid, *artifact, day);
   }
-  others_.clear();
 }
 
-void Derivation::refresh_stale() {
+void DerivationRun::refresh_stale() {
   resolve_cherrypicks();
-  for (const Rid rid : stale_mlinks_) compute_mlinks(rid);
-  stale_mlinks_.clear();
+  for (const Rid rid : work_.pending.stale_mlinks) compute_mlinks(rid);
   resolve_cherrypicks();  // files that the rows above refer to have become known
-  for (const Rid rid : stale_events_) refresh_event(rid);
-  stale_events_.clear();
-  lineage_.read_picks();
+  for (const Rid rid : work_.pending.stale_events) refresh_event(rid);
+  work_.lineage.read_picks();
   adjust_times();
-  for (const Rid rid : stale_leaves_) refresh_leaf(rid);
-  stale_leaves_.clear();
-  for (const Rid rid : new_children_) outgrow_parents(rid);
-  new_children_.clear();
+  for (const Rid rid : work_.pending.stale_leaves) refresh_leaf(rid);
+  for (const Rid rid : work_.pending.new_children) outgrow_parents(rid);
 }
 
-void Derivation::run() {
-  order_.forget();
-  has_search_index_.reset();
-  has_alerts_.reset();
-  dispute_steps_ = 0;
-  looks_everywhere_ = controls_.size() > kManyControls;
-  if (expects_everything_ && !has_parent_tags_) begin_whole();
-  for (const Rid rid : clusters_) {
-    if (const Manifest cluster = c_.manifests.get(rid)) apply_cluster(rid, *cluster);
+std::vector<Rid> DerivationRun::run() {
+  looks_everywhere_ = work_.pending.controls.size() > kManyControls;
+  if (work_.pending.is_everything && !work_.pending.has_parent_tags) begin_whole();
+  for (const Rid rid : work_.pending.clusters) {
+    if (const Manifest cluster = work_.manifests.get(rid)) apply_cluster(rid, *cluster);
   }
-  clusters_.clear();
   add_check_ins();
-  for (const Rid rid : strangers_) collect_children(rid);
+  for (const Rid rid : work_.pending.strangers) collect_children(rid);
   note_reparented();
-  strangers_.clear();
-  order_.forget();
+  work_.order.forget();
   add_controls_and_others();
-  order_.forget();
-  if (is_whole_) write_lineage_and_tags();
+  work_.order.forget();
+  if (work_.is_whole) write_lineage_and_tags();
   settle_disputes();
   refresh_others();
   refresh_stale();
-  if (is_whole_) end_whole();
-  has_parent_tags_ = expects_everything_ = false;
+  if (work_.is_whole) end_whole();
+  return std::move(work_.pending.hidden);
 }
 
-void Derivation::begin_whole() {
-  is_whole_ = true;
-  lineage_.hold();
-  tags_.hold();
-  c_.names.hold();
-  order_.hold();
+void DerivationRun::begin_whole() {
+  work_.is_whole = true;
+  work_.lineage.hold();
+  work_.tags.hold();
+  work_.names.hold();
+  work_.order.hold();
   // event_i1, too: the times of check-ins may be moved.
   for (const char* index :
        {"plink_i2", "tagxref_i1", "mlink_i1", "mlink_i2", "mlink_i3", "mlink_i4", "event_i1"}) {
@@ -158,62 +145,36 @@ void Derivation::begin_whole() {
   }
 }
 
-void Derivation::drop_index(const char* name) {
+void DerivationRun::drop_index(const char* name) {
   {
-    Query query = c_.database.query("SELECT sql FROM sqlite_schema WHERE type='index' AND name=?1");
+    Query query =
+        work_.database.query("SELECT sql FROM sqlite_schema WHERE type='index' AND name=?1");
     if (!query.bind(1, name).step()) return;
     dropped_indexes_[name] = query.text(0);
   }
-  c_.database.execute(fmt::format("DROP INDEX {}", name));
+  work_.database.execute(fmt::format("DROP INDEX {}", name));
 }
 
-void Derivation::make_index(const std::string& name) {
+void DerivationRun::make_index(const std::string& name) {
   const auto dropped = dropped_indexes_.extract(name);
-  if (dropped) c_.database.execute(dropped.mapped());
+  if (dropped) work_.database.execute(dropped.mapped());
 }
 
-void Derivation::write_lineage_and_tags() {
-  lineage_.write();
-  tags_.spread(lineage_, [this](std::int64_t tag, Rid rid) { note_tag_change(tag, rid); });
+void DerivationRun::write_lineage_and_tags() {
+  work_.lineage.write();
+  work_.tags.spread(work_.lineage,
+                    [this](std::int64_t tag, Rid rid) { note_tag_change(tag, rid); });
   make_index("plink_i2");
   make_index("tagxref_i1");
 }
 
-void Derivation::end_whole() {
+void DerivationRun::end_whole() {
   while (!dropped_indexes_.empty()) make_index(dropped_indexes_.begin()->first);
-  is_whole_ = false;
-  lineage_.let_go();
-  tags_.let_go();
-  order_.let_go();
-  c_.names.forget_all();
-}
-
-void Derivation::forget_pending() {
-  hidden_.clear();
-  strangers_.clear();
-  clusters_.clear();
-  check_ins_.clear();
-  controls_.clear();
-  others_.clear();
-  stale_pages_.clear();
-  stale_technotes_.clear();
-  stale_targets_.clear();
-  stale_tickets_.clear();
-  stale_threads_.clear();
-  stale_mlinks_.clear();
-  stale_events_.clear();
-  stale_comments_.clear();
-  stale_leaves_.clear();
-  disputed_.clear();
-  late_.clear();
-  put_off_.clear();
-  new_children_.clear();
-  stale_times_.clear();
-  has_parent_tags_ = expects_everything_ = is_whole_ = false;
-  dropped_indexes_.clear();
-  lineage_.let_go();
-  tags_.let_go();
-  order_.let_go();
+  work_.is_whole = false;
+  work_.lineage.let_go();
+  work_.tags.let_go();
+  work_.order.let_go();
+  work_.names.forget_all();
 }
 
 void clear_derived(Database& database) {

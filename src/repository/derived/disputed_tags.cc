@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "derivation.h"
+#include "derivation_run.h"
 #include "tag_replay.h"
 
 namespace quarry::repository {
@@ -60,9 +60,9 @@ bool is_inherited(const std::vector<TagEntry>& cards) {
 }  // namespace
 
 /// All that decides over disputed tags, read once for all of them.
-class Derivation::Dispute {
+class DerivationRun::Dispute {
  public:
-  Dispute(Derivation& derivation, const std::set<std::int64_t>& tags) : d_(derivation) {
+  Dispute(DerivationRun& run, const std::set<std::int64_t>& tags) : d_(run) {
     for (const std::int64_t tag : tags) cards_[tag];
     read_cards();
     std::erase_if(cards_, [](const auto& tag) { return !is_inherited(tag.second); });
@@ -78,7 +78,7 @@ class Derivation::Dispute {
   void replay(std::int64_t tag);
   void write(std::int64_t tag, const std::unordered_map<Rid, TagEntry>& entries);
 
-  Derivation& d_;
+  DerivationRun& d_;
   std::map<std::int64_t, std::vector<TagEntry>> cards_;
   struct Link {
     Rid child, parent;
@@ -87,12 +87,12 @@ class Derivation::Dispute {
   std::vector<std::pair<Rid, Link>> relinks_;  // with the artifact that has the tag `parent`
 };
 
-void Derivation::Dispute::add_cards(Rid source, const Structural& artifact, bool on_itself) {
+void DerivationRun::Dispute::add_cards(Rid source, const Structural& artifact, bool on_itself) {
   for (const TagCard& card : artifact.tags) {
     if (card.target.empty() != on_itself) continue;
-    const auto wanted = cards_.find(d_.c_.names.find_tag(card.name));
+    const auto wanted = cards_.find(d_.work_.names.find_tag(card.name));
     if (wanted == cards_.end()) continue;
-    const Rid target = on_itself ? source : d_.c_.names.find(card.target);
+    const Rid target = on_itself ? source : d_.work_.names.find(card.target);
     if (target == 0) continue;
     wanted->second.push_back(
         {tag_type(card), source, target,
@@ -101,12 +101,12 @@ void Derivation::Dispute::add_cards(Rid source, const Structural& artifact, bool
   }
 }
 
-bool Derivation::Dispute::is_waiting(Rid rid) {
-  return d_.c_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step();
+bool DerivationRun::Dispute::is_waiting(Rid rid) {
+  return d_.work_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step();
 }
 
-void Derivation::Dispute::read_cards() {
-  Database& database = d_.c_.database;
+void DerivationRun::Dispute::read_cards() {
+  Database& database = d_.work_.database;
   std::set<Rid> sources;
   {
     Query controls = database.query("SELECT objid FROM event WHERE type='g'");
@@ -120,7 +120,7 @@ void Derivation::Dispute::read_cards() {
     while (query.step()) sources.insert(query.integer(0));
   }
   for (const Rid source : sources) {
-    const Manifest artifact = d_.c_.manifests.get(source);
+    const Manifest artifact = d_.work_.manifests.get(source);
     if (artifact && artifact->date) add_cards(source, *artifact, false);
   }
   // What these have replaced among the cards of the artifacts themselves shows in their text alone.
@@ -129,7 +129,7 @@ void Derivation::Dispute::read_cards() {
     for (const TagEntry& card : cards) targets.insert(card.origin);
   }
   for (const Rid target : targets) {
-    const Manifest artifact = d_.c_.manifests.get(target);
+    const Manifest artifact = d_.work_.manifests.get(target);
     if (artifact && artifact->date && !is_waiting(target)) add_cards(target, *artifact, true);
   }
   for (auto& [tag, cards] : cards_) {
@@ -146,30 +146,30 @@ void Derivation::Dispute::read_cards() {
   }
 }
 
-void Derivation::Dispute::read_links() {
-  Database& database = d_.c_.database;
+void DerivationRun::Dispute::read_links() {
+  Database& database = d_.work_.database;
   std::unordered_map<Rid, Rid> parents;
-  for (const ParentLink& link : d_.lineage_.primary_links()) parents[link.child] = link.parent;
+  for (const ParentLink& link : d_.work_.lineage.primary_links()) parents[link.child] = link.parent;
   Query moved = database.query(
       "SELECT rid, srcid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
   moved.bind(1, kTagParent);
   while (moved.step()) {
     const Rid rid = moved.integer(0);
-    const Manifest manifest = d_.c_.manifests.get(rid);
+    const Manifest manifest = d_.work_.manifests.get(rid);
     const auto now = parents.find(rid);
     if (now == parents.end() || !manifest || d_.parents_by_tag(rid).empty()) continue;
     relinks_.push_back({moved.integer(1), {rid, now->second}});
-    now->second = manifest->parents.empty() ? 0 : d_.c_.names.find(manifest->parents.front());
+    now->second = manifest->parents.empty() ? 0 : d_.work_.names.find(manifest->parents.front());
   }
   for (const auto& [child, parent] : parents) {
-    links_.push_back({d_.order_.place(child), Step::kLink, child, parent});
+    links_.push_back({d_.work_.order.place(child), Step::kLink, child, parent});
   }
   std::sort(links_.begin(), links_.end());
 }
 
-void Derivation::Dispute::write(std::int64_t tag,
-                                const std::unordered_map<Rid, TagEntry>& entries) {
-  Database& database = d_.c_.database;
+void DerivationRun::Dispute::write(std::int64_t tag,
+                                   const std::unordered_map<Rid, TagEntry>& entries) {
+  Database& database = d_.work_.database;
   std::vector<Rid> present;
   {
     Query query = database.query("SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1");
@@ -178,25 +178,25 @@ void Derivation::Dispute::write(std::int64_t tag,
   }
   for (const Rid rid : present) {
     if (entries.contains(rid)) continue;
-    d_.tags_.remove(tag, rid);
+    d_.work_.tags.remove(tag, rid);
     d_.note_tag_change(tag, rid);
-    if (tag == kTagComment) d_.stale_comments_.insert(rid);
+    if (tag == kTagComment) d_.work_.pending.stale_comments.insert(rid);
   }
   for (const auto& [rid, entry] : entries) {
-    if (d_.tags_.get(tag, rid) == entry) continue;
-    d_.tags_.put(tag, rid, entry);
+    if (d_.work_.tags.get(tag, rid) == entry) continue;
+    d_.work_.tags.put(tag, rid, entry);
     d_.note_tag_change(tag, rid);
-    if (tag == kTagComment) d_.stale_comments_.insert(rid);
+    if (tag == kTagComment) d_.work_.pending.stale_comments.insert(rid);
   }
 }
 
-void Derivation::Dispute::replay(std::int64_t tag) {
+void DerivationRun::Dispute::replay(std::int64_t tag) {
   std::vector<Step> steps;
   for (const auto& [source, link] : relinks_) {
-    steps.push_back({d_.order_.place(source), Step::kRelink, link.child, link.parent});
+    steps.push_back({d_.work_.order.place(source), Step::kRelink, link.child, link.parent});
   }
   for (const TagEntry& card : cards_[tag]) {
-    steps.push_back({d_.order_.place(card.source), Step::kCard, 0, 0, &card});
+    steps.push_back({d_.work_.order.place(card.source), Step::kCard, 0, 0, &card});
   }
   std::stable_sort(steps.begin(), steps.end());
   TagReplay replay;
@@ -212,14 +212,14 @@ void Derivation::Dispute::replay(std::int64_t tag) {
   }
   for (; link != links_.end(); ++link) take(*link);
   write(tag, replay.entries());
-  note_overruled(d_.c_.database, tag, replay.overruled());
+  note_overruled(d_.work_.database, tag, replay.overruled());
 }
 
-void Derivation::Dispute::settle() {
+void DerivationRun::Dispute::settle() {
   for (const auto& [tag, cards] : cards_) replay(tag);
 }
 
-void Derivation::replay_disputed() {
+void DerivationRun::replay_disputed() {
   Dispute(*this, std::exchange(disputed_, {})).settle();
 }
 

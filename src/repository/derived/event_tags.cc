@@ -9,7 +9,7 @@
 
 #include "event_tags.h"
 #include "backlinks.h"
-#include "derivation.h"
+#include "derivation_run.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -52,28 +52,28 @@ class EventTags {
 
 }  // namespace
 
-void Derivation::refresh_event(Rid rid) {
-  Query query = c_.database.query("SELECT type, tagid FROM event WHERE objid=?1");
+void DerivationRun::refresh_event(Rid rid) {
+  Query query = work_.database.query("SELECT type, tagid FROM event WHERE objid=?1");
   const bool has_row = query.bind(1, rid).step();
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
   // The links in an edited comment are the artifact's, whatever it is, and who takes the edit back
   // takes them away.
-  Query edited = c_.database.query(
+  Query edited = work_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE tagid=2 AND rid=?1 AND srcid<>0");
   if (edited.bind(1, rid).step()) {
-    write_backlinks(c_.database, BacklinkSource::kComment, rid,
+    write_backlinks(work_.database, BacklinkSource::kComment, rid,
                     text_links(edited.text(0), Markup::kWiki),
-                    printed_day(c_.database, edited.real(1)));
+                    printed_day(work_.database, edited.real(1)));
   }
   if (!has_row || (type == 't' && !query.is_null(1))) return;
   forget_moved_time(rid);
 
-  EventTags tags(c_.database, order_, rid, type == 'e' && !query.is_null(1));
+  EventTags tags(work_.database, work_.order, rid, type == 'e' && !query.is_null(1));
   const Seen date = tags.look(kTagDate);
-  c_.database
+  work_.database
       .query(
           "UPDATE event SET bgcolor=?2, ecomment=?3, euser=?4,"
           " mtime=CASE WHEN ?5 THEN julianday(?6) ELSE coalesce(omtime,mtime) END,"
@@ -96,10 +96,10 @@ std::optional<OwnTag> own_tag(TagEntries& tags, RebuildOrder& order, Rid rid, Pr
   return own;
 }
 
-void Derivation::refresh_check_in_event(Rid rid) {
-  const std::optional<OwnTag> comment = own_tag(tags_, order_, rid, kTagComment);
-  const std::optional<OwnTag> user = own_tag(tags_, order_, rid, kTagUser);
-  c_.database
+void DerivationRun::refresh_check_in_event(Rid rid) {
+  const std::optional<OwnTag> comment = own_tag(work_.tags, work_.order, rid, kTagComment);
+  const std::optional<OwnTag> user = own_tag(work_.tags, work_.order, rid, kTagUser);
+  work_.database
       .query(
           "UPDATE event SET"
           " bgcolor=(SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE tagid=1 "
@@ -108,18 +108,19 @@ void Derivation::refresh_check_in_event(Rid rid) {
       .bind_optional(2, comment ? comment->value : std::nullopt)
       .bind_optional(3, user ? user->value : std::nullopt)
       .run();
-  stale_times_.insert(rid);
+  work_.pending.stale_times.insert(rid);
 
-  if (stale_comments_.erase(rid) == 0 && !comment) return;
+  if (work_.pending.stale_comments.erase(rid) == 0 && !comment) return;
   // Whichever of the two artifacts is looked at last writes these links, and dates them.
   std::string text(comment && comment->value ? *comment->value : "");
-  double day = comment ? printed_day(c_.database, comment->day) : 0;
-  Query own = c_.database.query("SELECT omtime, comment FROM event WHERE objid=?1");
+  double day = comment ? printed_day(work_.database, comment->day) : 0;
+  Query own = work_.database.query("SELECT omtime, comment FROM event WHERE objid=?1");
   if ((!comment || comment->comes_first) && own.bind(1, rid).step()) {
     day = own.real(0);
     if (!comment || !comment->value) text = own.text(1);
   }
-  write_backlinks(c_.database, BacklinkSource::kComment, rid, text_links(text, Markup::kWiki), day);
+  write_backlinks(work_.database, BacklinkSource::kComment, rid, text_links(text, Markup::kWiki),
+                  day);
 }
 
 }  // namespace quarry::repository

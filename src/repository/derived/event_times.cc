@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <map>
 
-#include "derivation.h"
+#include "derivation_run.h"
 #include "event_tags.h"
 #include "printed_day.h"
 
@@ -49,59 +49,60 @@ double settle(std::vector<Link> chain) {
 }  // namespace
 
 /// What the D card of the artifact RID says; nothing for what is not there, or waits.
-std::optional<double> Derivation::date_of(Rid rid) {
-  if (const std::optional<double> day = lineage_.check_in_day(rid)) return day;
-  const Manifest artifact = c_.manifests.get(rid);
+std::optional<double> DerivationRun::date_of(Rid rid) {
+  if (const std::optional<double> day = work_.lineage.check_in_day(rid)) return day;
+  const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return std::nullopt;
   if (artifact->type == artifact::StructuralType::kCheckIn) return std::nullopt;
-  return printed_day(c_.database, base::julian_day(*artifact->date));
+  return printed_day(work_.database, base::julian_day(*artifact->date));
 }
 
 /// Whether the files of CHILD have been compared with those of its parent PARENT: see
 /// file_links.cc.
-bool Derivation::is_compared(Rid child, Rid parent, bool is_primary) {
-  const bool child_is_check_in = lineage_.is_check_in(child);
+bool DerivationRun::is_compared(Rid child, Rid parent, bool is_primary) {
+  const bool child_is_check_in = work_.lineage.is_check_in(child);
   if (is_primary) return child_is_check_in || comes_to(child, parent);
-  const Rid primary = lineage_.primary_parent(child);
+  const Rid primary = work_.lineage.primary_parent(child);
   if ((child_is_check_in || comes_to(child, primary)) && file_set(primary)) return true;
-  if (!lineage_.is_parent(parent, child)) return false;
-  const Manifest manifest = c_.manifests.get(child);
+  if (!work_.lineage.is_parent(parent, child)) return false;
+  const Manifest manifest = work_.manifests.get(child);
   return manifest && !manifest->parents.empty() &&
          is_compared_later(child, manifest->parents.front(), parent);
 }
 
 /// The event of RID, no check-in, has been made: it may have to be moved before a child.
-void Derivation::note_compared_times(Rid rid) {
-  const auto children = lineage_.children(rid);
+void DerivationRun::note_compared_times(Rid rid) {
+  const auto children = work_.lineage.children(rid);
   if (std::ranges::any_of(children,
-                          [&](const auto& child) { return lineage_.is_check_in(child.rid); }))
-    stale_times_.insert(rid);
+                          [&](const auto& child) { return work_.lineage.is_check_in(child.rid); }))
+    work_.pending.stale_times.insert(rid);
 }
 
 /// The event of RID, no check-in, is put back to where it was before adjust_times().
-void Derivation::forget_moved_time(Rid rid) {
+void DerivationRun::forget_moved_time(Rid rid) {
   note_compared_times(rid);
-  if (!stale_times_.contains(rid)) return;
-  const Manifest artifact = c_.manifests.get(rid);
+  if (!work_.pending.stale_times.contains(rid)) return;
+  const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return;
   const auto date = artifact->technote_date ? artifact->technote_date : artifact->date;
-  c_.database.query("UPDATE event SET mtime=?2 WHERE objid=?1 AND omtime IS NULL")
+  work_.database.query("UPDATE event SET mtime=?2 WHERE objid=?1 AND omtime IS NULL")
       .bind(1, rid)
-      .bind(2, printed_day(c_.database, base::julian_day(*date)))
+      .bind(2, printed_day(work_.database, base::julian_day(*date)))
       .run();
 }
 
 /// The children of RID that are dated less than the window after DAY, and whose files have been
 /// compared with it.
-std::vector<Derivation::Dated> Derivation::close_children(Rid rid, double day) {
+std::vector<Dated> DerivationRun::close_children(Rid rid, double day) {
   std::map<Rid, bool> related;  // whether RID is the primary parent
-  for (const Rid child : lineage_.picked_by(rid)) related[child] = false;
-  for (const Lineage::Child child : lineage_.children(rid)) related[child.rid] |= child.is_primary;
-  const bool has_documents = lineage_.is_check_in(rid);
+  for (const Rid child : work_.lineage.picked_by(rid)) related[child] = false;
+  for (const Lineage::Child child : work_.lineage.children(rid))
+    related[child.rid] |= child.is_primary;
+  const bool has_documents = work_.lineage.is_check_in(rid);
   std::vector<std::pair<Dated, bool>> found;
   for (const auto& [child, is_primary] : related) {
-    std::optional<double> date = lineage_.check_in_day(child);
-    if (!date && has_documents && lineage_.is_parent(rid, child)) date = date_of(child);
+    std::optional<double> date = work_.lineage.check_in_day(child);
+    if (!date && has_documents && work_.lineage.is_parent(rid, child)) date = date_of(child);
     if (date && *date < day + kWindow) found.emplace_back(Dated{*date, child}, is_primary);
   }
   std::vector<Dated> children;
@@ -111,22 +112,22 @@ std::vector<Derivation::Dated> Derivation::close_children(Rid rid, double day) {
   return children;
 }
 
-void Derivation::adjust_times() {
+void DerivationRun::adjust_times() {
   // A check-in's own place depends on its children: upwards from everything that changed.
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;
-  for (const Rid rid : stale_times_) todo.emplace_back(rid, 0);
-  stale_times_.clear();
+  for (const Rid rid : work_.pending.stale_times) todo.emplace_back(rid, 0);
+  work_.pending.stale_times.clear();
   while (!todo.empty()) {
     const auto [rid, height] = todo.back();
     todo.pop_back();
     const std::optional<double> day = date_of(rid);
     if (!day || !stale.insert(rid).second || height > kRounds) continue;
-    std::vector<Rid> parents = lineage_.parents(rid);
-    const std::vector<Rid> picked = lineage_.picked_for(rid);
+    std::vector<Rid> parents = work_.lineage.parents(rid);
+    const std::vector<Rid> picked = work_.lineage.picked_for(rid);
     parents.insert(parents.end(), picked.begin(), picked.end());
     for (const Rid parent : parents) {
-      const std::optional<double> made = lineage_.check_in_day(parent);
+      const std::optional<double> made = work_.lineage.check_in_day(parent);
       if (!made || *made > *day - kWindow) todo.emplace_back(parent, height + 1);
     }
   }
@@ -143,24 +144,24 @@ void Derivation::adjust_times() {
               ? children.front()
               : *std::max_element(children.begin(), children.end(),
                                   [this](const Dated& a, const Dated& b) {
-                                    return a.rid != b.rid && order_.before(a.rid, b.rid);
+                                    return a.rid != b.rid && work_.order.before(a.rid, b.rid);
                                   });
       chain.push_back({day, chosen.day});
       at = chosen.rid;
       day = chosen.day;
     }
-    if (!lineage_.is_check_in(rid)) {
+    if (!work_.lineage.is_check_in(rid)) {
       if (chain.empty()) continue;
-      c_.database
+      work_.database
           .query("UPDATE event SET mtime=?2 WHERE objid=?1 AND (omtime IS NULL OR omtime=mtime)")
           .bind(1, rid)
           .bind(2, settle(std::move(chain)))
           .run();
       continue;
     }
-    const std::optional<OwnTag> date = own_tag(tags_, order_, rid, kTagDate);
-    if (is_whole_ && chain.empty() && !date) continue;  // it stands where it was put
-    c_.database
+    const std::optional<OwnTag> date = own_tag(work_.tags, work_.order, rid, kTagDate);
+    if (work_.is_whole && chain.empty() && !date) continue;  // it stands where it was put
+    work_.database
         .query(
             "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
             " AND (julianday(?4) IS NOT NULL OR NOT ?5) THEN julianday(?4) ELSE ?2 END"

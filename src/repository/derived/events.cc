@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "derivation.h"
+#include "derivation_run.h"
 
 namespace quarry::repository {
 
@@ -20,31 +20,32 @@ constexpr std::size_t kMoreInLinks = 6;
 
 }  // namespace
 
-void Derivation::note_for_alerts(char type, Rid rid) {
-  if (!has_alerts_) has_alerts_ = c_.database.has_table("pending_alert");
-  if (is_quiet_ || !*has_alerts_) return;
-  c_.database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
+void DerivationRun::note_for_alerts(char type, Rid rid) {
+  if (!has_alerts_) has_alerts_ = work_.database.has_table("pending_alert");
+  if (work_.is_quiet || !*has_alerts_) return;
+  work_.database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
       .bind(1, fmt::format("{}{}", type, rid))
       .run();
 }
 
 // A row with `idxed` 0 is what fossil's next update of its index looks for. What the index holds of
 // an older text stays there: only fossil's own SQL functions can take it out.
-void Derivation::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
-  if (!has_search_index_) has_search_index_ = c_.database.has_table("ftsdocs");
+void DerivationRun::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
+  if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;
-  if (type != 't' && c_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) {
+  if (type != 't' &&
+      work_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) {
     return;
   }
   const std::string_view kind(&type, 1);
   if (type == 'w') {
-    c_.database
+    work_.database
         .query("DELETE FROM ftsdocs INDEXED BY ftsdocName WHERE type='w' AND name=?1 AND rid<>?2")
         .bind(1, *name)
         .bind(2, rid)
         .run();
   }
-  Query insert = c_.database.query(
+  Query insert = work_.database.query(
       "INSERT INTO ftsdocs(type,rid,name,idxed) VALUES(?1,?2,?3,0)"
       " ON CONFLICT(type,rid) DO UPDATE SET name=excluded.name, idxed=0");
   insert.bind(1, kind).bind(2, rid);
@@ -52,19 +53,19 @@ void Derivation::touch_search(char type, Rid rid, std::optional<std::string_view
   insert.run();
 }
 
-std::size_t Derivation::shown_digits() {
+std::size_t DerivationRun::shown_digits() {
   Query query =
-      c_.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-digits'");
+      work_.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-digits'");
   if (!query.step()) return kShownDigits;
   return static_cast<std::size_t>(
       std::clamp<std::int64_t>(query.integer(0), kFewestDigits, kMostDigits));
 }
 
-std::string Derivation::linked(std::string_view hash) {
+std::string DerivationRun::linked(std::string_view hash) {
   return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMostDigits)));
 }
 
-void Derivation::put_event(Rid rid, const Structural& artifact, const Event& event) {
+void DerivationRun::put_event(Rid rid, const Structural& artifact, const Event& event) {
   const auto bind_row = [&](Query& query) {
     query.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
     event.tag != 0 ? query.bind(4, event.tag) : query.bind_null(4);
@@ -73,7 +74,7 @@ void Derivation::put_event(Rid rid, const Structural& artifact, const Event& eve
   };
   bool is_new = true;
   {
-    Query present = c_.database.query(
+    Query present = work_.database.query(
         "SELECT type IS ?2 AND coalesce(omtime,mtime) IS ?3 AND tagid IS ?4 AND user IS ?5"
         " AND comment IS ?6 AND brief IS ?7 FROM event WHERE objid=?1");
     bind_row(present);
@@ -82,7 +83,7 @@ void Derivation::put_event(Rid rid, const Structural& artifact, const Event& eve
       is_new = false;
     }
   }
-  Query insert = c_.database.query(
+  Query insert = work_.database.query(
       "INSERT OR REPLACE INTO event(objid,type,mtime,tagid,user,comment,brief)"
       " VALUES(?1,?2,?3,?4,?5,?6,?7)");
   bind_row(insert);
@@ -92,11 +93,11 @@ void Derivation::put_event(Rid rid, const Structural& artifact, const Event& eve
   note_earlier_tags(rid);
 }
 
-void Derivation::note_earlier_tags(Rid rid) {
-  if (is_whole_) return;  // set_tag() has noted it
-  Query tags = c_.database.query(
+void DerivationRun::note_earlier_tags(Rid rid) {
+  if (work_.is_whole) return;  // set_tag() has noted it
+  Query tags = work_.database.query(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4");
-  if (tags.bind(1, rid).step()) stale_events_.insert(rid);
+  if (tags.bind(1, rid).step()) work_.pending.stale_events.insert(rid);
 }
 
 }  // namespace quarry::repository

@@ -17,7 +17,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "derivation.h"
+#include "derivation_run.h"
 #include "file_changes.h"
 
 namespace quarry::repository {
@@ -37,23 +37,23 @@ struct MlinkRow {
 
 }  // namespace
 
-std::optional<FileSet> Derivation::file_set(Rid rid) {
-  Manifest manifest = c_.manifests.get(rid);
+std::optional<FileSet> DerivationRun::file_set(Rid rid) {
+  Manifest manifest = work_.manifests.get(rid);
   if (!manifest) return std::nullopt;
-  Files own = c_.manifests.files(rid);
+  Files own = work_.manifests.files(rid);
   if (!own) return std::nullopt;
   if (manifest->baseline.empty()) return FileSet(std::move(manifest), std::move(own), nullptr);
-  const Rid baseline = c_.names.find(manifest->baseline);
-  const Manifest base = c_.manifests.get(baseline);
+  const Rid baseline = work_.names.find(manifest->baseline);
+  const Manifest base = work_.manifests.get(baseline);
   if (!base || base->type != StructuralType::kCheckIn) return std::nullopt;
-  return FileSet(std::move(manifest), std::move(own), c_.manifests.files(baseline));
+  return FileSet(std::move(manifest), std::move(own), work_.manifests.files(baseline));
 }
 
-void Derivation::make_public(Rid rid) {
-  Query remove = c_.database.query("DELETE FROM private WHERE rid=?1");
+void DerivationRun::make_public(Rid rid) {
+  Query remove = work_.database.query("DELETE FROM private WHERE rid=?1");
   remove.bind(1, rid).run();
-  if (c_.database.changes() == 0) return;
-  c_.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
+  if (work_.database.changes() == 0) return;
+  work_.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
 }
 
 namespace {
@@ -136,7 +136,7 @@ std::vector<std::string_view> merged_into(const Structural& child) {
 }  // namespace
 
 /// One check-in, or document, that is being compared with its parents.
-struct Derivation::FileLinks {
+struct DerivationRun::FileLinks {
   Rid rid;
   FileSet files;
   MlinkRows rows;
@@ -144,7 +144,7 @@ struct Derivation::FileLinks {
 };
 
 /// The rows for PARENTS, the primary one first. False where this one is nothing to compare with.
-bool Derivation::compare_files(FileLinks& child, const std::vector<std::string_view>& parents) {
+bool DerivationRun::compare_files(FileLinks& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {
     if (!child.is_check_in()) return false;
     child.files.own().for_each([&](const FileCard& file) {
@@ -152,14 +152,14 @@ bool Derivation::compare_files(FileLinks& child, const std::vector<std::string_v
     });
     return true;
   }
-  const Rid primary = c_.names.find(parents.front());
+  const Rid primary = work_.names.find(parents.front());
   if (!child.is_check_in() && !comes_to(child.rid, primary)) return false;
   const std::optional<FileSet> parent = file_set(primary);
   if (!parent) return false;
   child.rows.compare(*parent, primary, child.files, false);
   const Structural& manifest = child.files.manifest();
   for (const std::string_view name : merged_into(manifest)) {
-    const Rid pmid = c_.names.find(name);
+    const Rid pmid = work_.names.find(name);
     if (pmid == 0 || child.rows.has_parent(pmid)) continue;
     const std::optional<FileSet> other = file_set(pmid);
     if (other) child.rows.compare(*other, pmid, child.files, true);
@@ -172,24 +172,24 @@ bool Derivation::compare_files(FileLinks& child, const std::vector<std::string_v
 }
 
 /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
-bool Derivation::comes_to(Rid child, Rid parent) {
-  if (!lineage_.is_check_in(parent)) return false;
+bool DerivationRun::comes_to(Rid child, Rid parent) {
+  if (!work_.lineage.is_check_in(parent)) return false;
   // One that a tag gives other parents is looked at again when all else is there.
-  return order_.before(child, parent) || !parents_by_tag(parent).empty();
+  return work_.order.before(child, parent) || !parents_by_tag(parent).empty();
 }
 
 /// Whether a rebuild compares CHILD, whose primary parent is no check-in with files to compare,
 /// with a merge parent that it comes to later: where something with the primary one's name is
 /// there. No row comes of that, but names do.
-bool Derivation::is_compared_later(Rid child, std::string_view primary, Rid parent) {
-  Query there = c_.database.query("SELECT 1 FROM blob WHERE uuid=?1 AND size>0");
+bool DerivationRun::is_compared_later(Rid child, std::string_view primary, Rid parent) {
+  Query there = work_.database.query("SELECT 1 FROM blob WHERE uuid=?1 AND size>0");
   return there.bind(1, primary).step() && comes_to(child, parent);
 }
 
-void Derivation::note_names(FileLinks& child) {
+void DerivationRun::note_names(FileLinks& child) {
   const std::vector<std::string_view>& parents = child.files.manifest().parents;
   for (std::size_t i = 1; i < parents.size(); ++i) {
-    const Rid pmid = c_.names.find(parents[i]);
+    const Rid pmid = work_.names.find(parents[i]);
     if (pmid == 0 || !is_compared_later(child.rid, parents.front(), pmid)) continue;
     const std::optional<FileSet> other = file_set(pmid);
     if (other) child.rows.compare(*other, pmid, child.files, true);
@@ -197,18 +197,18 @@ void Derivation::note_names(FileLinks& child) {
 }
 
 /// A rebuild looks at the check-in RID at another time than before.
-void Derivation::note_documents_below(Rid rid) {
-  for (const Lineage::Child child : lineage_.children(rid)) {
-    if (lineage_.is_check_in(child.rid)) continue;
-    stale_mlinks_.insert(child.rid);
-    stale_times_.insert(child.rid);
+void DerivationRun::note_documents_below(Rid rid) {
+  for (const Lineage::Child child : work_.lineage.children(rid)) {
+    if (work_.lineage.is_check_in(child.rid)) continue;
+    work_.pending.stale_mlinks.insert(child.rid);
+    work_.pending.stale_times.insert(child.rid);
   }
 }
 
-void Derivation::compute_mlinks(Rid rid) {
+void DerivationRun::compute_mlinks(Rid rid) {
   std::optional<FileSet> files = file_set(rid);
   if (!files) return;
-  FileLinks child{.rid = rid, .files = std::move(*files), .rows = MlinkRows(c_.names)};
+  FileLinks child{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
   if (!compare_files(child, child.files.manifest().parents)) note_names(child);
   const std::vector<artifact::HashName> by_tag = parents_by_tag(rid);
   if (child.is_check_in() && !by_tag.empty()) {
@@ -217,10 +217,10 @@ void Derivation::compute_mlinks(Rid rid) {
     for (const artifact::HashName& name : by_tag) parents.push_back(name.str());
     compare_files(child, parents);
   }
-  child.rows.write(c_.database, rid, is_whole_);
+  child.rows.write(work_.database, rid, work_.is_whole);
 
-  if (!c_.database.query("SELECT 1 FROM private LIMIT 1").step()) return;
-  if (c_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) return;
+  if (!work_.database.query("SELECT 1 FROM private LIMIT 1").step()) return;
+  if (work_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) return;
   for (const Rid fid : child.rows.contents()) make_public(fid);
 }
 

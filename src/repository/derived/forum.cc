@@ -12,7 +12,7 @@
 #include <map>
 
 #include "backlinks.h"
-#include "derivation.h"
+#include "derivation_run.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -90,14 +90,16 @@ const char* kind_of(const Post& post, const Structural& artifact) {
 
 }  // namespace
 
-void Derivation::add_forum_post(Rid rid, const Structural& post) {
-  make_table(c_.database);
+void DerivationRun::add_forum_post(Rid rid, const Structural& post) {
+  make_table(work_.database);
   link_versions(rid, post);
   touch_search('f', rid);
-  const double day = printed_day(c_.database, base::julian_day(*post.date));
-  const auto rid_of = [&](std::string_view name) { return name.empty() ? 0 : c_.names.need(name); };
-  const Rid root = post.thread_root.empty() ? rid : c_.names.need(post.thread_root);
-  c_.database
+  const double day = printed_day(work_.database, base::julian_day(*post.date));
+  const auto rid_of = [&](std::string_view name) {
+    return name.empty() ? 0 : work_.names.need(name);
+  };
+  const Rid root = post.thread_root.empty() ? rid : work_.names.need(post.thread_root);
+  work_.database
       .query(
           "INSERT OR REPLACE INTO forumpost(fpid,froot,fprev,firt,fmtime)"
           " VALUES(?1,?2,nullif(?3,0),nullif(?4,0),?5)")
@@ -107,28 +109,28 @@ void Derivation::add_forum_post(Rid rid, const Structural& post) {
       .bind(4, rid_of(post.in_reply_to))
       .bind(5, day)
       .run();
-  stale_threads_.insert(root);
+  work_.pending.stale_threads.insert(root);
   if (post.text.empty()) return;
   const auto mimetype = post.mimetype.empty() ? std::nullopt : std::optional(post.mimetype);
-  write_backlinks(c_.database, BacklinkSource::kForum, rid,
+  write_backlinks(work_.database, BacklinkSource::kForum, rid,
                   text_links(post.text, markup_of(mimetype)), day);
 }
 
-void Derivation::refresh_threads() {
+void DerivationRun::refresh_threads() {
   std::set<Rid> roots;
-  for (const Rid root : stale_threads_) roots.insert(thread_above(c_.database, root));
-  stale_threads_.clear();
+  for (const Rid root : work_.pending.stale_threads)
+    roots.insert(thread_above(work_.database, root));
   for (const Rid root : roots) refresh_thread(root);
 }
 
 /// What a reply takes for its thread's title where the root is no post of the thread: what follows
 /// a colon, if there is one, in what the timeline tells of the root when rebuild comes to the
 /// reply.
-std::string Derivation::title_elsewhere(Rid root, Rid reply) {
-  Query query = c_.database.query("SELECT comment FROM event WHERE objid=?1");
-  if (!query.bind(1, root).step() || !order_.before(root, reply)) return kUnknownTitle;
+std::string DerivationRun::title_elsewhere(Rid root, Rid reply) {
+  Query query = work_.database.query("SELECT comment FROM event WHERE objid=?1");
+  if (!query.bind(1, root).step() || !work_.order.before(root, reply)) return kUnknownTitle;
   std::string comment(query.text(0));
-  if (const Manifest artifact = c_.manifests.get(root)) {
+  if (const Manifest artifact = work_.manifests.get(root)) {
     // What it tells of ticket changes it writes last.
     if (artifact->type == StructuralType::kTicketChange) return kUnknownTitle;
     if (artifact->attachment) {
@@ -141,14 +143,14 @@ std::string Derivation::title_elsewhere(Rid root, Rid reply) {
   return colon + 1 < comment.size() ? comment.substr(colon + 1) : std::string();
 }
 
-void Derivation::refresh_thread(Rid root) {
-  const std::vector<Post> posts = family_of(c_.database, order_, root);
+void DerivationRun::refresh_thread(Rid root) {
+  const std::vector<Post> posts = family_of(work_.database, work_.order, root);
   std::map<Rid, std::string> titles;
   std::map<Rid, std::vector<Rid>> threads;  // what is there of each
   for (const Post& post : posts) {
     std::string title;
     if (post.is_root) {
-      const Manifest artifact = c_.manifests.get(post.rid);
+      const Manifest artifact = work_.manifests.get(post.rid);
       title = artifact ? artifact->thread_title : "";
       if (title.empty()) title = kNoTitle;
       for (const Rid other : threads[post.thread]) titles[other] = title;
@@ -164,16 +166,16 @@ void Derivation::refresh_thread(Rid root) {
     const std::string& title = titles[post.rid];
     {
       // Most posts of a thread are there already, and have the right title.
-      Query same = c_.database.query(
+      Query same = work_.database.query(
           "SELECT 1 FROM event WHERE objid=?1 AND type='f'"
           " AND substr(comment,instr(comment,':')) = ': '||?2");
       if (same.bind(1, post.rid).bind(2, title).step()) continue;
     }
-    const Manifest artifact = c_.manifests.get(post.rid);
+    const Manifest artifact = work_.manifests.get(post.rid);
     if (!artifact || artifact->type != StructuralType::kForumPost) continue;
     put_event(post.rid, *artifact,
               {.type = 'f',
-               .day = printed_day(c_.database, base::julian_day(*artifact->date)),
+               .day = printed_day(work_.database, base::julian_day(*artifact->date)),
                .comment = fmt::format("{}: {}", kind_of(post, *artifact), title)});
   }
 }

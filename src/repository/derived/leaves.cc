@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "derivation.h"
+#include "derivation_run.h"
 
 namespace quarry::repository {
 
@@ -16,41 +16,42 @@ std::string branch_of(TagEntries& tags, Rid rid) {
 
 }  // namespace
 
-bool Derivation::has_child_on_its_branch(Rid rid) {
-  const std::vector<Lineage::Child> children = lineage_.children(rid);
+bool DerivationRun::has_child_on_its_branch(Rid rid) {
+  const std::vector<Lineage::Child> children = work_.lineage.children(rid);
   if (children.empty()) return false;
-  const std::string branch = branch_of(tags_, rid);
-  return std::ranges::any_of(
-      children, [&](const Lineage::Child& child) { return branch_of(tags_, child.rid) == branch; });
+  const std::string branch = branch_of(work_.tags, rid);
+  return std::ranges::any_of(children, [&](const Lineage::Child& child) {
+    return branch_of(work_.tags, child.rid) == branch;
+  });
 }
 
 /// Whether the branch of RID, where it changes, does so when its parents are known: by inheritance,
 /// by a card that comes after it, or by its own if it is a check-in (others put theirs before they
 /// are linked).
-bool Derivation::names_branch_of_parents(Rid rid) {
-  const std::optional<TagEntry> branch = tags_.get(kTagBranch, rid);
+bool DerivationRun::names_branch_of_parents(Rid rid) {
+  const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
   if (!branch || branch->source == 0) return true;
-  if (branch->source != rid) return order_.before(rid, branch->source);
-  return lineage_.is_check_in(rid);
+  if (branch->source != rid) return work_.order.before(rid, branch->source);
+  return work_.lineage.is_check_in(rid);
 }
 
 /// Fossil looks at an artifact and its parents where the branch tag changes, and at no others: one
 /// without a tag on its line is never a leaf. CHANGED is RID or a child of it.
-bool Derivation::is_looked_at_for_leaves(Rid rid, Rid changed) {
-  if (rid == changed || tags_.get(kTagBranch, rid)) return true;
-  return std::ranges::any_of(lineage_.children(rid), [&](const Lineage::Child& child) {
-    const bool has_branch = child.rid == changed || tags_.get(kTagBranch, child.rid);
+bool DerivationRun::is_looked_at_for_leaves(Rid rid, Rid changed) {
+  if (rid == changed || work_.tags.get(kTagBranch, rid)) return true;
+  return std::ranges::any_of(work_.lineage.children(rid), [&](const Lineage::Child& child) {
+    const bool has_branch = child.rid == changed || work_.tags.get(kTagBranch, child.rid);
     return has_branch && names_branch_of_parents(child.rid);
   });
 }
 
-void Derivation::refresh_leaf(Rid rid) {
-  std::vector<Rid> check = lineage_.parents(rid);
+void DerivationRun::refresh_leaf(Rid rid) {
+  std::vector<Rid> check = work_.lineage.parents(rid);
   check.push_back(rid);
   for (const Rid candidate : check) {
     const bool is_leaf =
         is_looked_at_for_leaves(candidate, rid) && !has_child_on_its_branch(candidate);
-    c_.database
+    work_.database
         .query(is_leaf ? "INSERT OR IGNORE INTO leaf(rid) VALUES(?1)"
                        : "DELETE FROM leaf WHERE rid=?1")
         .bind(1, candidate)
@@ -58,10 +59,10 @@ void Derivation::refresh_leaf(Rid rid) {
   }
 }
 
-void Derivation::outgrow_parents(Rid rid) {
-  for (const Rid parent : lineage_.parents(rid)) {
+void DerivationRun::outgrow_parents(Rid rid) {
+  for (const Rid parent : work_.lineage.parents(rid)) {
     if (!has_child_on_its_branch(parent)) continue;
-    c_.database.query("DELETE FROM leaf WHERE rid=?1").bind(1, parent).run();
+    work_.database.query("DELETE FROM leaf WHERE rid=?1").bind(1, parent).run();
   }
 }
 

@@ -13,7 +13,7 @@
 #include <map>
 
 #include "backlinks.h"
-#include "derivation.h"
+#include "derivation_run.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -33,56 +33,58 @@ std::size_t counted_length(std::string_view text) {
 
 }  // namespace
 
-void Derivation::link_versions(Rid rid, const Structural& later) {
+void DerivationRun::link_versions(Rid rid, const Structural& later) {
   note_if_late(rid);
   link_parents(rid, later, later.parents);
-  new_children_.insert(rid);
-  const std::vector<Rid> parents = lineage_.parents(rid);
-  if (std::ranges::any_of(parents, [this](Rid parent) { return lineage_.is_check_in(parent); })) {
-    stale_mlinks_.insert(rid);
-    stale_times_.insert(rid);
+  work_.pending.new_children.insert(rid);
+  const std::vector<Rid> parents = work_.lineage.parents(rid);
+  if (std::ranges::any_of(parents,
+                          [this](Rid parent) { return work_.lineage.is_check_in(parent); })) {
+    work_.pending.stale_mlinks.insert(rid);
+    work_.pending.stale_times.insert(rid);
   }
-  if (const Rid parent = lineage_.primary_parent(rid); parent != 0) inherit_tags(rid, parent);
+  if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) inherit_tags(rid, parent);
   if (later.type != StructuralType::kForumPost) note_put_off(rid);
 }
 
 /// A rebuild looks at RID, a document perhaps, at another time than before.
-void Derivation::note_moved_document(Rid rid) {
+void DerivationRun::note_moved_document(Rid rid) {
   // Most are, and need not be read.
-  if (lineage_.is_check_in(rid)) return;
-  const Manifest document = c_.manifests.get(rid);
+  if (work_.lineage.is_check_in(rid)) return;
+  const Manifest document = work_.manifests.get(rid);
   if (!document) return;
   if (document->type == StructuralType::kWiki) {
-    stale_pages_.insert(c_.names.tag(fmt::format("wiki-{}", document->wiki_title)));
+    work_.pending.stale_pages.insert(work_.names.tag(fmt::format("wiki-{}", document->wiki_title)));
   } else if (document->type == StructuralType::kTechnote) {
-    stale_technotes_.insert(c_.names.tag(fmt::format("event-{}", document->technote_id)));
-    stale_targets_.insert(std::string(document->technote_id));
+    work_.pending.stale_technotes.insert(
+        work_.names.tag(fmt::format("event-{}", document->technote_id)));
+    work_.pending.stale_targets.insert(std::string(document->technote_id));
   }
 }
 
 /// Fossil does not find the version before by a name in capital letters, nor what is shunned.
-bool Derivation::has_prior(const Structural& later) {
-  return !later.parents.empty() && c_.names.find_as_written(later.parents.front()) != 0;
+bool DerivationRun::has_prior(const Structural& later) {
+  return !later.parents.empty() && work_.names.find_as_written(later.parents.front()) != 0;
 }
 
-void Derivation::add_wiki_page(Rid rid, const Structural& page, double day) {
+void DerivationRun::add_wiki_page(Rid rid, const Structural& page, double day) {
   link_versions(rid, page);
   const std::size_t length = counted_length(page.text);
-  const std::int64_t tag = c_.names.tag(fmt::format("wiki-{}", page.wiki_title));
+  const std::int64_t tag = work_.names.tag(fmt::format("wiki-{}", page.wiki_title));
   set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
-  stale_pages_.insert(tag);
+  work_.pending.stale_pages.insert(tag);
   touch_search('w', rid, page.wiki_title);
   const char mark = length == 0 ? '-' : has_prior(page) ? ':' : '+';
   put_event(rid, page,
             {.type = 'w',
-             .day = printed_day(c_.database, day),
+             .day = printed_day(work_.database, day),
              .comment = fmt::format("{}{}", mark, page.wiki_title)});
 }
 
-void Derivation::refresh_wiki_links(std::int64_t tag) {
+void DerivationRun::refresh_wiki_links(std::int64_t tag) {
   std::vector<Rid> latest;
   {
-    Query versions = c_.database.query(
+    Query versions = work_.database.query(
         "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
     versions.bind(1, tag);
     double day = 0;
@@ -92,27 +94,27 @@ void Derivation::refresh_wiki_links(std::int64_t tag) {
     }
   }
   if (latest.empty()) return;
-  order_.sort(latest);
-  const Manifest page = c_.manifests.get(latest.back());
+  work_.order.sort(latest);
+  const Manifest page = work_.manifests.get(latest.back());
   if (!page || page->type != StructuralType::kWiki) return;
   const auto mimetype = page->mimetype.empty() ? std::nullopt : std::optional(page->mimetype);
-  write_backlinks(c_.database, BacklinkSource::kWiki, tag,
+  write_backlinks(work_.database, BacklinkSource::kWiki, tag,
                   text_links(page->text, markup_of(mimetype)),
-                  printed_day(c_.database, base::julian_day(*page->date)));
+                  printed_day(work_.database, base::julian_day(*page->date)));
 }
 
-void Derivation::add_technote(Rid rid, const Structural& note, double day) {
+void DerivationRun::add_technote(Rid rid, const Structural& note, double day) {
   apply_tags(rid, note, day);
   link_versions(rid, note);
-  const std::int64_t tag = c_.names.tag(fmt::format("event-{}", note.technote_id));
+  const std::int64_t tag = work_.names.tag(fmt::format("event-{}", note.technote_id));
   set_tag(tag, 1, fmt::format("{}", counted_length(note.text)), rid, day, rid);
-  stale_technotes_.insert(tag);
-  stale_targets_.insert(std::string(note.technote_id));
+  work_.pending.stale_technotes.insert(tag);
+  work_.pending.stale_targets.insert(std::string(note.technote_id));
 }
 
 // A version makes a row unless a later one is there already; one that names the version before it
 // takes away all others' rows then.
-void Derivation::refresh_technote(std::int64_t tag) {
+void DerivationRun::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;
     bool has_prior;
@@ -120,17 +122,17 @@ void Derivation::refresh_technote(std::int64_t tag) {
   std::vector<Rid> versions;
   std::map<Rid, Version> known;
   {
-    Query query = c_.database.query(
+    Query query = work_.database.query(
         "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
     query.bind(1, tag);
     while (query.step()) {
       const Rid rid = query.integer(0);
-      const Manifest note = c_.manifests.get(rid);
+      const Manifest note = work_.manifests.get(rid);
       versions.push_back(rid);
       known[rid] = {query.real(1), note && has_prior(*note)};
     }
   }
-  order_.sort(versions);
+  work_.order.sort(versions);
   std::set<Rid> shown;
   std::optional<double> latest;
   for (const Rid rid : versions) {
@@ -142,17 +144,17 @@ void Derivation::refresh_technote(std::int64_t tag) {
   }
   for (const Rid rid : versions) {
     if (!shown.contains(rid)) {
-      c_.database.query("DELETE FROM event WHERE objid=?1 AND type='e'").bind(1, rid).run();
+      work_.database.query("DELETE FROM event WHERE objid=?1 AND type='e'").bind(1, rid).run();
       continue;
     }
-    const Manifest note = c_.manifests.get(rid);
+    const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
     // Without a name fossil crashes at the first search that finds the note.
     touch_search('e', rid, note->comment);
     put_event(
         rid, *note,
         {.type = 'e',
-         .day = printed_day(c_.database, base::julian_day(*note->technote_date)),
+         .day = printed_day(work_.database, base::julian_day(*note->technote_date)),
          .comment = note->has_comment ? std::optional(std::string(note->comment)) : std::nullopt,
          .tag = tag});
   }

@@ -10,7 +10,7 @@
 // That is what fossil's rebuild makes of it where it sees the check-in before the tag. Where it
 // sees the tag first, it makes no event for the check-in; here there is always one.
 
-#include "derivation.h"
+#include "derivation_run.h"
 
 namespace quarry::repository {
 
@@ -35,48 +35,48 @@ std::vector<HashName> names_in(std::string_view value) {
 
 }  // namespace
 
-std::vector<HashName> Derivation::parents_by_tag(Rid rid) {
-  if (is_whole_) return {};  // it is not where there is such a tag
-  const std::optional<TagEntry> entry = tags_.get(kTagParent, rid);
+std::vector<HashName> DerivationRun::parents_by_tag(Rid rid) {
+  if (work_.is_whole) return {};  // it is not where there is such a tag
+  const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
   return names_in(*entry->value);
 }
 
 /// What a rebuild compares at first, with the parents of the manifest, leaves names behind: perhaps
 /// one of those parents has come.
-void Derivation::note_reparented() {
-  if (is_whole_) return;
-  Query query = c_.database.query(
+void DerivationRun::note_reparented() {
+  if (work_.is_whole) return;
+  Query query = work_.database.query(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
   query.bind(1, kTagParent);
-  while (query.step()) stale_mlinks_.insert(query.integer(0));
+  while (query.step()) work_.pending.stale_mlinks.insert(query.integer(0));
 }
 
-void Derivation::reparent(Rid rid) {
-  if (is_whole_) return;
+void DerivationRun::reparent(Rid rid) {
+  if (work_.is_whole) return;
   const std::vector<HashName> parents = parents_by_tag(rid);
-  const Manifest manifest = c_.manifests.get(rid);
+  const Manifest manifest = work_.manifests.get(rid);
   if (parents.empty() || !manifest || manifest->type != StructuralType::kCheckIn) return;
   // One that waits for its baseline is linked when that comes, and then again by the tag.
-  if (c_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step()) return;
+  if (work_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step()) return;
 
-  std::vector<Rid> concerned = lineage_.parents(rid);
-  lineage_.unlink(rid);
-  c_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
+  std::vector<Rid> concerned = work_.lineage.parents(rid);
+  work_.lineage.unlink(rid);
+  work_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
   std::vector<std::string_view> names;
   for (const HashName& parent : parents) names.push_back(parent.str());
   link_parents(rid, *manifest, names);
-  for (const Rid parent : lineage_.parents(rid)) concerned.push_back(parent);
+  for (const Rid parent : work_.lineage.parents(rid)) concerned.push_back(parent);
 
-  late_.insert(rid);
-  stale_mlinks_.insert(rid);
-  stale_times_.insert(rid);
-  stale_times_.insert(concerned.begin(), concerned.end());
+  work_.pending.late.insert(rid);
+  work_.pending.stale_mlinks.insert(rid);
+  work_.pending.stale_times.insert(rid);
+  work_.pending.stale_times.insert(concerned.begin(), concerned.end());
   concerned.push_back(rid);
   for (const Rid one : concerned) {
-    if (tags_.get(kTagBranch, one)) stale_leaves_.insert(one);
+    if (work_.tags.get(kTagBranch, one)) work_.pending.stale_leaves.insert(one);
   }
-  new_children_.insert(rid);
+  work_.pending.new_children.insert(rid);
 }
 
 }  // namespace quarry::repository

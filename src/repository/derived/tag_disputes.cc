@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "derivation.h"
+#include "derivation_run.h"
 #include "descent.h"
 
 namespace quarry::repository {
@@ -116,45 +116,48 @@ std::map<std::int64_t, std::vector<Descent::Card>> cards_of_contested_tags(Datab
 
 }  // namespace
 
-void Derivation::look_for_dispute(std::int64_t tag, const TagEntry& card,
-                                  const std::optional<TagEntry>& present) {
-  if (is_whole_ || looks_everywhere_ || disputed_.contains(tag)) return;  // see settle_disputes()
+void DerivationRun::look_for_dispute(std::int64_t tag, const TagEntry& card,
+                                     const std::optional<TagEntry>& present) {
+  if (work_.is_whole || looks_everywhere_ || disputed_.contains(tag))
+    return;  // see settle_disputes()
   const bool counts = !present || present->source == 0 || present->day <= card.day;
-  if (is_overruled(c_.database, tag) ||
-      (counts &&
-       has_later_above(c_.database, lineage_, tag, card.origin, card.day, dispute_steps_)) ||
+  if (is_overruled(work_.database, tag) ||
+      (counts && has_later_above(work_.database, work_.lineage, tag, card.origin, card.day,
+                                 dispute_steps_)) ||
       (card.type == kPropagatingTag &&
-       has_earlier_looked_at_later(c_.database, lineage_, order_, tag, card, dispute_steps_))) {
+       has_earlier_looked_at_later(work_.database, work_.lineage, work_.order, tag, card,
+                                   dispute_steps_))) {
     disputed_.insert(tag);
   }
   looks_everywhere_ = dispute_steps_ > kMostSteps;
 }
 
-void Derivation::note_if_late(Rid rid) {
-  if (is_whole_) return;
-  Query query = c_.database.query(
+void DerivationRun::note_if_late(Rid rid) {
+  if (work_.is_whole) return;
+  Query query = work_.database.query(
       "SELECT 1 WHERE EXISTS(SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1"
       "  WHERE pid=?1 AND isprim)"
       " OR EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1)");
-  if (query.bind(1, rid).step()) late_.insert(rid);
+  if (query.bind(1, rid).step()) work_.pending.late.insert(rid);
 }
 
-void Derivation::note_put_off(Rid rid) {
-  if (is_whole_) return;
+void DerivationRun::note_put_off(Rid rid) {
+  if (work_.is_whole) return;
   std::vector<Rid> todo{rid};
   while (!todo.empty()) {
     const Rid child = todo.back();
     todo.pop_back();
     std::optional<Rid> whole;
-    for (const Rid parent : lineage_.parents(child)) {
+    for (const Rid parent : work_.lineage.parents(child)) {
       // Only what is stored whole can be made a delta. Above what was put off before, all is known.
-      if (put_off_.contains(parent) || order_.is_delta(parent)) continue;
-      if (!whole) whole = order_.whole(child);
+      if (put_off_.contains(parent) || work_.order.is_delta(parent)) continue;
+      if (!whole) whole = work_.order.whole(child);
       if (parent < *whole) continue;
       put_off_.insert(parent);
-      for (const Rid moved : order_.made_from(parent)) {
-        late_.insert(moved);
-        stale_times_.insert(moved);  // its parents' times are by the child that is looked at last
+      for (const Rid moved : work_.order.made_from(parent)) {
+        work_.pending.late.insert(moved);
+        work_.pending.stale_times.insert(
+            moved);  // its parents' times are by the child that is looked at last
         note_earlier_tags(moved);
         note_documents_below(moved);
         note_moved_document(moved);
@@ -164,8 +167,9 @@ void Derivation::note_put_off(Rid rid) {
   }
 }
 
-std::optional<Derivation::Side> Derivation::smaller_side(Rid rid, const std::set<Rid>& seen_above,
-                                                         const std::set<Rid>& seen_below) {
+std::optional<DerivationRun::Side> DerivationRun::smaller_side(Rid rid,
+                                                               const std::set<Rid>& seen_above,
+                                                               const std::set<Rid>& seen_below) {
   std::vector<Rid> above{rid};
   std::vector<Rid> below{rid};
   // A tag may have made a check-in its own ancestor.
@@ -173,12 +177,12 @@ std::optional<Derivation::Side> Derivation::smaller_side(Rid rid, const std::set
   std::set<Rid> is_below{rid};
   for (std::size_t next = 0; next < below.size(); ++next) {
     if (++dispute_steps_ > kMostSteps) return std::nullopt;
-    const Rid parent = lineage_.primary_parent(above.back());
+    const Rid parent = work_.lineage.primary_parent(above.back());
     if (parent == 0 || seen_above.contains(parent) || !is_above.insert(parent).second) {
       return Side{true, std::move(above)};
     }
     above.push_back(parent);
-    for (const Lineage::Child child : lineage_.children(below[next])) {
+    for (const Lineage::Child child : work_.lineage.children(below[next])) {
       if (!child.is_primary || seen_below.contains(child.rid)) continue;
       if (is_below.insert(child.rid).second) below.push_back(child.rid);
     }
@@ -186,14 +190,14 @@ std::optional<Derivation::Side> Derivation::smaller_side(Rid rid, const std::set
   return Side{false, std::move(below)};
 }
 
-void Derivation::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
-                                          std::set<Rid>& seen_below) {
+void DerivationRun::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
+                                             std::set<Rid>& seen_below) {
   if (seen_above.contains(late) || seen_below.contains(late)) return;
   const auto side = smaller_side(late, seen_above, seen_below);
   if (!side) return;
   (side->is_above ? seen_above : seen_below).insert(side->rids.begin(), side->rids.end());
   for (const Rid rid : side->rids) {
-    Query cards = c_.database.query(
+    Query cards = work_.database.query(
         "SELECT tagid, mtime, srcid=rid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
         " WHERE rid=?1 AND srcid<>0");
     cards.bind(1, rid);
@@ -203,8 +207,9 @@ void Derivation::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
       const bool is_own = cards.integer(2) != 0;
       if (disputed_.contains(tag)) continue;
       if (side->is_above
-              ? has_earlier_below(c_.database, lineage_, tag, rid, day, dispute_steps_)
-              : !is_own && has_later_above(c_.database, lineage_, tag, rid, day, dispute_steps_)) {
+              ? has_earlier_below(work_.database, work_.lineage, tag, rid, day, dispute_steps_)
+              : !is_own &&
+                    has_later_above(work_.database, work_.lineage, tag, rid, day, dispute_steps_)) {
         disputed_.insert(tag);
       }
     }
@@ -212,43 +217,41 @@ void Derivation::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
 }
 
 /// The tags of which a card on an artifact is not later than one on an ancestor.
-void Derivation::look_for_disputes_anywhere() {
-  const bool has_relinked = c_.database
+void DerivationRun::look_for_disputes_anywhere() {
+  const bool has_relinked = work_.database
                                 .query(
                                     "SELECT 1 FROM tagxref INDEXED BY tagxref_i1"
                                     " WHERE tagid=?1 AND tagtype=1")
                                 .bind(1, kTagParent)
                                 .step();
-  const auto cards = cards_of_contested_tags(c_.database);
+  const auto cards = cards_of_contested_tags(work_.database);
   // A tag that gives other parents has made other ancestors than the cards may have met.
   if (cards.empty() || has_relinked) {
     for (const auto& [tag, of_tag] : cards) disputed_.insert(tag);
     return;
   }
-  const Descent descent(lineage_.primary_links());
+  const Descent descent(work_.lineage.primary_links());
   for (const auto& [tag, of_tag] : cards) {
     if (descent.has_later_above(of_tag)) disputed_.insert(tag);
   }
 }
 
-void Derivation::settle_disputes() {
-  if ((is_whole_ || looks_everywhere_ || !late_.empty()) &&
-      c_.database.has_table("fx_quarry_overruled")) {
-    Query noted = c_.database.query(
+void DerivationRun::settle_disputes() {
+  if ((work_.is_whole || looks_everywhere_ || !work_.pending.late.empty()) &&
+      work_.database.has_table("fx_quarry_overruled")) {
+    Query noted = work_.database.query(
         "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_overruled AS o");
     while (noted.step()) disputed_.insert(noted.integer(0));
   }
   std::set<Rid> seen_above;
   std::set<Rid> seen_below;
-  for (const Rid rid : late_) {
-    if (is_whole_ || looks_everywhere_) break;
+  for (const Rid rid : work_.pending.late) {
+    if (work_.is_whole || looks_everywhere_) break;
     look_for_disputes_around(rid, seen_above, seen_below);
     looks_everywhere_ = dispute_steps_ > kMostSteps;
   }
-  if (is_whole_ || looks_everywhere_) look_for_disputes_anywhere();
-  late_.clear();
-  put_off_.clear();
-  std::erase_if(disputed_, [&](std::int64_t tag) { return !can_be_disputed(c_.database, tag); });
+  if (work_.is_whole || looks_everywhere_) look_for_disputes_anywhere();
+  std::erase_if(disputed_, [&](std::int64_t tag) { return !can_be_disputed(work_.database, tag); });
   if (!disputed_.empty()) replay_disputed();
 }
 

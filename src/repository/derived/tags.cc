@@ -10,7 +10,7 @@
 
 #include <algorithm>
 
-#include "derivation.h"
+#include "derivation_run.h"
 #include "tag_entries.h"
 
 namespace quarry::repository {
@@ -18,31 +18,31 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::TagCard;
 
-void Derivation::apply_tags(Rid rid, const Structural& artifact, double day) {
+void DerivationRun::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
-    const Rid target = card.target.empty() ? rid : c_.names.need(card.target);
+    const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
     const auto value = card.has_value ? std::optional(card.value) : std::nullopt;
-    set_tag(c_.names.tag(card.name), tag_type(card), value, rid, day, target);
+    set_tag(work_.names.tag(card.name), tag_type(card), value, rid, day, target);
   }
 }
 
-void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value,
-                         Rid source, double day, Rid target) {
-  const std::optional<TagEntry> present = tags_.get(tag, target);
+void DerivationRun::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value,
+                            Rid source, double day, Rid target) {
+  const std::optional<TagEntry> present = work_.tags.get(tag, target);
   if (source != target) look_for_dispute(tag, {type, source, target, {}, day}, present);
   if (present && present->source != 0) {
     if (present->day > day) return;
-    if (present->day == day && !order_.before(source, present->source)) return;
+    if (present->day == day && !work_.order.before(source, present->source)) return;
   }
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
-  tags_.put(tag, target, TagEntry{type, source, target, text, day});
+  work_.tags.put(tag, target, TagEntry{type, source, target, text, day});
   if (tag == kTagPrivate) {
-    c_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
-    if (c_.database.changes() > 0) hidden_.push_back(target);
+    work_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
+    if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
     // A rebuild fills this table before it looks at tags.
-    if (!is_quiet_) {
-      c_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
+    if (!work_.is_quiet) {
+      work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
     }
   }
   if (tag == kTagParent) reparent(target);
@@ -50,9 +50,9 @@ void Derivation::set_tag(std::int64_t tag, int type, std::optional<std::string_v
   spread_tag(tag, target);
 }
 
-void Derivation::inherit_tags(Rid rid, Rid parent) {
-  if (tags_.is_held()) return;  // all at once
-  c_.database
+void DerivationRun::inherit_tags(Rid rid, Rid parent) {
+  if (work_.tags.is_held()) return;  // all at once
+  work_.database
       .query(
           "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
           " SELECT tagid,2,0,origid,value,mtime,?1 FROM tagxref INDEXED BY "
@@ -60,12 +60,12 @@ void Derivation::inherit_tags(Rid rid, Rid parent) {
       .bind(1, rid)
       .bind(2, parent)
       .run();
-  if (c_.database.changes() == 0) return;
+  if (work_.database.changes() == 0) return;
   const bool has_children =
-      std::ranges::any_of(lineage_.children(rid), &Lineage::Child::is_primary);
+      std::ranges::any_of(work_.lineage.children(rid), &Lineage::Child::is_primary);
   std::vector<std::int64_t> inherited;
   {
-    Query query = c_.database.query(
+    Query query = work_.database.query(
         "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0");
     query.bind(1, rid);
     while (query.step()) inherited.push_back(query.integer(0));
@@ -77,25 +77,25 @@ void Derivation::inherit_tags(Rid rid, Rid parent) {
 }
 
 /// Brings the descendants of FROM in line with its entry for TAG.
-void Derivation::spread_tag(std::int64_t tag, Rid from) {
-  if (tags_.is_held()) return;  // all at once
+void DerivationRun::spread_tag(std::int64_t tag, Rid from) {
+  if (work_.tags.is_held()) return;  // all at once
   std::vector<Rid> todo{from};
   while (!todo.empty()) {
     const Rid parent = todo.back();
     todo.pop_back();
-    std::vector<Lineage::Child> children = lineage_.children(parent);
+    std::vector<Lineage::Child> children = work_.lineage.children(parent);
     std::erase_if(children, [](const Lineage::Child& child) { return !child.is_primary; });
     if (children.empty()) continue;
-    std::optional<TagEntry> wanted = tags_.get(tag, parent);
+    std::optional<TagEntry> wanted = work_.tags.get(tag, parent);
     if (wanted && wanted->type != kPropagatingTag) wanted.reset();
     if (wanted) wanted->source = 0;
     for (const auto& [child, is_primary] : children) {
-      const std::optional<TagEntry> present = tags_.get(tag, child);
+      const std::optional<TagEntry> present = work_.tags.get(tag, child);
       if ((present && present->source != 0) || present == wanted) continue;
       if (wanted) {
-        tags_.put(tag, child, *wanted);
+        work_.tags.put(tag, child, *wanted);
       } else {
-        tags_.remove(tag, child);
+        work_.tags.remove(tag, child);
       }
       note_tag_change(tag, child);
       todo.push_back(child);
@@ -103,9 +103,9 @@ void Derivation::spread_tag(std::int64_t tag, Rid from) {
   }
 }
 
-void Derivation::note_tag_change(std::int64_t tag, Rid rid) {
-  if (tag >= kTagBgcolor && tag <= kTagDate) stale_events_.insert(rid);
-  if (tag == kTagBranch) stale_leaves_.insert(rid);
+void DerivationRun::note_tag_change(std::int64_t tag, Rid rid) {
+  if (tag >= kTagBgcolor && tag <= kTagDate) work_.pending.stale_events.insert(rid);
+  if (tag == kTagBranch) work_.pending.stale_leaves.insert(rid);
 }
 
 }  // namespace quarry::repository

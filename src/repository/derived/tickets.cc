@@ -14,6 +14,7 @@
 
 #include "backlinks.h"
 #include "derivation.h"
+#include "derivation_run.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
@@ -87,10 +88,10 @@ std::vector<std::pair<Rid, double>> changes_of(Database& database, RebuildOrder&
 
 }  // namespace
 
-void Derivation::add_ticket_change(Rid rid, const Structural& change, double day) {
-  set_tag(c_.names.tag(fmt::format("tkt-{}", change.ticket)), 1, std::nullopt, rid, day, rid);
-  stale_tickets_.insert(std::string(change.ticket));
-  stale_targets_.insert(std::string(change.ticket));
+void DerivationRun::add_ticket_change(Rid rid, const Structural& change, double day) {
+  set_tag(work_.names.tag(fmt::format("tkt-{}", change.ticket)), 1, std::nullopt, rid, day, rid);
+  work_.pending.stale_tickets.insert(std::string(change.ticket));
+  work_.pending.stale_targets.insert(std::string(change.ticket));
 }
 
 void Derivation::setting_changed(std::string_view name) {
@@ -100,30 +101,30 @@ void Derivation::setting_changed(std::string_view name) {
     return;
   }
   constexpr std::string_view kPrefix = "tkt-";
-  Query tags = c_.database.query(
+  Query tags = context_.database.query(
       "SELECT tagname FROM tag INDEXED BY sqlite_autoindex_tag_1 WHERE tagname GLOB 'tkt-*'");
-  while (tags.step()) stale_tickets_.emplace(tags.text(0).substr(kPrefix.size()));
+  while (tags.step()) pending_.stale_tickets.emplace(tags.text(0).substr(kPrefix.size()));
 }
 
 void Derivation::remake_tickets() {
-  c_.database.execute("SAVEPOINT tickets");
+  context_.database.execute("SAVEPOINT tickets");
   try {
-    make_ticket_tables(c_.database);
+    make_ticket_tables(context_.database);
   } catch (const SqliteError& error) {
     // Some errors take the whole transaction along; and where time is over, it is for all.
-    if (!c_.database.in_transaction() || error.is_interrupt()) throw;
+    if (!context_.database.in_transaction() || error.is_interrupt()) throw;
     base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
-    c_.database.execute("ROLLBACK TO tickets");
+    context_.database.execute("ROLLBACK TO tickets");
   }
-  c_.database.execute("RELEASE tickets");
+  context_.database.execute("RELEASE tickets");
 }
 
-void Derivation::refresh_tickets() {
-  if (stale_tickets_.empty()) return;
-  const TicketFields fields(c_.database);
-  for (const std::string& id : stale_tickets_) {
+void DerivationRun::refresh_tickets() {
+  if (work_.pending.stale_tickets.empty()) return;
+  const TicketFields fields(work_.database);
+  for (const std::string& id : work_.pending.stale_tickets) {
     if (!fields.has_ticket) break;
-    c_.database.execute("SAVEPOINT ticket");
+    work_.database.execute("SAVEPOINT ticket");
     try {
       refresh_ticket(id, fields);
     } catch (const SqliteError& error) {
@@ -132,40 +133,40 @@ void Derivation::refresh_tickets() {
       // But nothing can be passed over where the time of the whole request is up, or where the
       // error took the transaction along.
       if (error.is_interrupt()) throw;
-      if (is_quiet_ || !c_.database.in_transaction()) {
+      if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "
                                                     "ticket {}: {}",
                                                     id, error.what()));
       }
       base::log(base::LogLevel::kWarning, "the tables of the setting ticket-table: ticket {}: {}",
                 id, error.what());
-      c_.database.execute("ROLLBACK TO ticket");
+      work_.database.execute("ROLLBACK TO ticket");
     }
-    c_.database.execute("RELEASE ticket");
+    work_.database.execute("RELEASE ticket");
   }
-  stale_tickets_.clear();
 }
 
-void Derivation::refresh_ticket(const std::string& id, const TicketFields& fields) {
-  const EventWords words{.ticket = fmt::format("[{}|{}]", linked(id), shown(id)),
-                         .title_column = setting(c_.database, "ticket-title-expr", "title"),
-                         .status_column = setting(c_.database, "ticket-status-column", "status")};
-  const std::int64_t tag = c_.names.tag(fmt::format("tkt-{}", id));
-  const auto changes = changes_of(c_.database, order_, tag);
+void DerivationRun::refresh_ticket(const std::string& id, const TicketFields& fields) {
+  const EventWords words{
+      .ticket = fmt::format("[{}|{}]", linked(id), shown(id)),
+      .title_column = setting(work_.database, "ticket-title-expr", "title"),
+      .status_column = setting(work_.database, "ticket-status-column", "status")};
+  const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
+  const auto changes = changes_of(work_.database, work_.order, tag);
   for (const auto& [rid, day] : changes) {
-    remove_backlinks(c_.database, BacklinkSource::kTicket, rid);
+    remove_backlinks(work_.database, BacklinkSource::kTicket, rid);
   }
-  Ticket ticket(c_.database, fields, id);
+  Ticket ticket(work_.database, fields, id);
   ticket.forget();
   bool is_first = true;
   for (const auto& [rid, day] : changes) {
-    const Manifest change = c_.manifests.get(rid);
+    const Manifest change = work_.manifests.get(rid);
     if (change && change->type == StructuralType::kTicketChange) {
       ticket.apply(rid, *change, base::julian_day(*change->date));
       auto [comment, brief] = words_of(*change, is_first, words, ticket);
       put_event(rid, *change,
                 {.type = 't',
-                 .day = printed_day(c_.database, base::julian_day(*change->date)),
+                 .day = printed_day(work_.database, base::julian_day(*change->date)),
                  .comment = std::move(comment),
                  .brief = std::move(brief),
                  .tag = tag});

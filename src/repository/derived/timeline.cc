@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "backlinks.h"
-#include "derivation.h"
+#include "derivation_run.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 
@@ -62,7 +62,7 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
 
 }  // namespace
 
-std::string Derivation::describe(const Structural& control) {
+std::string DerivationRun::describe(const Structural& control) {
   std::vector<TagCard> tags = control.tags;
   std::stable_sort(tags.begin(), tags.end(),
                    [](const TagCard& a, const TagCard& b) { return a.target < b.target; });
@@ -89,29 +89,29 @@ std::string Derivation::describe(const Structural& control) {
   return text.empty() ? text : text.substr(1);
 }
 
-void Derivation::make_check_in_event(Rid rid, const Structural& manifest) {
-  const double day = printed_day(c_.database, base::julian_day(*manifest.date));
-  Query insert = c_.database.query(
+void DerivationRun::make_check_in_event(Rid rid, const Structural& manifest) {
+  const double day = printed_day(work_.database, base::julian_day(*manifest.date));
+  Query insert = work_.database.query(
       "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment,omtime)"
       " VALUES('ci',?1,?2,?3,?4,?1)");
   insert.bind(1, day).bind(2, rid);
   manifest.has_user ? insert.bind(3, manifest.user) : insert.bind_null(3);
   manifest.has_comment ? insert.bind(4, manifest.comment) : insert.bind_null(4);
   insert.run();
-  lineage_.note_check_in(rid, day);
-  if (!is_whole_) remove_backlinks(c_.database, BacklinkSource::kComment, rid);
-  add_backlinks(c_.database, BacklinkSource::kComment, rid,
+  work_.lineage.note_check_in(rid, day);
+  if (!work_.is_whole) remove_backlinks(work_.database, BacklinkSource::kComment, rid);
+  add_backlinks(work_.database, BacklinkSource::kComment, rid,
                 text_links(manifest.comment, Markup::kWiki), day);
   note_for_alerts('c', rid);
   touch_search('c', rid);
   note_earlier_tags(rid);
 }
 
-void Derivation::make_control_event(Rid rid, const Structural& control) {
-  Query insert = c_.database.query(
+void DerivationRun::make_control_event(Rid rid, const Structural& control) {
+  Query insert = work_.database.query(
       "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment) VALUES('g',?1,?2,?3,?4)");
   const std::string comment = describe(control);
-  insert.bind(1, printed_day(c_.database, base::julian_day(*control.date))).bind(2, rid);
+  insert.bind(1, printed_day(work_.database, base::julian_day(*control.date))).bind(2, rid);
   control.has_user ? insert.bind(3, control.user) : insert.bind_null(3);
   insert.bind(4, std::string_view(comment)).run();
   note_compared_times(rid);
