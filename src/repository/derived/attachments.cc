@@ -81,17 +81,18 @@ DerivationRun::AttachmentEvent DerivationRun::attachment_event(Rid rid,
 
   const std::string name = base::escape_markup(card.name);
   const std::string where =
-      type == 't'   ? fmt::format("ticket [{}|{}]", linked(target), shown(target))
-      : type == 'e' ? fmt::format("tech note [/technote/{}|{}]", linked(target), shown(target))
+      type == 't'   ? fmt::format("ticket [{}|{}]", events_.linked(target), events_.shown(target))
+      : type == 'e' ? fmt::format("tech note [/technote/{}|{}]", events_.linked(target),
+                                  events_.shown(target))
                     : fmt::format("wiki page [{}]", base::escape_markup(target));
   if (!card.source.empty()) {
-    return {type, fmt::format("Add attachment [/artifact/{}|{}] to {}", linked(card.source), name,
-                              where)};
+    return {type, fmt::format("Add attachment [/artifact/{}|{}] to {}", events_.linked(card.source),
+                              name, where)};
   }
   if (type == 'e' && !note_words_it) {
     // So in fossil: the name of the file in the place of a hash.
-    return {type, fmt::format("Delete attachment \"/artifact/{}|{}\" from {}", linked(card.name),
-                              name, where)};
+    return {type, fmt::format("Delete attachment \"/artifact/{}|{}\" from {}",
+                              events_.linked(card.name), name, where)};
   }
   return {type, fmt::format("Delete attachment \"{}\" from {}", name, where)};
 }
@@ -110,10 +111,10 @@ void DerivationRun::refresh_attachments(const std::string& target) {
     const Manifest artifact = work_.manifests.get(rid);
     if (!artifact || artifact->type != StructuralType::kAttachment) continue;
     AttachmentEvent told = attachment_event(rid, *artifact->attachment, seen);
-    put_event(rid, *artifact,
-              {.type = told.type,
-               .day = printed_day(work_.database, base::julian_day(*artifact->date)),
-               .comment = std::move(told.comment)});
+    events_.put_event(rid, *artifact,
+                      {.type = told.type,
+                       .day = printed_day(work_.database, base::julian_day(*artifact->date)),
+                       .comment = std::move(told.comment)});
   }
 }
 

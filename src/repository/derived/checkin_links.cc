@@ -1,6 +1,5 @@
-// Who descends from whom: plink and cherrypick, and orphan for those that wait for a baseline.
+#include "checkin_links.h"
 
-#include "derivation_run.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -9,7 +8,7 @@ using artifact::Structural;
 using artifact::StructuralType;
 
 /// Notes those that are compared with RID, which is there now, whatever it is.
-void DerivationRun::collect_children(Rid rid) {
+void CheckinLinks::collect_children(Rid rid) {
   const auto collect = [&](const char* sql) {
     Query children = work_.database.query(sql);
     children.bind(1, rid);
@@ -28,7 +27,7 @@ void DerivationRun::collect_children(Rid rid) {
 }
 
 /// Notes everything that has to be made anew because the check-in RID is there now.
-void DerivationRun::collect_relatives(Rid rid) {
+void CheckinLinks::collect_relatives(Rid rid) {
   work_.pending.stale_mlinks.insert(rid);
   work_.pending.stale_times.insert(rid);
   if (work_.is_whole) return;  // the others are, too
@@ -50,7 +49,7 @@ void DerivationRun::collect_relatives(Rid rid) {
 }
 
 /// Cherry-picks whose target was unknown and now has a row.
-void DerivationRun::resolve_cherrypicks() {
+void CheckinLinks::resolve_cherrypicks() {
   if (!work_.database.has_table("fx_quarry_cherrypick")) return;
   std::vector<Rid> children;
   {
@@ -77,7 +76,7 @@ void DerivationRun::resolve_cherrypicks() {
 }
 
 /// Returns false where the check-in has to wait for its baseline.
-bool DerivationRun::link_check_in(Rid rid, const Structural& manifest) {
+bool CheckinLinks::link_check_in(Rid rid, const Structural& manifest) {
   if (manifest.is_delta_manifest()) {
     const Rid baseline = work_.names.need(manifest.baseline);
     const Manifest base = work_.manifests.get(baseline);
@@ -100,8 +99,8 @@ bool DerivationRun::link_check_in(Rid rid, const Structural& manifest) {
   return true;
 }
 
-void DerivationRun::link_parents(Rid rid, const Structural& manifest,
-                                 const std::vector<std::string_view>& parents) {
+void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
+                                const std::vector<std::string_view>& parents) {
   const double day = printed_day(work_.database, base::julian_day(*manifest.date));
   bool is_primary = true;
   for (const std::string_view parent : parents) {
@@ -115,7 +114,7 @@ void DerivationRun::link_parents(Rid rid, const Structural& manifest,
   }
 }
 
-void DerivationRun::link_cherrypicks(Rid rid, const Structural& manifest) {
+void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
   for (const auto& cherrypick : manifest.cherrypicks) {
     const Rid target = work_.names.find_as_written(cherrypick.target);
     if (target == 0) {

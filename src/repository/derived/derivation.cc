@@ -75,17 +75,17 @@ void DerivationRun::add_check_ins() {
     work_.pending.check_ins.erase(work_.pending.check_ins.begin());
     const Manifest manifest = work_.manifests.get(rid);
     if (!manifest) continue;
-    collect_relatives(rid);
+    checkin_links_.collect_relatives(rid);
     note_if_late(rid);
-    if (!link_check_in(rid, *manifest)) continue;
+    if (!checkin_links_.link_check_in(rid, *manifest)) continue;
     note_put_off(rid);
-    make_check_in_event(rid, *manifest);
+    timeline_.make_check_in_event(rid, *manifest);
     apply_tags(rid, *manifest, day);
     if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) {
       inherit_tags(rid, parent);
       work_.pending.new_children.insert(rid);
     }
-    reparent(rid);  // by a tag that came before it
+    reparenting_.reparent(rid);  // by a tag that came before it
   }
 }
 
@@ -93,7 +93,7 @@ void DerivationRun::add_controls_and_others() {
   for (const auto& [day, rid] : work_.pending.controls) {
     const Manifest control = work_.manifests.get(rid);
     if (!control) continue;
-    make_control_event(rid, *control);
+    timeline_.make_control_event(rid, *control);
     apply_tags(rid, *control, day);
   }
   for (const auto& [day, rid] : work_.pending.others) {
@@ -102,14 +102,14 @@ void DerivationRun::add_controls_and_others() {
 }
 
 void DerivationRun::refresh_stale() {
-  resolve_cherrypicks();
-  for (const Rid rid : work_.pending.stale_mlinks) compute_mlinks(rid);
-  resolve_cherrypicks();  // files that the rows above refer to have become known
-  for (const Rid rid : work_.pending.stale_events) refresh_event(rid);
+  checkin_links_.resolve_cherrypicks();
+  for (const Rid rid : work_.pending.stale_mlinks) file_links_.compute_mlinks(rid);
+  checkin_links_.resolve_cherrypicks();  // files that the rows above refer to have become known
+  for (const Rid rid : work_.pending.stale_events) event_tags_.refresh_event(rid);
   work_.lineage.read_picks();
-  adjust_times();
-  for (const Rid rid : work_.pending.stale_leaves) refresh_leaf(rid);
-  for (const Rid rid : work_.pending.new_children) outgrow_parents(rid);
+  event_times_.adjust_times();
+  for (const Rid rid : work_.pending.stale_leaves) leaves_.refresh_leaf(rid);
+  for (const Rid rid : work_.pending.new_children) leaves_.outgrow_parents(rid);
 }
 
 std::vector<Rid> DerivationRun::run() {
@@ -119,8 +119,8 @@ std::vector<Rid> DerivationRun::run() {
     if (const Manifest cluster = work_.manifests.get(rid)) apply_cluster(rid, *cluster);
   }
   add_check_ins();
-  for (const Rid rid : work_.pending.strangers) collect_children(rid);
-  note_reparented();
+  for (const Rid rid : work_.pending.strangers) checkin_links_.collect_children(rid);
+  reparenting_.note_reparented();
   work_.order.forget();
   add_controls_and_others();
   work_.order.forget();

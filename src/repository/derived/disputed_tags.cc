@@ -157,7 +157,7 @@ void DerivationRun::Dispute::read_links() {
     const Rid rid = moved.integer(0);
     const Manifest manifest = d_.work_.manifests.get(rid);
     const auto now = parents.find(rid);
-    if (now == parents.end() || !manifest || d_.parents_by_tag(rid).empty()) continue;
+    if (now == parents.end() || !manifest || d_.reparenting_.parents_by_tag(rid).empty()) continue;
     relinks_.push_back({moved.integer(1), {rid, now->second}});
     now->second = manifest->parents.empty() ? 0 : d_.work_.names.find(manifest->parents.front());
   }

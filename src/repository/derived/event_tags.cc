@@ -8,8 +8,9 @@
 //               there.
 
 #include "event_tags.h"
+
 #include "backlinks.h"
-#include "derivation_run.h"
+#include "markup/text_links.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -22,9 +23,9 @@ struct Seen {
   std::optional<std::string> value;
 };
 
-class EventTags {
+class SeenTags {
  public:
-  EventTags(Database& database, RebuildOrder& order, Rid rid, bool is_technote)
+  SeenTags(Database& database, RebuildOrder& order, Rid rid, bool is_technote)
       : database_(database), order_(order), rid_(rid), is_technote_(is_technote) {}
 
   Seen look(PredefinedTag tag) {
@@ -52,7 +53,7 @@ class EventTags {
 
 }  // namespace
 
-void DerivationRun::refresh_event(Rid rid) {
+void EventTags::refresh_event(Rid rid) {
   Query query = work_.database.query("SELECT type, tagid FROM event WHERE objid=?1");
   const bool has_row = query.bind(1, rid).step();
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
@@ -69,9 +70,9 @@ void DerivationRun::refresh_event(Rid rid) {
                     printed_day(work_.database, edited.real(1)));
   }
   if (!has_row || (type == 't' && !query.is_null(1))) return;
-  forget_moved_time(rid);
+  event_times_.forget_moved_time(rid);
 
-  EventTags tags(work_.database, work_.order, rid, type == 'e' && !query.is_null(1));
+  SeenTags tags(work_.database, work_.order, rid, type == 'e' && !query.is_null(1));
   const Seen date = tags.look(kTagDate);
   work_.database
       .query(
@@ -96,7 +97,7 @@ std::optional<OwnTag> own_tag(TagEntries& tags, RebuildOrder& order, Rid rid, Pr
   return own;
 }
 
-void DerivationRun::refresh_check_in_event(Rid rid) {
+void EventTags::refresh_check_in_event(Rid rid) {
   const std::optional<OwnTag> comment = own_tag(work_.tags, work_.order, rid, kTagComment);
   const std::optional<OwnTag> user = own_tag(work_.tags, work_.order, rid, kTagUser);
   work_.database

@@ -9,10 +9,12 @@
 // What is no check-in but named by one for its parent, or the other way round, takes part: what
 // counts is that the two have been compared (file_links.cc). It goes by the D card, a technote too.
 
+#include "event_times.h"
+
 #include <algorithm>
 #include <map>
+#include <set>
 
-#include "derivation_run.h"
 #include "event_tags.h"
 #include "printed_day.h"
 
@@ -49,7 +51,7 @@ double settle(std::vector<Link> chain) {
 }  // namespace
 
 /// What the D card of the artifact RID says; nothing for what is not there, or waits.
-std::optional<double> DerivationRun::date_of(Rid rid) {
+std::optional<double> EventTimes::date_of(Rid rid) {
   if (const std::optional<double> day = work_.lineage.check_in_day(rid)) return day;
   const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return std::nullopt;
@@ -59,28 +61,21 @@ std::optional<double> DerivationRun::date_of(Rid rid) {
 
 /// Whether the files of CHILD have been compared with those of its parent PARENT: see
 /// file_links.cc.
-bool DerivationRun::is_compared(Rid child, Rid parent, bool is_primary) {
+bool EventTimes::is_compared(Rid child, Rid parent, bool is_primary) {
   const bool child_is_check_in = work_.lineage.is_check_in(child);
-  if (is_primary) return child_is_check_in || comes_to(child, parent);
+  if (is_primary) return child_is_check_in || file_links_.comes_to(child, parent);
   const Rid primary = work_.lineage.primary_parent(child);
-  if ((child_is_check_in || comes_to(child, primary)) && file_set(primary)) return true;
+  if ((child_is_check_in || file_links_.comes_to(child, primary)) && file_links_.file_set(primary))
+    return true;
   if (!work_.lineage.is_parent(parent, child)) return false;
   const Manifest manifest = work_.manifests.get(child);
   return manifest && !manifest->parents.empty() &&
-         is_compared_later(child, manifest->parents.front(), parent);
-}
-
-/// The event of RID, no check-in, has been made: it may have to be moved before a child.
-void DerivationRun::note_compared_times(Rid rid) {
-  const auto children = work_.lineage.children(rid);
-  if (std::ranges::any_of(children,
-                          [&](const auto& child) { return work_.lineage.is_check_in(child.rid); }))
-    work_.pending.stale_times.insert(rid);
+         file_links_.is_compared_later(child, manifest->parents.front(), parent);
 }
 
 /// The event of RID, no check-in, is put back to where it was before adjust_times().
-void DerivationRun::forget_moved_time(Rid rid) {
-  note_compared_times(rid);
+void EventTimes::forget_moved_time(Rid rid) {
+  events_.note_compared_times(rid);
   if (!work_.pending.stale_times.contains(rid)) return;
   const Manifest artifact = work_.manifests.get(rid);
   if (!artifact || !artifact->date) return;
@@ -93,7 +88,7 @@ void DerivationRun::forget_moved_time(Rid rid) {
 
 /// The children of RID that are dated less than the window after DAY, and whose files have been
 /// compared with it.
-std::vector<Dated> DerivationRun::close_children(Rid rid, double day) {
+std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   std::map<Rid, bool> related;  // whether RID is the primary parent
   for (const Rid child : work_.lineage.picked_by(rid)) related[child] = false;
   for (const Lineage::Child child : work_.lineage.children(rid))
@@ -112,7 +107,7 @@ std::vector<Dated> DerivationRun::close_children(Rid rid, double day) {
   return children;
 }
 
-void DerivationRun::adjust_times() {
+void EventTimes::adjust_times() {
   // A check-in's own place depends on its children: upwards from everything that changed.
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;

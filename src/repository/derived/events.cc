@@ -1,11 +1,11 @@
 // Rows of `event` for what is no check-in, and who is told about new ones: the mail alerts and the
 // search index.
 
+#include "events.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
-
-#include "derivation_run.h"
 
 namespace quarry::repository {
 
@@ -20,7 +20,7 @@ constexpr std::size_t kMoreInLinks = 6;
 
 }  // namespace
 
-void DerivationRun::note_for_alerts(char type, Rid rid) {
+void Events::note_for_alerts(char type, Rid rid) {
   if (!has_alerts_) has_alerts_ = work_.database.has_table("pending_alert");
   if (work_.is_quiet || !*has_alerts_) return;
   work_.database.query("INSERT OR IGNORE INTO pending_alert(eventid) VALUES(?1)")
@@ -30,7 +30,7 @@ void DerivationRun::note_for_alerts(char type, Rid rid) {
 
 // A row with `idxed` 0 is what fossil's next update of its index looks for. What the index holds of
 // an older text stays there: only fossil's own SQL functions can take it out.
-void DerivationRun::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
+void Events::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
   if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;
   if (type != 't' &&
@@ -53,7 +53,7 @@ void DerivationRun::touch_search(char type, Rid rid, std::optional<std::string_v
   insert.run();
 }
 
-std::size_t DerivationRun::shown_digits() {
+std::size_t Events::shown_digits() {
   Query query =
       work_.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-digits'");
   if (!query.step()) return kShownDigits;
@@ -61,11 +61,11 @@ std::size_t DerivationRun::shown_digits() {
       std::clamp<std::int64_t>(query.integer(0), kFewestDigits, kMostDigits));
 }
 
-std::string DerivationRun::linked(std::string_view hash) {
+std::string Events::linked(std::string_view hash) {
   return std::string(hash.substr(0, std::min(shown_digits() + kMoreInLinks, kMostDigits)));
 }
 
-void DerivationRun::put_event(Rid rid, const Structural& artifact, const Event& event) {
+void Events::put_event(Rid rid, const Structural& artifact, const EventRow& event) {
   const auto bind_row = [&](Query& query) {
     query.bind(1, rid).bind(2, std::string_view(&event.type, 1)).bind(3, event.day);
     event.tag != 0 ? query.bind(4, event.tag) : query.bind_null(4);
@@ -93,7 +93,14 @@ void DerivationRun::put_event(Rid rid, const Structural& artifact, const Event& 
   note_earlier_tags(rid);
 }
 
-void DerivationRun::note_earlier_tags(Rid rid) {
+void Events::note_compared_times(Rid rid) {
+  const auto children = work_.lineage.children(rid);
+  if (std::ranges::any_of(children,
+                          [&](const auto& child) { return work_.lineage.is_check_in(child.rid); }))
+    work_.pending.stale_times.insert(rid);
+}
+
+void Events::note_earlier_tags(Rid rid) {
   if (work_.is_whole) return;  // set_tag() has noted it
   Query tags = work_.database.query(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4");

@@ -14,10 +14,12 @@
 //
 // File names and phantoms come of every comparison, even where no row does: see note_names().
 
+#include "file_links.h"
+
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
-#include "derivation_run.h"
 #include "file_changes.h"
 
 namespace quarry::repository {
@@ -37,7 +39,7 @@ struct MlinkRow {
 
 }  // namespace
 
-std::optional<FileSet> DerivationRun::file_set(Rid rid) {
+std::optional<FileSet> FileLinks::file_set(Rid rid) {
   Manifest manifest = work_.manifests.get(rid);
   if (!manifest) return std::nullopt;
   Files own = work_.manifests.files(rid);
@@ -49,7 +51,7 @@ std::optional<FileSet> DerivationRun::file_set(Rid rid) {
   return FileSet(std::move(manifest), std::move(own), work_.manifests.files(baseline));
 }
 
-void DerivationRun::make_public(Rid rid) {
+void FileLinks::make_public(Rid rid) {
   Query remove = work_.database.query("DELETE FROM private WHERE rid=?1");
   remove.bind(1, rid).run();
   if (work_.database.changes() == 0) return;
@@ -136,7 +138,7 @@ std::vector<std::string_view> merged_into(const Structural& child) {
 }  // namespace
 
 /// One check-in, or document, that is being compared with its parents.
-struct DerivationRun::FileLinks {
+struct FileLinks::Comparison {
   Rid rid;
   FileSet files;
   MlinkRows rows;
@@ -144,7 +146,7 @@ struct DerivationRun::FileLinks {
 };
 
 /// The rows for PARENTS, the primary one first. False where this one is nothing to compare with.
-bool DerivationRun::compare_files(FileLinks& child, const std::vector<std::string_view>& parents) {
+bool FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {
     if (!child.is_check_in()) return false;
     child.files.own().for_each([&](const FileCard& file) {
@@ -172,21 +174,21 @@ bool DerivationRun::compare_files(FileLinks& child, const std::vector<std::strin
 }
 
 /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
-bool DerivationRun::comes_to(Rid child, Rid parent) {
+bool FileLinks::comes_to(Rid child, Rid parent) {
   if (!work_.lineage.is_check_in(parent)) return false;
   // One that a tag gives other parents is looked at again when all else is there.
-  return work_.order.before(child, parent) || !parents_by_tag(parent).empty();
+  return work_.order.before(child, parent) || !reparenting_.parents_by_tag(parent).empty();
 }
 
 /// Whether a rebuild compares CHILD, whose primary parent is no check-in with files to compare,
 /// with a merge parent that it comes to later: where something with the primary one's name is
 /// there. No row comes of that, but names do.
-bool DerivationRun::is_compared_later(Rid child, std::string_view primary, Rid parent) {
+bool FileLinks::is_compared_later(Rid child, std::string_view primary, Rid parent) {
   Query there = work_.database.query("SELECT 1 FROM blob WHERE uuid=?1 AND size>0");
   return there.bind(1, primary).step() && comes_to(child, parent);
 }
 
-void DerivationRun::note_names(FileLinks& child) {
+void FileLinks::note_names(Comparison& child) {
   const std::vector<std::string_view>& parents = child.files.manifest().parents;
   for (std::size_t i = 1; i < parents.size(); ++i) {
     const Rid pmid = work_.names.find(parents[i]);
@@ -196,21 +198,12 @@ void DerivationRun::note_names(FileLinks& child) {
   }
 }
 
-/// A rebuild looks at the check-in RID at another time than before.
-void DerivationRun::note_documents_below(Rid rid) {
-  for (const Lineage::Child child : work_.lineage.children(rid)) {
-    if (work_.lineage.is_check_in(child.rid)) continue;
-    work_.pending.stale_mlinks.insert(child.rid);
-    work_.pending.stale_times.insert(child.rid);
-  }
-}
-
-void DerivationRun::compute_mlinks(Rid rid) {
+void FileLinks::compute_mlinks(Rid rid) {
   std::optional<FileSet> files = file_set(rid);
   if (!files) return;
-  FileLinks child{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
+  Comparison child{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
   if (!compare_files(child, child.files.manifest().parents)) note_names(child);
-  const std::vector<artifact::HashName> by_tag = parents_by_tag(rid);
+  const std::vector<artifact::HashName> by_tag = reparenting_.parents_by_tag(rid);
   if (child.is_check_in() && !by_tag.empty()) {
     child.rows.clear();
     std::vector<std::string_view> parents;

@@ -13,6 +13,7 @@
 
 #include "backlinks.h"
 #include "derivation_run.h"
+#include "markup/text_links.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -93,7 +94,7 @@ const char* kind_of(const Post& post, const Structural& artifact) {
 void DerivationRun::add_forum_post(Rid rid, const Structural& post) {
   make_table(work_.database);
   link_versions(rid, post);
-  touch_search('f', rid);
+  events_.touch_search('f', rid);
   const double day = printed_day(work_.database, base::julian_day(*post.date));
   const auto rid_of = [&](std::string_view name) {
     return name.empty() ? 0 : work_.names.need(name);
@@ -173,10 +174,10 @@ void DerivationRun::refresh_thread(Rid root) {
     }
     const Manifest artifact = work_.manifests.get(post.rid);
     if (!artifact || artifact->type != StructuralType::kForumPost) continue;
-    put_event(post.rid, *artifact,
-              {.type = 'f',
-               .day = printed_day(work_.database, base::julian_day(*artifact->date)),
-               .comment = fmt::format("{}: {}", kind_of(post, *artifact), title)});
+    events_.put_event(post.rid, *artifact,
+                      {.type = 'f',
+                       .day = printed_day(work_.database, base::julian_day(*artifact->date)),
+                       .comment = fmt::format("{}: {}", kind_of(post, *artifact), title)});
   }
 }
 

@@ -1,9 +1,6 @@
-// A leaf is a check-in without a child on its own branch. Only those count whose branch is known,
-// and their parents: a history without any branch tag has no leaves (as in fossil).
+#include "leaves.h"
 
 #include <algorithm>
-
-#include "derivation_run.h"
 
 namespace quarry::repository {
 
@@ -16,7 +13,7 @@ std::string branch_of(TagEntries& tags, Rid rid) {
 
 }  // namespace
 
-bool DerivationRun::has_child_on_its_branch(Rid rid) {
+bool Leaves::has_child_on_its_branch(Rid rid) {
   const std::vector<Lineage::Child> children = work_.lineage.children(rid);
   if (children.empty()) return false;
   const std::string branch = branch_of(work_.tags, rid);
@@ -28,7 +25,7 @@ bool DerivationRun::has_child_on_its_branch(Rid rid) {
 /// Whether the branch of RID, where it changes, does so when its parents are known: by inheritance,
 /// by a card that comes after it, or by its own if it is a check-in (others put theirs before they
 /// are linked).
-bool DerivationRun::names_branch_of_parents(Rid rid) {
+bool Leaves::names_branch_of_parents(Rid rid) {
   const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
   if (!branch || branch->source == 0) return true;
   if (branch->source != rid) return work_.order.before(rid, branch->source);
@@ -37,7 +34,7 @@ bool DerivationRun::names_branch_of_parents(Rid rid) {
 
 /// Fossil looks at an artifact and its parents where the branch tag changes, and at no others: one
 /// without a tag on its line is never a leaf. CHANGED is RID or a child of it.
-bool DerivationRun::is_looked_at_for_leaves(Rid rid, Rid changed) {
+bool Leaves::is_looked_at_for_leaves(Rid rid, Rid changed) {
   if (rid == changed || work_.tags.get(kTagBranch, rid)) return true;
   return std::ranges::any_of(work_.lineage.children(rid), [&](const Lineage::Child& child) {
     const bool has_branch = child.rid == changed || work_.tags.get(kTagBranch, child.rid);
@@ -45,7 +42,7 @@ bool DerivationRun::is_looked_at_for_leaves(Rid rid, Rid changed) {
   });
 }
 
-void DerivationRun::refresh_leaf(Rid rid) {
+void Leaves::refresh_leaf(Rid rid) {
   std::vector<Rid> check = work_.lineage.parents(rid);
   check.push_back(rid);
   for (const Rid candidate : check) {
@@ -59,7 +56,7 @@ void DerivationRun::refresh_leaf(Rid rid) {
   }
 }
 
-void DerivationRun::outgrow_parents(Rid rid) {
+void Leaves::outgrow_parents(Rid rid) {
   for (const Rid parent : work_.lineage.parents(rid)) {
     if (!has_child_on_its_branch(parent)) continue;
     work_.database.query("DELETE FROM leaf WHERE rid=?1").bind(1, parent).run();

@@ -14,6 +14,7 @@
 
 #include "backlinks.h"
 #include "derivation_run.h"
+#include "markup/text_links.h"
 #include "printed_day.h"
 
 namespace quarry::repository {
@@ -35,7 +36,7 @@ std::size_t counted_length(std::string_view text) {
 
 void DerivationRun::link_versions(Rid rid, const Structural& later) {
   note_if_late(rid);
-  link_parents(rid, later, later.parents);
+  checkin_links_.link_parents(rid, later, later.parents);
   work_.pending.new_children.insert(rid);
   const std::vector<Rid> parents = work_.lineage.parents(rid);
   if (std::ranges::any_of(parents,
@@ -73,12 +74,12 @@ void DerivationRun::add_wiki_page(Rid rid, const Structural& page, double day) {
   const std::int64_t tag = work_.names.tag(fmt::format("wiki-{}", page.wiki_title));
   set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
   work_.pending.stale_pages.insert(tag);
-  touch_search('w', rid, page.wiki_title);
+  events_.touch_search('w', rid, page.wiki_title);
   const char mark = length == 0 ? '-' : has_prior(page) ? ':' : '+';
-  put_event(rid, page,
-            {.type = 'w',
-             .day = printed_day(work_.database, day),
-             .comment = fmt::format("{}{}", mark, page.wiki_title)});
+  events_.put_event(rid, page,
+                    {.type = 'w',
+                     .day = printed_day(work_.database, day),
+                     .comment = fmt::format("{}{}", mark, page.wiki_title)});
 }
 
 void DerivationRun::refresh_wiki_links(std::int64_t tag) {
@@ -150,8 +151,8 @@ void DerivationRun::refresh_technote(std::int64_t tag) {
     const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
     // Without a name fossil crashes at the first search that finds the note.
-    touch_search('e', rid, note->comment);
-    put_event(
+    events_.touch_search('e', rid, note->comment);
+    events_.put_event(
         rid, *note,
         {.type = 'e',
          .day = printed_day(work_.database, base::julian_day(*note->technote_date)),

@@ -10,7 +10,9 @@
 // That is what fossil's rebuild makes of it where it sees the check-in before the tag. Where it
 // sees the tag first, it makes no event for the check-in; here there is always one.
 
-#include "derivation_run.h"
+#include "reparenting.h"
+
+#include <algorithm>
 
 namespace quarry::repository {
 
@@ -35,7 +37,7 @@ std::vector<HashName> names_in(std::string_view value) {
 
 }  // namespace
 
-std::vector<HashName> DerivationRun::parents_by_tag(Rid rid) {
+std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
   if (work_.is_whole) return {};  // it is not where there is such a tag
   const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
@@ -44,7 +46,7 @@ std::vector<HashName> DerivationRun::parents_by_tag(Rid rid) {
 
 /// What a rebuild compares at first, with the parents of the manifest, leaves names behind: perhaps
 /// one of those parents has come.
-void DerivationRun::note_reparented() {
+void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   Query query = work_.database.query(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype=1");
@@ -52,7 +54,7 @@ void DerivationRun::note_reparented() {
   while (query.step()) work_.pending.stale_mlinks.insert(query.integer(0));
 }
 
-void DerivationRun::reparent(Rid rid) {
+void Reparenting::reparent(Rid rid) {
   if (work_.is_whole) return;
   const std::vector<HashName> parents = parents_by_tag(rid);
   const Manifest manifest = work_.manifests.get(rid);
@@ -65,7 +67,7 @@ void DerivationRun::reparent(Rid rid) {
   work_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
   std::vector<std::string_view> names;
   for (const HashName& parent : parents) names.push_back(parent.str());
-  link_parents(rid, *manifest, names);
+  checkin_links_.link_parents(rid, *manifest, names);
   for (const Rid parent : work_.lineage.parents(rid)) concerned.push_back(parent);
 
   work_.pending.late.insert(rid);

@@ -141,6 +141,15 @@ void DerivationRun::note_if_late(Rid rid) {
   if (query.bind(1, rid).step()) work_.pending.late.insert(rid);
 }
 
+/// A rebuild looks at the check-in RID at another time than before.
+void DerivationRun::note_documents_below(Rid rid) {
+  for (const Lineage::Child child : work_.lineage.children(rid)) {
+    if (work_.lineage.is_check_in(child.rid)) continue;
+    work_.pending.stale_mlinks.insert(child.rid);
+    work_.pending.stale_times.insert(child.rid);
+  }
+}
+
 void DerivationRun::note_put_off(Rid rid) {
   if (work_.is_whole) return;
   std::vector<Rid> todo{rid};
@@ -158,7 +167,7 @@ void DerivationRun::note_put_off(Rid rid) {
         work_.pending.late.insert(moved);
         work_.pending.stale_times.insert(
             moved);  // its parents' times are by the child that is looked at last
-        note_earlier_tags(moved);
+        events_.note_earlier_tags(moved);
         note_documents_below(moved);
         note_moved_document(moved);
         todo.push_back(moved);

@@ -45,7 +45,7 @@ void DerivationRun::set_tag(std::int64_t tag, int type, std::optional<std::strin
       work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
     }
   }
-  if (tag == kTagParent) reparent(target);
+  if (tag == kTagParent) reparenting_.reparent(target);
   note_tag_change(tag, target);
   spread_tag(tag, target);
 }

@@ -148,7 +148,7 @@ void DerivationRun::refresh_tickets() {
 
 void DerivationRun::refresh_ticket(const std::string& id, const TicketFields& fields) {
   const EventWords words{
-      .ticket = fmt::format("[{}|{}]", linked(id), shown(id)),
+      .ticket = fmt::format("[{}|{}]", events_.linked(id), events_.shown(id)),
       .title_column = setting(work_.database, "ticket-title-expr", "title"),
       .status_column = setting(work_.database, "ticket-status-column", "status")};
   const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
@@ -164,17 +164,17 @@ void DerivationRun::refresh_ticket(const std::string& id, const TicketFields& fi
     if (change && change->type == StructuralType::kTicketChange) {
       ticket.apply(rid, *change, base::julian_day(*change->date));
       auto [comment, brief] = words_of(*change, is_first, words, ticket);
-      put_event(rid, *change,
-                {.type = 't',
-                 .day = printed_day(work_.database, base::julian_day(*change->date)),
-                 .comment = std::move(comment),
-                 .brief = std::move(brief),
-                 .tag = tag});
+      events_.put_event(rid, *change,
+                        {.type = 't',
+                         .day = printed_day(work_.database, base::julian_day(*change->date)),
+                         .comment = std::move(comment),
+                         .brief = std::move(brief),
+                         .tag = tag});
     }
     is_first = false;
   }
   ticket.write_latest_links();
-  touch_search('t', ticket.row());
+  events_.touch_search('t', ticket.row());
 }
 
 }  // namespace quarry::repository

@@ -1,12 +1,14 @@
 // The timeline: one `event` row for each check-in and control artifact, and the links that check-in
 // comments hold (`backlink`).
 
+#include "timeline.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "backlinks.h"
-#include "derivation_run.h"
+#include "markup/text_links.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 
@@ -62,7 +64,7 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
 
 }  // namespace
 
-std::string DerivationRun::describe(const Structural& control) {
+std::string Timeline::describe(const Structural& control) {
   std::vector<TagCard> tags = control.tags;
   std::stable_sort(tags.begin(), tags.end(),
                    [](const TagCard& a, const TagCard& b) { return a.target < b.target; });
@@ -75,12 +77,12 @@ std::string DerivationRun::describe(const Structural& control) {
     if (card.target != target) {
       target = card.target;
       in_branch_move = false;
-      text += fmt::format(" Edit [{}|{}]:", linked(target), shown(target));
+      text += fmt::format(" Edit [{}|{}]:", events_.linked(target), events_.shown(target));
     }
     if (card.kind == '*' && card.name == "branch") {
       const std::string branch = base::escape_markup(card.value);
       text += fmt::format(" Move to branch [/timeline?r={}&nd&dp={}&unhide | {}].", branch,
-                          linked(target), branch);
+                          events_.linked(target), branch);
       in_branch_move = true;
       continue;
     }
@@ -89,7 +91,7 @@ std::string DerivationRun::describe(const Structural& control) {
   return text.empty() ? text : text.substr(1);
 }
 
-void DerivationRun::make_check_in_event(Rid rid, const Structural& manifest) {
+void Timeline::make_check_in_event(Rid rid, const Structural& manifest) {
   const double day = printed_day(work_.database, base::julian_day(*manifest.date));
   Query insert = work_.database.query(
       "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment,omtime)"
@@ -102,21 +104,21 @@ void DerivationRun::make_check_in_event(Rid rid, const Structural& manifest) {
   if (!work_.is_whole) remove_backlinks(work_.database, BacklinkSource::kComment, rid);
   add_backlinks(work_.database, BacklinkSource::kComment, rid,
                 text_links(manifest.comment, Markup::kWiki), day);
-  note_for_alerts('c', rid);
-  touch_search('c', rid);
-  note_earlier_tags(rid);
+  events_.note_for_alerts('c', rid);
+  events_.touch_search('c', rid);
+  events_.note_earlier_tags(rid);
 }
 
-void DerivationRun::make_control_event(Rid rid, const Structural& control) {
+void Timeline::make_control_event(Rid rid, const Structural& control) {
   Query insert = work_.database.query(
       "INSERT OR REPLACE INTO event(type,mtime,objid,user,comment) VALUES('g',?1,?2,?3,?4)");
   const std::string comment = describe(control);
   insert.bind(1, printed_day(work_.database, base::julian_day(*control.date))).bind(2, rid);
   control.has_user ? insert.bind(3, control.user) : insert.bind_null(3);
   insert.bind(4, std::string_view(comment)).run();
-  note_compared_times(rid);
-  note_earlier_tags(rid);
-  note_for_alerts('g', rid);
+  events_.note_compared_times(rid);
+  events_.note_earlier_tags(rid);
+  events_.note_for_alerts('g', rid);
 }
 
 }  // namespace quarry::repository
