@@ -1,12 +1,10 @@
-// A cluster names other artifacts; what it names need not be told one by one any more.
-
-#include "derivation_run.h"
+#include "clusters.h"
 
 namespace quarry::repository {
 
-void DerivationRun::apply_cluster(Rid rid, const artifact::Structural& cluster) {
+void Clusters::apply_cluster(Rid rid, const artifact::Structural& cluster) {
   // A cluster has no date of its own: fossil stamps the tag with the time of processing.
-  set_tag(kTagCluster, 1, std::nullopt, rid, base::julian_day(work_.clock.now()), rid);
+  tags_.set_tag(kTagCluster, 1, std::nullopt, rid, base::julian_day(work_.clock.now()), rid);
   for (const std::string_view member : cluster.members) {
     const Rid member_rid = work_.names.need(member);
     work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, member_rid).run();

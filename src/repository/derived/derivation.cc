@@ -9,13 +9,6 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-namespace {
-
-/// So many of them at once, and tags are computed anew from all cards rather than card by card.
-constexpr std::size_t kManyControls = 64;
-
-}  // namespace
-
 void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
   if (type != StructuralType::kCheckIn && !pending_.is_everything) {
     Query children = context_.database.query(
@@ -76,13 +69,13 @@ void DerivationRun::add_check_ins() {
     const Manifest manifest = work_.manifests.get(rid);
     if (!manifest) continue;
     checkin_links_.collect_relatives(rid);
-    note_if_late(rid);
+    disputes_.note_if_late(rid);
     if (!checkin_links_.link_check_in(rid, *manifest)) continue;
-    note_put_off(rid);
+    put_off_.note_put_off(rid);
     timeline_.make_check_in_event(rid, *manifest);
-    apply_tags(rid, *manifest, day);
+    tags_.apply_tags(rid, *manifest, day);
     if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) {
-      inherit_tags(rid, parent);
+      tags_.inherit_tags(rid, parent);
       work_.pending.new_children.insert(rid);
     }
     reparenting_.reparent(rid);  // by a tag that came before it
@@ -94,7 +87,7 @@ void DerivationRun::add_controls_and_others() {
     const Manifest control = work_.manifests.get(rid);
     if (!control) continue;
     timeline_.make_control_event(rid, *control);
-    apply_tags(rid, *control, day);
+    tags_.apply_tags(rid, *control, day);
   }
   for (const auto& [day, rid] : work_.pending.others) {
     if (const Manifest artifact = work_.manifests.get(rid)) add_other(rid, *artifact, day);
@@ -113,10 +106,9 @@ void DerivationRun::refresh_stale() {
 }
 
 std::vector<Rid> DerivationRun::run() {
-  looks_everywhere_ = work_.pending.controls.size() > kManyControls;
   if (work_.pending.is_everything && !work_.pending.has_parent_tags) begin_whole();
   for (const Rid rid : work_.pending.clusters) {
-    if (const Manifest cluster = work_.manifests.get(rid)) apply_cluster(rid, *cluster);
+    if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
   }
   add_check_ins();
   for (const Rid rid : work_.pending.strangers) checkin_links_.collect_children(rid);
@@ -125,7 +117,7 @@ std::vector<Rid> DerivationRun::run() {
   add_controls_and_others();
   work_.order.forget();
   if (work_.is_whole) write_lineage_and_tags();
-  settle_disputes();
+  disputes_.settle_disputes();
   refresh_others();
   refresh_stale();
   if (work_.is_whole) end_whole();
@@ -163,7 +155,7 @@ void DerivationRun::make_index(const std::string& name) {
 void DerivationRun::write_lineage_and_tags() {
   work_.lineage.write();
   work_.tags.spread(work_.lineage,
-                    [this](std::int64_t tag, Rid rid) { note_tag_change(tag, rid); });
+                    [this](std::int64_t tag, Rid rid) { work_.pending.note_tag_change(tag, rid); });
   make_index("plink_i2");
   make_index("tagxref_i1");
 }

@@ -10,12 +10,16 @@
 #include <vector>
 
 #include "checkin_links.h"
+#include "clusters.h"
 #include "event_tags.h"
 #include "event_times.h"
 #include "events.h"
 #include "file_links.h"
 #include "leaves.h"
+#include "put_off.h"
 #include "reparenting.h"
+#include "tag_disputes.h"
+#include "tags.h"
 #include "timeline.h"
 #include "work.h"
 
@@ -43,44 +47,8 @@ class DerivationRun {
   void write_lineage_and_tags();
   void end_whole();
 
-  // tags.cc
-  void apply_tags(Rid rid, const artifact::Structural& artifact, double day);
-  void set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
-               double day, Rid target);
-  void inherit_tags(Rid rid, Rid parent);
-  void spread_tag(std::int64_t tag, Rid from);
-  void note_tag_change(std::int64_t tag, Rid rid);
-
-  // tag_disputes.cc
-  void note_documents_below(Rid rid);
-  /// CARD comes, where PRESENT is so far.
-  void look_for_dispute(std::int64_t tag, const TagEntry& card,
-                        const std::optional<TagEntry>& present);
-  /// RID, which is linked with its parent next, has tags or descendants already.
-  void note_if_late(Rid rid);
-  /// The new check-in RID changes when a rebuild looks at its ancestors, perhaps.
-  void note_put_off(Rid rid);
-  /// RID with all that is above it, or with all that is below it.
-  struct Side {
-    bool is_above;
-    std::vector<Rid> rids;
-  };
-  /// What is less, but for what has been SEEN; nothing: too many steps.
-  std::optional<Side> smaller_side(Rid rid, const std::set<Rid>& seen_above,
-                                   const std::set<Rid>& seen_below);
-  /// The cards above LATE, or on it, meet those below it, or on it, for the first time. What has
-  /// been looked at is in SEEN_….
-  void look_for_disputes_around(Rid late, std::set<Rid>& seen_above, std::set<Rid>& seen_below);
-  void look_for_disputes_anywhere();
-  void settle_disputes();
-
-  // disputed_tags.cc
-  class Dispute;
-  void replay_disputed();
-
   // pages.cc
   void link_versions(Rid rid, const artifact::Structural& later);
-  void note_moved_document(Rid rid);
   bool has_prior(const artifact::Structural& later);
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
   void refresh_wiki_links(std::int64_t tag);
@@ -116,9 +84,6 @@ class DerivationRun {
   void refresh_thread(Rid root);
   std::string title_elsewhere(Rid root, Rid reply);
 
-  // clusters.cc
-  void apply_cluster(Rid rid, const artifact::Structural& cluster);
-
   Work work_;
   Events events_{work_};
   CheckinLinks checkin_links_{work_};
@@ -128,12 +93,11 @@ class DerivationRun {
   EventTags event_tags_{work_, event_times_};
   Timeline timeline_{work_, events_};
   Leaves leaves_{work_};
+  PutOff put_off_{work_, events_};
+  TagDisputes disputes_{work_, reparenting_};
+  Tags tags_{work_, reparenting_, disputes_};
+  Clusters clusters_{work_, tags_};
   std::map<std::string, std::string> dropped_indexes_;  // and how they are made
-
-  std::set<std::int64_t> disputed_;  // tags
-  std::size_t dispute_steps_ = 0;    // see kMostSteps
-  bool looks_everywhere_ = false;    // for disputes
-  std::set<Rid> put_off_;            // check-ins that a rebuild may look at later than before
 };
 
 }  // namespace quarry::repository

@@ -5,6 +5,8 @@
 // a table that fossil's rebuild keeps: there every new card is a dispute, and every check-in that
 // comes late or is looked at later than before, as the card may count then.
 
+#include "tag_disputes.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -12,7 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "derivation_run.h"
 #include "tag_replay.h"
 
 namespace quarry::repository {
@@ -60,9 +61,9 @@ bool is_inherited(const std::vector<TagEntry>& cards) {
 }  // namespace
 
 /// All that decides over disputed tags, read once for all of them.
-class DerivationRun::Dispute {
+class TagDisputes::Dispute {
  public:
-  Dispute(DerivationRun& run, const std::set<std::int64_t>& tags) : d_(run) {
+  Dispute(TagDisputes& disputes, const std::set<std::int64_t>& tags) : d_(disputes) {
     for (const std::int64_t tag : tags) cards_[tag];
     read_cards();
     std::erase_if(cards_, [](const auto& tag) { return !is_inherited(tag.second); });
@@ -78,7 +79,7 @@ class DerivationRun::Dispute {
   void replay(std::int64_t tag);
   void write(std::int64_t tag, const std::unordered_map<Rid, TagEntry>& entries);
 
-  DerivationRun& d_;
+  TagDisputes& d_;
   std::map<std::int64_t, std::vector<TagEntry>> cards_;
   struct Link {
     Rid child, parent;
@@ -87,7 +88,7 @@ class DerivationRun::Dispute {
   std::vector<std::pair<Rid, Link>> relinks_;  // with the artifact that has the tag `parent`
 };
 
-void DerivationRun::Dispute::add_cards(Rid source, const Structural& artifact, bool on_itself) {
+void TagDisputes::Dispute::add_cards(Rid source, const Structural& artifact, bool on_itself) {
   for (const TagCard& card : artifact.tags) {
     if (card.target.empty() != on_itself) continue;
     const auto wanted = cards_.find(d_.work_.names.find_tag(card.name));
@@ -101,11 +102,11 @@ void DerivationRun::Dispute::add_cards(Rid source, const Structural& artifact, b
   }
 }
 
-bool DerivationRun::Dispute::is_waiting(Rid rid) {
+bool TagDisputes::Dispute::is_waiting(Rid rid) {
   return d_.work_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step();
 }
 
-void DerivationRun::Dispute::read_cards() {
+void TagDisputes::Dispute::read_cards() {
   Database& database = d_.work_.database;
   std::set<Rid> sources;
   {
@@ -146,7 +147,7 @@ void DerivationRun::Dispute::read_cards() {
   }
 }
 
-void DerivationRun::Dispute::read_links() {
+void TagDisputes::Dispute::read_links() {
   Database& database = d_.work_.database;
   std::unordered_map<Rid, Rid> parents;
   for (const ParentLink& link : d_.work_.lineage.primary_links()) parents[link.child] = link.parent;
@@ -167,8 +168,8 @@ void DerivationRun::Dispute::read_links() {
   std::sort(links_.begin(), links_.end());
 }
 
-void DerivationRun::Dispute::write(std::int64_t tag,
-                                   const std::unordered_map<Rid, TagEntry>& entries) {
+void TagDisputes::Dispute::write(std::int64_t tag,
+                                 const std::unordered_map<Rid, TagEntry>& entries) {
   Database& database = d_.work_.database;
   std::vector<Rid> present;
   {
@@ -179,18 +180,18 @@ void DerivationRun::Dispute::write(std::int64_t tag,
   for (const Rid rid : present) {
     if (entries.contains(rid)) continue;
     d_.work_.tags.remove(tag, rid);
-    d_.note_tag_change(tag, rid);
+    d_.work_.pending.note_tag_change(tag, rid);
     if (tag == kTagComment) d_.work_.pending.stale_comments.insert(rid);
   }
   for (const auto& [rid, entry] : entries) {
     if (d_.work_.tags.get(tag, rid) == entry) continue;
     d_.work_.tags.put(tag, rid, entry);
-    d_.note_tag_change(tag, rid);
+    d_.work_.pending.note_tag_change(tag, rid);
     if (tag == kTagComment) d_.work_.pending.stale_comments.insert(rid);
   }
 }
 
-void DerivationRun::Dispute::replay(std::int64_t tag) {
+void TagDisputes::Dispute::replay(std::int64_t tag) {
   std::vector<Step> steps;
   for (const auto& [source, link] : relinks_) {
     steps.push_back({d_.work_.order.place(source), Step::kRelink, link.child, link.parent});
@@ -215,11 +216,11 @@ void DerivationRun::Dispute::replay(std::int64_t tag) {
   note_overruled(d_.work_.database, tag, replay.overruled());
 }
 
-void DerivationRun::Dispute::settle() {
+void TagDisputes::Dispute::settle() {
   for (const auto& [tag, cards] : cards_) replay(tag);
 }
 
-void DerivationRun::replay_disputed() {
+void TagDisputes::replay_disputed() {
   Dispute(*this, std::exchange(disputed_, {})).settle();
 }
 

@@ -101,7 +101,7 @@ void Events::note_compared_times(Rid rid) {
 }
 
 void Events::note_earlier_tags(Rid rid) {
-  if (work_.is_whole) return;  // set_tag() has noted it
+  if (work_.is_whole) return;  // Tags::set_tag() has noted it
   Query tags = work_.database.query(
       "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid<=4");
   if (tags.bind(1, rid).step()) work_.pending.stale_events.insert(rid);

@@ -35,7 +35,7 @@ std::size_t counted_length(std::string_view text) {
 }  // namespace
 
 void DerivationRun::link_versions(Rid rid, const Structural& later) {
-  note_if_late(rid);
+  disputes_.note_if_late(rid);
   checkin_links_.link_parents(rid, later, later.parents);
   work_.pending.new_children.insert(rid);
   const std::vector<Rid> parents = work_.lineage.parents(rid);
@@ -44,23 +44,9 @@ void DerivationRun::link_versions(Rid rid, const Structural& later) {
     work_.pending.stale_mlinks.insert(rid);
     work_.pending.stale_times.insert(rid);
   }
-  if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) inherit_tags(rid, parent);
-  if (later.type != StructuralType::kForumPost) note_put_off(rid);
-}
-
-/// A rebuild looks at RID, a document perhaps, at another time than before.
-void DerivationRun::note_moved_document(Rid rid) {
-  // Most are, and need not be read.
-  if (work_.lineage.is_check_in(rid)) return;
-  const Manifest document = work_.manifests.get(rid);
-  if (!document) return;
-  if (document->type == StructuralType::kWiki) {
-    work_.pending.stale_pages.insert(work_.names.tag(fmt::format("wiki-{}", document->wiki_title)));
-  } else if (document->type == StructuralType::kTechnote) {
-    work_.pending.stale_technotes.insert(
-        work_.names.tag(fmt::format("event-{}", document->technote_id)));
-    work_.pending.stale_targets.insert(std::string(document->technote_id));
-  }
+  if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0)
+    tags_.inherit_tags(rid, parent);
+  if (later.type != StructuralType::kForumPost) put_off_.note_put_off(rid);
 }
 
 /// Fossil does not find the version before by a name in capital letters, nor what is shunned.
@@ -72,7 +58,7 @@ void DerivationRun::add_wiki_page(Rid rid, const Structural& page, double day) {
   link_versions(rid, page);
   const std::size_t length = counted_length(page.text);
   const std::int64_t tag = work_.names.tag(fmt::format("wiki-{}", page.wiki_title));
-  set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
+  tags_.set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
   work_.pending.stale_pages.insert(tag);
   events_.touch_search('w', rid, page.wiki_title);
   const char mark = length == 0 ? '-' : has_prior(page) ? ':' : '+';
@@ -105,10 +91,10 @@ void DerivationRun::refresh_wiki_links(std::int64_t tag) {
 }
 
 void DerivationRun::add_technote(Rid rid, const Structural& note, double day) {
-  apply_tags(rid, note, day);
+  tags_.apply_tags(rid, note, day);
   link_versions(rid, note);
   const std::int64_t tag = work_.names.tag(fmt::format("event-{}", note.technote_id));
-  set_tag(tag, 1, fmt::format("{}", counted_length(note.text)), rid, day, rid);
+  tags_.set_tag(tag, 1, fmt::format("{}", counted_length(note.text)), rid, day, rid);
   work_.pending.stale_technotes.insert(tag);
   work_.pending.stale_targets.insert(std::string(note.technote_id));
 }

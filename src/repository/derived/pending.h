@@ -15,6 +15,7 @@
 #include "quarry/artifact/structural.h"
 #include "quarry/base/time.h"
 #include "quarry/repository/repository.h"
+#include "store/names.h"
 
 namespace quarry::repository {
 
@@ -61,6 +62,11 @@ struct Pending {
   bool is_empty() const {
     return stale_tickets.empty() && strangers.empty() && check_ins.empty() && controls.empty() &&
            others.empty() && clusters.empty();
+  }
+  /// TAG on RID is another one, or has another value.
+  void note_tag_change(std::int64_t tag, Rid rid) {
+    if (tag >= kTagBgcolor && tag <= kTagDate) stale_events.insert(rid);
+    if (tag == kTagBranch) stale_leaves.insert(rid);
   }
   /// ARTIFACT, which is RID, is no cluster and has a date: it waits for its turn.
   void add(Rid rid, const artifact::Structural& artifact) {

@@ -8,6 +8,8 @@
 // Whoever completes such a pair makes the tag disputed: C, S, or a check-in that comes between them
 // late. A disputed tag is computed anew (disputed_tags.cc).
 
+#include "tag_disputes.h"
+
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -15,7 +17,6 @@
 #include <utility>
 #include <vector>
 
-#include "derivation_run.h"
 #include "descent.h"
 
 namespace quarry::repository {
@@ -116,8 +117,8 @@ std::map<std::int64_t, std::vector<Descent::Card>> cards_of_contested_tags(Datab
 
 }  // namespace
 
-void DerivationRun::look_for_dispute(std::int64_t tag, const TagEntry& card,
-                                     const std::optional<TagEntry>& present) {
+void TagDisputes::look_for_dispute(std::int64_t tag, const TagEntry& card,
+                                   const std::optional<TagEntry>& present) {
   if (work_.is_whole || looks_everywhere_ || disputed_.contains(tag))
     return;  // see settle_disputes()
   const bool counts = !present || present->source == 0 || present->day <= card.day;
@@ -132,7 +133,7 @@ void DerivationRun::look_for_dispute(std::int64_t tag, const TagEntry& card,
   looks_everywhere_ = dispute_steps_ > kMostSteps;
 }
 
-void DerivationRun::note_if_late(Rid rid) {
+void TagDisputes::note_if_late(Rid rid) {
   if (work_.is_whole) return;
   Query query = work_.database.query(
       "SELECT 1 WHERE EXISTS(SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1"
@@ -141,44 +142,8 @@ void DerivationRun::note_if_late(Rid rid) {
   if (query.bind(1, rid).step()) work_.pending.late.insert(rid);
 }
 
-/// A rebuild looks at the check-in RID at another time than before.
-void DerivationRun::note_documents_below(Rid rid) {
-  for (const Lineage::Child child : work_.lineage.children(rid)) {
-    if (work_.lineage.is_check_in(child.rid)) continue;
-    work_.pending.stale_mlinks.insert(child.rid);
-    work_.pending.stale_times.insert(child.rid);
-  }
-}
-
-void DerivationRun::note_put_off(Rid rid) {
-  if (work_.is_whole) return;
-  std::vector<Rid> todo{rid};
-  while (!todo.empty()) {
-    const Rid child = todo.back();
-    todo.pop_back();
-    std::optional<Rid> whole;
-    for (const Rid parent : work_.lineage.parents(child)) {
-      // Only what is stored whole can be made a delta. Above what was put off before, all is known.
-      if (put_off_.contains(parent) || work_.order.is_delta(parent)) continue;
-      if (!whole) whole = work_.order.whole(child);
-      if (parent < *whole) continue;
-      put_off_.insert(parent);
-      for (const Rid moved : work_.order.made_from(parent)) {
-        work_.pending.late.insert(moved);
-        work_.pending.stale_times.insert(
-            moved);  // its parents' times are by the child that is looked at last
-        events_.note_earlier_tags(moved);
-        note_documents_below(moved);
-        note_moved_document(moved);
-        todo.push_back(moved);
-      }
-    }
-  }
-}
-
-std::optional<DerivationRun::Side> DerivationRun::smaller_side(Rid rid,
-                                                               const std::set<Rid>& seen_above,
-                                                               const std::set<Rid>& seen_below) {
+std::optional<TagDisputes::Side> TagDisputes::smaller_side(Rid rid, const std::set<Rid>& seen_above,
+                                                           const std::set<Rid>& seen_below) {
   std::vector<Rid> above{rid};
   std::vector<Rid> below{rid};
   // A tag may have made a check-in its own ancestor.
@@ -199,8 +164,8 @@ std::optional<DerivationRun::Side> DerivationRun::smaller_side(Rid rid,
   return Side{false, std::move(below)};
 }
 
-void DerivationRun::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
-                                             std::set<Rid>& seen_below) {
+void TagDisputes::look_for_disputes_around(Rid late, std::set<Rid>& seen_above,
+                                           std::set<Rid>& seen_below) {
   if (seen_above.contains(late) || seen_below.contains(late)) return;
   const auto side = smaller_side(late, seen_above, seen_below);
   if (!side) return;
@@ -226,7 +191,7 @@ void DerivationRun::look_for_disputes_around(Rid late, std::set<Rid>& seen_above
 }
 
 /// The tags of which a card on an artifact is not later than one on an ancestor.
-void DerivationRun::look_for_disputes_anywhere() {
+void TagDisputes::look_for_disputes_anywhere() {
   const bool has_relinked = work_.database
                                 .query(
                                     "SELECT 1 FROM tagxref INDEXED BY tagxref_i1"
@@ -245,7 +210,7 @@ void DerivationRun::look_for_disputes_anywhere() {
   }
 }
 
-void DerivationRun::settle_disputes() {
+void TagDisputes::settle_disputes() {
   if ((work_.is_whole || looks_everywhere_ || !work_.pending.late.empty()) &&
       work_.database.has_table("fx_quarry_overruled")) {
     Query noted = work_.database.query(

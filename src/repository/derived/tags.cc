@@ -8,9 +8,10 @@
 // depends on the order of arrival. In a rebuild a card loses where it meets something inherited
 // that is not older; tag_disputes.cc finds the tags where that can be, and computes them anew.
 
+#include "tags.h"
+
 #include <algorithm>
 
-#include "derivation_run.h"
 #include "tag_entries.h"
 
 namespace quarry::repository {
@@ -18,7 +19,7 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::TagCard;
 
-void DerivationRun::apply_tags(Rid rid, const Structural& artifact, double day) {
+void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
@@ -27,10 +28,10 @@ void DerivationRun::apply_tags(Rid rid, const Structural& artifact, double day) 
   }
 }
 
-void DerivationRun::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value,
-                            Rid source, double day, Rid target) {
+void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
+                   double day, Rid target) {
   const std::optional<TagEntry> present = work_.tags.get(tag, target);
-  if (source != target) look_for_dispute(tag, {type, source, target, {}, day}, present);
+  if (source != target) disputes_.look_for_dispute(tag, {type, source, target, {}, day}, present);
   if (present && present->source != 0) {
     if (present->day > day) return;
     if (present->day == day && !work_.order.before(source, present->source)) return;
@@ -46,11 +47,11 @@ void DerivationRun::set_tag(std::int64_t tag, int type, std::optional<std::strin
     }
   }
   if (tag == kTagParent) reparenting_.reparent(target);
-  note_tag_change(tag, target);
+  work_.pending.note_tag_change(tag, target);
   spread_tag(tag, target);
 }
 
-void DerivationRun::inherit_tags(Rid rid, Rid parent) {
+void Tags::inherit_tags(Rid rid, Rid parent) {
   if (work_.tags.is_held()) return;  // all at once
   work_.database
       .query(
@@ -71,13 +72,13 @@ void DerivationRun::inherit_tags(Rid rid, Rid parent) {
     while (query.step()) inherited.push_back(query.integer(0));
   }
   for (const std::int64_t tag : inherited) {
-    note_tag_change(tag, rid);
+    work_.pending.note_tag_change(tag, rid);
     if (has_children) spread_tag(tag, rid);
   }
 }
 
 /// Brings the descendants of FROM in line with its entry for TAG.
-void DerivationRun::spread_tag(std::int64_t tag, Rid from) {
+void Tags::spread_tag(std::int64_t tag, Rid from) {
   if (work_.tags.is_held()) return;  // all at once
   std::vector<Rid> todo{from};
   while (!todo.empty()) {
@@ -97,15 +98,10 @@ void DerivationRun::spread_tag(std::int64_t tag, Rid from) {
       } else {
         work_.tags.remove(tag, child);
       }
-      note_tag_change(tag, child);
+      work_.pending.note_tag_change(tag, child);
       todo.push_back(child);
     }
   }
-}
-
-void DerivationRun::note_tag_change(std::int64_t tag, Rid rid) {
-  if (tag >= kTagBgcolor && tag <= kTagDate) work_.pending.stale_events.insert(rid);
-  if (tag == kTagBranch) work_.pending.stale_leaves.insert(rid);
 }
 
 }  // namespace quarry::repository

@@ -89,7 +89,8 @@ std::vector<std::pair<Rid, double>> changes_of(Database& database, RebuildOrder&
 }  // namespace
 
 void DerivationRun::add_ticket_change(Rid rid, const Structural& change, double day) {
-  set_tag(work_.names.tag(fmt::format("tkt-{}", change.ticket)), 1, std::nullopt, rid, day, rid);
+  tags_.set_tag(work_.names.tag(fmt::format("tkt-{}", change.ticket)), 1, std::nullopt, rid, day,
+                rid);
   work_.pending.stale_tickets.insert(std::string(change.ticket));
   work_.pending.stale_targets.insert(std::string(change.ticket));
 }

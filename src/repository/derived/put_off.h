@@ -1,0 +1,33 @@
+// What a rebuild comes to later than before: artifacts that a new child of theirs makes deltas (see
+// rebuild_order.h). No table is of this part; it marks what hangs on the order in which a rebuild
+// looks at artifacts.
+//
+// Told when a check-in, a wiki page or a technote has been linked with its parents.
+#pragma once
+
+#include <set>
+
+#include "events.h"
+#include "work.h"
+
+namespace quarry::repository {
+
+class PutOff {
+ public:
+  /// None is owned.
+  PutOff(Work& work, Events& events) : work_(work), events_(events) {}
+
+  /// The new RID changes when a rebuild looks at its ancestors, perhaps: marks them as late, and
+  /// their times, events, files and documents. Throws SqliteError.
+  void note_put_off(Rid rid);
+
+ private:
+  void note_documents_below(Rid rid);
+  void note_moved_document(Rid rid);
+
+  Work& work_;
+  Events& events_;
+  std::set<Rid> put_off_;  // may be looked at later than before
+};
+
+}  // namespace quarry::repository
