@@ -123,7 +123,7 @@ PASSED = {
     ("database.cc", "std::string_view sql"): "the definition",
     ("database.cc", "const std::string& sql"): "the definition",
     ("database.cc", "sql"): "the callers of end_transaction",
-    ("derivation.cc", "dropped.mapped()"): "the index as it was",
+    ("bulk_load.cc", "dropped.mapped()"): "the index as it was",
     ("exported_config.cc", "target.find"): "kTargets",
     ("exported_config.cc", "row"): "kTargets",
     ("exported_config.cc", "column->set"): "kTargets",

@@ -5,9 +5,10 @@
 // anything of its target is taken for a wiki page's, until a ticket change or a technote with that
 // id comes, which words it anew.
 
+#include "attachments.h"
+
 #include <fmt/core.h>
 
-#include "derivation_run.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 
@@ -18,7 +19,7 @@ using artifact::StructuralType;
 
 /// The artifacts that carry TAG themselves and that rebuild sees before UNTIL (0: all), the first
 /// and the last of them as it sees them.
-DerivationRun::Span DerivationRun::span_of(std::int64_t tag, Rid until) {
+Attachments::Span Attachments::span_of(std::int64_t tag, Rid until) {
   Span span;
   Query query = work_.database.query(
       "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
@@ -32,13 +33,12 @@ DerivationRun::Span DerivationRun::span_of(std::int64_t tag, Rid until) {
   return span;
 }
 
-DerivationRun::AttachmentTarget DerivationRun::attachment_target(std::string_view target,
-                                                                 Rid until) {
+Attachments::AttachmentTarget Attachments::attachment_target(std::string_view target, Rid until) {
   return {.ticket = span_of(work_.names.find_tag(fmt::format("tkt-{}", target)), until),
           .note = span_of(work_.names.find_tag(fmt::format("event-{}", target)), until)};
 }
 
-void DerivationRun::add_attachment(Rid rid, const Structural& artifact) {
+void Attachments::add_attachment(Rid rid, const Structural& artifact) {
   const artifact::AttachmentCard& card = *artifact.attachment;
   Query insert = work_.database.query(
       "INSERT OR REPLACE INTO attachment(attachid,mtime,src,target,filename,comment,user)"
@@ -60,9 +60,9 @@ void DerivationRun::add_attachment(Rid rid, const Structural& artifact) {
 }
 
 /// What the timeline tells of the attachment RID, where SEEN of its target has been seen.
-DerivationRun::AttachmentEvent DerivationRun::attachment_event(Rid rid,
-                                                               const artifact::AttachmentCard& card,
-                                                               const AttachmentTarget& seen) {
+Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
+                                                           const artifact::AttachmentCard& card,
+                                                           const AttachmentTarget& seen) {
   const auto& [ticket, note] = seen;
   const std::string_view target = card.target;
   const auto comes_after = [&](Rid other) { return other != 0 && work_.order.before(rid, other); };
@@ -97,7 +97,7 @@ DerivationRun::AttachmentEvent DerivationRun::attachment_event(Rid rid,
   return {type, fmt::format("Delete attachment \"{}\" from {}", name, where)};
 }
 
-void DerivationRun::refresh_attachments(const std::string& target) {
+void Attachments::refresh_attachments(const std::string& target) {
   std::vector<Rid> attachments;
   {
     Query query = work_.database.query(

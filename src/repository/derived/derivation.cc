@@ -2,67 +2,101 @@
 
 #include <fmt/core.h>
 
-#include "derivation_run.h"
+#include <utility>
+
+#include "attachments.h"
+#include "bulk_load.h"
+#include "checkin_links.h"
+#include "clusters.h"
+#include "document_links.h"
+#include "event_tags.h"
+#include "event_times.h"
+#include "events.h"
+#include "file_links.h"
+#include "forum.h"
+#include "leaves.h"
+#include "pages.h"
+#include "put_off.h"
+#include "reparenting.h"
+#include "tag_disputes.h"
+#include "tags.h"
+#include "tickets.h"
+#include "timeline.h"
 
 namespace quarry::repository {
 
 using artifact::Structural;
 using artifact::StructuralType;
 
-void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
-  if (type != StructuralType::kCheckIn && !pending_.is_everything) {
-    Query children = context_.database.query(
-        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
-    if (children.bind(1, rid).step()) pending_.strangers.push_back(rid);
-  }
-  if (!type) return;
-  if (*type == StructuralType::kCluster) {
-    pending_.clusters.push_back(rid);
-    return;
-  }
-  const Manifest artifact = context_.manifests.get(rid);
-  if (artifact && artifact->date) pending_.add(rid, *artifact);
-}
+namespace {
 
-void Derivation::run() {
-  const std::vector<Rid> hidden =
-      DerivationRun(context_, std::exchange(pending_, {}), is_quiet_).run();
-  hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
-}
+/// One run over what is pending: the order of the work, and the parts, which are made for it. A part
+/// calls only those that stand above it.
+class Run {
+ public:
+  Run(const DerivationContext& context, Pending&& pending, bool is_quiet)
+      : work_(context, std::move(pending), is_quiet) {}
 
-void Derivation::forget_pending() {
-  pending_ = {};
-  hidden_.clear();
-}
+  /// Brings every derived table up to date. Returns what a tag has made private. Throws SqliteError.
+  std::vector<Rid> run();
 
-void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
+ private:
+  void add_other(Rid rid, const artifact::Structural& artifact, double day);
+  void refresh_others();
+  void add_check_ins();
+  void add_controls_and_others();
+  void refresh_stale();
+
+  Work work_;
+  BulkLoad bulk_load_{work_};
+  Events events_{work_};
+  CheckinLinks checkin_links_{work_};
+  Reparenting reparenting_{work_, checkin_links_};
+  FileLinks file_links_{work_, reparenting_};
+  EventTimes event_times_{work_, file_links_, events_};
+  EventTags event_tags_{work_, event_times_};
+  Timeline timeline_{work_, events_};
+  Leaves leaves_{work_};
+  PutOff put_off_{work_, events_};
+  TagDisputes disputes_{work_, reparenting_};
+  Tags tags_{work_, reparenting_, disputes_};
+  Clusters clusters_{work_, tags_};
+  DocumentLinks document_links_{work_, checkin_links_, put_off_, disputes_, tags_};
+  Pages pages_{work_, events_, tags_, document_links_};
+  Attachments attachments_{work_, events_};
+  Tickets tickets_{work_, events_, tags_};
+  Forum forum_{work_, events_, document_links_, attachments_};
+};
+
+void Run::add_other(Rid rid, const Structural& artifact, double day) {
   switch (artifact.type) {
     case StructuralType::kWiki:
-      return add_wiki_page(rid, artifact, day);
+      return pages_.add_wiki_page(rid, artifact, day);
     case StructuralType::kTechnote:
-      return add_technote(rid, artifact, day);
+      return pages_.add_technote(rid, artifact, day);
     case StructuralType::kAttachment:
-      return add_attachment(rid, artifact);
+      return attachments_.add_attachment(rid, artifact);
     case StructuralType::kTicketChange:
-      return add_ticket_change(rid, artifact, day);
+      return tickets_.add_ticket_change(rid, artifact, day);
     case StructuralType::kForumPost:
-      return add_forum_post(rid, artifact);
+      return forum_.add_forum_post(rid, artifact);
     default:
       return;
   }
 }
 
 /// What several artifacts say of one thing: a page, a ticket, a thread.
-void DerivationRun::refresh_others() {
-  refresh_tickets();
-  for (const std::int64_t tag : work_.pending.stale_pages) refresh_wiki_links(tag);
-  for (const std::int64_t tag : work_.pending.stale_technotes) refresh_technote(tag);
-  for (const std::string& target : work_.pending.stale_targets) refresh_attachments(target);
-  refresh_threads();
+void Run::refresh_others() {
+  tickets_.refresh_tickets();
+  for (const std::int64_t tag : work_.pending.stale_pages) pages_.refresh_wiki_links(tag);
+  for (const std::int64_t tag : work_.pending.stale_technotes) pages_.refresh_technote(tag);
+  for (const std::string& target : work_.pending.stale_targets)
+    attachments_.refresh_attachments(target);
+  forum_.refresh_threads();
 }
 
 /// What comes of check-ins: parents before children, so that what children inherit is written once.
-void DerivationRun::add_check_ins() {
+void Run::add_check_ins() {
   while (!work_.pending.check_ins.empty()) {
     const auto [day, rid] = *work_.pending.check_ins.begin();
     work_.pending.check_ins.erase(work_.pending.check_ins.begin());
@@ -82,7 +116,7 @@ void DerivationRun::add_check_ins() {
   }
 }
 
-void DerivationRun::add_controls_and_others() {
+void Run::add_controls_and_others() {
   for (const auto& [day, rid] : work_.pending.controls) {
     const Manifest control = work_.manifests.get(rid);
     if (!control) continue;
@@ -94,7 +128,7 @@ void DerivationRun::add_controls_and_others() {
   }
 }
 
-void DerivationRun::refresh_stale() {
+void Run::refresh_stale() {
   checkin_links_.resolve_cherrypicks();
   for (const Rid rid : work_.pending.stale_mlinks) file_links_.compute_mlinks(rid);
   checkin_links_.resolve_cherrypicks();  // files that the rows above refer to have become known
@@ -105,8 +139,8 @@ void DerivationRun::refresh_stale() {
   for (const Rid rid : work_.pending.new_children) leaves_.outgrow_parents(rid);
 }
 
-std::vector<Rid> DerivationRun::run() {
-  if (work_.pending.is_everything && !work_.pending.has_parent_tags) begin_whole();
+std::vector<Rid> Run::run() {
+  if (work_.pending.is_everything && !work_.pending.has_parent_tags) bulk_load_.begin();
   for (const Rid rid : work_.pending.clusters) {
     if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
   }
@@ -116,57 +150,43 @@ std::vector<Rid> DerivationRun::run() {
   work_.order.forget();
   add_controls_and_others();
   work_.order.forget();
-  if (work_.is_whole) write_lineage_and_tags();
+  if (work_.is_whole) bulk_load_.write_lineage_and_tags();
   disputes_.settle_disputes();
   refresh_others();
   refresh_stale();
-  if (work_.is_whole) end_whole();
+  if (work_.is_whole) bulk_load_.end();
   return std::move(work_.pending.hidden);
 }
 
-void DerivationRun::begin_whole() {
-  work_.is_whole = true;
-  work_.lineage.hold();
-  work_.tags.hold();
-  work_.names.hold();
-  work_.order.hold();
-  // event_i1, too: the times of check-ins may be moved.
-  for (const char* index :
-       {"plink_i2", "tagxref_i1", "mlink_i1", "mlink_i2", "mlink_i3", "mlink_i4", "event_i1"}) {
-    drop_index(index);
+}  // namespace
+
+void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
+  if (type != StructuralType::kCheckIn && !pending_.is_everything) {
+    Query children = context_.database.query(
+        "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
+    if (children.bind(1, rid).step()) pending_.strangers.push_back(rid);
   }
-}
-
-void DerivationRun::drop_index(const char* name) {
-  {
-    Query query =
-        work_.database.query("SELECT sql FROM sqlite_schema WHERE type='index' AND name=?1");
-    if (!query.bind(1, name).step()) return;
-    dropped_indexes_[name] = query.text(0);
+  if (!type) return;
+  if (*type == StructuralType::kCluster) {
+    pending_.clusters.push_back(rid);
+    return;
   }
-  work_.database.execute(fmt::format("DROP INDEX {}", name));
+  const Manifest artifact = context_.manifests.get(rid);
+  if (artifact && artifact->date) pending_.add(rid, *artifact);
 }
 
-void DerivationRun::make_index(const std::string& name) {
-  const auto dropped = dropped_indexes_.extract(name);
-  if (dropped) work_.database.execute(dropped.mapped());
+void Derivation::run() {
+  const std::vector<Rid> hidden = Run(context_, std::exchange(pending_, {}), is_quiet_).run();
+  hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
 }
 
-void DerivationRun::write_lineage_and_tags() {
-  work_.lineage.write();
-  work_.tags.spread(work_.lineage,
-                    [this](std::int64_t tag, Rid rid) { work_.pending.note_tag_change(tag, rid); });
-  make_index("plink_i2");
-  make_index("tagxref_i1");
+void Derivation::setting_changed(std::string_view name) {
+  ticket_setting_changed(context_.database, name, pending_);
 }
 
-void DerivationRun::end_whole() {
-  while (!dropped_indexes_.empty()) make_index(dropped_indexes_.begin()->first);
-  work_.is_whole = false;
-  work_.lineage.let_go();
-  work_.tags.let_go();
-  work_.order.let_go();
-  work_.names.forget_all();
+void Derivation::forget_pending() {
+  pending_ = {};
+  hidden_.clear();
 }
 
 void clear_derived(Database& database) {

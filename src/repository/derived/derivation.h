@@ -1,31 +1,34 @@
 // The derived tables, computed as artifacts arrive in any order.
 //
 // What `fossil rebuild` computes is, for nearly every row, a function of the artifacts that are
-// there and not of the order in which they came. So each part below can be computed anew for one
-// artifact at any time, and an arrival makes those parts anew that depend on it:
+// there and not of the order in which they came. So each part can compute anew what it has of one
+// artifact at any time, and an arrival has those parts work again that depend on it. A part is a
+// class, which has a family of tables:
 //
 //   checkin_links   plink, cherrypick, orphan
-//   file_links      mlink of a check-in and of those that name it
 //   reparenting     plink and mlink of a check-in that a tag gives other parents
+//   file_links      mlink of a check-in and of those that name it
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
-//   tag_disputes, disputed_tags
-//                   the same, where a rebuild's order of looking at artifacts counts
-//   timeline        event (check-ins, control artifacts; the others' rows pass through it),
-//                   backlink
-//   pages           wiki pages and technotes: their tags, plink, event, backlink
+//   tag_disputes    the same, where a rebuild's order of looking at artifacts counts
+//   put_off         no table: who is looked at later than before
+//   timeline        event (check-ins, control artifacts), backlink
+//   events          the rows of event for all others, pending_alert, ftsdocs
+//   event_tags, event_times
+//                   what tags, and close relatives, make of rows of event
+//   document_links  plink of wiki pages, technotes and posts
+//   pages           wiki pages and technotes: their tags, event, backlink
 //   attachments     attachment, and its event
 //   tickets         ticket, ticketchng, and the events and backlinks of ticket changes
 //   forum           forumpost, and the events and backlinks of posts
 //   leaves          leaf
 //   clusters        the cluster tag, and what it takes out of unclustered
 //
-// Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy).
+// What came waits in a Pending. A run takes that away, has the parts told of each artifact in turn,
+// and then has them make what they have marked in it (derivation.cc has the order). A part calls
+// only parts that do not call it; where one has to be told something later, a mark does that.
 //
-// Where all artifacts arrive at once, in empty tables, the same parts are computed from what is
-// held in memory (Lineage, TagEntries, Names, RebuildOrder): rows are written once, in the order of
-// their table, and the indexes that no part needs meanwhile are made at the end. A history in which
-// a tag gives check-ins other parents is computed step by step all the same: what is inherited
-// depends on when the tag came.
+// Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy).
+// Where all artifacts arrive at once, in empty tables, see bulk_load.h.
 #pragma once
 
 #include <optional>
@@ -61,8 +64,6 @@ class Derivation {
   void expect_everything() { pending_.is_everything = true; }
 
  private:
-  void remake_tickets();
-
   DerivationContext context_;
   Pending pending_;
   std::vector<Rid> hidden_;

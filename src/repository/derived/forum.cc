@@ -6,13 +6,16 @@
 // the order of a rebuild. A reply may name another one for its root: that is a thread of its own,
 // whose posts begin with the title that the other has then.
 
+#include "forum.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <vector>
 
 #include "backlinks.h"
-#include "derivation_run.h"
 #include "markup/text_links.h"
 #include "printed_day.h"
 
@@ -91,9 +94,9 @@ const char* kind_of(const Post& post, const Structural& artifact) {
 
 }  // namespace
 
-void DerivationRun::add_forum_post(Rid rid, const Structural& post) {
+void Forum::add_forum_post(Rid rid, const Structural& post) {
   make_table(work_.database);
-  link_versions(rid, post);
+  document_links_.link_versions(rid, post);
   events_.touch_search('f', rid);
   const double day = printed_day(work_.database, base::julian_day(*post.date));
   const auto rid_of = [&](std::string_view name) {
@@ -117,7 +120,7 @@ void DerivationRun::add_forum_post(Rid rid, const Structural& post) {
                   text_links(post.text, markup_of(mimetype)), day);
 }
 
-void DerivationRun::refresh_threads() {
+void Forum::refresh_threads() {
   std::set<Rid> roots;
   for (const Rid root : work_.pending.stale_threads)
     roots.insert(thread_above(work_.database, root));
@@ -127,7 +130,7 @@ void DerivationRun::refresh_threads() {
 /// What a reply takes for its thread's title where the root is no post of the thread: what follows
 /// a colon, if there is one, in what the timeline tells of the root when rebuild comes to the
 /// reply.
-std::string DerivationRun::title_elsewhere(Rid root, Rid reply) {
+std::string Forum::title_elsewhere(Rid root, Rid reply) {
   Query query = work_.database.query("SELECT comment FROM event WHERE objid=?1");
   if (!query.bind(1, root).step() || !work_.order.before(root, reply)) return kUnknownTitle;
   std::string comment(query.text(0));
@@ -135,8 +138,9 @@ std::string DerivationRun::title_elsewhere(Rid root, Rid reply) {
     // What it tells of ticket changes it writes last.
     if (artifact->type == StructuralType::kTicketChange) return kUnknownTitle;
     if (artifact->attachment) {
-      const AttachmentTarget seen = attachment_target(artifact->attachment->target, reply);
-      comment = attachment_event(root, *artifact->attachment, seen).comment;
+      const Attachments::AttachmentTarget seen =
+          attachments_.attachment_target(artifact->attachment->target, reply);
+      comment = attachments_.attachment_event(root, *artifact->attachment, seen).comment;
     }
   }
   // No colon counts as one before the text.
@@ -144,7 +148,7 @@ std::string DerivationRun::title_elsewhere(Rid root, Rid reply) {
   return colon + 1 < comment.size() ? comment.substr(colon + 1) : std::string();
 }
 
-void DerivationRun::refresh_thread(Rid root) {
+void Forum::refresh_thread(Rid root) {
   const std::vector<Post> posts = family_of(work_.database, work_.order, root);
   std::map<Rid, std::string> titles;
   std::map<Rid, std::vector<Rid>> threads;  // what is there of each

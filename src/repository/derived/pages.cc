@@ -7,13 +7,15 @@
 //             them
 //   backlink  the links in the latest version of a wiki page; a technote has none
 
+#include "pages.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "backlinks.h"
-#include "derivation_run.h"
 #include "markup/text_links.h"
 #include "printed_day.h"
 
@@ -34,41 +36,21 @@ std::size_t counted_length(std::string_view text) {
 
 }  // namespace
 
-void DerivationRun::link_versions(Rid rid, const Structural& later) {
-  disputes_.note_if_late(rid);
-  checkin_links_.link_parents(rid, later, later.parents);
-  work_.pending.new_children.insert(rid);
-  const std::vector<Rid> parents = work_.lineage.parents(rid);
-  if (std::ranges::any_of(parents,
-                          [this](Rid parent) { return work_.lineage.is_check_in(parent); })) {
-    work_.pending.stale_mlinks.insert(rid);
-    work_.pending.stale_times.insert(rid);
-  }
-  if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0)
-    tags_.inherit_tags(rid, parent);
-  if (later.type != StructuralType::kForumPost) put_off_.note_put_off(rid);
-}
-
-/// Fossil does not find the version before by a name in capital letters, nor what is shunned.
-bool DerivationRun::has_prior(const Structural& later) {
-  return !later.parents.empty() && work_.names.find_as_written(later.parents.front()) != 0;
-}
-
-void DerivationRun::add_wiki_page(Rid rid, const Structural& page, double day) {
-  link_versions(rid, page);
+void Pages::add_wiki_page(Rid rid, const Structural& page, double day) {
+  document_links_.link_versions(rid, page);
   const std::size_t length = counted_length(page.text);
   const std::int64_t tag = work_.names.tag(fmt::format("wiki-{}", page.wiki_title));
   tags_.set_tag(tag, 1, fmt::format("{}", length), rid, day, rid);
   work_.pending.stale_pages.insert(tag);
   events_.touch_search('w', rid, page.wiki_title);
-  const char mark = length == 0 ? '-' : has_prior(page) ? ':' : '+';
+  const char mark = length == 0 ? '-' : document_links_.has_prior(page) ? ':' : '+';
   events_.put_event(rid, page,
                     {.type = 'w',
                      .day = printed_day(work_.database, day),
                      .comment = fmt::format("{}{}", mark, page.wiki_title)});
 }
 
-void DerivationRun::refresh_wiki_links(std::int64_t tag) {
+void Pages::refresh_wiki_links(std::int64_t tag) {
   std::vector<Rid> latest;
   {
     Query versions = work_.database.query(
@@ -90,9 +72,9 @@ void DerivationRun::refresh_wiki_links(std::int64_t tag) {
                   printed_day(work_.database, base::julian_day(*page->date)));
 }
 
-void DerivationRun::add_technote(Rid rid, const Structural& note, double day) {
+void Pages::add_technote(Rid rid, const Structural& note, double day) {
   tags_.apply_tags(rid, note, day);
-  link_versions(rid, note);
+  document_links_.link_versions(rid, note);
   const std::int64_t tag = work_.names.tag(fmt::format("event-{}", note.technote_id));
   tags_.set_tag(tag, 1, fmt::format("{}", counted_length(note.text)), rid, day, rid);
   work_.pending.stale_technotes.insert(tag);
@@ -101,7 +83,7 @@ void DerivationRun::add_technote(Rid rid, const Structural& note, double day) {
 
 // A version makes a row unless a later one is there already; one that names the version before it
 // takes away all others' rows then.
-void DerivationRun::refresh_technote(std::int64_t tag) {
+void Pages::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;
     bool has_prior;
@@ -116,7 +98,7 @@ void DerivationRun::refresh_technote(std::int64_t tag) {
       const Rid rid = query.integer(0);
       const Manifest note = work_.manifests.get(rid);
       versions.push_back(rid);
-      known[rid] = {query.real(1), note && has_prior(*note)};
+      known[rid] = {query.real(1), note && document_links_.has_prior(*note)};
     }
   }
   work_.order.sort(versions);

@@ -8,13 +8,15 @@
 //
 // A change may come between two others, so a ticket is made anew as a whole.
 
+#include "tickets.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "backlinks.h"
-#include "derivation.h"
-#include "derivation_run.h"
 #include "printed_day.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
@@ -86,41 +88,41 @@ std::vector<std::pair<Rid, double>> changes_of(Database& database, RebuildOrder&
   return changes;
 }
 
+void remake_tickets(Database& database) {
+  database.execute("SAVEPOINT tickets");
+  try {
+    make_ticket_tables(database);
+  } catch (const SqliteError& error) {
+    // Some errors take the whole transaction along; and where time is over, it is for all.
+    if (!database.in_transaction() || error.is_interrupt()) throw;
+    base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
+    database.execute("ROLLBACK TO tickets");
+  }
+  database.execute("RELEASE tickets");
+}
+
 }  // namespace
 
-void DerivationRun::add_ticket_change(Rid rid, const Structural& change, double day) {
+void ticket_setting_changed(Database& database, std::string_view name, Pending& pending) {
+  if (name == "ticket-table") {
+    remake_tickets(database);
+  } else if (name != "ticket-title-expr" && name != "ticket-status-column") {
+    return;
+  }
+  constexpr std::string_view kPrefix = "tkt-";
+  Query tags = database.query(
+      "SELECT tagname FROM tag INDEXED BY sqlite_autoindex_tag_1 WHERE tagname GLOB 'tkt-*'");
+  while (tags.step()) pending.stale_tickets.emplace(tags.text(0).substr(kPrefix.size()));
+}
+
+void Tickets::add_ticket_change(Rid rid, const Structural& change, double day) {
   tags_.set_tag(work_.names.tag(fmt::format("tkt-{}", change.ticket)), 1, std::nullopt, rid, day,
                 rid);
   work_.pending.stale_tickets.insert(std::string(change.ticket));
   work_.pending.stale_targets.insert(std::string(change.ticket));
 }
 
-void Derivation::setting_changed(std::string_view name) {
-  if (name == "ticket-table") {
-    remake_tickets();
-  } else if (name != "ticket-title-expr" && name != "ticket-status-column") {
-    return;
-  }
-  constexpr std::string_view kPrefix = "tkt-";
-  Query tags = context_.database.query(
-      "SELECT tagname FROM tag INDEXED BY sqlite_autoindex_tag_1 WHERE tagname GLOB 'tkt-*'");
-  while (tags.step()) pending_.stale_tickets.emplace(tags.text(0).substr(kPrefix.size()));
-}
-
-void Derivation::remake_tickets() {
-  context_.database.execute("SAVEPOINT tickets");
-  try {
-    make_ticket_tables(context_.database);
-  } catch (const SqliteError& error) {
-    // Some errors take the whole transaction along; and where time is over, it is for all.
-    if (!context_.database.in_transaction() || error.is_interrupt()) throw;
-    base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
-    context_.database.execute("ROLLBACK TO tickets");
-  }
-  context_.database.execute("RELEASE tickets");
-}
-
-void DerivationRun::refresh_tickets() {
+void Tickets::refresh_tickets() {
   if (work_.pending.stale_tickets.empty()) return;
   const TicketFields fields(work_.database);
   for (const std::string& id : work_.pending.stale_tickets) {
@@ -147,7 +149,7 @@ void DerivationRun::refresh_tickets() {
   }
 }
 
-void DerivationRun::refresh_ticket(const std::string& id, const TicketFields& fields) {
+void Tickets::refresh_ticket(const std::string& id, const TicketFields& fields) {
   const EventWords words{
       .ticket = fmt::format("[{}|{}]", events_.linked(id), events_.shown(id)),
       .title_column = setting(work_.database, "ticket-title-expr", "title"),
