@@ -43,7 +43,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "tickets": {"store"},
         "derived": {"store", "markup", "tickets"},
         "": {"store", "tickets", "derived"},
-        "config": {""},
+        "config": {"", "store"},
     },
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
                "": {"config", "child", "pool", "reload"}},

@@ -73,7 +73,7 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
   return guarded(r.path, [&]() -> base::Result<bool> {
     if (state_->is_shunned(arrival.name.str())) return false;
     if (state_->kept_algorithm != arrival.name.algorithm()) {
-      QUARRY_TRY(state_->check_hash_policy(arrival.name));
+      QUARRY_TRY(state_->admit(arrival.name));
       r.database.execute(
           "CREATE TEMP TABLE IF NOT EXISTS kept_delta(rid INTEGER PRIMARY KEY, source TEXT)");
       state_->kept_algorithm = arrival.name.algorithm();
@@ -201,7 +201,7 @@ base::Result<void> Receipt::complete(const CompletionWatch& watch) {
       Query query = r.database.query("SELECT rid FROM private");
       while (query.step()) hidden.push_back(query.integer(0));
     }
-    for (const Rid rid : hidden) state_->store_dependents_whole(rid);
+    for (const Rid rid : hidden) r.privacy.store_dependents_whole(rid);
     r.derivation.run();
     return {};
   });

@@ -4,6 +4,7 @@
 
 #include "quarry/artifact/blob.h"
 #include "receipt_state.h"
+#include "store/hash_policy.h"
 
 namespace quarry::repository {
 
@@ -18,11 +19,7 @@ constexpr std::size_t kClusterSize = 800;  // names in one cluster, where more w
 
 base::Result<Rid> Receipt::State::make_cluster(std::vector<HashName> members) {
   const std::string text = artifact::format_cluster(std::move(members));
-  Query query =
-      r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-policy'");
-  const bool sha3 = query.step() && query.integer(0) >= kHashPolicySha3;
-  const HashName name = HashName::of(
-      sha3 ? artifact::HashAlgorithm::kSha3_256 : artifact::HashAlgorithm::kSha1, text);
+  const HashName name = HashName::of(HashPolicy(r.database).for_own(), text);
   const Rid known = r.names.find(name.str());
   const Arrival arrival{.name = name, .payload = text, .delta_source = {}, .declared_size = {}};
   return store_content(known, arrival, std::make_shared<const std::string>(text),

@@ -10,6 +10,7 @@
 #include "quarry/artifact/structural.h"
 #include "quarry/base/log.h"
 #include "receipt_state.h"
+#include "store/hash_policy.h"
 
 namespace quarry::repository {
 
@@ -65,26 +66,10 @@ Rid Receipt::State::receipt_id() {
   return receipt = r.database.last_insert_rowid();
 }
 
-base::Result<void> Receipt::State::check_hash_policy(const HashName& name) {
-  const auto policy = [this] {
-    Query query =
-        r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='hash-policy'");
-    return query.step() ? query.integer(0) : kHashPolicyAuto;
-  };
-  if (name.algorithm() == artifact::HashAlgorithm::kSha1) {
-    if (policy() != kHashPolicyShunSha1) return {};
-    return base::fail(ErrorCode::kDenied,
-                      fmt::format("this repository takes no SHA1 artifacts (hash-policy is "
-                                  "shun-sha1): {}",
-                                  name.str()));
-  }
-  if (policy() == kHashPolicyAuto) {
-    r.database.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('hash-policy',?1,?2)")
-        .bind(1, kHashPolicySha3)
-        .bind(2, r.options.clock->now().value / 1000)
-        .run();
-    r.settings.clear();
-  }
+base::Result<void> Receipt::State::admit(const HashName& name) {
+  QUARRY_TRY_ASSIGN(const bool has_changed,
+                    HashPolicy(r.database).admit(name, r.options.clock->now().value / 1000));
+  if (has_changed) r.settings.clear();
   return {};
 }
 
@@ -113,10 +98,7 @@ Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
     r.database.query("DELETE FROM phantom WHERE rid=?1").bind(1, rid).run();
     if (!is_private) publish(rid);
   }
-  if (is_private) {
-    r.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
-    r.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, rid).run();
-  }
+  if (is_private) r.privacy.hide(rid);
   if (source != 0) {
     r.database.query("INSERT OR REPLACE INTO delta(rid,srcid) VALUES(?1,?2)")
         .bind(1, rid)
@@ -218,7 +200,9 @@ void Receipt::State::resolve_waiting(Rid rid) {
         continue;
       }
       became_available(delta_rid, *content);
-      if (!is_private(delta_rid)) store_whole_if_source_is_private(delta_rid);
+      if (!r.privacy.is_private(delta_rid)) {
+        r.privacy.store_whole_if_source_is_private(delta_rid);
+      }
       todo.push_back(delta_rid);
     }
   }
@@ -244,7 +228,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
     };
     if (arrival.delta_source == arrival.name) return wrong("its delta is made from itself");
     if (state_->is_shunned(arrival.name.str())) return false;
-    QUARRY_TRY(state_->check_hash_policy(arrival.name));
+    QUARRY_TRY(state_->admit(arrival.name));
 
     Rid rid = 0;
     bool is_present = false;
@@ -257,7 +241,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       }
     }
     if (is_present) {
-      if (!arrival.is_private && state_->is_private(rid)) {
+      if (!arrival.is_private && r.privacy.is_private(rid)) {
         QUARRY_TRY(state_->publish_if_proven(rid, arrival));
       }
       // A delta that still waits for its source gives way to something better.
@@ -290,7 +274,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
       // A source that never comes, or that others than its owners must not learn about, by what its
       // deltas make: the artifact is asked for whole.
       if (source == 0 ? state_->is_shunned(arrival.delta_source->str())
-                      : !arrival.is_private && state_->is_private(source)) {
+                      : !arrival.is_private && r.privacy.is_private(source)) {
         if (rid == 0) r.names.make_phantom(arrival.name.str(), arrival.is_private);
         return false;
       }
@@ -326,7 +310,7 @@ base::Result<bool> Receipt::store(const Arrival& arrival) {
     if (const auto harm = state_->harm_of(*content)) return wrong(*harm);
 
     const bool may_keep =
-        source != 0 && (arrival.is_private || !state_->is_private(source)) &&
+        source != 0 && (arrival.is_private || !r.privacy.is_private(source)) &&
         !(arrival.delta_source && state_->is_shunned(arrival.delta_source->str()));
     const bool keep_delta = may_keep && payload.size() < content->size() / 4 * 3 &&
                             r.contents.chain_length(source, kMaxStoredChain) < kMaxStoredChain;
@@ -371,7 +355,7 @@ base::Result<void> Receipt::commit() {
   Repository::State& r = state_->r;
   return guarded(r.path, [&]() -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();
-    for (const Rid hidden : r.derivation.take_hidden()) state_->store_dependents_whole(hidden);
+    for (const Rid hidden : r.derivation.take_hidden()) r.privacy.store_dependents_whole(hidden);
     state_->transaction.commit();
     state_->committed = true;
     ++r.epoch;

@@ -7,11 +7,6 @@
 
 namespace quarry::repository {
 
-/// The values of `hash-policy`.
-constexpr std::int64_t kHashPolicyAuto = 1;
-constexpr std::int64_t kHashPolicySha3 = 2;
-constexpr std::int64_t kHashPolicyShunSha1 = 4;
-
 struct Receipt::State {
   // Expanded artifacts are kept up to this many bytes: the next delta's source is most often among
   // the last ones.
@@ -35,11 +30,13 @@ struct Receipt::State {
   State& operator=(const State&) = delete;
 
   Rid receipt_id();
-  base::Result<void> check_hash_policy(const artifact::HashName& name);
+  /// Error: kDenied where the setting `hash-policy` keeps NAME out.
+  base::Result<void> admit(const artifact::HashName& name);
   Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
                 Rid source, bool is_private);
   Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
                     Rid source);
+  /// Makes a private artifact public, and with a check-in the files that it changed.
   void publish(Rid rid);
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
@@ -51,12 +48,8 @@ struct Receipt::State {
   static bool may_do_harm(std::string_view content);
   bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
-  bool is_private(Rid rid);
-  /// A public artifact must not be stored as a delta on a private one.
-  void store_whole_if_source_is_private(Rid rid);
-  /// RID has become private: the same for what is stored as a delta on it.
-  void store_dependents_whole(Rid rid);
   base::Result<void> publish_if_proven(Rid rid, const Arrival& arrival);
+  class Storing;  // store_artifact.cc
   base::Result<Rid> make_cluster(std::vector<artifact::HashName> members);
 
   // kept_artifacts.cc

@@ -96,9 +96,10 @@ Repository::State::State(std::filesystem::path file, const OpenOptions& open_opt
       database(path, Database::Mode::kReadWrite, options.busy_timeout),
       log(database, options.log_size),
       contents(database, options.max_artifact_size, options.content_cache_size),
+      privacy(database, contents),
       names(database),
       manifests(contents, options.walk),
-      derivation({database, contents, names, manifests, *options.clock}) {
+      derivation({database, contents, names, manifests, privacy, *options.clock}) {
   if (options.on_long_statement) database.watch_long_statements(options.on_long_statement);
 }
 
@@ -300,8 +301,7 @@ std::optional<ArtifactInfo> Repository::find(const HashName& name) {
 }
 
 bool Repository::is_private(Rid rid) {
-  Query query = state_->database.query("SELECT 1 FROM private WHERE rid=?1");
-  return query.bind(1, rid).step();
+  return state_->privacy.is_private(rid);
 }
 
 bool Repository::is_waiting(Rid rid) {

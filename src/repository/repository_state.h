@@ -17,6 +17,7 @@
 #include "store/content_store.h"
 #include "store/database.h"
 #include "store/names.h"
+#include "store/privacy.h"
 #include "store/write_ahead_log.h"
 
 namespace quarry::repository {
@@ -49,6 +50,7 @@ struct Repository::State {
   WriteAheadLog log;
   LonelyGate lonely_gate;
   ContentStore contents;
+  Privacy privacy;
   Names names;
   Manifests manifests;
   Derivation derivation;

@@ -152,8 +152,7 @@ base::Result<Rid> Repository::visit_stored(
     Rid first, const std::function<bool(const StoredArtifact&)>& visit) {
   return guarded(state_->path, [&]() -> base::Result<Rid> {
     StoredPayload payload(state_->database, state_->path);
-    const bool has_hidden =
-        has_any_shunned() || state_->database.query("SELECT 1 FROM private LIMIT 1").step();
+    const bool has_hidden = has_any_shunned() || state_->privacy.hides_anything();
     StoredRows rows(state_->database, first, has_hidden);
     const Query& query = rows.row();
     const auto& waiting = state_->waiting_ones();

@@ -12,14 +12,11 @@
 namespace quarry::sync {
 namespace {
 
-using artifact::HashAlgorithm;
 using artifact::HashName;
 using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-// The value of hash-policy with which a repository takes nothing that SHA1 names.
-constexpr std::int64_t kPolicyShunSha1 = 4;
 // What a reply may have to say to people, in bytes.
 constexpr std::size_t kMaxText = 1000;
 
@@ -102,11 +99,6 @@ Result<repository::Receipt*> ClientReply::receipt() {
   return &*receipt_;
 }
 
-bool ClientReply::is_refused(const HashName& name) {
-  return name.algorithm() == HashAlgorithm::kSha1 &&
-         c_.repository.setting_int("hash-policy", 0) == kPolicyShunSha1;
-}
-
 Result<void> ClientReply::file() {
   const bool is_private = std::exchange(next_is_private_, false);
   const bool is_compressed = reader_.type() == CardType::kCfile;
@@ -126,7 +118,8 @@ Result<void> ClientReply::file() {
     arrival.declared_size = parse_number(reader_[reader_.size() - 2]);
     if (!arrival.declared_size) return std::unexpected(reader_.misshapen());
   }
-  if (!takes() || is_refused(*name) || (is_private && !c_.options.with_private)) return {};
+  if (!takes() || c_.repository.shuns_hash_of(*name) || (is_private && !c_.options.with_private))
+    return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY_ASSIGN(const bool is_new,
                     c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
@@ -154,7 +147,7 @@ Result<void> ClientReply::igot() {
     return receipt->set_private(*name, is_private);
   }
   if (!takes() || (is_private && !c_.options.with_private)) return {};
-  if (is_refused(*name) || c_.repository.is_shunned(*name)) return {};
+  if (c_.repository.shuns_hash_of(*name) || c_.repository.is_shunned(*name)) return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   return receipt->add_phantom(*name, is_private);
 }

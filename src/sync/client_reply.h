@@ -60,7 +60,6 @@ class ClientReply {
   base::Result<void> config();
   bool takes() const { return c_.options.clone || c_.options.pull; }
   void message();
-  bool is_refused(const artifact::HashName& name);
   base::Result<repository::Receipt*> receipt();
   base::Result<void> finish();
 

@@ -5,14 +5,8 @@
 namespace quarry::sync {
 namespace {
 
-using artifact::HashAlgorithm;
 using artifact::HashName;
 using base::Result;
-
-// Values of the setting hash-policy.
-constexpr std::int64_t kPolicyAuto = 1;
-constexpr std::int64_t kPolicySha3 = 2;
-constexpr std::int64_t kPolicyShunSha1 = 4;
 
 constexpr std::int64_t kHookEmbargoSeconds = 60;
 
@@ -41,15 +35,6 @@ bool Intake::writable() {
   return true;
 }
 
-std::int64_t Intake::hash_policy() {
-  if (!hash_policy_) hash_policy_ = repository_.setting_int("hash-policy", kPolicySha3);
-  return *hash_policy_;
-}
-
-bool Intake::is_refused(const HashName& name) {
-  return name.algorithm() == HashAlgorithm::kSha1 && hash_policy() == kPolicyShunSha1;
-}
-
 Result<void> Intake::file(const CardReader& card, bool is_private) {
   if (!writable()) return {};
   const bool is_compressed = card.type() == CardType::kCfile;
@@ -70,14 +55,10 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     arrival.declared_size = parse_number(card[card.size() - 2]);
     if (!arrival.declared_size) return std::unexpected(card.misshapen());
   }
-  if (is_refused(*name)) return {};
+  if (repository_.shuns_hash_of(*name)) return {};
   QUARRY_TRY_ASSIGN(const bool is_new, receipt_->store(arrival));
   if (is_new) {
     ++stored_;
-    if (name->algorithm() == HashAlgorithm::kSha3_256 && hash_policy() == kPolicyAuto) {
-      hash_policy_ = kPolicySha3;
-      QUARRY_TRY(receipt_->set_config("hash-policy", std::to_string(kPolicySha3)));
-    }
     return {};
   }
   // What is private here and came as public was published if it was what its name says.
@@ -125,7 +106,7 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
     }
     return writable() ? receipt_->set_private(name, is_private) : Result<void>{};
   }
-  if (is_refused(name) || repository_.is_shunned(name)) return {};
+  if (repository_.shuns_hash_of(name) || repository_.is_shunned(name)) return {};
   return writable() ? receipt_->add_phantom(name, is_private) : Result<void>{};
 }
 

@@ -53,8 +53,6 @@ class Intake {
  private:
   /// Whether there is a receipt to store into; if not, asks for one.
   bool writable();
-  bool is_refused(const artifact::HashName& name);
-  std::int64_t hash_policy();
   base::Result<void> mention_one(const artifact::HashName& name, bool is_private);
 
   repository::Repository& repository_;
@@ -64,7 +62,6 @@ class Intake {
   bool told_sender_ = false;
   bool needs_receipt_ = false;
   std::uint64_t stored_ = 0;
-  std::optional<std::int64_t> hash_policy_;
   std::vector<artifact::HashName> to_be_proven_;
 };
 

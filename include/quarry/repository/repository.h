@@ -210,6 +210,8 @@ class Repository {
   std::int64_t setting_int(std::string_view name, std::int64_t otherwise);
   /// Fossil's reading of on/off, yes/no, true/false, 1/0; OTHERWISE for anything else.
   bool setting_bool(std::string_view name, bool otherwise);
+  /// Whether the setting `hash-policy` keeps artifacts called NAME out.
+  bool shuns_hash_of(const artifact::HashName& name);
   std::optional<User> find_user(std::string_view login);
 
   /// Calls VISIT for each row of AREAS that has a time of change, in the form of a `config` card.

@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "repository_state.h"
+#include "store/hash_policy.h"
 
 namespace quarry::repository {
 
@@ -31,6 +32,11 @@ bool Repository::setting_bool(std::string_view name, bool otherwise) {
   if (*value == "1" || *value == "on" || *value == "yes" || *value == "true") return true;
   if (*value == "0" || *value == "off" || *value == "no" || *value == "false") return false;
   return otherwise;
+}
+
+bool Repository::shuns_hash_of(const artifact::HashName& name) {
+  return name.algorithm() == artifact::HashAlgorithm::kSha1 &&
+         is_shun_sha1(setting_int(kHashPolicySetting, 0));
 }
 
 const std::string& Repository::project_code() {

@@ -33,10 +33,7 @@ void Events::note_for_alerts(char type, Rid rid) {
 void Events::touch_search(char type, Rid rid, std::optional<std::string_view> name) {
   if (!has_search_index_) has_search_index_ = work_.database.has_table("ftsdocs");
   if (!*has_search_index_) return;
-  if (type != 't' &&
-      work_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) {
-    return;
-  }
+  if (type != 't' && work_.privacy.is_private(rid)) return;
   const std::string_view kind(&type, 1);
   if (type == 'w') {
     work_.database

@@ -11,6 +11,7 @@
 #include "store/content_store.h"
 #include "store/database.h"
 #include "store/names.h"
+#include "store/privacy.h"
 #include "tag_entries.h"
 
 namespace quarry::repository {
@@ -21,6 +22,7 @@ struct DerivationContext {
   ContentStore& contents;
   Names& names;
   Manifests& manifests;
+  Privacy& privacy;
   const base::Clock& clock;
 };
 
@@ -31,6 +33,7 @@ struct Work {
         contents(context.contents),
         names(context.names),
         manifests(context.manifests),
+        privacy(context.privacy),
         clock(context.clock),
         lineage(database),
         tags(database),
@@ -44,6 +47,7 @@ struct Work {
   ContentStore& contents;
   Names& names;
   Manifests& manifests;
+  Privacy& privacy;
   const base::Clock& clock;
   Lineage lineage;
   TagEntries tags;

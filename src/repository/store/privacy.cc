@@ -1,0 +1,55 @@
+#include "privacy.h"
+
+#include <vector>
+
+#include "quarry/artifact/blob.h"
+
+namespace quarry::repository {
+
+bool Privacy::is_private(Rid rid) {
+  return database_.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step();
+}
+
+bool Privacy::hides_anything() {
+  return database_.query("SELECT 1 FROM private LIMIT 1").step();
+}
+
+void Privacy::hide(Rid rid) {
+  database_.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
+  database_.query("DELETE FROM unclustered WHERE rid=?1").bind(1, rid).run();
+}
+
+bool Privacy::make_public(Rid rid) {
+  database_.query("DELETE FROM private WHERE rid=?1").bind(1, rid).run();
+  if (database_.changes() == 0) return false;
+  database_.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
+  store_whole_if_source_is_private(rid);
+  return true;
+}
+
+void Privacy::store_whole_if_source_is_private(Rid rid) {
+  const Rid source = contents_.delta_source(rid);
+  if (source == 0 || !is_private(source)) return;
+  const auto content = contents_.get(rid);
+  // It waits for its source, and is looked at again when that has come.
+  if (!content) return;
+  database_.query("UPDATE blob SET content=?1 WHERE rid=?2")
+      .bind_blob(1, artifact::blob_compress(**content))
+      .bind(2, rid)
+      .run();
+  database_.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+}
+
+void Privacy::store_dependents_whole(Rid rid) {
+  std::vector<Rid> dependents;
+  {
+    Query query = database_.query(
+        "SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1"
+        " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=delta.rid)");
+    query.bind(1, rid);
+    while (query.step()) dependents.push_back(query.integer(0));
+  }
+  for (const Rid dependent : dependents) store_whole_if_source_is_private(dependent);
+}
+
+}  // namespace quarry::repository
