@@ -51,13 +51,6 @@ std::optional<FileSet> FileLinks::file_set(Rid rid) {
   return FileSet(std::move(manifest), std::move(own), work_.manifests.files(baseline));
 }
 
-void FileLinks::make_public(Rid rid) {
-  Query remove = work_.database.query("DELETE FROM private WHERE rid=?1");
-  remove.bind(1, rid).run();
-  if (work_.database.changes() == 0) return;
-  work_.database.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
-}
-
 namespace {
 
 /// The rows of one check-in while they are collected.
@@ -212,9 +205,8 @@ void FileLinks::compute_mlinks(Rid rid) {
   }
   child.rows.write(work_.database, rid, work_.is_whole);
 
-  if (!work_.database.query("SELECT 1 FROM private LIMIT 1").step()) return;
-  if (work_.database.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step()) return;
-  for (const Rid fid : child.rows.contents()) make_public(fid);
+  if (!work_.privacy.hides_anything() || work_.privacy.is_private(rid)) return;
+  for (const Rid fid : child.rows.contents()) work_.privacy.make_public(fid);
 }
 
 }  // namespace quarry::repository

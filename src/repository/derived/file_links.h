@@ -36,7 +36,6 @@ class FileLinks {
   struct Comparison;
   bool compare_files(Comparison& child, const std::vector<std::string_view>& parents);
   void note_names(Comparison& child);
-  void make_public(Rid rid);
 
   Work& work_;
   Reparenting& reparenting_;

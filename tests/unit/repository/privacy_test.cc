@@ -1,0 +1,48 @@
+// What is private and becomes public.
+
+#include <doctest/doctest.h>
+
+#include "quarry/artifact/delta.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using artifact::HashName;
+
+TEST_CASE("a private file that a public check-in names is no delta on a private one any more") {
+  World world;
+  std::string first;
+  for (int line = 0; line < 200; ++line) first += "line " + std::to_string(line) + "\n";
+  const std::string second = first + "one more\n";
+  const std::string change = artifact::delta_create(first, second);
+  Arrival hidden = whole(first);
+  hidden.is_private = true;
+  Arrival named = delta(name_of(second), name_of(first), change);
+  named.is_private = true;
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(hidden));
+    REQUIRE(receipt.store(named));
+  });
+  REQUIRE(world.sql("SELECT count(*) FROM delta") == "1");
+  world.put(artifact::format_check_in(
+      {.comment = "public work",
+       .date = world.clock.now(),
+       .user = "ann",
+       .files = {{.name = "a.txt", .hash = name_of(second), .permission = 0, .prior = ""}},
+       .parents = {*HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"))},
+       .repository_checksum = "",
+       .tags = {}}));
+  CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());
+  CHECK(world.sql("SELECT count(*) FROM delta") == "0");
+  CHECK(faults(world.file()) == "");
+  // Fossil's rebuild leaves it public, and its clone, which takes away what is private, has it.
+  const std::string copy = (world.folder / "copy.fossil").string();
+  REQUIRE(world.fossil("rebuild " + world.file().string()));
+  CHECK(world.sql("SELECT uuid FROM private JOIN blob USING(rid)") == name_of(first).str());
+  CHECK(faults(world.file()) == "");
+  REQUIRE(world.fossil("clone " + world.file().string() + " " + copy));
+  CHECK(world.fossil("artifact " + std::string(name_of(second).str()) + " -R " + copy));
+  CHECK(world.fossil_output == second);
+  CHECK_FALSE(world.fossil("artifact " + std::string(name_of(first).str()) + " -R " + copy));
+}
