@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "quarry/artifact/blob.h"
-#include "quarry/artifact/delta.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/base/log.h"
 #include "receipt_state.h"
@@ -15,15 +14,6 @@
 namespace quarry::repository {
 
 using artifact::HashName;
-using base::ErrorCode;
-
-namespace {
-
-// A delta that comes is stored as it is while the chain behind it is shorter than this; beyond, the
-// whole content is stored, so that reading the newest version of a file stays quick.
-constexpr int kMaxStoredChain = 24;
-
-}  // namespace
 
 Receipt::Receipt(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Receipt::Receipt(Receipt&&) noexcept = default;
@@ -217,111 +207,6 @@ Rid Receipt::State::store_content(Rid rid, const Arrival& arrival, Content conte
   became_available(rid, content);
   if (was_known) resolve_waiting(rid);
   return rid;
-}
-
-base::Result<bool> Receipt::store(const Arrival& arrival) {
-  Repository::State& r = state_->r;
-  return guarded(r.path, [&]() -> base::Result<bool> {
-    const auto wrong = [&](std::string_view why) {
-      return base::fail(ErrorCode::kInvalid,
-                        fmt::format("artifact {}: {}", arrival.name.str(), why));
-    };
-    if (arrival.delta_source == arrival.name) return wrong("its delta is made from itself");
-    if (state_->is_shunned(arrival.name.str())) return false;
-    QUARRY_TRY(state_->admit(arrival.name));
-
-    Rid rid = 0;
-    bool is_present = false;
-    {
-      Query query = r.database.query("SELECT rid, size FROM blob WHERE uuid=?1");
-      query.bind(1, arrival.name.str());
-      if (query.step()) {
-        rid = query.integer(0);
-        is_present = query.integer(1) >= 0;
-      }
-    }
-    if (is_present) {
-      if (!arrival.is_private && r.privacy.is_private(rid)) {
-        QUARRY_TRY(state_->publish_if_proven(rid, arrival));
-      }
-      // A delta that still waits for its source gives way to something better.
-      if (r.contents.delta_source(rid) == 0 || r.contents.get(rid)) return false;
-    }
-
-    std::string expanded;
-    std::string_view payload = arrival.payload;
-    if (arrival.is_compressed) {
-      auto bytes = artifact::blob_expand(arrival.payload, r.options.max_artifact_size);
-      if (!bytes) return wrong(bytes.error().message);
-      expanded = std::move(*bytes);
-      payload = expanded;
-    }
-    if (payload.size() > r.options.max_artifact_size) {
-      return base::fail(
-          ErrorCode::kLimit,
-          fmt::format("artifact {} has {} bytes; at most {} are accepted", arrival.name.str(),
-                      payload.size(), r.options.max_artifact_size));
-    }
-
-    Rid source = 0;
-    Content content;
-    if (arrival.delta_source) {
-      const auto size = artifact::delta_output_size(payload);
-      if (!size) return wrong(size.error().message);
-      if (*size > r.options.max_artifact_size)
-        return wrong("its delta makes more than is accepted");
-      source = r.names.find(arrival.delta_source->str());
-      // A source that never comes, or that others than its owners must not learn about, by what its
-      // deltas make: the artifact is asked for whole.
-      if (source == 0 ? state_->is_shunned(arrival.delta_source->str())
-                      : !arrival.is_private && r.privacy.is_private(source)) {
-        if (rid == 0) r.names.make_phantom(arrival.name.str(), arrival.is_private);
-        return false;
-      }
-      if (source == 0)
-        source = r.names.make_phantom(arrival.delta_source->str(), arrival.is_private);
-      if (rid != 0 && r.contents.chain_contains(source, rid)) {
-        return wrong("its delta is made from itself");
-      }
-      const auto from = r.contents.get(source);
-      if (!from && from.error().code != ErrorCode::kNotFound) return std::unexpected(from.error());
-      if (!from) {
-        if (is_present) return false;
-        const std::string stored =
-            arrival.is_compressed ? std::string(arrival.payload) : artifact::blob_compress(payload);
-        rid = state_->write_row(rid, arrival.name, static_cast<std::int64_t>(*size), stored, source,
-                                arrival.is_private);
-        if (r.waiting) r.waiting->insert(rid);
-        ++state_->stored;
-        return true;
-      }
-      auto target = artifact::delta_apply(**from, payload, r.options.max_artifact_size);
-      if (!target) return wrong(target.error().message);
-      content = std::make_shared<const std::string>(std::move(*target));
-    } else {
-      content = std::make_shared<const std::string>(payload);
-    }
-    if (arrival.declared_size && *arrival.declared_size != content->size()) {
-      return wrong(fmt::format("it has {} bytes, not the {} that its card says", content->size(),
-                               *arrival.declared_size));
-    }
-    r.database.count_work(content->size());
-    if (!arrival.name.names(*content)) return wrong("its content does not have that hash");
-    if (const auto harm = state_->harm_of(*content)) return wrong(*harm);
-
-    const bool may_keep =
-        source != 0 && (arrival.is_private || !r.privacy.is_private(source)) &&
-        !(arrival.delta_source && state_->is_shunned(arrival.delta_source->str()));
-    const bool keep_delta = may_keep && payload.size() < content->size() / 4 * 3 &&
-                            r.contents.chain_length(source, kMaxStoredChain) < kMaxStoredChain;
-    const std::string_view to_store = keep_delta || source == 0 ? payload : *content;
-    const bool as_it_came = arrival.is_compressed && (keep_delta || source == 0);
-    const std::string stored =
-        as_it_came ? std::string(arrival.payload) : artifact::blob_compress(to_store);
-    state_->store_content(rid, arrival, content, stored, keep_delta ? source : 0);
-    ++state_->stored;
-    return true;
-  });
 }
 
 base::Result<void> Receipt::add_phantom(const HashName& name, bool is_private) {

@@ -1,0 +1,192 @@
+// Storing an artifact that came, in steps: whether it is wanted, what its payload makes, whether that
+// is what it claims to be, and how it is kept.
+
+#include <fmt/core.h>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
+#include "receipt_state.h"
+
+namespace quarry::repository {
+
+using base::ErrorCode;
+
+namespace {
+
+// A delta that comes is stored as it is while the chain behind it is shorter than this; beyond, the
+// whole content is stored, so that reading the newest version of a file stays quick.
+constexpr int kMaxStoredChain = 24;
+
+}  // namespace
+
+class Receipt::State::Storing {
+ public:
+  Storing(Receipt::State& receipt, const Arrival& arrival)
+      : state_(receipt), r_(receipt.r), arrival_(arrival) {}
+
+  /// Whether anything was stored.
+  base::Result<bool> run();
+
+ private:
+  /// What becomes of an artifact after a step.
+  enum class Next { kGoOn, kLeaveAlone, kWait };
+
+  std::unexpected<base::Error> wrong(std::string_view why) const {
+    return base::fail(ErrorCode::kInvalid,
+                      fmt::format("artifact {}: {}", arrival_.name.str(), why));
+  }
+  base::Result<bool> is_wanted();
+  void find_row();
+  base::Result<void> unpack();
+  base::Result<Next> find_source();
+  base::Result<Next> make_content();
+  void keep_waiting();
+  base::Result<void> verify();
+  bool may_stay_delta();
+  void keep();
+
+  Receipt::State& state_;
+  Repository::State& r_;
+  const Arrival& arrival_;
+  Rid rid_ = 0;              // its row; 0: there is none
+  bool is_present_ = false;  // and no phantom
+  std::string expanded_;
+  std::string_view payload_;  // uncompressed: of the arrival, or of expanded_
+  Rid source_ = 0;            // what it is a delta on; 0: nothing
+  Content content_;           // all of it
+};
+
+base::Result<bool> Receipt::State::Storing::run() {
+  QUARRY_TRY_ASSIGN(const bool wanted, is_wanted());
+  if (!wanted) return false;
+  QUARRY_TRY(unpack());
+  QUARRY_TRY_ASSIGN(Next next, find_source());
+  if (next == Next::kGoOn) {
+    QUARRY_TRY_ASSIGN(next, make_content());
+  }
+  if (next == Next::kLeaveAlone) return false;
+  if (next == Next::kWait) {
+    keep_waiting();
+  } else {
+    QUARRY_TRY(verify());
+    keep();
+  }
+  ++state_.stored;
+  return true;
+}
+
+void Receipt::State::Storing::find_row() {
+  Query query = r_.database.query("SELECT rid, size FROM blob WHERE uuid=?1");
+  query.bind(1, arrival_.name.str());
+  if (!query.step()) return;
+  rid_ = query.integer(0);
+  is_present_ = query.integer(1) >= 0;
+}
+
+/// One that is there already may become public by coming as a public one.
+base::Result<bool> Receipt::State::Storing::is_wanted() {
+  if (arrival_.delta_source == arrival_.name) return wrong("its delta is made from itself");
+  if (state_.is_shunned(arrival_.name.str())) return false;
+  QUARRY_TRY(state_.admit(arrival_.name));
+  find_row();
+  if (!is_present_) return true;
+  if (!arrival_.is_private && r_.privacy.is_private(rid_)) {
+    QUARRY_TRY(state_.publish_if_proven(rid_, arrival_));
+  }
+  // A delta that still waits for its source gives way to something better.
+  return r_.contents.delta_source(rid_) != 0 && !r_.contents.get(rid_);
+}
+
+base::Result<void> Receipt::State::Storing::unpack() {
+  const std::size_t limit = r_.options.max_artifact_size;
+  payload_ = arrival_.payload;
+  if (arrival_.is_compressed) {
+    auto bytes = artifact::blob_expand(arrival_.payload, limit);
+    if (!bytes) return wrong(bytes.error().message);
+    expanded_ = std::move(*bytes);
+    payload_ = expanded_;
+  }
+  if (payload_.size() <= limit) return {};
+  return base::fail(ErrorCode::kLimit,
+                    fmt::format("artifact {} has {} bytes; at most {} are accepted",
+                                arrival_.name.str(), payload_.size(), limit));
+}
+
+base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {
+  if (!arrival_.delta_source) return Next::kGoOn;
+  const std::string_view name = arrival_.delta_source->str();
+  const auto size = artifact::delta_output_size(payload_);
+  if (!size) return wrong(size.error().message);
+  if (*size > r_.options.max_artifact_size) return wrong("its delta makes more than is accepted");
+  source_ = r_.names.find(name);
+  // A source that never comes, or that others than its owners must not learn about, by what its
+  // deltas make: the artifact is asked for whole.
+  if (source_ == 0 ? state_.is_shunned(name)
+                   : !arrival_.is_private && r_.privacy.is_private(source_)) {
+    if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);
+    return Next::kLeaveAlone;
+  }
+  if (source_ == 0) source_ = r_.names.make_phantom(name, arrival_.is_private);
+  if (rid_ != 0 && r_.contents.chain_contains(source_, rid_)) {
+    return wrong("its delta is made from itself");
+  }
+  return Next::kGoOn;
+}
+
+base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::make_content() {
+  if (!arrival_.delta_source) {
+    content_ = std::make_shared<const std::string>(payload_);
+    return Next::kGoOn;
+  }
+  const auto from = r_.contents.get(source_);
+  if (!from && from.error().code != ErrorCode::kNotFound) return std::unexpected(from.error());
+  if (!from) return is_present_ ? Next::kLeaveAlone : Next::kWait;
+  auto target = artifact::delta_apply(**from, payload_, r_.options.max_artifact_size);
+  if (!target) return wrong(target.error().message);
+  content_ = std::make_shared<const std::string>(std::move(*target));
+  return Next::kGoOn;
+}
+
+/// What it is made from has not come: the delta is kept unseen.
+void Receipt::State::Storing::keep_waiting() {
+  const std::string stored =
+      arrival_.is_compressed ? std::string(arrival_.payload) : artifact::blob_compress(payload_);
+  const auto size = static_cast<std::int64_t>(*artifact::delta_output_size(payload_));
+  rid_ = state_.write_row(rid_, arrival_.name, size, stored, source_, arrival_.is_private);
+  if (r_.waiting) r_.waiting->insert(rid_);
+}
+
+base::Result<void> Receipt::State::Storing::verify() {
+  if (arrival_.declared_size && *arrival_.declared_size != content_->size()) {
+    return wrong(fmt::format("it has {} bytes, not the {} that its card says", content_->size(),
+                             *arrival_.declared_size));
+  }
+  r_.database.count_work(content_->size());
+  if (!arrival_.name.names(*content_)) return wrong("its content does not have that hash");
+  if (const auto harm = state_.harm_of(*content_)) return wrong(*harm);
+  return {};
+}
+
+/// Whether it is worth it to keep the delta that came, and everybody may see what it is made from.
+bool Receipt::State::Storing::may_stay_delta() {
+  const bool may_keep = source_ != 0 && (arrival_.is_private || !r_.privacy.is_private(source_)) &&
+                        !(arrival_.delta_source && state_.is_shunned(arrival_.delta_source->str()));
+  return may_keep && payload_.size() < content_->size() / 4 * 3 &&
+         r_.contents.chain_length(source_, kMaxStoredChain) < kMaxStoredChain;
+}
+
+void Receipt::State::Storing::keep() {
+  const bool is_delta = may_stay_delta();
+  const bool is_payload = is_delta || source_ == 0;
+  const std::string stored = arrival_.is_compressed && is_payload
+                                 ? std::string(arrival_.payload)
+                                 : artifact::blob_compress(is_payload ? payload_ : *content_);
+  state_.store_content(rid_, arrival_, content_, stored, is_delta ? source_ : 0);
+}
+
+base::Result<bool> Receipt::store(const Arrival& arrival) {
+  return guarded(state_->r.path,
+                 [&]() -> base::Result<bool> { return State::Storing(*state_, arrival).run(); });
+}
+
+}  // namespace quarry::repository
