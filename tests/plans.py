@@ -45,7 +45,9 @@ WALKS = {
     "WITH known(url, about, mtime)": "as many rows as settings",
     "FROM config WHERE name IN (": "as many rows as settings",
     "FROM unclustered LIMIT 1 OFFSET ?1": "no more rows than its limit",
+    "FROM event INDEXED BY event_i1 ORDER BY mtime DESC": "ends after so many rows",
     # Whole tables that a request is about.
+    "FROM leaf": "the branches, and the tip of one: a leaf each, and some more",
     "FROM unclustered AS u": "what no cluster names yet: below a thousand once clusters are made",
     "FROM phantom AS p": "what is missing",
     "FROM private AS p": "a private sync names all that is private; verify",

@@ -282,8 +282,9 @@ class Repository {
   /// No Snapshot may be alive. Errors: kBusy, kIo.
   base::Result<Receipt> receive(std::optional<std::chrono::milliseconds> wait = std::nullopt);
 
-  /// This module's own view of an open file.
+  /// This module's own view of an open file, and for this module alone.
   struct State;
+  State& internals() { return *state_; }
 
  private:
   friend class Receipt;

@@ -1,0 +1,100 @@
+#include "timeline_rows.h"
+
+#include <algorithm>
+
+namespace quarry::repository {
+
+using artifact::HashName;
+
+namespace {
+
+ArtifactKind kind_of_type(std::string_view type) {
+  if (type == "ci") return ArtifactKind::kCheckIn;
+  if (type == "w") return ArtifactKind::kWiki;
+  if (type == "t") return ArtifactKind::kTicket;
+  if (type == "e") return ArtifactKind::kTechnote;
+  if (type == "f") return ArtifactKind::kForum;
+  return type == "g" ? ArtifactKind::kControl : ArtifactKind::kData;
+}
+
+bool has_tag(Database& database, Rid rid, PredefinedTag tag) {
+  Query query = database.query(
+      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE rid=?1 AND tagid=?2 AND tagtype>0");
+  return query.bind(1, rid).bind(2, tag).step();
+}
+
+/// Earlier versions of a technote are on no timeline.
+bool is_technote(Database& database, Rid rid) {
+  Query query = database.query(
+      "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      " WHERE tagxref.rid=?1 AND srcid=?1 AND EXISTS(SELECT 1 FROM tag"
+      "  WHERE tagid=tagxref.tagid AND tagname GLOB 'event-*')");
+  return query.bind(1, rid).step();
+}
+
+}  // namespace
+
+bool is_public(Repository::State& state, Rid rid, std::string_view hash) {
+  return !state.privacy.is_private(rid) &&
+         !state.database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, hash).step();
+}
+
+bool is_shown(Repository::State& state, Rid rid, std::string_view hash) {
+  const auto& waiting = state.waiting_ones();
+  return (waiting.empty() || !waiting.contains(rid)) && is_public(state, rid, hash);
+}
+
+std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
+                                            const HashName& name) {
+  Query query = state.database.query(
+      "SELECT type, mtime, coalesce(euser,user), coalesce(ecomment,comment),"
+      " (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "   WHERE rid=objid AND tagid=8 AND tagtype>0)"
+      " FROM event WHERE objid=?1");
+  if (!query.bind(1, rid).step()) return std::nullopt;
+  return TimelineEntry{.name = name,
+                       .kind = kind_of_type(query.text(0)),
+                       .time = base::from_julian_day(query.real(1)),
+                       .user = std::string(query.text(2)),
+                       .comment = std::string(query.text(3)),
+                       .branch = std::string(query.text(4))};
+}
+
+ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry) {
+  // What is told of an attachment is of the kind of what it hangs on.
+  if (entry && (entry->kind == ArtifactKind::kCheckIn || entry->kind == ArtifactKind::kForum)) {
+    return entry->kind;
+  }
+  if (state.database.query("SELECT 1 FROM attachment WHERE attachid=?1").bind(1, rid).step()) {
+    return ArtifactKind::kAttachment;
+  }
+  if (entry) return entry->kind;
+  if (has_tag(state.database, rid, kTagCluster)) return ArtifactKind::kCluster;
+  return is_technote(state.database, rid) ? ArtifactKind::kTechnote : ArtifactKind::kData;
+}
+
+std::vector<Leaf> shown_leaves(Repository::State& state) {
+  std::vector<Leaf> leaves;
+  Query query = state.database.query(
+      "SELECT rid, (SELECT uuid FROM blob WHERE rid=leaf.rid),"
+      " (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "   WHERE rid=leaf.rid AND tagid=8 AND tagtype>0),"
+      " (SELECT mtime FROM event WHERE objid=leaf.rid) FROM leaf");
+  while (query.step()) {
+    const Rid rid = query.integer(0);
+    const auto name = HashName::parse(query.text(1));
+    if (!name || query.is_null(3) || !is_shown(state, rid, name->str())) continue;
+    // As in fossil, what is on no branch is on the trunk.
+    leaves.push_back({.name = *name,
+                      .branch = std::string(query.is_null(2) ? "trunk" : query.text(2)),
+                      .day = query.real(3),
+                      .is_closed = has_tag(state.database, rid, kTagClosed)});
+  }
+  std::ranges::sort(leaves, [](const Leaf& a, const Leaf& b) {
+    return a.day != b.day ? a.day > b.day : a.name.str() < b.name.str();
+  });
+  return leaves;
+}
+
+}  // namespace quarry::repository

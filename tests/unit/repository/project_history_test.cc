@@ -1,0 +1,295 @@
+// What pages show of a history is what fossil tells of it.
+
+#include "quarry/repository/project_history.h"
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "history.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using artifact::HashName;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+using Which = ProjectHistory::Which;
+
+/// One text of them, which a failed check shows.
+template <typename Container>
+std::string text_of(const Container& lines) {
+  return fmt::format("{}", fmt::join(lines, "\n"));
+}
+
+/// What "fossil ARGUMENTS" prints for WORLD's file.
+Lines fossil_lines(World& world, const std::string& arguments) {
+  CAPTURE(arguments);
+  REQUIRE(world.fossil(arguments + " -R " + world.file().string()));
+  std::istringstream text(world.fossil_output);
+  Lines lines;
+  for (std::string line; std::getline(text, line);) {
+    while (line.starts_with(' ')) line.erase(0, 1);
+    if (!line.empty()) lines.push_back(line);
+  }
+  return lines;
+}
+
+/// The same, of a timeline: its lines are entries that begin with a hash.
+Lines fossil_timeline(World& world, const std::string& options) {
+  Lines lines = fossil_lines(world, "timeline -W 0 -F '%H|%a|%b%n' " + options);
+  std::erase_if(lines, [](const std::string& line) { return line.find('|') == std::string::npos; });
+  return lines;
+}
+
+Lines our_timeline(World& world, std::size_t limit, Which which) {
+  const auto snapshot = world.repository->snapshot();
+  const auto entries = ProjectHistory(*world.repository).timeline(limit, which);
+  REQUIRE(entries);
+  Lines lines;
+  for (const TimelineEntry& entry : *entries) {
+    lines.push_back(fmt::format("{}|{}|{}", entry.name.str(), entry.user.empty() ? "?" : entry.user,
+                                entry.branch));
+  }
+  return lines;
+}
+
+std::vector<Branch> branches_of(World& world, std::size_t limit = 1000) {
+  const auto snapshot = world.repository->snapshot();
+  const auto branches = ProjectHistory(*world.repository).branches(limit);
+  REQUIRE(branches);
+  return *branches;
+}
+
+Lines names_of(const std::vector<Branch>& branches, bool closed) {
+  Lines names;
+  for (const Branch& branch : branches) {
+    if (branch.is_closed == closed) names.push_back(branch.name);
+  }
+  return names;
+}
+
+std::vector<Tag> tags_of(World& world) {
+  const auto snapshot = world.repository->snapshot();
+  const auto tags = ProjectHistory(*world.repository).tags(1000);
+  REQUIRE(tags);
+  return *tags;
+}
+
+/// All files of CHECK_IN, read in portions of three.
+std::vector<CheckInFile> files_of(World& world, const HashName& check_in) {
+  const auto snapshot = world.repository->snapshot();
+  std::vector<CheckInFile> all;
+  while (true) {
+    const auto some = ProjectHistory(*world.repository)
+                          .files(check_in, 3, all.empty() ? std::string() : all.back().name);
+    REQUIRE(some);
+    all.insert(all.end(), some->begin(), some->end());
+    if (some->size() < 3) return all;
+  }
+}
+
+std::string permission_letters(CheckInFile::Permission permission) {
+  if (permission == CheckInFile::Permission::kExecutable) return "x";
+  return permission == CheckInFile::Permission::kLink ? "l" : "";
+}
+
+/// A history with every kind of artifact in WORLD.
+void receive_history(World& world, std::uint32_t seed) {
+  const Lines artifacts = History(seed, History::Kind::kPlain).make(60);
+  world.receive([&](Receipt& receipt) {
+    for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
+  });
+}
+
+/// A check-in of ann's at MINUTE with TAGS ("*branch"), and CONTENT for its file.
+std::string check_in(const std::vector<HashName>& parents, int minute, const std::string& content,
+                     const std::vector<artifact::CheckInText::Tag>& tags = {}) {
+  return artifact::format_check_in(
+      {.comment = "work of minute " + std::to_string(minute),
+       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
+       .user = "ann",
+       .files = {{.name = "a.txt", .hash = name_of(content), .permission = 0, .prior = ""}},
+       .parents = parents,
+       .repository_checksum = "",
+       .tags = tags});
+}
+
+}  // namespace
+
+TEST_CASE("the timeline is fossil's") {
+  for (const std::uint32_t seed : {1U, 2U, 3U}) {
+    World world;
+    receive_history(world, seed);
+    CHECK(text_of(our_timeline(world, 1000, Which::kEverything)) ==
+          text_of(fossil_timeline(world, "-n 1000")));
+    CHECK(text_of(our_timeline(world, 1000, Which::kCheckIns)) ==
+          text_of(fossil_timeline(world, "-n 1000 -t ci")));
+    CHECK(text_of(our_timeline(world, 7, Which::kCheckIns)) ==
+          text_of(fossil_timeline(world, "-n 7 -t ci")));
+  }
+}
+
+TEST_CASE("an entry of the timeline says what an amendment has made of it") {
+  World world;
+  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+  const HashName made = world.put(check_in({root}, 1, "one"));
+  world.repository.reset();
+  REQUIRE(world.fossil("amend " + std::string(made.str()) +
+                       " -m 'a better comment' --author bob --date '2020-02-02 02:02:02' -R " +
+                       world.file().string()));
+  auto opened = Repository::open(world.file());
+  REQUIRE(opened);
+  world.repository = std::move(*opened);
+  const auto snapshot = world.repository->snapshot();
+  const auto entries = ProjectHistory(*world.repository).timeline(10, Which::kCheckIns);
+  REQUIRE(entries);
+  REQUIRE(entries->size() == 2);
+  const TimelineEntry& entry = entries->back();
+  CHECK(entry.name == made);
+  CHECK(entry.kind == ArtifactKind::kCheckIn);
+  CHECK(entry.comment == "a better comment");
+  CHECK(entry.user == "bob");
+  CHECK(entry.branch == "trunk");
+  CHECK(entry.time.value == 1580608922000);
+}
+
+TEST_CASE("branches are fossil's, open and closed, and so are their tips") {
+  for (const std::uint32_t seed : {1U, 2U, 3U}) {
+    World world;
+    receive_history(world, seed);
+    const std::vector<Branch> branches = branches_of(world);
+    // Fossil goes by the newest check-in, which is no leaf where a child is dated before it.
+    const std::string odd = world.sql(
+        "SELECT '|'||coalesce(group_concat(name,'|'),'')||'|' FROM (SELECT value AS name, rid,"
+        " max(event.mtime) FROM tagxref JOIN event ON objid=rid WHERE tagxref.tagid=8 AND tagtype>0"
+        " GROUP BY 1) WHERE rid NOT IN (SELECT rid FROM leaf)");
+    const auto sorted = [&](Lines names) {
+      std::erase_if(names, [&](const std::string& name) {
+        return odd.find("|" + name + "|") != std::string::npos;
+      });
+      std::ranges::sort(names);
+      return text_of(names);
+    };
+    const std::string open = sorted(fossil_lines(world, "branch list"));
+    const std::string closed = sorted(fossil_lines(world, "branch list -c"));
+    CHECK(sorted(names_of(branches, false)) == open);
+    CHECK(sorted(names_of(branches, true)) == closed);
+    CHECK(open.size() + closed.size() > 20);
+    CHECK(std::ranges::is_sorted(branches, std::ranges::greater(),
+                                 [](const Branch& branch) { return branch.changed.value; }));
+    CHECK(branches_of(world, 1).size() == 1);
+  }
+}
+
+TEST_CASE(
+    "the tip of a branch that has forked is its newest leaf, and work goes on from an open one") {
+  World world;
+  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+  const HashName first = world.put(check_in({root}, 1, "one"));
+  const HashName second = world.put(check_in({root}, 2, "two"));
+  const std::string on = " -R " + world.file().string();
+  const auto trunk = [&] {
+    const std::vector<Branch> branches = branches_of(world);
+    REQUIRE(branches.size() == 1);
+    CHECK(branches[0].name == "trunk");
+    CHECK(branches[0].tip == second);
+    return branches[0];
+  };
+  CHECK(trunk().open_tip == second);
+  REQUIRE(world.fossil("info trunk" + on));
+  CAPTURE(world.fossil_output);
+  CHECK(world.fossil_output.find(second.str().substr(0, 40)) != std::string::npos);
+
+  REQUIRE(world.fossil("amend " + std::string(second.str()) + " --close" + on));
+  CHECK(trunk().open_tip == first);
+  CHECK(trunk().is_closed);
+  CHECK(fossil_lines(world, "branch list -c") == Lines{"trunk"});
+
+  REQUIRE(world.fossil("amend " + std::string(first.str()) + " --close" + on));
+  CHECK_FALSE(trunk().open_tip);
+  CHECK(trunk().is_closed);
+}
+
+TEST_CASE("tags are those that fossil lists, and lead to what got them") {
+  World world;
+  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+  const HashName one = world.put(check_in({root}, 1, "one"));
+  const HashName two = world.put(check_in({one}, 2, "two"));
+  const std::string on = " -R " + world.file().string();
+  REQUIRE(world.fossil("tag add v1 " + std::string(one.str()) + on));
+  REQUIRE(world.fossil("tag add v2 " + std::string(one.str()) + on));
+  REQUIRE(world.fossil("tag add v3 " + std::string(one.str()) + on));
+  REQUIRE(world.fossil("tag cancel v2 " + std::string(one.str()) + on));
+  REQUIRE(world.fossil("tag add v3 " + std::string(two.str()) + on));
+  std::set<std::string> listed;
+  for (const std::string& line : fossil_lines(world, "tag list --tagtype singleton")) {
+    listed.insert(line);
+  }
+  std::set<std::string> ours;
+  for (const Tag& tag : tags_of(world)) {
+    ours.insert(tag.name);
+    if (tag.name == "v1") CHECK(tag.target == one);
+    if (tag.name == "v3") CHECK(tag.target == two);
+  }
+  CHECK(ours == std::set<std::string>{"v1", "v3"});
+  CHECK(std::ranges::includes(listed, ours));
+  const auto snapshot = world.repository->snapshot();
+  const auto rest = ProjectHistory(*world.repository).tags(1, "v1");
+  REQUIRE(rest);
+  REQUIRE(rest->size() == 1);
+  CHECK(rest->front().name == "v3");
+}
+
+TEST_CASE("the files of every check-in are those that fossil finds in it") {
+  World world;
+  receive_history(world, 5);
+  for (const std::string& line : fossil_timeline(world, "-n 1000 -t ci")) {
+    const std::string check_in = line.substr(0, line.find('|'));
+    std::set<std::string> expected;
+    std::set<std::string> ours;
+    for (std::string file :
+         fossil_lines(world,
+                      "sql --readonly \"SELECT "
+                      "filename||'|'||uuid||'|'||replace(coalesce(perm,''),'w','')||'|'||"
+                      "coalesce((SELECT size FROM blob WHERE blob.uuid=f.uuid),-1)"
+                      " FROM files_of_checkin('" +
+                          check_in + "') AS f\"")) {
+      std::erase(file, '\'');
+      expected.insert(file);
+    }
+    for (const CheckInFile& file : files_of(world, *HashName::parse(check_in))) {
+      ours.insert(fmt::format("{}|{}|{}|{}", file.name, file.hash.str(),
+                              permission_letters(file.permission), file.size.value_or(-1)));
+    }
+    CHECK(text_of(ours) == text_of(expected));
+  }
+  CHECK(world.sql("SELECT count(*)>0 FROM plink WHERE baseid IS NOT NULL") == "1");
+}
+
+TEST_CASE("what is private is on no page") {
+  World world;
+  const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+  const std::string hidden =
+      check_in({root}, 5, "secret", {{.kind = '*', .name = "branch", .value = "dark"}});
+  world.receive([&](Receipt& receipt) {
+    for (const std::string_view content : {std::string_view("secret"), std::string_view(hidden)}) {
+      Arrival arrival = whole(content);
+      arrival.is_private = true;
+      REQUIRE(receipt.store(arrival));
+    }
+  });
+  REQUIRE(world.sql("SELECT count(*) FROM event WHERE type='ci'") == "2");
+  CHECK(our_timeline(world, 10, Which::kEverything).size() == 1);
+  for (const Branch& branch : branches_of(world)) CHECK(branch.name != "dark");
+  const auto snapshot = world.repository->snapshot();
+  const auto files = ProjectHistory(*world.repository).files(name_of(hidden), 10);
+  REQUIRE_FALSE(files);
+  CHECK(files.error().code == base::ErrorCode::kNotFound);
+}
