@@ -1,0 +1,240 @@
+// What came since somebody looked.
+
+#include "quarry/repository/arrivals.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <random>
+#include <set>
+
+#include "history.h"
+#include "quarry/artifact/delta.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using artifact::HashName;
+
+namespace {
+
+ArrivalMark end_of(World& world) {
+  REQUIRE(Arrivals(*world.repository).prepare());
+  const auto snapshot = world.repository->snapshot();
+  const auto mark = Arrivals(*world.repository).end();
+  REQUIRE(mark);
+  return *mark;
+}
+
+ArrivalBatch after(World& world, const ArrivalMark& mark, std::size_t limit = 100) {
+  const auto snapshot = world.repository->snapshot();
+  const auto batch = Arrivals(*world.repository).after(mark, limit);
+  REQUIRE(batch);
+  return *batch;
+}
+
+/// The names of what BATCH tells.
+std::vector<HashName> names_in(const ArrivalBatch& batch) {
+  std::vector<HashName> names;
+  for (const Received& received : batch.received) {
+    for (const ReceivedArtifact& each : received.artifacts) names.push_back(each.name);
+  }
+  return names;
+}
+
+std::string check_in(World& world, const std::string& content) {
+  return artifact::format_check_in(
+      {.comment = "some work",
+       .date = world.clock.now(),
+       .user = "bob",
+       .files = {{.name = "a.txt", .hash = name_of(content), .permission = 0, .prior = ""}},
+       .parents = {*HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"))},
+       .repository_checksum = "",
+       .tags = {}});
+}
+
+}  // namespace
+
+TEST_CASE("what came is told with who sent it and when, and what the timeline says of it") {
+  World world;
+  const ArrivalMark before = end_of(world);
+  CHECK(after(world, before).received.empty());
+  CHECK(after(world, before).is_at_end);
+  world.clock.advance(60000);
+  const std::string made = check_in(world, "content");
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(whole("content")));
+    REQUIRE(receipt.store(whole(made)));
+  });
+  const ArrivalBatch batch = after(world, before);
+  REQUIRE(batch.received.size() == 1);
+  const Received& received = batch.received[0];
+  CHECK(received.login == "ann");
+  CHECK(received.address == "192.0.2.1");
+  CHECK(received.time.value == world.clock.now().value);
+  CHECK(received.waiting.empty());
+  REQUIRE(received.artifacts.size() == 2);
+  CHECK(received.artifacts[0].kind == ArtifactKind::kData);
+  CHECK(received.artifacts[0].size == 7);
+  CHECK_FALSE(received.artifacts[0].entry);
+  CHECK(received.artifacts[1].name == name_of(made));
+  CHECK(received.artifacts[1].kind == ArtifactKind::kCheckIn);
+  REQUIRE(received.artifacts[1].entry);
+  CHECK(received.artifacts[1].entry->user == "bob");
+  CHECK(received.artifacts[1].entry->comment == "some work");
+  CHECK(received.artifacts[1].entry->branch == "trunk");
+  CHECK(batch.is_at_end);
+  CHECK(after(world, batch.mark).received.empty());
+}
+
+TEST_CASE("whoever goes on from mark to mark is told of every artifact once, in any portions") {
+  for (const std::uint32_t seed : {1U, 2U, 3U}) {
+    World world;
+    const ArrivalMark start;
+    REQUIRE(Arrivals(*world.repository).prepare());
+    std::mt19937 random(seed);
+    std::vector<std::string> artifacts = History(seed, History::Kind::kPlain).make(40);
+    std::shuffle(artifacts.begin(), artifacts.end(), random);
+    std::multiset<std::string> told;
+    ArrivalMark mark = start;
+    std::int64_t last_receipt = 0;
+    const auto read_on = [&](bool to_the_end) {
+      while (true) {
+        const ArrivalBatch batch = after(world, mark, 1 + random() % 9);
+        mark = batch.mark;
+        for (const Received& received : batch.received) {
+          CHECK(received.receipt >= last_receipt);
+          last_receipt = received.receipt;
+        }
+        for (const HashName& name : names_in(batch)) told.insert(std::string(name.str()));
+        for (const Received& received : batch.received) {
+          for (const HashName& name : received.waiting) told.insert(std::string(name.str()));
+        }
+        if (batch.is_at_end || !to_the_end) return;
+      }
+    };
+    for (std::size_t at = 0; at < artifacts.size();) {
+      world.receive([&](Receipt& receipt) {
+        for (std::size_t count = 1 + random() % 12; count > 0 && at < artifacts.size(); --count) {
+          REQUIRE(receipt.store(whole(artifacts[at++])));
+        }
+      });
+      read_on(false);
+    }
+    read_on(true);
+    std::multiset<std::string> expected{world.sql("SELECT uuid FROM blob WHERE rid=1")};
+    for (const std::string& content : artifacts)
+      expected.insert(std::string(name_of(content).str()));
+    CHECK(told == expected);
+  }
+}
+
+TEST_CASE("the kinds of what came are told apart") {
+  World world;
+  REQUIRE(Arrivals(*world.repository).prepare());
+  const std::vector<std::string> artifacts = History(4, History::Kind::kPlain).make(60);
+  world.receive([&](Receipt& receipt) {
+    for (const std::string& content : artifacts) REQUIRE(receipt.store(whole(content)));
+    REQUIRE(receipt.make_clusters());
+  });
+  std::map<std::string, ArtifactKind> told;
+  for (const Received& received : after(world, {}, 10000).received) {
+    for (const ReceivedArtifact& each : received.artifacts) {
+      told[std::string(each.name.str())] = each.kind;
+    }
+  }
+  std::set<ArtifactKind> seen;
+  for (const std::string& content : artifacts) {
+    const auto parsed = artifact::parse_structural(content);
+    ArtifactKind expected = ArtifactKind::kData;
+    if (parsed) {
+      using Type = artifact::StructuralType;
+      const std::map<Type, ArtifactKind> kinds{{Type::kCheckIn, ArtifactKind::kCheckIn},
+                                               {Type::kControl, ArtifactKind::kControl},
+                                               {Type::kWiki, ArtifactKind::kWiki},
+                                               {Type::kTicketChange, ArtifactKind::kTicket},
+                                               {Type::kTechnote, ArtifactKind::kTechnote},
+                                               {Type::kForumPost, ArtifactKind::kForum},
+                                               {Type::kAttachment, ArtifactKind::kAttachment},
+                                               {Type::kCluster, ArtifactKind::kCluster}};
+      expected = kinds.at(parsed->type);
+    }
+    CAPTURE(content);
+    CHECK(told.at(std::string(name_of(content).str())) == expected);
+    seen.insert(expected);
+  }
+  CHECK(seen.size() == 8);
+  const auto clusters = std::ranges::count(told, ArtifactKind::kCluster,
+                                           [](const auto& each) { return each.second; });
+  CHECK(clusters > 0);
+}
+
+TEST_CASE("an artifact that was known by its name counts to the request that brought it") {
+  World world;
+  const std::string made = check_in(world, "content");
+  world.put(made);
+  const ArrivalMark before = end_of(world);
+  world.put("content");
+  CHECK(names_in(after(world, before)) == std::vector{name_of("content")});
+}
+
+TEST_CASE("what is private or shunned is not told, and what waits by name alone") {
+  World world;
+  const ArrivalMark before = end_of(world);
+  std::string source = "a line\n";
+  for (int line = 0; line < 100; ++line) source += "line " + std::to_string(line) + "\n";
+  const std::string target = source + "one more\n";
+  const std::string change = artifact::delta_create(source, target);
+  Arrival secret = whole("secret");
+  secret.is_private = true;
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(secret));
+    REQUIRE(receipt.store(whole("bad")));
+    REQUIRE(receipt.store(delta(name_of(target), name_of(source), change)));
+    REQUIRE(receipt.store(whole("good")));
+  });
+  world.sql("INSERT INTO shun(uuid) VALUES('" + std::string(name_of("bad").str()) + "')");
+  const ArrivalBatch batch = after(world, before);
+  CHECK(names_in(batch) == std::vector{name_of("good")});
+  REQUIRE(batch.received.size() == 1);
+  CHECK(batch.received[0].waiting == std::vector{name_of(target)});
+  const auto find = [&](const HashName& name) {
+    const auto snapshot = world.repository->snapshot();
+    const auto found = Arrivals(*world.repository).find(name);
+    REQUIRE(found);
+    return found->has_value();
+  };
+  CHECK_FALSE(find(name_of(target)));
+  CHECK_FALSE(find(name_of("secret")));
+  CHECK_FALSE(find(name_of("bad")));
+  CHECK_FALSE(find(name_of("never seen")));
+  world.put(source);
+  CHECK(find(name_of(target)));
+  CHECK(names_in(after(world, batch.mark)) == std::vector{name_of(source)});
+}
+
+TEST_CASE("what fossil writes is told, and its rebuild leaves the index there") {
+  World world;
+  const ArrivalMark before = end_of(world);
+  world.repository.reset();
+  REQUIRE(world.fossil("tag add v1 trunk -R " + world.file().string()));
+  REQUIRE(world.fossil("rebuild " + world.file().string()));
+  auto opened = Repository::open(world.file(), {.clock = &world.clock});
+  REQUIRE(opened);
+  world.repository = std::move(*opened);
+  const ArrivalBatch batch = after(world, before);
+  REQUIRE(batch.received.size() == 1);
+  REQUIRE(batch.received[0].artifacts.size() == 1);
+  CHECK(batch.received[0].artifacts[0].kind == ArtifactKind::kControl);
+  CHECK(batch.received[0].login == "ann");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("without its index nobody looks through the whole file for what came") {
+  World world;
+  const auto snapshot = world.repository->snapshot();
+  const auto batch = Arrivals(*world.repository).after({}, 10);
+  REQUIRE_FALSE(batch);
+  CHECK(batch.error().code == base::ErrorCode::kInvalid);
+}
