@@ -17,6 +17,7 @@ enum class ErrorCode {
   kDenied,     // the caller has no right to it
   kLimit,      // a configured limit would be passed
   kBusy,       // somebody else holds it; the same call may succeed later
+  kConflict,   // it has changed since the caller looked; who looks again may succeed
   kCorrupt,    // stored data is not what it must be
   kReadOnly,   // it can be read, but not written
   kNoSpace,    // the disk, or what one may have of it, is full
