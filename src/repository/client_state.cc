@@ -9,23 +9,6 @@ namespace quarry::repository {
 
 using artifact::HashName;
 
-std::vector<HashName> Repository::unsent() {
-  std::vector<HashName> names;
-  Query query = state_->database.query(
-      "SELECT (SELECT uuid FROM blob WHERE rid=u.rid AND size>=0"
-      "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
-      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid))"
-      " FROM unsent AS u ORDER BY rid");
-  while (query.step()) {
-    if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
-  }
-  return names;
-}
-
-bool Repository::has_waiting() {
-  return !state_->waiting_ones().empty();
-}
-
 base::Result<void> Receipt::forget_unsent(const std::vector<HashName>& names) {
   Repository::State& r = state_->r;
   return guarded(r.path, [&]() -> base::Result<void> {

@@ -26,7 +26,7 @@ std::vector<HashName> names_from(Query query, State& state,
 
 }  // namespace
 
-base::Result<void> Repository::visit_names(const std::function<void(const HashName&)>& visit) {
+base::Result<void> NameLists::visit_names(const std::function<void(const HashName&)>& visit) {
   return guarded(state_->path, [&]() -> base::Result<void> {
     Query query = state_->database.query(
         "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN (SELECT uuid FROM shun)"
@@ -39,14 +39,14 @@ base::Result<void> Repository::visit_names(const std::function<void(const HashNa
 // A name is looked up by its row number in a subquery of its own, which no statistics can turn into
 // a scan of blob, as they can a join; NULL, which is no name, is what is left out.
 
-std::vector<HashName> Repository::private_names() {
+std::vector<HashName> NameLists::private_names() {
   return names_from(
       state_->database.query("SELECT (SELECT uuid FROM blob WHERE rid=p.rid AND size>=0"
                              "  AND uuid NOT IN (SELECT uuid FROM shun)), rid FROM private AS p"),
       *state_);
 }
 
-std::vector<HashName> Repository::clusters() {
+std::vector<HashName> NameLists::clusters() {
   Query query = state_->database.query(
       "SELECT (SELECT uuid FROM blob WHERE rid=t.rid AND size>=0"
       "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid)"
@@ -57,7 +57,20 @@ std::vector<HashName> Repository::clusters() {
   return names_from(std::move(query), *state_);
 }
 
-const std::vector<HashName>& Repository::unclustered() {
+std::vector<HashName> NameLists::unsent() {
+  std::vector<HashName> names;
+  Query query = state_->database.query(
+      "SELECT (SELECT uuid FROM blob WHERE rid=u.rid AND size>=0"
+      "  AND NOT EXISTS(SELECT 1 FROM private WHERE rid=blob.rid)"
+      "  AND NOT EXISTS(SELECT 1 FROM shun WHERE uuid=blob.uuid))"
+      " FROM unsent AS u ORDER BY rid");
+  while (query.step()) {
+    if (const auto name = HashName::parse(query.text(0))) names.push_back(*name);
+  }
+  return names;
+}
+
+const std::vector<HashName>& NameLists::unclustered() {
   if (state_->derivation.has_pending()) state_->derivation.run();
   if (!state_->unclustered) {
     state_->unclustered = names_from(
@@ -71,7 +84,7 @@ const std::vector<HashName>& Repository::unclustered() {
   return *state_->unclustered;
 }
 
-const std::vector<HashName>* Repository::unclustered_within(std::size_t limit) {
+const std::vector<HashName>* NameLists::unclustered_within(std::size_t limit) {
   if (state_->derivation.has_pending()) state_->derivation.run();
   if (!state_->unclustered) {
     Query one_more = state_->database.query("SELECT 1 FROM unclustered LIMIT 1 OFFSET ?1");
@@ -81,7 +94,7 @@ const std::vector<HashName>* Repository::unclustered_within(std::size_t limit) {
   return &unclustered();
 }
 
-std::vector<HashName> Repository::phantoms(std::size_t limit, bool include_private) {
+std::vector<HashName> NameLists::phantoms(std::size_t limit, bool include_private) {
   if (state_->derivation.has_pending()) state_->derivation.run();
   Query query = state_->database.query(
       "SELECT (SELECT uuid FROM blob WHERE rid=p.rid"

@@ -25,7 +25,7 @@ base::Result<void> check_aux_schema(Database& database) {
 }
 
 base::Result<void> Repository::check_schema() {
-  auto known = check_aux_schema(setting("aux-schema"));
+  auto known = check_aux_schema(settings().get("aux-schema"));
   if (!known) known.error().message = fmt::format("{}: {}", path().string(), known.error().message);
   return known;
 }

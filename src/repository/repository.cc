@@ -90,7 +90,7 @@ Snapshot::~Snapshot() {
 
 // --- State ------------------------------------------------------------------------------------
 
-Repository::State::State(std::filesystem::path file, const OpenOptions& open_options)
+RepositoryState::RepositoryState(std::filesystem::path file, const OpenOptions& open_options)
     : path(std::move(file)),
       options(open_options),
       database(path, Database::Mode::kReadWrite, options.busy_timeout),
@@ -103,24 +103,24 @@ Repository::State::State(std::filesystem::path file, const OpenOptions& open_opt
   if (options.on_long_statement) database.watch_long_statements(options.on_long_statement);
 }
 
-Repository::State::~State() {
+RepositoryState::~RepositoryState() {
   if (inode == 0 || !was_replaced()) return;
   // Closing the last connection removes the log by its name, which is the new file's by now.
   int yes = 1;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
 
-bool Repository::State::was_replaced() const {
+bool RepositoryState::was_replaced() const {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return true;
   return status.st_dev != device || status.st_ino != inode;
 }
 
-std::uint64_t Repository::State::number() const {
+std::uint64_t RepositoryState::number() const {
   return static_cast<std::uint64_t>(inode) ^ (static_cast<std::uint64_t>(device) << 40);
 }
 
-void Repository::State::keep_log_short() {
+void RepositoryState::keep_log_short() {
   LogGate& gate = options.log_gate != nullptr ? *options.log_gate : lonely_gate;
   const auto done = guarded(path, [&]() -> base::Result<void> {
     log.keep_short(gate, number());
@@ -130,11 +130,11 @@ void Repository::State::keep_log_short() {
   if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
 }
 
-void Repository::State::pass_gate() {
+void RepositoryState::pass_gate() {
   if (options.log_gate != nullptr) options.log_gate->pass(number());
 }
 
-void Repository::State::forget() {
+void RepositoryState::forget() {
   ++epoch;
   contents.forget_all();
   names.forget_all();
@@ -149,7 +149,7 @@ void Repository::State::forget() {
   server_code.clear();
 }
 
-const std::unordered_set<Rid>& Repository::State::waiting_ones() {
+const std::unordered_set<Rid>& RepositoryState::waiting_ones() {
   if (waiting) return *waiting;
   waiting.emplace();
   Query query = database.query(
@@ -168,7 +168,7 @@ const std::unordered_set<Rid>& Repository::State::waiting_ones() {
   return *waiting;
 }
 
-void Repository::State::refresh() {
+void RepositoryState::refresh() {
   Query query = database.query("PRAGMA data_version");
   const std::int64_t version = query.step() ? query.integer(0) : 0;
   if (version == data_version) return;
@@ -306,6 +306,10 @@ bool Repository::is_private(Rid rid) {
 
 bool Repository::is_waiting(Rid rid) {
   return state_->waiting_ones().contains(rid);
+}
+
+bool Repository::has_waiting() {
+  return !state_->waiting_ones().empty();
 }
 
 bool Repository::has_any_shunned() {

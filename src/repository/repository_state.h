@@ -22,9 +22,9 @@
 
 namespace quarry::repository {
 
-struct Repository::State {
-  State(std::filesystem::path file, const OpenOptions& open_options);
-  ~State();
+struct RepositoryState {
+  RepositoryState(std::filesystem::path file, const OpenOptions& open_options);
+  ~RepositoryState();
   bool was_replaced() const;
 
   /// Stands for the file where processes that use it speak of it.

@@ -63,7 +63,7 @@ Verdict compare(const UnversionedArrival& arrival, const std::optional<Unversion
 
 }  // namespace
 
-std::vector<UnversionedFile> Repository::unversioned() {
+std::vector<UnversionedFile> UnversionedFiles::all() {
   std::vector<UnversionedFile> files;
   if (!state_->database.has_table(kTable)) return files;
   Query query =
@@ -72,12 +72,12 @@ std::vector<UnversionedFile> Repository::unversioned() {
   return files;
 }
 
-std::optional<UnversionedFile> Repository::find_unversioned(std::string_view name) {
+std::optional<UnversionedFile> UnversionedFiles::find(std::string_view name) {
   return find_row(state_->database, name);
 }
 
-const std::string& Repository::unversioned_hash() {
-  if (!state_->unversioned_hash) state_->unversioned_hash = setting(kHashSetting);
+const std::string& UnversionedFiles::hash() {
+  if (!state_->unversioned_hash) state_->unversioned_hash = Settings(*state_).get(kHashSetting);
   if (!state_->unversioned_hash) {
     std::string text;
     if (state_->database.has_table(kTable)) {
@@ -93,7 +93,7 @@ const std::string& Repository::unversioned_hash() {
   return *state_->unversioned_hash;
 }
 
-base::Result<std::string> Repository::unversioned_content(std::string_view name) {
+base::Result<std::string> UnversionedFiles::content(std::string_view name) {
   return guarded(state_->path, [&]() -> base::Result<std::string> {
     const auto none = [&] {
       return base::fail(ErrorCode::kNotFound, fmt::format("no content of {}", name));

@@ -21,7 +21,7 @@ constexpr std::size_t kLongestChain = 200000;
 
 ClientOffer::ClientOffer(repository::Repository& repository, bool with_private, bool catalogue)
     : repository_(repository), with_private_(with_private), catalogue_(catalogue) {
-  const std::int64_t bytes = repository.setting_int("max-upload", kDefaultMaxUpload);
+  const std::int64_t bytes = repository.settings().get_int("max-upload", kDefaultMaxUpload);
   max_upload_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
 }
 
@@ -110,7 +110,7 @@ Result<void> ClientOffer::send_one(CardWriter& writer, const HashName& name) {
 
 Result<void> ClientOffer::send_unsent(CardWriter& writer) {
   if (!unsent_was_read_) {
-    unsent_ = repository_.unsent();
+    unsent_ = repository_.names().unsent();
     std::ranges::reverse(unsent_);
     unsent_was_read_ = true;
   }
@@ -146,20 +146,22 @@ bool ClientOffer::is_to_name(const HashName& name) {
 }
 
 void ClientOffer::name_unclustered(CardWriter& writer) {
-  for (const HashName& name : repository_.unclustered()) {
+  for (const HashName& name : repository_.names().unclustered()) {
     if (is_to_name(name)) writer.igot(name.str());
   }
   if (!with_private_) return;
-  for (const HashName& name : repository_.private_names()) {
+  for (const HashName& name : repository_.names().private_names()) {
     if (is_to_name(name)) writer.private_igot(name.str());
   }
 }
 
 Result<void> ClientOffer::name_all(CardWriter& writer) {
   if (all_.empty()) {
-    QUARRY_TRY(repository_.visit_names([this](const HashName& name) { all_.push_back(name); }));
+    QUARRY_TRY(
+        repository_.names().visit_names([this](const HashName& name) { all_.push_back(name); }));
     if (with_private_) {
-      for (const HashName& name : repository_.private_names()) writer.private_igot(name.str());
+      for (const HashName& name : repository_.names().private_names())
+        writer.private_igot(name.str());
     }
   }
   for (std::size_t named = 0; named < kNamesAtOnce && !all_.empty(); ++named) {

@@ -118,7 +118,8 @@ Result<void> ClientReply::file() {
     arrival.declared_size = parse_number(reader_[reader_.size() - 2]);
     if (!arrival.declared_size) return std::unexpected(reader_.misshapen());
   }
-  if (!takes() || c_.repository.shuns_hash_of(*name) || (is_private && !c_.options.with_private))
+  if (!takes() || c_.repository.settings().shuns_hash_of(*name) ||
+      (is_private && !c_.options.with_private))
     return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   QUARRY_TRY_ASSIGN(const bool is_new,
@@ -147,7 +148,7 @@ Result<void> ClientReply::igot() {
     return receipt->set_private(*name, is_private);
   }
   if (!takes() || (is_private && !c_.options.with_private)) return {};
-  if (c_.repository.shuns_hash_of(*name) || c_.repository.is_shunned(*name)) return {};
+  if (c_.repository.settings().shuns_hash_of(*name) || c_.repository.is_shunned(*name)) return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
   return receipt->add_phantom(*name, is_private);
 }
@@ -161,8 +162,8 @@ Result<void> ClientReply::gimme() {
 
 Result<void> ClientReply::push() {
   const std::string_view code = reader_[2];
-  if (c_.repository.project_code() == code) return {};
-  if (!c_.repository.project_code().empty()) {
+  if (c_.repository.settings().project_code() == code) return {};
+  if (!c_.repository.settings().project_code().empty()) {
     return fail(ErrorCode::kInvalid, "the server is of another project");
   }
   if (!c_.options.clone || !is_project_code(code)) {

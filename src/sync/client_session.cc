@@ -98,7 +98,7 @@ Result<std::string> ClientSession::State::cards() {
   QUARRY_TRY(repository.check_schema());
   CardWriter writer;
   write_client_version(writer);
-  if (const auto cookie = repository.setting("cookie"); cookie && !cookie->empty()) {
+  if (const auto cookie = repository.settings().get("cookie"); cookie && !cookie->empty()) {
     write_card(writer, {"cookie", *cookie});
   }
   if (is_probing) {
@@ -107,8 +107,8 @@ Result<std::string> ClientSession::State::cards() {
     return writer.take();
   }
   if (options.with_private) write_card(writer, {"pragma", "send-private"});
-  const std::string_view server = repository.server_code();
-  const std::string_view project = repository.project_code();
+  const std::string_view server = repository.settings().server_code();
+  const std::string_view project = repository.settings().project_code();
   if (clone_next != 0) {
     write_card(writer, {"clone", "3", std::to_string(clone_next)});
   } else if (has_to_pull()) {
@@ -132,7 +132,8 @@ Result<std::string> ClientSession::State::cards() {
 
 /// A clone begins without a login: it needs the project code for one.
 Result<void> ClientSession::State::refused(const ClientReply& reply) {
-  const bool can_log_in = !logged_in && !options.user.empty() && !repository.project_code().empty();
+  const bool can_log_in =
+      !logged_in && !options.user.empty() && !repository.settings().project_code().empty();
   if (can_log_in && reply.told_project()) {
     is_probing = false;
     return {};
@@ -151,7 +152,7 @@ Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
         fmt::format("the server has sent nothing in {} replies, and says that there is more",
                     empty_replies));
   }
-  if (!reply.clone_next() && repository.project_code().empty()) {
+  if (!reply.clone_next() && repository.settings().project_code().empty()) {
     return fail(ErrorCode::kInvalid, "the server does not answer a clone as Fossil does");
   }
   if (reply.clone_next().value_or(0) != 0) {
@@ -222,7 +223,7 @@ bool ClientSession::is_done() const {
 }
 
 ClientRequest ClientSession::State::request() {
-  const std::string& project = repository.project_code();
+  const std::string& project = repository.settings().project_code();
   logged_in = !options.user.empty() && !project.empty();
   std::string cards;
   if (logged_in) cards = login_card(options.user, options.password, project, last_cards);

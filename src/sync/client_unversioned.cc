@@ -38,13 +38,13 @@ ClientUnversioned::ClientUnversioned(repository::Repository& repository, Choices
       pulls_(choices.pulls),
       pushes_(choices.pushes),
       has_asked_(!choices.asks),
-      max_upload_(static_cast<std::size_t>(
-          std::max<std::int64_t>(repository.setting_int("max-upload", kDefaultMaxUpload), 1))) {}
+      max_upload_(static_cast<std::size_t>(std::max<std::int64_t>(
+          repository.settings().get_int("max-upload", kDefaultMaxUpload), 1))) {}
 
 Result<void> ClientUnversioned::write(CardWriter& writer) {
   if (!has_asked_) {
     has_asked_ = true;
-    write_card(writer, {"pragma", "uv-hash", repository_.unversioned_hash()});
+    write_card(writer, {"pragma", "uv-hash", repository_.unversioned().hash()});
     return {};
   }
   has_begun_ = true;
@@ -61,7 +61,7 @@ Result<void> ClientUnversioned::write(CardWriter& writer) {
 }
 
 Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name) {
-  const auto file = repository_.find_unversioned(name);
+  const auto file = repository_.unversioned().find(name);
   if (!file) return {};
   if (!file->hash) {
     writer.uvfile_deleted(name, file->mtime);
@@ -72,7 +72,7 @@ Result<void> ClientUnversioned::send(CardWriter& writer, const std::string& name
                         std::to_string(file->size), std::to_string(kContentOmitted)});
     return {};
   }
-  const auto content = repository_.unversioned_content(name);
+  const auto content = repository_.unversioned().content(name);
   // Of some files only the name ever came here.
   if (!content && content.error().code == base::ErrorCode::kNotFound) return {};
   if (!content) return std::unexpected(content.error());
@@ -129,7 +129,7 @@ Result<void> ClientUnversioned::compare(const Writing& receipt) {
   wanted_.clear();
   to_send_.clear();
   std::map<std::string, Version> here;
-  for (const repository::UnversionedFile& file : repository_.unversioned()) {
+  for (const repository::UnversionedFile& file : repository_.unversioned().all()) {
     here[file.name] = {.mtime = file.mtime, .hash = file.hash.value_or("-")};
     const bool is_news = !there_.contains(file.name) && file.hash;
     if (is_news && pushes_ && may_push_) to_send_.push_back(file.name);

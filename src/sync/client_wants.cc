@@ -15,7 +15,7 @@ constexpr std::size_t kLeastAtOnce = 200;
 
 std::vector<HashName> ClientWants::missing(std::size_t limit) {
   // Of those that are not to be had some may be phantoms no longer: then there are more than LIMIT.
-  auto names = repository_.phantoms(limit + not_to_be_had_.size(), with_private_);
+  auto names = repository_.names().phantoms(limit + not_to_be_had_.size(), with_private_);
   std::erase_if(names, [this](const HashName& name) { return not_to_be_had_.contains(name); });
   if (names.size() > limit)
     names.erase(names.begin() + static_cast<std::ptrdiff_t>(limit), names.end());

@@ -31,13 +31,13 @@ void Configuration::request(const CardReader& card) {
     const ConfigAreas areas = allowed(repository::config_areas(name.substr(1))) & ~areas_;
     if (areas == 0) return;
     areas_ |= areas;
-    repository_.visit_configuration(areas, [this](std::string_view table, std::string_view row) {
-      writer_.config(table, row);
-    });
+    repository_.settings().visit_configuration(
+        areas,
+        [this](std::string_view table, std::string_view row) { writer_.config(table, row); });
     return;
   }
   if (allowed(repository::areas_of_setting(name)) == 0 || settings_.contains(name)) return;
-  const auto value = repository_.setting(name);
+  const auto value = repository_.settings().get(name);
   if (!value || value->empty()) return;
   settings_.emplace(name);
   writer_.config(name, *value);

@@ -160,8 +160,9 @@ Result<void> Exchange::clone() {
 }
 
 Result<void> Exchange::check_codes() {
-  if (reader_[2] != repository_.project_code()) return fail(ErrorCode::kDenied, "wrong project");
-  if (options_.refuse_own_server_code && reader_[1] == repository_.server_code()) {
+  if (reader_[2] != repository_.settings().project_code())
+    return fail(ErrorCode::kDenied, "wrong project");
+  if (options_.refuse_own_server_code && reader_[1] == repository_.settings().server_code()) {
     return fail(ErrorCode::kDenied, "server loop: this is the server's own code");
   }
   return {};
@@ -238,13 +239,14 @@ Result<void> Exchange::pragma() {
 }
 
 bool Exchange::calls_for_clusters() {
-  return repository_.unclustered().size() >= kClusterThreshold;
+  return repository_.names().unclustered().size() >= kClusterThreshold;
 }
 
 Result<void> Exchange::finish_push() {
   // What the client asked for in the same breath it cannot have.
   std::size_t room = options_.max_gimme;
-  for (const HashName& name : repository_.phantoms(room + supply_.wanted(), private_session_)) {
+  for (const HashName& name :
+       repository_.names().phantoms(room + supply_.wanted(), private_session_)) {
     if (room == 0) break;
     if (supply_.was_wanted(name.str())) continue;
     writer_.gimme(name.str());
@@ -258,7 +260,7 @@ Result<void> Exchange::finish_push() {
     --room;
   }
   if (receipt_ == nullptr) {
-    leaves_embargo_ = !asked_for_more_ && repository_.setting("hook-embargo").has_value();
+    leaves_embargo_ = !asked_for_more_ && repository_.settings().get("hook-embargo").has_value();
     return {};
   }
   QUARRY_TRY(intake_.set_hook_embargo(asked_for_more_));

@@ -55,7 +55,7 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
     arrival.declared_size = parse_number(card[card.size() - 2]);
     if (!arrival.declared_size) return std::unexpected(card.misshapen());
   }
-  if (repository_.shuns_hash_of(*name)) return {};
+  if (repository_.settings().shuns_hash_of(*name)) return {};
   QUARRY_TRY_ASSIGN(const bool is_new, receipt_->store(arrival));
   if (is_new) {
     ++stored_;
@@ -71,7 +71,7 @@ Result<void> Intake::mention(NameList& mentioned) {
   // Those need no look into the table of artifacts. But where there are very many, as in the middle
   // of a history that is pushed, looking up the few that are mentioned costs less.
   if (const auto* unclustered =
-          repository_.unclustered_within(kReadPerMention * mentioned.size())) {
+          repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
     std::size_t known = 0;
     for (const HashName& name : *unclustered) {
       if (NameList::Entry* const entry = mentioned.find(name.str())) {
@@ -106,7 +106,7 @@ Result<void> Intake::mention_one(const HashName& name, bool is_private) {
     }
     return writable() ? receipt_->set_private(name, is_private) : Result<void>{};
   }
-  if (repository_.shuns_hash_of(name) || repository_.is_shunned(name)) return {};
+  if (repository_.settings().shuns_hash_of(name) || repository_.is_shunned(name)) return {};
   return writable() ? receipt_->add_phantom(name, is_private) : Result<void>{};
 }
 
@@ -119,7 +119,7 @@ Result<void> Intake::make_clusters() {
 Result<void> Intake::set_hook_embargo(bool more_to_come) {
   if (!writable()) return {};
   if (!more_to_come) {
-    if (!repository_.setting("hook-embargo")) return {};
+    if (!repository_.settings().get("hook-embargo")) return {};
     return receipt_->set_config("hook-embargo", std::nullopt);
   }
   const std::int64_t now = repository_.options().clock->now().value / 1000;

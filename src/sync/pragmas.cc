@@ -51,7 +51,7 @@ Result<void> Pragmas::lock(const CardReader& card) {
     const std::string login = held->login.empty() ? "nobody" : fossilize(held->login);
     writer_.pragma("ci-lock-fail", fmt::format("{} {}", login, held->since));
   }
-  if (repository_.setting_bool("forbid-delta-manifests", false)) {
+  if (repository_.settings().get_bool("forbid-delta-manifests", false)) {
     writer_.pragma("avoid-delta-manifests");
   }
   return {};
@@ -75,7 +75,7 @@ void Pragmas::finish() {
   if (!wants_links_) return;
   // Without their users, several rows may be of one repository.
   std::map<std::pair<std::string, std::string>, std::int64_t> latest;
-  for (const repository::SyncLink& link : repository_.sync_links(own_url_)) {
+  for (const repository::SyncLink& link : repository_.settings().sync_links(own_url_)) {
     const std::string url = public_url(link.url, PublicSchemes::kHttpAndSsh);
     if (url.empty()) continue;
     std::int64_t& mtime = latest[{url, link.about}];

@@ -189,7 +189,7 @@ class Conversation {
       figures.artifacts_in = figures.artifacts_out = 0;
       // From here a client that begins to clone learns the project code, which it needs to log in.
       if (exchange_->refused_clone()) {
-        writer.push(repository_.server_code(), repository_.project_code());
+        writer.push(repository_.settings().server_code(), repository_.settings().project_code());
       }
     }
     figures.is_fault = is_fault(error.code) || !knows_schema_;

@@ -40,8 +40,9 @@ bool Supply::is_full() {
   // The client must get on with every request, however low the limits are.
   if (sent_ == 0) return false;
   if (max_download_ == 0) {
-    const auto bytes = repository_.setting_int("max-download", kDefaultMaxDownload);
-    const auto seconds = repository_.setting_int("max-download-time", kDefaultMaxDownloadSeconds);
+    const auto bytes = repository_.settings().get_int("max-download", kDefaultMaxDownload);
+    const auto seconds =
+        repository_.settings().get_int("max-download-time", kDefaultMaxDownloadSeconds);
     max_download_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
     // Less than a second is one, as with fossil: 0 does not mean that every reply has one artifact.
     deadline_ = bound_.now() + std::chrono::seconds(std::clamp<std::int64_t>(seconds, 1, 3600));
@@ -60,15 +61,16 @@ Result<void> Supply::check_age(const HashName& name) const {
 }
 
 Result<void> Supply::clone_by_name() {
-  writer_.push(repository_.server_code(), repository_.project_code());
+  writer_.push(repository_.settings().server_code(), repository_.settings().project_code());
   named_all_ = true;
-  return repository_.visit_names([this](const HashName& name) { writer_.igot(name.str()); });
+  return repository_.names().visit_names(
+      [this](const HashName& name) { writer_.igot(name.str()); });
 }
 
 std::vector<Supply::Found> Supply::private_from(Rid first) {
   std::vector<Found> found;
   if (!private_session_) return found;
-  for (const HashName& name : repository_.private_names()) {
+  for (const HashName& name : repository_.names().private_names()) {
     const auto info = repository_.find(name);
     if (info && info->rid >= first && !repository_.is_shunned(name)) {
       found.push_back({info->rid, name, true});
@@ -80,8 +82,9 @@ std::vector<Supply::Found> Supply::private_from(Rid first) {
 
 Result<void> Supply::clone(std::uint64_t version, Rid first) {
   // A clone most often fills its reply: memory for it at once, instead of copy after copy.
-  writer_.reserve(static_cast<std::size_t>(std::clamp<std::int64_t>(
-      repository_.setting_int("max-download", kDefaultMaxDownload), 0, kDefaultMaxDownload)));
+  writer_.reserve(static_cast<std::size_t>(
+      std::clamp<std::int64_t>(repository_.settings().get_int("max-download", kDefaultMaxDownload),
+                               0, kDefaultMaxDownload)));
   const std::vector<Found> hidden = private_from(first);
   auto next_hidden = hidden.begin();
   Result<void> sending;
@@ -104,7 +107,7 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
     next = next_hidden->rid;
   }
   writer_.clone_seqno(next);
-  writer_.push(repository_.server_code(), repository_.project_code());
+  writer_.push(repository_.settings().server_code(), repository_.settings().project_code());
   return {};
 }
 
@@ -124,7 +127,7 @@ Result<void> Supply::send_private(const Found& found) {
 
 bool Supply::is_cloned_source(const HashName& source) {
   if (private_session_) return !repository_.is_shunned(source);
-  if (!has_private_) has_private_ = !repository_.private_names().empty();
+  if (!has_private_) has_private_ = !repository_.names().private_names().empty();
   if (*has_private_) {
     const auto info = repository_.find(source);
     if (!info || repository_.is_private(info->rid)) return false;
@@ -223,22 +226,23 @@ Result<void> Supply::send(const Found& found, NameList& client_has) {
 
 void Supply::announce(NameList& client_has) {
   if (!named_all_) {
-    for (const HashName& name : repository_.unclustered()) announce(name, false, client_has);
+    for (const HashName& name : repository_.names().unclustered())
+      announce(name, false, client_has);
   }
   if (!private_session_) return;
-  for (const HashName& name : repository_.private_names()) announce(name, true, client_has);
+  for (const HashName& name : repository_.names().private_names()) announce(name, true, client_has);
 }
 
 Result<void> Supply::announce_all(NameList& client_has) {
-  QUARRY_TRY(
-      repository_.visit_names([&](const HashName& name) { announce(name, false, client_has); }));
+  QUARRY_TRY(repository_.names().visit_names(
+      [&](const HashName& name) { announce(name, false, client_has); }));
   named_all_ = true;
   announce(client_has);
   return {};
 }
 
 void Supply::announce_clusters(NameList& client_has) {
-  for (const HashName& name : repository_.clusters()) announce(name, false, client_has);
+  for (const HashName& name : repository_.names().clusters()) announce(name, false, client_has);
 }
 
 void Supply::announce(const HashName& name, bool is_private, NameList& client_has) {

@@ -91,7 +91,7 @@ Result<void> Unversioned::file(const CardReader& card) {
 Result<void> Unversioned::gimme(const CardReader& card) {
   if (!is_unversioned_name(card[1])) return std::unexpected(card.misshapen());
   if (!visitor_.may(Right::kRead)) return {};
-  const auto file = repository_.find_unversioned(card[1]);
+  const auto file = repository_.unversioned().find(card[1]);
   if (!file) return {};
   if (!file->hash) {
     writer_.uvfile_deleted(file->name, file->mtime);
@@ -104,7 +104,7 @@ Result<void> Unversioned::gimme(const CardReader& card) {
     writer_.uvigot(file->name, file->mtime, *file->hash, file->size);
     return {};
   }
-  const auto content = repository_.unversioned_content(card[1]);
+  const auto content = repository_.unversioned().content(card[1]);
   if (!content && content.error().code == ErrorCode::kNotFound) return {};
   if (!content) return std::unexpected(content.error());
   writer_.uvfile(file->name, file->mtime, *file->hash, *content);
@@ -115,21 +115,21 @@ Result<void> Unversioned::gimme(const CardReader& card) {
 void Unversioned::compare(std::string_view hash) {
   if (had_catalogue_ || !visitor_.may(Right::kRead)) return;
   had_catalogue_ = true;
-  if (hash == repository_.unversioned_hash()) return;
+  if (hash == repository_.unversioned().hash()) return;
   writer_.pragma(visitor_.may(Right::kWriteUnversioned) ? "uv-push-ok" : "uv-pull-only");
   send_catalogue();
 }
 
 void Unversioned::offer_to_clone() {
   if (had_catalogue_ || !visitor_.may(Right::kRead)) return;
-  if (!repository_.setting_bool("uv-sync", false)) return;
+  if (!repository_.settings().get_bool("uv-sync", false)) return;
   had_catalogue_ = true;
   writer_.pragma("uv-pull-only");
   send_catalogue();
 }
 
 void Unversioned::send_catalogue() {
-  for (const repository::UnversionedFile& file : repository_.unversioned()) {
+  for (const repository::UnversionedFile& file : repository_.unversioned().all()) {
     // Somebody may have put it there by hand; in a card it would be several words, or cards.
     if (!is_one_word(file.name)) continue;
     writer_.uvigot(file.name, file.mtime, file.hash ? std::string_view(*file.hash) : kDeleted,

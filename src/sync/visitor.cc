@@ -101,7 +101,7 @@ bool split_words(std::string_view card, std::array<std::string_view, kCount>& wo
 
 Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGuard* logins)
     : repository_(repository), single_login_(single_login), logins_(logins) {
-  const auto nobody = repository_.find_user("nobody");
+  const auto nobody = repository_.settings().find_user("nobody");
   if (!nobody) return;
   uid_ = nobody->uid;
   rights_ = rights_of(*nobody);
@@ -122,8 +122,8 @@ Result<void> Visitor::login_cookie(std::string_view cookie, std::string_view bod
 }
 
 void Visitor::remote_user(std::string_view name) {
-  if (name.empty() || !repository_.setting_bool("remote_user_ok", false)) return;
-  const auto user = repository_.find_user(name);
+  if (name.empty() || !repository_.settings().get_bool("remote_user_ok", false)) return;
+  const auto user = repository_.settings().find_user(name);
   if (!user) return;
   remote_user_ = name;
   become(*user);
@@ -182,7 +182,7 @@ Result<repository::User> Visitor::find(const std::string& login, std::string_vie
                   fmt::format("too many failed logins: try again in {} s", wait.count()));
     }
   }
-  auto found = repository_.find_user(login);
+  auto found = repository_.settings().find_user(login);
   if (found && is_secret_of(*found, nonce, signature)) return *std::move(found);
   if (logins_ != nullptr) logins_->tell(false);
   return login_failed();
@@ -193,7 +193,7 @@ bool Visitor::is_secret_of(const repository::User& user, std::string_view nonce,
   if (user.secret.empty()) return false;
   if (signs(signature, nonce, user.secret)) return true;
   if (is_hashed_secret(user.secret)) return false;
-  std::string text = repository_.project_code();
+  std::string text = repository_.settings().project_code();
   text += '/';
   text += user.login;
   text += '/';
@@ -208,16 +208,17 @@ Capabilities Visitor::rights_of(const repository::User& user) {
   // The two may lend each other's rights on; each is looked up once at most.
   std::string lent;
   if (developer) {
-    if (const auto lender = repository_.find_user("developer")) lent = lender->capabilities;
+    if (const auto lender = repository_.settings().find_user("developer"))
+      lent = lender->capabilities;
     rights |= Capabilities::of_letters(lent);
     reader = reader || lent.find('u') != std::string::npos;
   }
   if (reader) {
     lent.clear();
-    if (const auto lender = repository_.find_user("reader")) lent = lender->capabilities;
+    if (const auto lender = repository_.settings().find_user("reader")) lent = lender->capabilities;
     rights |= Capabilities::of_letters(lent);
     if (!developer && lent.find('v') != std::string::npos) {
-      if (const auto lender = repository_.find_user("developer")) {
+      if (const auto lender = repository_.settings().find_user("developer")) {
         rights |= Capabilities::of_letters(lender->capabilities);
       }
     }

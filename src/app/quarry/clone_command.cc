@@ -99,7 +99,8 @@ base::Result<std::string> fill(const std::string& file, const std::string& admin
   QUARRY_TRY(settle(*clone, admin, password, reached, arguments));
   QUARRY_TRY(clone->make_durable());
   if (!arguments.quiet) {
-    fmt::print("project-id: {}\nserver-id:  {}\n", clone->project_code(), clone->server_code());
+    fmt::print("project-id: {}\nserver-id:  {}\n", clone->settings().project_code(),
+               clone->settings().server_code());
   }
   return password;
 }

@@ -22,8 +22,8 @@ int run_init(const InitArguments& asked) {
   if (!made) return failed(made.error());
   const auto opened = repository::Repository::open(arguments.file);
   if (!opened) return failed(opened.error());
-  fmt::print("project-id: {}\nserver-id:  {}\n", (*opened)->project_code(),
-             (*opened)->server_code());
+  fmt::print("project-id: {}\nserver-id:  {}\n", (*opened)->settings().project_code(),
+             (*opened)->settings().server_code());
   if (is_random) {
     fmt::print("admin-user: {} (password is \"{}\")\n", arguments.user, arguments.password);
   } else {

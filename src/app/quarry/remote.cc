@@ -115,8 +115,8 @@ void choose_authorities(transport::TransportOptions& options, const RemoteArgume
 transport::TransportOptions transport_options(const RemoteArguments& arguments,
                                               repository::Repository& repository) {
   transport::TransportOptions options;
-  choose_authorities(options, arguments, repository.setting("ssl-ca-location").value_or(""));
-  const std::string setting = repository.setting("ssh-command").value_or("");
+  choose_authorities(options, arguments, repository.settings().get("ssl-ca-location").value_or(""));
+  const std::string setting = repository.settings().get("ssh-command").value_or("");
   const std::string& chosen = arguments.ssh_command.empty() ? setting : arguments.ssh_command;
   if (auto words = split_words(chosen); !words.empty()) options.ssh_command = std::move(words);
   options.is_interrupted = [] { return Interruption::signal() != 0; };
@@ -183,7 +183,7 @@ base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
   const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   options.with_private = arguments.with_private;
   options.with_unversioned =
-      arguments.with_unversioned || repository.setting_bool("uv-sync", false);
+      arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
   const auto words = transport_options(arguments, repository);
   for (int tries = 1;; ++tries) {
     if (logs_in) {

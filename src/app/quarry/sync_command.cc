@@ -24,7 +24,7 @@ struct Destination {
 /// How fossil keeps the remote that the command line names; nothing where it names none.
 std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
   RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
-  if (!name.empty() && file.setting(keys.url)) return keys;
+  if (!name.empty() && file.settings().get(keys.url)) return keys;
   return std::nullopt;
 }
 
@@ -33,7 +33,7 @@ base::Result<Destination> destination(repository::Repository& file,
   const std::string& given = arguments.remote.url;
   const auto named = keys_of_named(file, given);
   Destination to{.url = {}, .keys = named.value_or(RemoteKeys())};
-  const std::string known = file.setting(to.keys.url).value_or("");
+  const std::string known = file.settings().get(to.keys.url).value_or("");
   const bool is_remembered = named || given.empty() || given == "default";
   if (is_remembered && known.empty()) {
     return base::fail(base::ErrorCode::kInvalid,
@@ -45,7 +45,7 @@ base::Result<Destination> destination(repository::Repository& file,
   to.is_known = remembered && remembered->has_value() &&
                 (*remembered)->without_password() == to.url.without_password();
   const std::string kept =
-      to.is_known ? unobscure(file.setting(to.keys.password).value_or("")) : "";
+      to.is_known ? unobscure(file.settings().get(to.keys.password).value_or("")) : "";
   QUARRY_TRY(complete_password(to.url, arguments.remote, kept));
   return to;
 }
@@ -58,7 +58,7 @@ base::Result<void> run(const SyncArguments& arguments) {
   options.push = both || arguments.push;
   options.pull = both || arguments.pull;
   options.verily = arguments.verily;
-  if (const auto user = file->find_user(login_of_caller())) options.uid = user->uid;
+  if (const auto user = file->settings().find_user(login_of_caller())) options.uid = user->uid;
   QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
                     talk(*file, to.url, arguments.remote, std::move(options)));
   const bool is_known = to.is_known && reached.without_password() == to.url.without_password();

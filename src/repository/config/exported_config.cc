@@ -216,7 +216,7 @@ bool write(Database& database, const Target& target, const ConfigRecord& record)
 
 }  // namespace
 
-void Repository::visit_configuration(ConfigAreas areas, const ConfigVisitor& visit) {
+void Settings::visit_configuration(ConfigAreas areas, const ConfigVisitor& visit) {
   Database& database = state_->database;
   for (const Source& source : kSources) {
     if ((areas & source.area) == 0 || !database.has_table(source.table)) continue;

@@ -7,7 +7,7 @@
 
 namespace quarry::repository {
 
-std::optional<std::string> Repository::setting(std::string_view name) {
+std::optional<std::string> Settings::get(std::string_view name) {
   if (const auto found = state_->settings.find(name); found != state_->settings.end()) {
     return found->second;
   }
@@ -18,38 +18,38 @@ std::optional<std::string> Repository::setting(std::string_view name) {
   return state_->settings.emplace(std::string(name), std::move(value)).first->second;
 }
 
-std::int64_t Repository::setting_int(std::string_view name, std::int64_t otherwise) {
-  const auto value = setting(name);
+std::int64_t Settings::get_int(std::string_view name, std::int64_t otherwise) {
+  const auto value = get(name);
   if (!value) return otherwise;
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
   return error == std::errc() ? number : otherwise;
 }
 
-bool Repository::setting_bool(std::string_view name, bool otherwise) {
-  const auto value = setting(name);
+bool Settings::get_bool(std::string_view name, bool otherwise) {
+  const auto value = get(name);
   if (!value) return otherwise;
   if (*value == "1" || *value == "on" || *value == "yes" || *value == "true") return true;
   if (*value == "0" || *value == "off" || *value == "no" || *value == "false") return false;
   return otherwise;
 }
 
-bool Repository::shuns_hash_of(const artifact::HashName& name) {
+bool Settings::shuns_hash_of(const artifact::HashName& name) {
   return name.algorithm() == artifact::HashAlgorithm::kSha1 &&
-         is_shun_sha1(setting_int(kHashPolicySetting, 0));
+         is_shun_sha1(get_int(kHashPolicySetting, 0));
 }
 
-const std::string& Repository::project_code() {
-  if (state_->project_code.empty()) state_->project_code = setting("project-code").value_or("");
+const std::string& Settings::project_code() {
+  if (state_->project_code.empty()) state_->project_code = get("project-code").value_or("");
   return state_->project_code;
 }
 
-const std::string& Repository::server_code() {
-  if (state_->server_code.empty()) state_->server_code = setting("server-code").value_or("");
+const std::string& Settings::server_code() {
+  if (state_->server_code.empty()) state_->server_code = get("server-code").value_or("");
   return state_->server_code;
 }
 
-std::optional<User> Repository::find_user(std::string_view login) {
+std::optional<User> Settings::find_user(std::string_view login) {
   // Only names that exist are kept: a client must not be able to fill the memory with others.
   if (const auto found = state_->users.find(login); found != state_->users.end()) {
     return found->second;

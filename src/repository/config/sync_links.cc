@@ -16,7 +16,7 @@ constexpr std::int64_t kMonthSeconds = std::int64_t{31} * 24 * 3600;
 
 }  // namespace
 
-std::vector<SyncLink> Repository::sync_links(std::string_view own_url) {
+std::vector<SyncLink> Settings::sync_links(std::string_view own_url) {
   Query query = state_->database.query(
       "WITH known(url, about, mtime) AS ("
       " SELECT substr(name,10), '{}', mtime FROM config WHERE name GLOB 'syncwith:http*'"

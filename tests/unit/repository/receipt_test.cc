@@ -78,7 +78,7 @@ TEST_CASE("an artifact that is stored is read back, known, and unclustered") {
   const HashName name = world.put("hello");
   CHECK(content_of(world, name) == "hello");
   const auto snapshot = world.repository->snapshot();
-  const auto names = world.repository->unclustered();
+  const auto names = world.repository->names().unclustered();
   CHECK(std::find(names.begin(), names.end(), name) != names.end());
   CHECK(world.sql("SELECT ipaddr FROM rcvfrom JOIN blob USING(rcvid) WHERE uuid='" +
                   std::string(name.str()) + "'") == "192.0.2.1");
@@ -122,7 +122,7 @@ TEST_CASE(
   CHECK(content_of(world, name_of(target)).find("no content") != std::string::npos);
   {
     const auto snapshot = world.repository->snapshot();
-    CHECK(world.repository->phantoms(10, false) == std::vector{name_of(source)});
+    CHECK(world.repository->names().phantoms(10, false) == std::vector{name_of(source)});
   }
   world.put(source);
   CHECK(content_of(world, name_of(target)) == target);
@@ -141,7 +141,7 @@ TEST_CASE("a waiting delta that does not make what it claims becomes a phantom a
   {
     const auto snapshot = world.repository->snapshot();
     CHECK(world.repository->find(name_of(target))->is_phantom());
-    CHECK(world.repository->phantoms(10, false) == std::vector{name_of(target)});
+    CHECK(world.repository->names().phantoms(10, false) == std::vector{name_of(target)});
   }
   CHECK(faults(world.file()) == "");
 }
@@ -279,7 +279,7 @@ TEST_CASE("a shunned artifact is not taken, not told of and not asked for") {
   const auto snapshot = world.repository->snapshot();
   CHECK(world.repository->is_shunned(there));
   CHECK_FALSE(world.repository->find(never));
-  for (const HashName& name : world.repository->unclustered()) CHECK(name != there);
+  for (const HashName& name : world.repository->names().unclustered()) CHECK(name != there);
 }
 
 TEST_CASE("a private artifact stays out of unclustered until it is published") {
@@ -290,17 +290,18 @@ TEST_CASE("a private artifact stays out of unclustered until it is published") {
   world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(arrival)); });
   {
     const auto snapshot = world.repository->snapshot();
-    CHECK(world.repository->private_names() == std::vector{name});
-    for (const HashName& other : world.repository->unclustered()) CHECK(other != name);
+    CHECK(world.repository->names().private_names() == std::vector{name});
+    for (const HashName& other : world.repository->names().unclustered()) CHECK(other != name);
     bool seen = false;
-    REQUIRE(world.repository->visit_names([&](const HashName& other) { seen |= other == name; }));
+    REQUIRE(world.repository->names().visit_names(
+        [&](const HashName& other) { seen |= other == name; }));
     CHECK_FALSE(seen);
   }
   world.receive([&](Receipt& receipt) { REQUIRE(receipt.set_private(name, false)); });
   const auto snapshot = world.repository->snapshot();
-  const auto names = world.repository->unclustered();
+  const auto names = world.repository->names().unclustered();
   CHECK(std::find(names.begin(), names.end(), name) != names.end());
-  CHECK(world.repository->private_names().empty());
+  CHECK(world.repository->names().private_names().empty());
 }
 
 TEST_CASE("a check-in that is published takes the files that it changed along") {
@@ -371,14 +372,14 @@ TEST_CASE("what another process writes is seen by the next snapshot") {
   World world;
   {
     const auto snapshot = world.repository->snapshot();
-    CHECK_FALSE(world.repository->setting("greeting"));
-    CHECK_FALSE(world.repository->find_user("zoe"));
+    CHECK_FALSE(world.repository->settings().get("greeting"));
+    CHECK_FALSE(world.repository->settings().find_user("zoe"));
   }
   world.sql("INSERT INTO config(name,value,mtime) VALUES('greeting','hello',0)");
   world.sql("INSERT INTO user(login,pw,cap) VALUES('zoe','x','v')");
   const auto snapshot = world.repository->snapshot();
-  CHECK(world.repository->setting("greeting") == "hello");
-  CHECK(world.repository->find_user("zoe")->capabilities == "v");
+  CHECK(world.repository->settings().get("greeting") == "hello");
+  CHECK(world.repository->settings().find_user("zoe")->capabilities == "v");
 }
 
 TEST_CASE("a second writer waits no longer than it was told to") {

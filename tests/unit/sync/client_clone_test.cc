@@ -62,7 +62,7 @@ struct Clone {
   }
   std::size_t count() {
     std::size_t found = 0;
-    REQUIRE(file->visit_names([&](const auto&) { ++found; }));
+    REQUIRE(file->names().visit_names([&](const auto&) { ++found; }));
     return found;
   }
   std::string faults() {
@@ -220,7 +220,7 @@ TEST_CASE("a phantom that a clone was told of is filled") {
   Clone clone;
   REQUIRE(clone.take("igot " + sha3(text) + "\nclone_seqno 2\n" + kCodes).has_value());
   clone.take_all(cfile(text));
-  CHECK(clone.file->phantoms(10, true).empty());
+  CHECK(clone.file->names().phantoms(10, true).empty());
   CHECK(clone.faults() == "");
 }
 
@@ -231,7 +231,7 @@ TEST_CASE("what is public is never made from what is private, in a clone of both
   Clone clone(options);
   clone.take_all(cfile_delta(shown, hidden) + "private\n" + cfile(hidden) + "private\n" +
                  cfile_delta(more, hidden));
-  REQUIRE(clone.file->private_names().size() == 2);
+  REQUIRE(clone.file->names().private_names().size() == 2);
   const auto stored = clone.file->find(*quarry::artifact::HashName::parse(sha3(shown)));
   REQUIRE(stored.has_value());
   const auto delta = clone.file->stored_delta(stored->rid);

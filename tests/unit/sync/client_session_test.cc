@@ -120,7 +120,8 @@ struct Clone {
   }
   std::set<std::string> names() {
     std::set<std::string> all;
-    REQUIRE(file->visit_names([&](const auto& name) { all.insert(std::string(name.str())); }));
+    REQUIRE(
+        file->names().visit_names([&](const auto& name) { all.insert(std::string(name.str())); }));
     return all;
   }
   TemporaryFolder folder;
@@ -140,8 +141,8 @@ TEST_CASE("a clone has everything that the server has, in as many replies as it 
   server.sql("INSERT INTO config(name,value) VALUES('max-download','3000')");
   Clone clone;
   REQUIRE(clone.from(server).has_value());
-  CHECK(clone.file->project_code() == kProjectCode);
-  CHECK(clone.file->server_code() != kServerCode);
+  CHECK(clone.file->settings().project_code() == kProjectCode);
+  CHECK(clone.file->settings().server_code() != kServerCode);
   CHECK(clone.figures.round_trips > 5);
   CHECK(clone.names().size() == server.values(kAllNames).size());
   const auto findings = quarry::repository::verify(clone.path);
@@ -190,12 +191,12 @@ TEST_CASE("private artifacts come with a clone that asks for them and has the ri
   give(server, file("one\n") + "private\n" + file("two\n"));
   Clone plain;
   REQUIRE(plain.from(server, "gx").has_value());
-  CHECK(plain.file->private_names().empty());
+  CHECK(plain.file->names().private_names().empty());
   CHECK_FALSE(plain.file->find(*quarry::artifact::HashName::parse(sha3("two\n"))));
   Clone whole;
   REQUIRE(whole.from(server, "gx", true).has_value());
-  REQUIRE(whole.file->private_names().size() == 1);
-  CHECK(whole.file->private_names()[0].str() == sha3("two\n"));
+  REQUIRE(whole.file->names().private_names().size() == 1);
+  CHECK(whole.file->names().private_names()[0].str() == sha3("two\n"));
   Clone refused;
   CHECK_FALSE(refused.from(server, "g", true).has_value());
 }

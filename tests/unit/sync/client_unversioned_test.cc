@@ -53,7 +53,7 @@ TEST_CASE("unversioned files that were not asked for, or climb, are not taken") 
       "pragma uv-push-ok\nuvigot ../a 100 " + sha3("one\n") + " 4\n" + uvfile("b", "two\n");
   REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
   CHECK(session.is_done());
-  CHECK(client.repository().unversioned().empty());
+  CHECK(client.repository().unversioned().all().empty());
 }
 
 TEST_CASE("a server that never sends the unversioned file that it has is not asked for ever") {
@@ -100,7 +100,7 @@ TEST_CASE(
   CHECK(count_cards(cards, "pragma uv-hash") == 0);
   REQUIRE(take(catalogue + uvfile("a", "one\n")));
   CHECK(session.is_done());
-  CHECK(client.repository().unversioned().size() == 1);
+  CHECK(client.repository().unversioned().all().size() == 1);
 }
 
 TEST_CASE("a server that sends its catalogue again and again is not asked for ever") {
