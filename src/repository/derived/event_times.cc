@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "event_tags.h"
 #include "printed_day.h"
@@ -107,12 +108,12 @@ std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   return children;
 }
 
-void EventTimes::adjust_times() {
-  // A check-in's own place depends on its children: upwards from everything that changed.
+/// What is marked, and everybody above it whose place hangs on it: a check-in's own place depends on
+/// its children.
+std::set<Rid> EventTimes::take_stale() {
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;
-  for (const Rid rid : work_.pending.stale_times) todo.emplace_back(rid, 0);
-  work_.pending.stale_times.clear();
+  for (const Rid rid : std::exchange(work_.pending.stale_times, {})) todo.emplace_back(rid, 0);
   while (!todo.empty()) {
     const auto [rid, height] = todo.back();
     todo.pop_back();
@@ -126,43 +127,52 @@ void EventTimes::adjust_times() {
       if (!made || *made > *day - kWindow) todo.emplace_back(parent, height + 1);
     }
   }
+  return stale;
+}
 
-  for (const Rid rid : stale) {
-    std::vector<Link> chain;
-    Rid at = rid;
-    double day = *date_of(rid);
-    while (chain.size() <= kRounds) {
-      const std::vector<Dated> children = close_children(at, day);
-      if (children.empty()) break;
-      const Dated chosen =
-          children.size() == 1
-              ? children.front()
-              : *std::max_element(children.begin(), children.end(),
-                                  [this](const Dated& a, const Dated& b) {
-                                    return a.rid != b.rid && work_.order.before(a.rid, b.rid);
-                                  });
-      chain.push_back({day, chosen.day});
-      at = chosen.rid;
-      day = chosen.day;
-    }
+/// Where RID, of DAY, is shown because of its close children; nothing if it has none.
+std::optional<double> EventTimes::place_before_children(Rid rid, double day) {
+  std::vector<Link> chain;
+  while (chain.size() <= kRounds) {
+    const std::vector<Dated> children = close_children(rid, day);
+    if (children.empty()) break;
+    const Dated chosen =
+        children.size() == 1
+            ? children.front()
+            : *std::max_element(children.begin(), children.end(),
+                                [this](const Dated& a, const Dated& b) {
+                                  return a.rid != b.rid && work_.order.before(a.rid, b.rid);
+                                });
+    chain.push_back({day, chosen.day});
+    rid = chosen.rid;
+    day = chosen.day;
+  }
+  if (chain.empty()) return std::nullopt;
+  return settle(std::move(chain));
+}
+
+void EventTimes::adjust_times() {
+  for (const Rid rid : take_stale()) {
+    const double day = *date_of(rid);
+    const std::optional<double> place = place_before_children(rid, day);
     if (!work_.lineage.is_check_in(rid)) {
-      if (chain.empty()) continue;
+      if (!place) continue;
       work_.database
           .query("UPDATE event SET mtime=?2 WHERE objid=?1 AND (omtime IS NULL OR omtime=mtime)")
           .bind(1, rid)
-          .bind(2, settle(std::move(chain)))
+          .bind(2, *place)
           .run();
       continue;
     }
     const std::optional<OwnTag> date = own_tag(work_.tags, work_.order, rid, kTagDate);
-    if (work_.is_whole && chain.empty() && !date) continue;  // it stands where it was put
+    if (work_.is_whole && !place && !date) continue;  // it stands where it was put
     work_.database
         .query(
             "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"
             " AND (julianday(?4) IS NOT NULL OR NOT ?5) THEN julianday(?4) ELSE ?2 END"
             " WHERE objid=?1")
         .bind(1, rid)
-        .bind(2, chain.empty() ? *date_of(rid) : settle(std::move(chain)))
+        .bind(2, place.value_or(day))
         .bind(3, date ? 1 : 0)
         .bind_optional(4, date ? date->value : std::nullopt)
         .bind(5, date && date->comes_first ? 1 : 0)

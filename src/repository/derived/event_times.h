@@ -1,10 +1,11 @@
-// event.mtime: a parent that is dated so close to its child that a timeline would not be in order is
-// shown 25 ms before it.
+// event.mtime: a parent that is dated so close to its child that a timeline would not be in order
+// is shown 25 ms before it.
 //
 // Computed for what is marked, when all events are there. Marks nothing else.
 #pragma once
 
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "events.h"
@@ -28,6 +29,8 @@ class EventTimes {
 
  private:
   std::optional<double> date_of(Rid rid);
+  std::set<Rid> take_stale();
+  std::optional<double> place_before_children(Rid rid, double day);
   bool is_compared(Rid child, Rid parent, bool is_primary);
   std::vector<Dated> close_children(Rid rid, double day);
 
