@@ -1,5 +1,5 @@
-// Storing an artifact that came, in steps: whether it is wanted, what its payload makes, whether that
-// is what it claims to be, and how it is kept.
+// Storing an artifact that came, in steps: whether it is wanted, what its payload makes, whether
+// that is what it claims to be, and how it is kept.
 
 #include <fmt/core.h>
 

@@ -1,14 +1,14 @@
-// What came since somebody last looked, in the order of the requests that brought it: who sent it and
-// when, and which artifacts. For whoever tells others of it (hooks, events), whichever program wrote
-// the file.
+// What came since somebody last looked, in the order of the requests that brought it: who sent it
+// and when, and which artifacts. For whoever tells others of it (hooks, events), whichever program
+// wrote the file.
 //
-// An artifact counts to the request that brought its content (`blob.rcvid`); one that was known before
-// by its name alone, too. An index of our own, `fx_quarry_received` on that column, leads to them: it
-// grows at its end, and fossil's rebuild leaves it alone.
+// An artifact counts to the request that brought its content (`blob.rcvid`); one that was known
+// before by its name alone, too. An index of our own, `fx_quarry_received` on that column, leads to
+// them: it grows at its end, and fossil's rebuild leaves it alone.
 //
 // Left out, and never told: what is private or shunned, and phantoms. What is there but cannot be
-// used yet (a delta whose source has not come, a check-in whose baseline has not, what a moderator has
-// not let through) is told of by name only: it does not come again, but one may ask for it by
+// used yet (a delta whose source has not come, a check-in whose baseline has not, what a moderator
+// has not let through) is told of by name only: it does not come again, but one may ask for it by
 // Arrivals::find().
 #pragma once
 
@@ -64,8 +64,9 @@ class Arrivals {
   /// REPOSITORY is not owned.
   explicit Arrivals(Repository& repository) : repository_(repository) {}
 
-  /// Makes the index where it is not there: once in the life of a file, in a write transaction of its
-  /// own, which reads every row of `blob`. No Snapshot may be alive. Errors: kBusy, kNoSpace, kIo.
+  /// Makes the index where it is not there: once in the life of a file, in a write transaction of
+  /// its own, which reads every row of `blob`. No Snapshot may be alive. Errors: kBusy, kNoSpace,
+  /// kIo.
   base::Result<void> prepare();
 
   // Inside a Snapshot or a Receipt; errors of all: kIo, kCorrupt.

@@ -1,8 +1,8 @@
-// Lists of artifacts' names: what is here, what no cluster names yet, what is missing, what has not been
-// sent. What a sync session tells and asks for.
+// Lists of artifacts' names: what is here, what no cluster names yet, what is missing, what has not
+// been sent. What a sync session tells and asks for.
 //
-// Inside a Snapshot or a Receipt. All throw where the file cannot be read, but for those that return a
-// Result.
+// Inside a Snapshot or a Receipt. All throw where the file cannot be read, but for those that
+// return a Result.
 #pragma once
 
 #include <cstddef>

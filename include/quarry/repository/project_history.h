@@ -1,7 +1,8 @@
-// What pages show of a project's history: its timeline, branches, tags, and the files of a check-in.
+// What pages show of a project's history: its timeline, branches, tags, and the files of a
+// check-in.
 //
-// Read from the derived tables, along their indexes, and bounded by what the caller asks for. What is
-// private or shunned, or waits for a moderator, is left out.
+// Read from the derived tables, along their indexes, and bounded by what the caller asks for. What
+// is private or shunned, or waits for a moderator, is left out.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +43,8 @@ struct TimelineEntry {
   std::string branch;     // of a check-in; empty: on none
 };
 
-/// A line of development. It ends with its newest leaf by the times that are shown: fossil goes by the
-/// newest check-in, which is another one only where a child is dated before its parent.
+/// A line of development. It ends with its newest leaf by the times that are shown: fossil goes by
+/// the newest check-in, which is another one only where a child is dated before its parent.
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf
@@ -84,8 +85,8 @@ class ProjectHistory {
   base::Result<std::vector<Branch>> branches(std::size_t limit);
   /// At most LIMIT tags by name, from the one that comes after AFTER on.
   base::Result<std::vector<Tag>> tags(std::size_t limit, std::string_view after = {});
-  /// At most LIMIT files of CHECK_IN by name, from the one that comes after AFTER on. The manifest is
-  /// expanded for it, and that which it is based on. Error: kNotFound (no check-in, or not for
+  /// At most LIMIT files of CHECK_IN by name, from the one that comes after AFTER on. The manifest
+  /// is expanded for it, and that which it is based on. Error: kNotFound (no check-in, or not for
   /// everybody).
   base::Result<std::vector<CheckInFile>> files(const artifact::HashName& check_in,
                                                std::size_t limit, std::string_view after = {});

@@ -103,11 +103,11 @@ class Receipt {
   /// Gives the user LOGIN another password; the project code must be known. Error: kNotFound.
   base::Result<void> set_password(std::string_view login, std::string_view password);
 
-  /// From here on it is certain that check-ins go on from TIP: that TIP is the tip of BRANCH now, in
-  /// this write transaction. The tip is the newest open leaf of the branch by the time that is shown,
-  /// as fossil has it: where the branch has forked, the later leaf of the two. What is private does
-  /// not count. Call before anything is stored. Errors: kConflict (the tip is another one, or the
-  /// branch is closed), kNotFound (there is no such branch).
+  /// From here on it is certain that check-ins go on from TIP: that TIP is the tip of BRANCH now,
+  /// in this write transaction. The tip is the newest open leaf of the branch by the time that is
+  /// shown, as fossil has it: where the branch has forked, the later leaf of the two. What is
+  /// private does not count. Call before anything is stored. Errors: kConflict (the tip is another
+  /// one, or the branch is closed), kNotFound (there is no such branch).
   base::Result<void> require_tip(std::string_view branch, const artifact::HashName& tip);
 
   /// Makes clusters where 100 or more unclustered artifacts call for them. Returns how many.

@@ -1,8 +1,8 @@
-// What a repository says of itself, of its people, and of the project's other repositories: the tables
-// `config` and `user`, as far as a sync session asks for them.
+// What a repository says of itself, of its people, and of the project's other repositories: the
+// tables `config` and `user`, as far as a sync session asks for them.
 //
-// Kept in memory until the file changes; references hold until then. Inside a Snapshot or a Receipt.
-// All throw where the file cannot be read.
+// Kept in memory until the file changes; references hold until then. Inside a Snapshot or a
+// Receipt. All throw where the file cannot be read.
 #pragma once
 
 #include <cstdint>

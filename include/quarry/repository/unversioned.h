@@ -1,7 +1,7 @@
 // Unversioned files: they live beside the history, and only the newest content of each is kept.
 //
-// Inside a Snapshot or a Receipt. All throw where the file cannot be read, but for those that return a
-// Result.
+// Inside a Snapshot or a Receipt. All throw where the file cannot be read, but for those that
+// return a Result.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // Everything is computed at once, in empty tables: what is asked again and again is held in memory,
-// rows are written in the order of their table, and the indexes that no part needs meanwhile are made
-// at the end.
+// rows are written in the order of their table, and the indexes that no part needs meanwhile are
+// made at the end.
 //
 // Not where a tag gives check-ins other parents: what is inherited depends on when the tag came.
 #pragma once

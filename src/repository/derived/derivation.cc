@@ -30,14 +30,15 @@ using artifact::StructuralType;
 
 namespace {
 
-/// One run over what is pending: the order of the work, and the parts, which are made for it. A part
-/// calls only those that stand above it.
+/// One run over what is pending: the order of the work, and the parts, which are made for it. A
+/// part calls only those that stand above it.
 class Run {
  public:
   Run(const DerivationContext& context, Pending&& pending, bool is_quiet)
       : work_(context, std::move(pending), is_quiet) {}
 
-  /// Brings every derived table up to date. Returns what a tag has made private. Throws SqliteError.
+  /// Brings every derived table up to date. Returns what a tag has made private. Throws
+  /// SqliteError.
   std::vector<Rid> run();
 
  private:

@@ -1,5 +1,6 @@
 // Documents of several versions (wiki pages, technotes, forum posts): each version is an artifact
-// that names the one before it (P card). Rows of `plink`, and the tags that are inherited along them.
+// that names the one before it (P card). Rows of `plink`, and the tags that are inherited along
+// them.
 //
 // Told when a version comes. Marks it as late where later versions are there already, and for a
 // comparison of files where the version before is a check-in.

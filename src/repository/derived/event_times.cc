@@ -108,8 +108,8 @@ std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   return children;
 }
 
-/// What is marked, and everybody above it whose place hangs on it: a check-in's own place depends on
-/// its children.
+/// What is marked, and everybody above it whose place hangs on it: each one's depends on its
+/// children.
 std::set<Rid> EventTimes::take_stale() {
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;

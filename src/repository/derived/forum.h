@@ -1,4 +1,5 @@
-// Forum threads (`forumpost`): what the timeline tells of posts, and the links in them (`backlink`).
+// Forum threads (`forumpost`): what the timeline tells of posts, and the links in them
+// (`backlink`).
 //
 // Told when a post comes; marks its thread. The titles of a thread are made when all that came is
 // known.

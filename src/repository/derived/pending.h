@@ -1,5 +1,5 @@
-// What the derived tables do not say yet: the artifacts that came, and the rows that have to be made
-// anew because of them.
+// What the derived tables do not say yet: the artifacts that came, and the rows that have to be
+// made anew because of them.
 //
 // A plain value. Derivation fills it as artifacts arrive, and it is moved out when they are worked
 // on; meanwhile the parts mark in it what others of them have to look at (see derivation.h). So no

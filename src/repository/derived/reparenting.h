@@ -1,6 +1,6 @@
 // Check-ins with other parents than their manifest says: what `fossil reparent` does, by a tag
-// `parent` whose value names the parents, the primary first. Writes `plink` again, and takes rows out
-// of `mlink`.
+// `parent` whose value names the parents, the primary first. Writes `plink` again, and takes rows
+// out of `mlink`.
 //
 // Told when the tag is put on a check-in, and when a check-in comes that may have it already. Marks
 // the files, times and leaves of everybody concerned, and the check-in as late.

@@ -1,5 +1,5 @@
-// Tags where the order in which a rebuild looks at artifacts counts, each computed anew (`tagxref`):
-// which they are is in tag_disputes.cc, what becomes of them in disputed_tags.cc.
+// Tags where the order in which a rebuild looks at artifacts counts, each computed anew
+// (`tagxref`): which they are is in tag_disputes.cc, what becomes of them in disputed_tags.cc.
 //
 // Told of every card, and of check-ins and documents that come after what is on or below them.
 // Settled when all cards are there; marks the events and leaves that change by that.

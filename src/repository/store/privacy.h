@@ -1,8 +1,8 @@
 // What is private, and what becomes public (`private`).
 //
-// An artifact that is public must never be stored as a delta on one that is not: whoever may not see
-// the one could not make the other. What becomes public enters `unclustered`, even if some cluster
-// names it already: the next cluster takes it out again.
+// An artifact that is public must never be stored as a delta on one that is not: whoever may not
+// see the one could not make the other. What becomes public enters `unclustered`, even if some
+// cluster names it already: the next cluster takes it out again.
 #pragma once
 
 #include "content_store.h"
