@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "receipt_state.h"
+#include "receipt/receipt_state.h"
 
 namespace quarry::repository {
 namespace {

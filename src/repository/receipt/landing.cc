@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "history/timeline_rows.h"
 #include "receipt_state.h"
-#include "timeline_rows.h"
 
 namespace quarry::repository {
 
