@@ -242,7 +242,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
     return answer_error(exchange, 503, "out of memory", "");
   }
   exchange.call = std::make_unique<FastcgiCall>(
-      base_, options_.pool, pool_limits_, std::move(bytes),
+      base_, *options_.pool, pool_limits_, std::move(bytes),
       [this, &exchange] { on_part(exchange); },
       [this, &exchange](FastcgiCall::Outcome outcome) { on_answer(exchange, outcome); });
   exchange.call->start();

@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "quarry/base/socket.h"
@@ -18,8 +19,8 @@
 namespace quarry::gateway {
 
 struct GatewayOptions {
-  /// Where the pool listens.
-  base::SocketAddress pool;
+  /// Where the pool listens. There has to be one.
+  std::optional<base::SocketAddress> pool;
   /// Bound, listening, non-blocking sockets. They stay the caller's.
   std::vector<int> listeners;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are believed.
@@ -28,7 +29,7 @@ struct GatewayOptions {
   /// Bytes of a request's line and headers; over it: 431.
   std::size_t max_header = std::size_t{16} << 10;
   /// Bytes of a request's body, all held in memory; over it: 413, before any of it is read.
-  std::size_t max_body = std::size_t{256} << 20;
+  std::size_t max_body = std::size_t{512} << 20;
   /// Bytes of all bodies that are held at the same time; beyond it, the largest that
   /// is still coming gets a 503.
   std::size_t max_bodies = std::size_t{2} << 30;

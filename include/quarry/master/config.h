@@ -7,7 +7,7 @@
 // Directives have PHP-FPM's names wherever they mean the same. Everything is checked before
 // anything is started, and every mistake is reported with its file and line; an unknown directive
 // is one. What cannot be done without root and can be left out safely is a notice. Words that the
-// workers or the gateway give a meaning to are only carried here.
+// workers or the gateway give a meaning to are only carried here (CarriedOptions).
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +15,8 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +26,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/credentials.h"
+#include "quarry/master/directive_table.h"
 #include "quarry/master/process_manager.h"
 #include "quarry/master/process_settings.h"
 
@@ -56,47 +59,12 @@ struct HttpConfig {
   std::optional<base::SocketAddress> listen;  // always there in a Config that was read
   std::string listen_place;                   // FILE:LINE of it; "" where there is no file
   std::string pool;                           // "": the only one
-  std::uint64_t max_body = std::uint64_t{512} << 20;
-  std::uint64_t max_bodies = std::uint64_t{2} << 30;  // of all requests together
-  std::uint64_t max_reply = std::uint64_t{1} << 30;
-  std::uint64_t max_replies = std::uint64_t{2} << 30;   // of all that are not taken yet
-  std::vector<std::string> trusted_proxies;             // addresses and networks
-  std::chrono::milliseconds keepalive_timeout{15'000};  // a kept connection without a request
-  std::chrono::milliseconds client_timeout{
-      30'000};  // a request that does not come, a reply not taken
-  std::chrono::milliseconds pool_timeout{300'000};  // a silent pool is given up (504)
-  std::uint64_t max_connections = 1024;
-  std::uint64_t max_connections_per_address = 100;  // 0: no bound
-  std::optional<Credentials> run_as;                // nothing: as the pool's user
-  std::string user;                                 // as written
+  std::vector<std::string> trusted_proxies;   // addresses and networks
+  std::optional<Credentials> run_as;          // nothing: as the pool's user
+  std::string user;                           // as written
   std::string group;
   ProcessSettings process;
-};
-
-/// What the workers of a pool serve, and how; the master hands it on unread.
-struct ServiceConfig {
-  std::filesystem::path repository;    // one file, or
-  std::filesystem::path repositories;  // a folder of them
-  std::uint64_t cache = 8;             // repository.cache: open repositories a worker keeps
-  std::chrono::milliseconds busy_timeout{10'000};
-  std::uint64_t max_artifact_size = std::uint64_t{512} << 20;
-  std::uint64_t content_cache_size = std::uint64_t{4} << 20;
-  std::uint64_t wal_size = std::uint64_t{4} << 20;  // see repository::OpenOptions::log_size
-  bool trust_remote_user = false;
-  std::uint64_t max_body = std::uint64_t{512} << 20;  // of a request, as it travels
-  std::chrono::milliseconds params_timeout{5'000};
-  std::chrono::milliseconds read_timeout{60'000};
-  std::uint64_t sync_max_body = std::uint64_t{512} << 20;  // uncompressed
-  std::uint64_t sync_max_body_without_login = std::uint64_t{32} << 20;
-  std::uint64_t sync_max_cards = 1000000;
-  std::uint64_t sync_max_artifacts = 100000;         // in one request
-  std::chrono::milliseconds sync_max_time{300'000};  // for one request
-  std::uint64_t sync_max_gimme = 500;
-  std::uint64_t sync_max_concurrent = 0;  // sessions of one repository; 0: no bound
-  std::uint64_t sync_max_concurrent_per_address = 0;
-  std::uint64_t sync_login_failures = 5;  // that cost no time; 0: none ever does
-  bool sync_refuse_own_server_code = false;
-  bool sync_single_login = false;
+  std::shared_ptr<CarriedOptions> carried;  // null: there are no such words
 };
 
 struct AccessLogConfig {
@@ -120,7 +88,6 @@ struct PoolConfig {
   std::string listen_acl_groups;
   std::vector<base::SocketAddress> allowed_clients;        // empty: loopback only
   ProcessLimits processes{.max_children = 4};              // pm, pm.…
-  std::uint64_t max_requests = 0;                          // 0: no bound
   std::chrono::milliseconds request_terminate_timeout{0};  // 0: none
   AccessLogConfig access;
   bool terminate_track_finished = false;  // request_terminate_timeout_track_finished
@@ -131,7 +98,9 @@ struct PoolConfig {
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen
   std::string status_listen_place;
-  ServiceConfig service;
+  std::filesystem::path repository;         // one file, or
+  std::filesystem::path repositories;       // a folder of them
+  std::shared_ptr<CarriedOptions> carried;  // null: there are no such words
 };
 
 struct Config {
@@ -163,6 +132,10 @@ struct ReadingOptions {
   bool running_as_root = false;
   /// An absolute folder that paths without a slash in front are relative to; "": there are none.
   std::filesystem::path prefix{};
+  /// Make what a section's further words go into: those that workers, or the HTTP front, give a
+  /// meaning to. May be empty.
+  std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
+  std::function<std::shared_ptr<CarriedOptions>()> http_options{};
 };
 
 /// Reads PATH.

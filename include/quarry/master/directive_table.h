@@ -2,10 +2,17 @@
 // is; setting and showing it both follow from that.
 #pragma once
 
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "quarry/base/escape.h"
 #include "quarry/base/result.h"
 
 // How a directive finds its value in a section that may be const.
@@ -38,5 +45,89 @@ struct Directive {
   /// Whether a value is the path of a file that does not begin with a slash.
   bool (*is_relative)(std::string_view value);
 };
+
+/// A directive and its values: none where it is not set, several of a list.
+struct ShownDirective {
+  std::string name;
+  Shown values;
+};
+
+/// The directive called KEY; null: there is none.
+template <typename Section>
+const Directive<Section>* find_directive(std::span<const Directive<Section>> table,
+                                         std::string_view key) {
+  const auto at = std::ranges::find(table, key, &Directive<Section>::name);
+  return at == table.end() ? nullptr : &*at;
+}
+
+/// Sets KEY in SECTION. Error kInvalid: it is unknown, or the value wrong.
+template <typename Section>
+base::Result<void> set_in(std::span<const Directive<Section>> table, Section& section,
+                          std::string_view key, const std::string& value) {
+  const Directive<Section>* directive = find_directive(table, key);
+  if (directive == nullptr) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("unknown directive {}", base::printable(key)));
+  }
+  auto set = directive->set(section, value);
+  if (set) return {};
+  return base::fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
+}
+
+/// Whether VALUE of KEY is the path of a file that does not begin with a slash.
+template <typename Section>
+bool is_relative_in(std::span<const Directive<Section>> table, std::string_view key,
+                    std::string_view value) {
+  const Directive<Section>* directive = find_directive(table, key);
+  return directive != nullptr && directive->is_relative(value);
+}
+
+template <typename Section>
+std::vector<ShownDirective> shown_in(std::span<const Directive<Section>> table,
+                                     const Section& section) {
+  std::vector<ShownDirective> shown;
+  for (const Directive<Section>& each : table) {
+    shown.push_back({std::string(each.name), each.show(section)});
+  }
+  return shown;
+}
+
+/// The words of a section that the master only carries to what its children do.
+class CarriedOptions {
+ public:
+  virtual ~CarriedOptions() = default;
+  virtual bool has(std::string_view key) const = 0;
+  virtual base::Result<void> set(std::string_view key, const std::string& value) = 0;
+  virtual bool is_relative(std::string_view key, std::string_view value) const = 0;
+  virtual std::vector<ShownDirective> shown() const = 0;
+};
+
+/// OPTIONS by their TABLE, which must outlive this.
+template <typename Options>
+class OptionsBy final : public CarriedOptions {
+ public:
+  explicit OptionsBy(std::span<const Directive<Options>> table) : table_(table) {}
+
+  const Options& options() const { return options_; }
+  bool has(std::string_view key) const override { return find_directive(table_, key) != nullptr; }
+  base::Result<void> set(std::string_view key, const std::string& value) override {
+    return set_in(table_, options_, key, value);
+  }
+  bool is_relative(std::string_view key, std::string_view value) const override {
+    return is_relative_in(table_, key, value);
+  }
+  std::vector<ShownDirective> shown() const override { return shown_in(table_, options_); }
+
+ private:
+  std::span<const Directive<Options>> table_;
+  Options options_;
+};
+
+/// What CARRIED, which was made for such options or is null, has: the defaults for null.
+template <typename Options>
+Options options_in(const std::shared_ptr<const CarriedOptions>& carried) {
+  const auto* found = dynamic_cast<const OptionsBy<Options>*>(carried.get());
+  return found == nullptr ? Options() : found->options();
+}
 
 }  // namespace quarry::master

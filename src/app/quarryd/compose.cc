@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
 #include "quarry/worker/worker.h"
@@ -21,32 +22,10 @@ worker::StatusOptions status_options(const master::PoolConfig& pool) {
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
-  const master::ServiceConfig& service = pool.service;
-  worker::WorkerOptions options;
+  worker::WorkerOptions options = worker_options_in(pool);
   options.pool = pool.name;
-  options.repository = service.repository;
-  options.repositories = service.repositories;
-  options.cache = service.cache;
-  options.open.busy_timeout = service.busy_timeout;
-  options.open.max_artifact_size = service.max_artifact_size;
-  options.open.content_cache_size = service.content_cache_size;
-  options.open.log_size = service.wal_size;
-  options.session.max_body = service.sync_max_body;
-  options.session.max_body_without_login = service.sync_max_body_without_login;
-  options.session.max_cards = service.sync_max_cards;
-  options.session.max_artifacts = service.sync_max_artifacts;
-  options.session.max_time = service.sync_max_time;
-  options.admission.max_concurrent = service.sync_max_concurrent;
-  options.admission.max_concurrent_per_address = service.sync_max_concurrent_per_address;
-  options.admission.login_failures = service.sync_login_failures;
-  options.session.max_gimme = service.sync_max_gimme;
-  options.session.refuse_own_server_code = service.sync_refuse_own_server_code;
-  options.session.single_login = service.sync_single_login;
-  options.trust_remote_user = service.trust_remote_user;
-  options.max_body = service.max_body;
-  options.head_timeout = service.params_timeout;
-  options.read_timeout = service.read_timeout;
-  options.max_requests = pool.max_requests;
+  options.repository = pool.repository;
+  options.repositories = pool.repositories;
   options.allowed_clients = pool.allowed_clients;
   options.status = status_options(pool);
   return options;
@@ -144,18 +123,10 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(*http.listen, {}, &inherited));
 
   QUARRY_TRY_ASSIGN(auto trusted, gateway::AddressSet::parse(http.trusted_proxies));
-  gateway::GatewayOptions options{.pool = pool_address,
-                                  .listeners = {service.listener.fd()},
-                                  .trusted_proxies = std::move(trusted)};
-  options.max_body = http.max_body;
-  options.max_bodies = http.max_bodies;
-  options.max_reply = http.max_reply;
-  options.max_replies = http.max_replies;
-  options.max_connections = http.max_connections;
-  options.max_connections_per_address = http.max_connections_per_address;
-  options.keepalive_timeout = http.keepalive_timeout;
-  options.client_timeout = http.client_timeout;
-  options.pool_timeout = http.pool_timeout;
+  gateway::GatewayOptions options = gateway_options_in(http);
+  options.pool = pool_address;
+  options.listeners = {service.listener.fd()};
+  options.trusted_proxies = std::move(trusted);
   // It has to have ended by itself when the master's patience is over.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
   service.run = [options = std::move(options)](ChildContext&) { return gateway::run(options); };

@@ -20,6 +20,7 @@
 
 #include "background.h"
 #include "compose.h"
+#include "configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
 #include "quarry/master/config.h"
@@ -200,7 +201,7 @@ int run_config(const CommandLine& line, std::optional<master::Handover>& handove
   if (!line.prefix.empty()) {
     options.prefix = std::filesystem::absolute(line.prefix).lexically_normal();
   }
-  const master::ConfigReading reading = master::read_config(line.config, options);
+  const master::ConfigReading reading = app::read_configuration(line.config, options);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   if (line.test > 0) {

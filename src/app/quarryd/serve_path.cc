@@ -69,12 +69,12 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.name = "www";
   pool.process.catch_output = true;
   if (std::filesystem::is_directory(path, error)) {
-    pool.service.repositories = path;
+    pool.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {
     if (!master::looks_like_repository(path)) {
       return fail(ErrorCode::kInvalid, fmt::format("{} is no Fossil repository", path.string()));
     }
-    pool.service.repository = path;
+    pool.repository = path;
   } else {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{} is neither a file nor a folder", path.string()));

@@ -102,8 +102,8 @@ class Check {
   void check_children(const Places& places) {
     for (const master::PoolConfig& pool : config_.pools) {
       Reached reached;
-      reached.repository = pool.service.repository;
-      reached.repositories = pool.service.repositories;
+      reached.repository = pool.repository;
+      reached.repositories = pool.repositories;
       note(fmt::format("[{}]", pool.name), try_child(pool.process, pool.run_as, reached));
     }
     if (!config_.http || config_.pools.empty()) return;

@@ -26,7 +26,8 @@ class Checker {
   Checker(ConfigFiles files, const ReadingOptions& options)
       : files_(std::move(files)),
         running_as_root_(options.running_as_root),
-        prefix_(options.prefix) {}
+        prefix_(options.prefix),
+        options_(options) {}
 
   ConfigReading check() {
     for (const base::IniMistake& mistake : files_.merged.mistakes) {
@@ -95,6 +96,7 @@ class Checker {
     } else if (section.name == "http") {
       HttpConfig http;
       http.line = section.line;
+      if (options_.http_options) http.carried = options_.http_options();
       const Lines lines = apply(section, http);
       http.listen_place = place_of(lines, "listen");
       check_user(lines, http.line, http.user, http.group, http.run_as);
@@ -168,6 +170,7 @@ class Checker {
     PoolConfig pool;
     pool.name = section.name;
     pool.line = section.line;
+    if (options_.pool_options) pool.carried = options_.pool_options();
     if (base::printable(pool.name, 1000) != pool.name || pool.name.size() > 32) {
       report(section.line, "the name of a pool has at most 32 printable characters");
     }
@@ -341,6 +344,7 @@ class Checker {
   ConfigFiles files_;
   bool running_as_root_;
   std::filesystem::path prefix_;
+  const ReadingOptions& options_;
   int max_line_ = 0;                         // of process.max
   std::map<std::string, int> access_lines_;  // of what says who may connect to a pool
   Messages mistakes_;

@@ -157,16 +157,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
 constexpr auto kHttpDirectives = std::to_array<Directive<HttpConfig>>({
     {"listen", ListenAddress(), QUARRY_FIELD(listen)},
     {"pool", Text(), QUARRY_FIELD(pool)},
-    {"max_body", Size(), QUARRY_FIELD(max_body)},
-    {"max_bodies", Size(), QUARRY_FIELD(max_bodies)},
     {"trusted_proxies", Networks(), QUARRY_FIELD(trusted_proxies)},
-    {"max_reply", Size(), QUARRY_FIELD(max_reply)},
-    {"max_replies", Size(), QUARRY_FIELD(max_replies)},
-    {"keepalive_timeout", Timeout(), QUARRY_FIELD(keepalive_timeout)},
-    {"client_timeout", Timeout(), QUARRY_FIELD(client_timeout)},
-    {"pool_timeout", Timeout(), QUARRY_FIELD(pool_timeout)},
-    {"max_connections", Number<1, 100000>(), QUARRY_FIELD(max_connections)},
-    {"max_connections_per_address", Number<>(), QUARRY_FIELD(max_connections_per_address)},
     {"user", Text(), QUARRY_FIELD(user)},
     {"group", Text(), QUARRY_FIELD(group)},
 });
@@ -193,7 +184,6 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"pm.status_listen", ListenAddress(), QUARRY_FIELD(status_listen)},
     {"ping.path", PagePath(), QUARRY_FIELD(ping_path)},
     {"ping.response", SomeText(), QUARRY_FIELD(ping_response)},
-    {"pm.max_requests", Number<>(), QUARRY_FIELD(max_requests)},
     {"request_terminate_timeout", Duration(), QUARRY_FIELD(request_terminate_timeout)},
     {"request_terminate_timeout_track_finished", Switch(), QUARRY_FIELD(terminate_track_finished)},
     {"request_slowlog_timeout", Duration(), QUARRY_FIELD(slow_log.timeout)},
@@ -202,65 +192,34 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"access.log", Path(), QUARRY_FIELD(access.path)},
     {"access.format", Format(), QUARRY_FIELD(access.format)},
     {"access.suppress_path[]", Paths(), QUARRY_FIELD(access.suppress_paths)},
-    {"repository", Path(), QUARRY_FIELD(service.repository)},
-    {"repositories", Path(), QUARRY_FIELD(service.repositories)},
-    {"repository.cache", Number<1, 1000>(), QUARRY_FIELD(service.cache)},
-    {"repository.busy_timeout", Duration(), QUARRY_FIELD(service.busy_timeout)},
-    {"repository.max_artifact_size", Size(), QUARRY_FIELD(service.max_artifact_size)},
-    {"repository.content_cache", Size(), QUARRY_FIELD(service.content_cache_size)},
-    {"repository.wal_size", Size(), QUARRY_FIELD(service.wal_size)},
-    {"trust_remote_user", Switch(), QUARRY_FIELD(service.trust_remote_user)},
-    {"max_body", Size(), QUARRY_FIELD(service.max_body)},
-    {"params_timeout", Timeout(), QUARRY_FIELD(service.params_timeout)},
-    {"read_timeout", Timeout(), QUARRY_FIELD(service.read_timeout)},
-    {"sync.max_body", Size(), QUARRY_FIELD(service.sync_max_body)},
-    {"sync.max_body_without_login", Size(), QUARRY_FIELD(service.sync_max_body_without_login)},
-    {"sync.max_cards", Number<1>(), QUARRY_FIELD(service.sync_max_cards)},
-    {"sync.max_artifacts", Number<1>(), QUARRY_FIELD(service.sync_max_artifacts)},
-    {"sync.max_time", Timeout(), QUARRY_FIELD(service.sync_max_time)},
-    {"sync.max_concurrent", Number<>(), QUARRY_FIELD(service.sync_max_concurrent)},
-    {"sync.max_concurrent_per_address", Number<>(),
-     QUARRY_FIELD(service.sync_max_concurrent_per_address)},
-    {"sync.login_failures", Number<0, 1000>(), QUARRY_FIELD(service.sync_login_failures)},
-    {"sync.max_gimme", Number<1, 100000>(), QUARRY_FIELD(service.sync_max_gimme)},
-    {"sync.refuse_own_server_code", Switch(), QUARRY_FIELD(service.sync_refuse_own_server_code)},
-    {"sync.single_login", Switch(), QUARRY_FIELD(service.sync_single_login)},
+    {"repository", Path(), QUARRY_FIELD(repository)},
+    {"repositories", Path(), QUARRY_FIELD(repositories)},
 });
 
+/// The words of a section whose own are in TABLE: those of its processes, and those that are only
+/// carried, belong to it.
 template <typename Section>
-Result<void> set_in(std::span<const Directive<Section>> directives, Section& section,
-                    std::string_view key, Value value) {
-  for (const Directive<Section>& directive : directives) {
-    if (directive.name != key) continue;
-    auto set = directive.set(section, value);
-    if (set) return {};
-    return fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
-  }
-  return fail(ErrorCode::kInvalid, fmt::format("unknown directive {}", base::printable(key)));
+Result<void> set_in_section(std::span<const Directive<Section>> table, Section& section,
+                            std::string_view key, Value value) {
+  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
+  if (section.carried && section.carried->has(key)) return section.carried->set(key, value);
+  return set_in(table, section, key, value);
 }
 
 template <typename Section>
-bool is_relative_in(std::span<const Directive<Section>> directives, std::string_view key,
-                    std::string_view value) {
-  return std::ranges::any_of(directives, [&](const Directive<Section>& directive) {
-    return directive.name == key && directive.is_relative(value);
-  });
+bool is_relative_in_section(std::span<const Directive<Section>> table, const Section& section,
+                            std::string_view key, std::string_view value) {
+  return is_relative_in(table, key, value) || is_relative_for_process(key, value) ||
+         (section.carried && section.carried->is_relative(key, value));
 }
 
 template <typename Section>
-std::vector<ShownDirective> shown_in(std::span<const Directive<Section>> directives,
-                                     const Section& section) {
-  std::vector<ShownDirective> shown;
-  for (const Directive<Section>& each : directives) {
-    shown.push_back({std::string(each.name), each.show(section)});
-  }
+std::vector<ShownDirective> shown_in_section(std::span<const Directive<Section>> table,
+                                             const Section& section) {
+  auto shown = shown_in(table, section);
+  if (section.carried) std::ranges::move(section.carried->shown(), std::back_inserter(shown));
+  std::ranges::move(shown_process_directives(section.process), std::back_inserter(shown));
   return shown;
-}
-
-std::vector<ShownDirective> joined(std::vector<ShownDirective> first,
-                                   std::vector<ShownDirective> second) {
-  std::ranges::move(second, std::back_inserter(first));
-  return first;
 }
 
 }  // namespace
@@ -269,36 +228,30 @@ Result<void> set_directive(GlobalConfig& section, std::string_view key, Value va
   return set_in<GlobalConfig>(kGlobalDirectives, section, key, value);
 }
 Result<void> set_directive(HttpConfig& section, std::string_view key, Value value) {
-  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
-  return set_in<HttpConfig>(kHttpDirectives, section, key, value);
+  return set_in_section<HttpConfig>(kHttpDirectives, section, key, value);
 }
 Result<void> set_directive(PoolConfig& section, std::string_view key, Value value) {
-  if (is_process_directive(key)) return set_process_directive(section.process, key, value);
-  return set_in<PoolConfig>(kPoolDirectives, section, key, value);
+  return set_in_section<PoolConfig>(kPoolDirectives, section, key, value);
 }
 
 bool is_relative(const GlobalConfig&, std::string_view key, std::string_view value) {
   return is_relative_in<GlobalConfig>(kGlobalDirectives, key, value);
 }
-bool is_relative(const HttpConfig&, std::string_view key, std::string_view value) {
-  return is_relative_in<HttpConfig>(kHttpDirectives, key, value) ||
-         is_relative_for_process(key, value);
+bool is_relative(const HttpConfig& section, std::string_view key, std::string_view value) {
+  return is_relative_in_section<HttpConfig>(kHttpDirectives, section, key, value);
 }
-bool is_relative(const PoolConfig&, std::string_view key, std::string_view value) {
-  return is_relative_in<PoolConfig>(kPoolDirectives, key, value) ||
-         is_relative_for_process(key, value);
+bool is_relative(const PoolConfig& section, std::string_view key, std::string_view value) {
+  return is_relative_in_section<PoolConfig>(kPoolDirectives, section, key, value);
 }
 
 std::vector<ShownDirective> shown_directives(const GlobalConfig& section) {
   return shown_in<GlobalConfig>(kGlobalDirectives, section);
 }
 std::vector<ShownDirective> shown_directives(const HttpConfig& section) {
-  return joined(shown_in<HttpConfig>(kHttpDirectives, section),
-                shown_process_directives(section.process));
+  return shown_in_section<HttpConfig>(kHttpDirectives, section);
 }
 std::vector<ShownDirective> shown_directives(const PoolConfig& section) {
-  return joined(shown_in<PoolConfig>(kPoolDirectives, section),
-                shown_process_directives(section.process));
+  return shown_in_section<PoolConfig>(kPoolDirectives, section);
 }
 
 }  // namespace quarry::master

@@ -56,33 +56,20 @@ Result<void> set_variable(ProcessSettings& settings, std::string_view key, Value
 
 bool is_process_directive(std::string_view key) {
   return is_environment_directive(key) ||
-         std::ranges::any_of(kDirectives,
-                             [&](const Directive<ProcessSettings>& d) { return d.name == key; });
+         find_directive<ProcessSettings>(kDirectives, key) != nullptr;
 }
 
 Result<void> set_process_directive(ProcessSettings& settings, std::string_view key, Value value) {
   if (is_environment_directive(key)) return set_variable(settings, key, value);
-  for (const Directive<ProcessSettings>& directive : kDirectives) {
-    if (directive.name != key) continue;
-    auto set = directive.set(settings, value);
-    if (set) return {};
-    return fail(set.error().code, fmt::format("{}: {}", key, set.error().message));
-  }
-  return fail(ErrorCode::kInvalid, fmt::format("unknown directive {}", base::printable(key)));
+  return set_in<ProcessSettings>(kDirectives, settings, key, value);
 }
 
 bool is_relative_for_process(std::string_view key, std::string_view value) {
-  return std::ranges::any_of(kDirectives, [&](const Directive<ProcessSettings>& directive) {
-    return directive.name == key && directive.is_relative(value);
-  });
+  return is_relative_in<ProcessSettings>(kDirectives, key, value);
 }
 
 std::vector<ShownDirective> shown_process_directives(const ProcessSettings& settings) {
-  std::vector<ShownDirective> shown;
-  shown.reserve(kDirectives.size() + settings.environment.size());
-  for (const Directive<ProcessSettings>& each : kDirectives) {
-    shown.push_back({std::string(each.name), each.show(settings)});
-  }
+  auto shown = shown_in<ProcessSettings>(kDirectives, settings);
   for (const auto& [name, value] : settings.environment) {
     shown.push_back({fmt::format("env[{}]", name), {value}});
   }

@@ -6,15 +6,10 @@
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/master/directive_table.h"
 #include "quarry/master/process_settings.h"
 
 namespace quarry::master {
-
-/// A directive and its values: none where it is not set, several of a list.
-struct ShownDirective {
-  std::string name;
-  std::vector<std::string> values;
-};
 
 bool is_process_directive(std::string_view key);
 /// Sets KEY, which is one, to VALUE. Error: the value is wrong.

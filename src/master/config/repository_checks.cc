@@ -34,10 +34,9 @@ void check_folder(const std::string& folder, const Findings& findings) {
 }  // namespace
 
 void check_repositories(const PoolConfig& pool, const Findings& findings) {
-  const ServiceConfig& service = pool.service;
   const std::string& root = pool.process.chroot;
-  if (!service.repository.empty()) check_file(root + service.repository.string(), findings);
-  if (!service.repositories.empty()) check_folder(root + service.repositories.string(), findings);
+  if (!pool.repository.empty()) check_file(root + pool.repository.string(), findings);
+  if (!pool.repositories.empty()) check_folder(root + pool.repositories.string(), findings);
 }
 
 bool looks_like_repository(const std::filesystem::path& path) {

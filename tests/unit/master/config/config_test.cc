@@ -1,4 +1,4 @@
-#include "quarry/master/config.h"
+#include "configuration.h"
 #include "temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -12,6 +12,10 @@
 #include <vector>
 
 using namespace quarry::master;
+using quarry::app::gateway_options_in;
+using quarry::app::parse_configuration;
+using quarry::app::read_configuration;
+using quarry::app::worker_options_in;
 using namespace std::chrono_literals;
 
 namespace {
@@ -32,7 +36,7 @@ class World {
 };
 
 ConfigReading read(const std::string& text, bool root = false) {
-  return parse_config(text, "q.conf", {.running_as_root = root});
+  return parse_configuration(text, "q.conf", {.running_as_root = root});
 }
 
 /// The one mistake of TEXT, or all of them in one line.
@@ -60,18 +64,18 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
   CHECK(config.global.log.level == quarry::base::LogLevel::kDebug);
   CHECK(config.global.process_control_timeout == 120s);
   REQUIRE(config.http);
-  CHECK(config.http->max_body == 16U << 20);
+  CHECK(gateway_options_in(*config.http).max_body == 16U << 20);
   REQUIRE(config.http->trusted_proxies.size() == 2);
   REQUIRE(config.pools.size() == 1);
   const PoolConfig& pool = config.pools[0];
   CHECK(pool.listen->path() == "/run/quarry/www.sock");
   CHECK(pool.listen_options.mode == 0600U);
   CHECK(pool.processes.max_children == 12);
-  CHECK(pool.max_requests == 500);
+  CHECK(worker_options_in(pool).max_requests == 500);
   CHECK(pool.request_terminate_timeout == 30s);
   CHECK(pool.process.limits.files == 4096U);
-  CHECK(pool.service.trust_remote_user);
-  CHECK(pool.service.cache == 3);
+  CHECK(worker_options_in(pool).trust_remote_user);
+  CHECK(worker_options_in(pool).cache == 3);
   REQUIRE(pool.run_as);
   CHECK(pool.run_as->uid == 0);
   CHECK(&config.pool_of_http() == &pool);
@@ -167,7 +171,7 @@ TEST_CASE("a duration is a number of milliseconds up to days, and the same again
     CAPTURE(text);
     const auto reading = read(world.pool("read_timeout = " + text + "\n"));
     REQUIRE(reading.mistakes.empty());
-    CHECK(reading.config.pools[0].service.read_timeout == time);
+    CHECK(worker_options_in(reading.config.pools[0]).read_timeout == time);
     CHECK(dump(reading.config).find("\nread_timeout = " + shown + "\n") != std::string::npos);
   }
   for (const char* text : {"0.5s", "5 ms", "5mss", "ms", "", "5M", "-1ms", "0ms"}) {
@@ -187,7 +191,7 @@ TEST_CASE("with a prefix, paths may be relative to it, but for those inside a ch
       "access.suppress_path[] = /ping\nchdir = .\nrepository = " +
       name + "\n";
   CHECK(read(text).mistakes.size() == 6);
-  const auto reading = parse_config(text, "q.conf", {.prefix = world.folder()});
+  const auto reading = parse_configuration(text, "q.conf", {.prefix = world.folder()});
   REQUIRE(reading.mistakes.empty());
   const auto& [global, http, pools] = reading.config;
   CHECK(global.log.path == world.folder() + "/log/quarryd.log");
@@ -196,16 +200,16 @@ TEST_CASE("with a prefix, paths may be relative to it, but for those inside a ch
   CHECK(pools[0].listen->path() == world.folder() + "/run/www.sock");
   CHECK(pools[0].slow_log.path == "/var/log/slow.log");
   CHECK(pools[0].access.path == world.folder() + "/log/www.log");
-  CHECK(pools[0].service.repository == world.file());
+  CHECK(pools[0].repository == world.file());
   for (const char* log : {"stderr", "syslog", "journald"}) {
     const auto named =
-        parse_config("[global]\nerror_log = " + std::string(log) + "\n" + world.pool(), "q.conf",
-                     {.prefix = world.folder()});
+        parse_configuration("[global]\nerror_log = " + std::string(log) + "\n" + world.pool(),
+                            "q.conf", {.prefix = world.folder()});
     CHECK(quarry::base::log_target_of(named.config.global.log) == log);
   }
-  const auto inside =
-      parse_config("[www]\nlisten = 9000\nuser = root\nchroot = .\nrepository = " + name + "\n",
-                   "q.conf", {.running_as_root = true, .prefix = world.folder()});
+  const auto inside = parse_configuration(
+      "[www]\nlisten = 9000\nuser = root\nchroot = .\nrepository = " + name + "\n", "q.conf",
+      {.running_as_root = true, .prefix = world.folder()});
   REQUIRE(inside.mistakes.size() == 1);
   CHECK(inside.mistakes[0] == "q.conf:5: repository: \"" + name + "\" is no absolute path");
 }
@@ -324,9 +328,9 @@ TEST_CASE("all mistakes of a file are reported at once, in line order") {
 
 TEST_CASE("a file that cannot be read is a mistake that names it") {
   const World world;
-  CHECK(read_config(world.folder() + "/none.conf").mistakes.size() == 1);
+  CHECK(read_configuration(world.folder() + "/none.conf").mistakes.size() == 1);
   std::ofstream(world.folder() + "/q.conf") << world.pool();
-  CHECK(read_config(world.folder() + "/q.conf").mistakes.empty());
+  CHECK(read_configuration(world.folder() + "/q.conf").mistakes.empty());
 }
 
 TEST_CASE("a slow log needs a file, and an access list takes the place of the socket's owner") {
@@ -381,7 +385,7 @@ TEST_CASE(
   const std::string main = write(
       "main.conf", "[global]\ninclude = " + world.folder() + "/pool.d/*.conf\nlog_level = debug\n");
   std::filesystem::create_directory(world.folder() + "/pool.d");
-  const ConfigReading none = read_config(main, {.running_as_root = true});
+  const ConfigReading none = read_configuration(main, {.running_as_root = true});
   REQUIRE(none.notices.size() == 1);
   CHECK(none.notices[0] ==
         main + ":2: include: nothing matches " + world.folder() + "/pool.d/*.conf");
@@ -393,7 +397,7 @@ TEST_CASE(
   };
   write("pool.d/b.conf", pool("two"));
   write("pool.d/a.conf", pool("one"));
-  const ConfigReading good = read_config(main, {.running_as_root = true});
+  const ConfigReading good = read_configuration(main, {.running_as_root = true});
   REQUIRE(good.mistakes.empty());
   REQUIRE(good.config.pools.size() == 2);
   CHECK(good.config.pools[0].name == "one");
@@ -401,18 +405,18 @@ TEST_CASE(
   CHECK(good.config.global.log.level == quarry::base::LogLevel::kDebug);
 
   const std::string wrong = write("pool.d/b.conf", pool("two", "colour = red\n"));
-  const ConfigReading bad = read_config(main, {.running_as_root = true});
+  const ConfigReading bad = read_configuration(main, {.running_as_root = true});
   REQUIRE(bad.mistakes.size() == 1);
   CHECK(bad.mistakes[0] == wrong + ":5: unknown directive colour");
   write("pool.d/b.conf", pool("one"));
-  const ConfigReading twice = read_config(main, {.running_as_root = true});
+  const ConfigReading twice = read_configuration(main, {.running_as_root = true});
   REQUIRE(twice.mistakes.size() == 1);
   CHECK(twice.mistakes[0] ==
         wrong + ":1: [one] was begun at " + world.folder() + "/pool.d/a.conf:1 already");
   write("beside.conf", "[global]\ninclude = pool.d/a.conf\n");
-  CHECK_MESSAGE(
-      read_config(world.folder() + "/beside.conf", {.running_as_root = true}).mistakes.empty(),
-      "relative to the file, not to the working folder");
+  CHECK_MESSAGE(read_configuration(world.folder() + "/beside.conf", {.running_as_root = true})
+                    .mistakes.empty(),
+                "relative to the file, not to the working folder");
   CHECK(mistake("[global]\ninclude =\n" + world.pool()) == "q.conf:2: include: it names no file");
 }
 
@@ -422,7 +426,7 @@ TEST_CASE("a file that includes itself, directly or through others, is told once
   const std::string two = world.folder() + "/two.conf";
   std::ofstream(one) << "[global]\ninclude = two.conf\n" << world.pool();
   std::ofstream(two) << "[global]\ninclude = ./t?o.conf\ninclude = one.conf\n";
-  const ConfigReading reading = read_config(one);
+  const ConfigReading reading = read_configuration(one);
   REQUIRE(reading.mistakes.size() == 2);
   CHECK(reading.mistakes[0].starts_with(two + ":2: include: "));
   CHECK(reading.mistakes[0].ends_with("two.conf includes itself"));

@@ -1,0 +1,26 @@
+// The configuration of quarryd with all its words: those of the master, and those that workers and
+// the HTTP front give a meaning to. Such a word is written once, in a table beside this, with its
+// kind of value and where it goes; its default is there.
+#pragma once
+
+#include <filesystem>
+#include <string_view>
+
+#include "quarry/gateway/gateway.h"
+#include "quarry/master/config.h"
+#include "quarry/worker/worker.h"
+
+namespace quarry::app {
+
+/// As master::read_config() and master::parse_config(), which see.
+master::ConfigReading read_configuration(const std::filesystem::path& path,
+                                         master::ReadingOptions options = {});
+master::ConfigReading parse_configuration(std::string_view text, const std::string& path,
+                                          master::ReadingOptions options = {});
+
+/// What the words of POOL say of its workers; all else is not set.
+worker::WorkerOptions worker_options_in(const master::PoolConfig& pool);
+/// What those of HTTP say of the front.
+gateway::GatewayOptions gateway_options_in(const master::HttpConfig& http);
+
+}  // namespace quarry::app
