@@ -113,12 +113,12 @@ TEST_CASE("subscribers come and go, the unverified stay") {
 TEST_CASE("a row that comes is taken where it is later") {
   ConfigWorld world;
   world.say_as("a", config("/config", "100 'css' value 'one'"));
-  CHECK(world.settings().get("css") == "100 'one'");
+  CHECK(world.setting("css") == "100 'one'");
   world.say_as("a", config("/config", "99 'css' value 'older'"));
   world.say_as("a", config("/config", "100 'css' value 'as old'"));
-  CHECK(world.settings().get("css") == "100 'one'");
+  CHECK(world.setting("css") == "100 'one'");
   world.say_as("s", config("/config", "101 'css' value 'it''s newer'"));
-  CHECK(world.settings().get("css") == "101 'it''s newer'");
+  CHECK(world.setting("css") == "101 'it''s newer'");
   CHECK(world.say_as("o", "reqconfig /css\n") ==
         config("/config", "101 'css' value 'it''s newer'"));
 }
@@ -184,7 +184,7 @@ TEST_CASE("one setting may be asked for and given by its name alone, as in the o
   CHECK(world.say_as("o", "reqconfig user-color-map\n").empty());
   CHECK(world.say_as("g", "reqconfig css\n").empty());
   world.say_as("a", config("css", "new\nlines"));
-  CHECK(world.settings().get("css") == "1700000000 'new\nlines'");
+  CHECK(world.setting("css") == "1700000000 'new\nlines'");
 }
 
 TEST_CASE("configuration as SQL text is refused") {
@@ -238,13 +238,13 @@ TEST_CASE("text that looks like SQL is kept as the text that it is") {
   ConfigWorld world;
   const std::string text = "''); DROP TABLE user; --";
   world.say_as("a", config("/config", "5 'css' value '" + text + "' rowid 7 x');-- 'x'"));
-  CHECK(world.settings().get("css") == "(none)");
+  CHECK(world.setting("css") == "(none)");
   world.say_as("a", config("/config", "5 'css' value '" + text + "' rowid 7"));
-  CHECK(world.settings().get("css") == "5 '" + text + "'");
+  CHECK(world.setting("css") == "5 '" + text + "'");
   world.say_as("a", config("/config", "6 'css' value 17"));
-  CHECK(world.settings().get("css") == "6 '17'");
+  CHECK(world.setting("css") == "6 '17'");
   world.say_as("a", config("/config", "7 'css' value NULL"));
-  CHECK(world.settings().get("css") == "7 NULL");
+  CHECK(world.setting("css") == "7 NULL");
 }
 
 TEST_CASE("repositories without the newest columns give and take configuration all the same") {
