@@ -35,6 +35,7 @@ class Attachments {
 
   // All throw SqliteError.
 
+  /// The attachment ARTIFACT, or the removal of one, which is RID, has come.
   void add_attachment(Rid rid, const artifact::Structural& artifact);
   /// The events of everything that hangs on TARGET.
   void refresh_attachments(const std::string& target);

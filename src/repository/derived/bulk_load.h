@@ -23,6 +23,7 @@ class BulkLoad {
   void begin();
   /// All links and cards are there: writes them, and what is inherited. Marks.
   void write_lineage_and_tags();
+  /// Everything is written: makes the indexes, and forgets what is held.
   void end();
 
  private:

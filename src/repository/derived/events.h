@@ -16,7 +16,7 @@ namespace quarry::repository {
 /// What the row of `event` says before tags change it. Views are of the caller's.
 struct EventRow {
   char type;
-  double day;
+  double day;  // as fossil prints it
   std::optional<std::string> comment;
   std::optional<std::string> brief = {};
   std::int64_t tag = 0;  // 0: none
@@ -37,8 +37,10 @@ class Events {
   /// child.
   void note_compared_times(Rid rid);
   /// Where mail alerts are set up, a new event waits in pending_alert for the next notification.
+  /// TYPE is that of the row.
   void note_for_alerts(char type, Rid rid);
   /// Makes a document's text known to the next update of fossil's search index.
+  /// TYPE is fossil's letter for what the document RID is, NAME its title where it has one.
   void touch_search(char type, Rid rid, std::optional<std::string_view> name = std::nullopt);
 
   /// The first digits of HASH, as many as are shown to people.

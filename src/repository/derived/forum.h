@@ -22,6 +22,7 @@ class Forum {
 
   // Both throw SqliteError.
 
+  /// POST, which is RID, has come.
   void add_forum_post(Rid rid, const artifact::Structural& post);
   /// The events of every thread that is marked.
   void refresh_threads();

@@ -1,7 +1,5 @@
-// Wiki pages and technotes: documents of several versions, each an artifact that names the one
-// before it (P card).
+// Wiki pages and technotes: documents of several versions (document_links.h).
 //
-//   plink     from the version before to this one; tags are inherited along it
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
 //   event     of a wiki page: every version; of a technote: the last one, as rebuild comes to know
 //             them

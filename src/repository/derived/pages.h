@@ -22,7 +22,9 @@ class Pages {
 
   // All throw SqliteError.
 
+  /// PAGE, which is RID and of DAY (a Julian day, as its D card has it), has come.
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
+  /// The same for the technote NOTE.
   void add_technote(Rid rid, const artifact::Structural& note, double day);
   /// The links in the latest version of the page with TAG.
   void refresh_wiki_links(std::int64_t tag);

@@ -20,9 +20,10 @@ class Tags {
 
   // All throw SqliteError.
 
-  /// Puts the T cards of ARTIFACT, which is RID and of DAY, where they belong.
+  /// Puts the T cards of ARTIFACT, which is RID and of DAY (a Julian day, as its D card has it),
+  /// where they belong.
   void apply_tags(Rid rid, const artifact::Structural& artifact, double day);
-  /// A card of SOURCE, of DAY, puts TAG on TARGET; TYPE is that of tagxref.
+  /// A card of SOURCE, of DAY, puts TAG on TARGET with VALUE; TYPE is that of tagxref.
   void set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
                double day, Rid target);
   /// RID has become a child of PARENT, its primary one.

@@ -28,6 +28,7 @@ class Tickets {
 
   // Both throw SqliteError.
 
+  /// CHANGE, which is RID and of DAY (a Julian day, as its D card has it), has come.
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
   /// Makes every ticket that is marked. One that the project's own tables do not take is left as it
   /// is, unless everything is computed anew.

@@ -17,7 +17,10 @@ class Timeline {
   Timeline(Work& work, Events& events) : work_(work), events_(events) {}
 
   // Both throw SqliteError.
+
+  /// Writes the row and the links of the check-in RID, whose baseline is there.
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
+  /// The same for a control artifact.
   void make_control_event(Rid rid, const artifact::Structural& control);
 
  private:
