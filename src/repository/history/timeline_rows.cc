@@ -74,21 +74,24 @@ ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<Time
   return is_technote(state.database, rid) ? ArtifactKind::kTechnote : ArtifactKind::kData;
 }
 
-std::vector<Leaf> shown_leaves(Repository::State& state) {
+std::vector<Leaf> shown_leaves(Repository::State& state, std::optional<std::string_view> branch) {
   std::vector<Leaf> leaves;
-  Query query = state.database.query(
-      "SELECT rid, (SELECT uuid FROM blob WHERE rid=leaf.rid),"
-      " (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-      "   WHERE rid=leaf.rid AND tagid=8 AND tagtype>0),"
-      " (SELECT mtime FROM event WHERE objid=leaf.rid) FROM leaf");
-  while (query.step()) {
-    const Rid rid = query.integer(0);
-    const auto name = HashName::parse(query.text(1));
-    if (!name || query.is_null(3) || !is_shown(state, rid, name->str())) continue;
+  Query rows = state.database.query(
+      "SELECT rid, (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "  WHERE rid=leaf.rid AND tagid=8 AND tagtype>0) FROM leaf");
+  while (rows.step()) {
+    const Rid rid = rows.integer(0);
     // As in fossil, what is on no branch is on the trunk.
+    const std::string_view its_branch = rows.is_null(1) ? "trunk" : rows.text(1);
+    if (branch && its_branch != *branch) continue;
+    Query check_in = state.database.query(
+        "SELECT mtime, (SELECT uuid FROM blob WHERE rid=objid) FROM event WHERE objid=?1");
+    if (!check_in.bind(1, rid).step()) continue;
+    const auto name = HashName::parse(check_in.text(1));
+    if (!name || !is_shown(state, rid, name->str())) continue;
     leaves.push_back({.name = *name,
-                      .branch = std::string(query.is_null(2) ? "trunk" : query.text(2)),
-                      .day = query.real(3),
+                      .branch = std::string(its_branch),
+                      .day = check_in.real(0),
                       .is_closed = has_tag(state.database, rid, kTagClosed)});
   }
   std::ranges::sort(leaves, [](const Leaf& a, const Leaf& b) {

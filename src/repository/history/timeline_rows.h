@@ -2,6 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "quarry/repository/project_history.h"
 #include "repository_state.h"
@@ -31,7 +34,8 @@ struct Leaf {
   bool is_closed;
 };
 
-/// All of them, newest first. Throws SqliteError.
-std::vector<Leaf> shown_leaves(Repository::State& state);
+/// Those on BRANCH, or all of them, newest first. Throws SqliteError.
+std::vector<Leaf> shown_leaves(Repository::State& state,
+                               std::optional<std::string_view> branch = std::nullopt);
 
 }  // namespace quarry::repository

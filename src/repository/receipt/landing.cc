@@ -16,8 +16,7 @@ base::Result<void> Receipt::require_tip(std::string_view branch, const HashName&
   Repository::State& r = state_->r;
   return guarded(r.path, [&]() -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();
-    std::vector<Leaf> leaves = shown_leaves(r);
-    std::erase_if(leaves, [&](const Leaf& leaf) { return leaf.branch != branch; });
+    const std::vector<Leaf> leaves = shown_leaves(r, branch);
     if (leaves.empty()) {
       return base::fail(ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
     }
