@@ -63,26 +63,6 @@ Result<std::optional<Position>> DiskStore::recover_position(std::vector<std::uin
   return position;
 }
 
-/// The sequence number after the last message that can be read.
-Result<std::uint64_t> DiskStore::find_end(const std::vector<std::uint64_t>& segments,
-                                          const Position& start) {
-  for (auto last = segments.rbegin(); last != segments.rend(); ++last) {
-    const bool is_first = *last == start.segment;
-    SegmentReader reader(
-        files_, [](const std::string&) {},
-        is_first ? start : Position{.segment = *last, .offset = 0, .sequence = 0});
-    Message message;
-    while (true) {
-      QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
-      if (!has_one) break;
-    }
-    if (reader.position().sequence != 0) {
-      return std::max(reader.position().sequence, start.sequence);
-    }
-  }
-  return start.sequence;
-}
-
 Result<void> DiskStore::measure(const std::vector<std::uint64_t>& segments) {
   for (const std::uint64_t number : segments) {
     const auto file = files_.system().open(files_.segment(number), FileUse::kRead);
@@ -117,7 +97,7 @@ Result<void> DiskStore::recover(Roles roles) {
     // All of it was delivered.
     settled_ = {.segment = position->segment + 1, .offset = 0, .sequence = position->sequence};
   }
-  QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(segments, settled_));
+  QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(files_, segments, settled_));
   found_end_ = end;
   const std::uint64_t next = std::max(settled_.segment, segments.empty() ? 0 : segments.back() + 1);
   if (roles != Roles::kReader) {

@@ -86,8 +86,6 @@ class DiskStore final : public Store {
   DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter);
   base::Result<void> recover(Roles roles);
   base::Result<std::optional<Position>> recover_position(std::vector<std::uint64_t>& segments);
-  base::Result<std::uint64_t> find_end(const std::vector<std::uint64_t>& segments,
-                                       const Position& start);
   base::Result<void> measure(const std::vector<std::uint64_t>& segments);
   Batch take_returned(std::size_t most, std::uint64_t before = UINT64_MAX);
   void leave_finished();

@@ -5,8 +5,9 @@
 
 #include <array>
 #include <charconv>
-#include <concepts>
 #include <cstring>
+
+#include "little_endian.h"
 
 namespace quarry::spool {
 namespace {
@@ -16,23 +17,6 @@ using base::fail;
 
 constexpr std::string_view kMagic = "QSPOOL";
 constexpr std::size_t kDigits = 8;
-
-template <std::unsigned_integral Number>
-void put(char* to, Number value) {
-  for (std::size_t i = 0; i < sizeof value; ++i) {
-    to[i] = static_cast<char>(static_cast<unsigned char>(value >> (8 * i)));
-  }
-}
-
-template <std::unsigned_integral Number>
-Number get(const char* from) {
-  Number value = 0;
-  for (std::size_t i = sizeof value; i-- > 0;) {
-    value = static_cast<Number>(static_cast<std::uint64_t>(value) << 8 |
-                                static_cast<unsigned char>(from[i]));
-  }
-  return value;
-}
 
 /// The checksum of everything about a record but its content.
 std::uint32_t checksum_of_place(std::uint64_t number, std::uint64_t sequence, std::uint32_t length,
