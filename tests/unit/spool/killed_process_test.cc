@@ -6,95 +6,16 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <csignal>
 #include <string>
 #include <vector>
 
+#include "killing_files.h"
 #include "queue_world.h"
 
 using namespace quarry::spool;
-using quarry::base::File;
-using quarry::base::FileSystem;
-using quarry::base::FileUse;
-using quarry::base::Result;
 
 namespace {
-
-/// Counts down to the operation before which the process is killed.
-class Fuse {
- public:
-  explicit Fuse(int operations) : left_(operations) {}
-  void burn() {
-    if (left_.fetch_sub(1) == 0) ::raise(SIGKILL);
-  }
-
- private:
-  std::atomic<int> left_;
-};
-
-class KillingFile final : public File {
- public:
-  KillingFile(std::unique_ptr<File> file, Fuse& fuse) : file_(std::move(file)), fuse_(fuse) {}
-  Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
-    return file_->read_at(offset, buffer);
-  }
-  Result<void> append(std::string_view bytes) override {
-    fuse_.burn();
-    // The first half can be there without the second.
-    if (auto half = file_->append(bytes.substr(0, bytes.size() / 2)); !half) return half;
-    fuse_.burn();
-    return file_->append(bytes.substr(bytes.size() / 2));
-  }
-  Result<void> truncate(std::uint64_t size) override {
-    fuse_.burn();
-    return file_->truncate(size);
-  }
-  Result<std::uint64_t> size() override { return file_->size(); }
-  Result<void> sync() override {
-    fuse_.burn();
-    return file_->sync();
-  }
-  Result<bool> has_name() override { return file_->has_name(); }
-  Result<bool> try_lock() override { return file_->try_lock(); }
-  Result<bool> is_locked() override { return file_->is_locked(); }
-
- private:
-  std::unique_ptr<File> file_;
-  Fuse& fuse_;
-};
-
-class KillingFiles final : public FileSystem {
- public:
-  explicit KillingFiles(Fuse& fuse) : fuse_(fuse) {}
-  Result<std::unique_ptr<File>> open(const std::filesystem::path& path, FileUse use) override {
-    if (use != FileUse::kRead) fuse_.burn();
-    auto file = real().open(path, use);
-    if (!file) return file;
-    return std::make_unique<KillingFile>(std::move(*file), fuse_);
-  }
-  Result<void> rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
-    fuse_.burn();
-    return real().rename(from, to);
-  }
-  Result<void> remove(const std::filesystem::path& path) override {
-    fuse_.burn();
-    return real().remove(path);
-  }
-  Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
-    return real().list(folder);
-  }
-  Result<void> make_folder(const std::filesystem::path& folder) override {
-    return real().make_folder(folder);
-  }
-  Result<void> sync_directory(const std::filesystem::path& folder) override {
-    fuse_.burn();
-    return real().sync_directory(folder);
-  }
-
- private:
-  Fuse& fuse_;
-};
 
 constexpr int kMessages = 40;
 constexpr int kAtOnce = 5;
