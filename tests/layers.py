@@ -50,6 +50,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
                "": {"config", "child", "pool", "reload"}},
     "app": {"": set(), "quarryd": {""}, "quarry": {""}},
+    "spool": {"": set(), "stream": {""}},
 }
 
 # Header (as a pattern) -> the module that may include it, and in how many files.

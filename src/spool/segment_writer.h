@@ -29,6 +29,9 @@ class SegmentWriter {
   std::size_t append(std::span<const Message> messages, base::Error* error);
   /// Errors: kNotFound, what was written last is no longer in the folder.
   base::Result<void> check_place() const;
+  /// What was appended to the last segment is on the disk; its name may not be. For files whose owner
+  /// decides each time.
+  base::Result<void> sync() { return file_ ? file_->sync() : base::Result<void>{}; }
   /// The next message begins a segment.
   void finish() { file_.reset(); }
   /// Ends a segment with messages: a reader can free it once there is another.

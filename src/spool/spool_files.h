@@ -42,6 +42,14 @@ class SpoolFiles {
   SpoolFiles(base::FileSystem& system, std::filesystem::path folder, std::string name, bool synced)
       : system_(&system), folder_(std::move(folder)), name_(std::move(name)), synced_(synced) {}
 
+  /// Others in the same folder, which begin with NAME; they keep to the same lock.
+  SpoolFiles others(std::string name, bool synced) const {
+    SpoolFiles found = *this;
+    found.name_ = std::move(name);
+    found.synced_ = synced;
+    return found;
+  }
+
   base::FileSystem& system() const { return *system_; }
   bool is_synced() const { return synced_; }
   std::filesystem::path segment(std::uint64_t number) const;

@@ -1,0 +1,112 @@
+#include "dead_letters.h"
+
+#include "envelope.h"
+#include "stream_core.h"
+
+namespace quarry::spool {
+
+using base::Result;
+
+namespace {
+
+constexpr std::size_t kAtOnce = 100;
+
+SubscriptionOptions letters_options() {
+  SubscriptionOptions options;
+  options.from_beginning = true;
+  options.sync_settlements = true;
+  return options;
+}
+
+}  // namespace
+
+SpoolPlace dead_letters_of(const SpoolPlace& place, const std::string& subscription) {
+  return {.folder = place.folder, .name = place.name + "." + subscription + ".dead"};
+}
+
+DeadLetters::DeadLetters(SpoolPlace place, Reporter reporter, const StreamEnvironment& environment)
+    : place_(std::move(place)), reporter_(std::move(reporter)), environment_(environment) {}
+
+DeadLetters::~DeadLetters() = default;
+
+Result<std::unique_ptr<DeadLetters>> DeadLetters::open(const SpoolPlace& place, Reporter reporter,
+                                                       const StreamEnvironment& environment) {
+  std::unique_ptr<DeadLetters> dead(new DeadLetters(place, std::move(reporter), environment));
+  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(place, environment.files));
+  if (is_there) QUARRY_TRY(dead->open_stream());
+  return dead;
+}
+
+Result<void> DeadLetters::open_stream() {
+  QUARRY_TRY_ASSIGN(stream_, StreamCore::open({.place = place_}, reporter_, environment_));
+  const auto letters = stream_->subscribe(kLetters, letters_options());
+  if (letters) {
+    letters_ = *letters;
+    return {};
+  }
+  stream_.reset();
+  return std::unexpected(letters.error());
+}
+
+Result<void> DeadLetters::put(std::span<const DeadLetter> letters) {
+  if (!stream_) QUARRY_TRY(open_stream());
+  std::vector<Message> messages;
+  for (const DeadLetter& letter : letters) {
+    messages.push_back(seal({.key = letter.message.key,
+                             .only = {},
+                             .error = letter.error,
+                             .attempts = letter.message.attempts,
+                             .taken_at = letter.message.taken_at,
+                             .id = letter.message.id,
+                             .content = letter.message.content},
+                            letter.message.severity));
+  }
+  QUARRY_TRY(stream_->append(messages));
+  return {};
+}
+
+std::uint64_t DeadLetters::count() const {
+  return stream_ ? letters_->statistics().waiting : 0;
+}
+
+Result<void> DeadLetters::visit(const StreamVisitor& visitor) const {
+  if (!stream_) return {};
+  return visit_stream(place_, kLetters, visitor, reporter_, environment_.files);
+}
+
+Result<std::uint64_t> DeadLetters::take_all(const Take& take) {
+  std::uint64_t count = 0;
+  while (stream_) {
+    QUARRY_TRY_ASSIGN(const auto letters, letters_->take(kAtOnce));
+    if (letters.empty()) break;
+    const auto taken = take(letters);
+    std::vector<Settlement> settlements;
+    for (const StreamedMessage& letter : letters) {
+      settlements.push_back(
+          {.sequence = letter.sequence, .outcome = taken ? Outcome::kDone : Outcome::kReturned});
+    }
+    const auto settled = letters_->settle(settlements);
+    if (!taken) return std::unexpected(taken.error());
+    QUARRY_TRY(settled);
+    count += letters.size();
+  }
+  return count;
+}
+
+Result<std::uint64_t> DeadLetters::purge() {
+  return stream_ ? letters_->purge() : Result<std::uint64_t>(0);
+}
+
+Result<void> DeadLetters::remove() {
+  letters_.reset();
+  stream_.reset();
+  QUARRY_TRY_ASSIGN(const auto names, environment_.files.list(place_.folder));
+  for (const std::string& name : names) {
+    if (name.starts_with(place_.name + ".")) {
+      QUARRY_TRY(environment_.files.remove(place_.folder / name));
+    }
+  }
+  return {};
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,143 @@
+#include "journal.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "segment_reader.h"
+
+namespace quarry::spool {
+
+using base::Error;
+using base::Result;
+
+namespace {
+
+constexpr char kState = '\xff';
+// Bytes of events that are worth another segment, at least: that is synced.
+constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
+// And for so many bytes of a state one byte of events is worth none.
+constexpr std::uint64_t kEventsPerState = 4;
+
+/// What a journal's segments have, and where another one begins.
+struct Reading {
+  std::optional<SubscriptionState> state;
+  std::set<std::uint64_t> damaged;
+  std::uint64_t next_number = 1;
+  std::uint64_t next_sequence = 1;
+};
+
+Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
+  Reading reading;
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  if (segments.empty()) return reading;
+  SegmentReader reader(files, reporter, {.segment = segments.front(), .offset = 0, .sequence = 0});
+  Message record;
+  while (true) {
+    QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, record));
+    if (!has_one) break;
+    const std::string_view bytes = record.content;
+    if (bytes.starts_with(kState)) {
+      reading.state = SubscriptionState::decode(bytes.substr(1));
+    } else if (const auto event = decode_event(bytes); event && reading.state) {
+      reading.state->apply(*event);
+    }
+  }
+  reading.damaged = reader.damaged();
+  reading.next_number = segments.back() + 1;
+  reading.next_sequence = std::max<std::uint64_t>(reader.position().sequence, 1);
+  return reading;
+}
+
+}  // namespace
+
+SpoolFiles journal_files(const SpoolFiles& files, std::string_view subscription) {
+  return files.others(files.name() + "." + std::string(subscription), false);
+}
+
+Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& reporter) {
+  QUARRY_TRY_ASSIGN(Reading reading, read(files, reporter));
+  return JournalReading{.state = std::move(reading.state), .is_damaged = !reading.damaged.empty()};
+}
+
+Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter reporter,
+                                                const SubscriptionState& state) {
+  QUARRY_TRY_ASSIGN(Reading reading, read(files, [](const std::string&) {}));
+  std::unique_ptr<Journal> journal(new Journal(std::move(files), std::move(reporter)));
+  journal->damaged_ = std::move(reading.damaged);
+  journal->writer_.emplace(journal->files_,
+                           SegmentWriter::Limits{.file_size = UINT64_MAX, .disk_space = 0},
+                           journal->usage_, reading.next_number, reading.next_sequence);
+  if (const auto written = journal->write_state(state); !written) {
+    if (written.error().code != base::ErrorCode::kNoSpace || !reading.state) {
+      return std::unexpected(written.error());
+    }
+    journal->reporter_(written.error().message);
+  }
+  return journal;
+}
+
+/// Begins another segment with STATE, for good, and removes those before.
+Result<void> Journal::write_state(const SubscriptionState& state) {
+  needs_state_ = true;
+  writer_->finish();
+  const Message record{.content = kState + state.encode(), .severity = kInformational};
+  Error error;
+  if (writer_->append(std::span(&record, 1), &error) == 0) return std::unexpected(error);
+  QUARRY_TRY(writer_->sync());
+  QUARRY_TRY(files_.system().sync_directory(files_.folder()));
+  state_bytes_ = record.content.size();
+  event_bytes_ = 0;
+  needs_state_ = false;
+  return remove_before(writer_->next_number() - 1);
+}
+
+Result<void> Journal::remove_before(std::uint64_t number) {
+  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
+  for (const std::uint64_t one : segments) {
+    if (one >= number) continue;
+    if (damaged_.erase(one) > 0) {
+      QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(one));
+      reporter_(files_.shown(one) + ": kept as " + aside);
+    } else {
+      QUARRY_TRY(files_.remove(one));
+    }
+    usage_.remove(one);
+  }
+  return {};
+}
+
+Result<void> Journal::append(std::span<const Event> events, const SubscriptionState& before,
+                             bool sync) {
+  if (needs_state_) QUARRY_TRY(write_state(before));
+  std::vector<Message> records;
+  records.reserve(events.size());
+  for (const Event& event : events) {
+    records.push_back({.content = encode(event), .severity = kInformational});
+    event_bytes_ += kRecordHeader + records.back().content.size();
+  }
+  needs_state_ = true;
+  Error error;
+  if (writer_->append(records, &error) < records.size()) return std::unexpected(error);
+  if (sync) QUARRY_TRY(writer_->sync());
+  needs_state_ = false;
+  return {};
+}
+
+Result<void> Journal::sync() {
+  return writer_->sync();
+}
+
+void Journal::compact(const SubscriptionState& state) {
+  if (event_bytes_ < std::max(kManyEvents, kEventsPerState * state_bytes_)) return;
+  if (const auto written = write_state(state); !written) reporter_(written.error().message);
+}
+
+Result<void> Journal::remove() {
+  writer_->finish();
+  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
+  for (const std::uint64_t one : segments) QUARRY_TRY(files_.remove(one));
+  return files_.system().sync_directory(files_.folder());
+}
+
+}  // namespace quarry::spool

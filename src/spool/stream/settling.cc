@@ -1,0 +1,125 @@
+// What a settlement comes to: an event for each message, and a dead letter for each that is given
+// up, which is on the disk before the subscription forgets the message.
+#include <algorithm>
+#include <random>
+#include <string_view>
+
+#include "envelope.h"
+#include "subscription_core.h"
+
+namespace quarry::spool {
+
+using base::Result;
+
+namespace {
+
+constexpr milliseconds kMostDelay = std::chrono::hours(24);
+
+/// ERROR as it is kept: not cut within a character.
+std::string shortened(std::string_view error) {
+  std::size_t end = std::min(error.size(), kMostError);
+  const auto continues = [&] {
+    return end < error.size() && (static_cast<unsigned char>(error[end]) & 0xc0) == 0x80;
+  };
+  while (end > 0 && continues()) --end;
+  return std::string(error.substr(0, end));
+}
+
+}  // namespace
+
+/// Under the subscription's mutex.
+class SubscriptionCore::Settling {
+ public:
+  explicit Settling(SubscriptionCore& core) : core_(core) {}
+
+  Result<void> add(const Settlement& settlement);
+  /// In order what is behind a message that comes later comes behind it again.
+  void return_others();
+  Result<void> finish();
+
+ private:
+  void postpone(const Settlement& settlement, std::uint32_t attempts);
+  Result<void> give_up(const Settlement& settlement, std::uint32_t attempts);
+
+  SubscriptionCore& core_;
+  std::set<std::uint64_t> settled_;
+  std::vector<Event> events_;
+  std::vector<DeadLetter> letters_;
+  bool has_postponed_ = false;
+};
+
+Result<void> SubscriptionCore::Settling::add(const Settlement& settlement) {
+  const std::uint64_t sequence = settlement.sequence;
+  if (!core_.state_.is_in_hand(sequence) || !settled_.insert(sequence).second) return {};
+  const std::uint32_t attempts = core_.state_.open().at(sequence).attempts;
+  const std::uint32_t most = core_.options_.most_attempts;
+  switch (settlement.outcome) {
+    case Outcome::kDone:
+      events_.emplace_back(Done{sequence});
+      return {};
+    case Outcome::kReturned:
+      events_.emplace_back(Returned{sequence});
+      return {};
+    case Outcome::kGivenUp:
+      return give_up(settlement, attempts);
+    case Outcome::kLater:
+      if (most > 0 && attempts >= most) return give_up(settlement, attempts);
+      postpone(settlement, attempts);
+  }
+  return {};
+}
+
+void SubscriptionCore::Settling::postpone(const Settlement& settlement, std::uint32_t attempts) {
+  const milliseconds delay =
+      settlement.delay ? std::clamp(*settlement.delay, milliseconds(1), kMostDelay)
+                       : core_.options_.retry.after(attempts, core_.setup_.environment.random());
+  const std::int64_t now = core_.now();
+  events_.emplace_back(Postponed{.sequence = settlement.sequence,
+                                 .due = now + delay.count(),
+                                 .delay = delay.count(),
+                                 .time = now,
+                                 .error = shortened(settlement.error)});
+  has_postponed_ = true;
+}
+
+Result<void> SubscriptionCore::Settling::give_up(const Settlement& settlement,
+                                                 std::uint32_t attempts) {
+  QUARRY_TRY_ASSIGN(auto message, core_.find(settlement.sequence));
+  if (!message) {
+    events_.emplace_back(Lost{settlement.sequence});
+    return {};
+  }
+  message->attempts = attempts;
+  const std::string error = shortened(settlement.error);
+  letters_.push_back({.message = std::move(*message), .error = error});
+  events_.emplace_back(
+      GivenUp{.sequence = settlement.sequence, .time = core_.now(), .error = error});
+  return {};
+}
+
+void SubscriptionCore::Settling::return_others() {
+  if (!core_.options_.in_order || !has_postponed_) return;
+  for (const auto& [sequence, message] : core_.state_.open()) {
+    if (message.is_in_hand && !settled_.contains(sequence))
+      events_.emplace_back(Returned{sequence});
+  }
+}
+
+Result<void> SubscriptionCore::Settling::finish() {
+  if (!letters_.empty()) QUARRY_TRY(core_.setup_.dead->put(letters_));
+  return core_.commit(events_, core_.options_.sync_settlements);
+}
+
+Result<void> SubscriptionCore::settle(std::span<const Settlement> settlements) {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  Settling settling(*this);
+  for (const Settlement& one : settlements) QUARRY_TRY(settling.add(one));
+  settling.return_others();
+  const auto settled = settling.finish();
+  publish_floor();
+  bell_.ring();
+  return settled;
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,66 @@
+// A stream's files, its one log, and its subscriptions: what a Stream is a handle on, and what the
+// dead letters of a subscription are kept in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/spool/stream.h"
+#include "spool_files.h"
+#include "stream_log.h"
+#include "subscription_core.h"
+#include "threading.h"
+
+namespace quarry::spool {
+
+class StreamCore {
+ public:
+  /// As Stream::open(), but that OPTIONS are right, and ENVIRONMENT is whole.
+  static base::Result<std::unique_ptr<StreamCore>> open(const StreamOptions& options,
+                                                        const Reporter& reporter,
+                                                        const StreamEnvironment& environment);
+  ~StreamCore();
+  StreamCore(const StreamCore&) = delete;
+  StreamCore& operator=(const StreamCore&) = delete;
+
+  /// Appends MESSAGES, envelopes, and tells the subscriptions.
+  base::Result<std::uint64_t> append(std::span<Message> messages);
+  base::Result<std::shared_ptr<Subscription>> subscribe(const std::string& name,
+                                                        const SubscriptionOptions& options);
+  base::Result<void> unsubscribe(const std::string& name);
+  /// In the order of their names.
+  std::vector<std::shared_ptr<Subscription>> subscriptions() const;
+
+  StreamLog& log() const { return *log_; }
+  const base::Clock& clock() const { return environment_.clock; }
+
+ private:
+  using States = std::map<std::string, SubscriptionState>;
+
+  StreamCore(const StreamOptions& options, Reporter reporter, const StreamEnvironment& environment);
+  base::Result<void> take_folder();
+  base::Result<States> read_states() const;
+  base::Result<SubscriptionState> state_from_start() const;
+  base::Result<void> add(const std::string& name, const SubscriptionState& state);
+
+  StreamOptions options_;
+  Reporter reporter_;
+  StreamEnvironment environment_;
+  SpoolFiles files_;
+  SpoolLock lock_;
+  std::unique_ptr<StreamLog> log_;
+  mutable Mutex mutex_;  // of subscriptions_
+  std::map<std::string, std::shared_ptr<Subscription>> subscriptions_;
+};
+
+/// The file that tells that FILES are a stream's.
+std::filesystem::path stream_mark(const SpoolFiles& files);
+/// The names of the subscriptions of the stream in FILES, in their order: those with a journal.
+base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
+
+}  // namespace quarry::spool

@@ -1,0 +1,137 @@
+// A stream's files from outside of the process that has them: looked at, and never changed.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "dead_letters.h"
+#include "journal.h"
+#include "message_source.h"
+#include "quarry/spool/stream.h"
+#include "segment_reader.h"
+#include "stream_core.h"
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::FileUse;
+using base::Result;
+
+// How often a journal is read that another process replaces meanwhile.
+constexpr int kMostTries = 5;
+
+const Reporter kSilent = [](const std::string&) {};
+
+SpoolFiles files_of(const SpoolPlace& place, base::FileSystem& files) {
+  return {files, place.folder, place.name, false};
+}
+
+Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& subscription) {
+  for (int i = 0; i < kMostTries; ++i) {
+    QUARRY_TRY_ASSIGN(auto reading, read_journal(journal_files(files, subscription), kSilent));
+    if (reading.state) return std::move(*reading.state);
+  }
+  return fail(ErrorCode::kNotFound,
+              fmt::format("{}: there is no journal of a subscription {} that can be read",
+                          files.folder().string(), subscription));
+}
+
+/// The first place in the segments.
+Result<Position> beginning(const SpoolFiles& files) {
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  return Position{.segment = segments.empty() ? 1 : segments.front(), .offset = 0, .sequence = 0};
+}
+
+/// What can be told of SUBSCRIPTION.
+Result<SubscriptionStatistics> look_at(const SpoolFiles& files, const std::string& subscription,
+                                       std::uint64_t end) {
+  QUARRY_TRY_ASSIGN(const SubscriptionState state, state_of(files, subscription));
+  SubscriptionStatistics figures = statistics_of(subscription, state, end);
+  const SpoolPlace place{.folder = files.folder(), .name = files.name()};
+  QUARRY_TRY(visit_stream(
+      place, subscription,
+      [&figures](const StreamedMessage& first) {
+        figures.oldest = first.taken_at;
+        return false;
+      },
+      kSilent, files.system()));
+  QUARRY_TRY(visit_dead_letters(
+      place, subscription, [&figures](const StreamedMessage&) { return ++figures.dead > 0; },
+      kSilent, files.system()));
+  return figures;
+}
+
+}  // namespace
+
+Result<bool> is_stream(const SpoolPlace& place, base::FileSystem& files) {
+  const auto mark = files.open(stream_mark(files_of(place, files)), FileUse::kRead);
+  if (mark) return true;
+  if (mark.error().code == ErrorCode::kNotFound) return false;
+  return std::unexpected(mark.error());
+}
+
+Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& files) {
+  const SpoolFiles stream = files_of(place, files);
+  StreamStatus status;
+  QUARRY_TRY_ASSIGN(const auto segments, stream.segments());
+  for (const std::uint64_t number : segments) {
+    const auto file = files.open(stream.segment(number), FileUse::kRead);
+    // The process that has the stream may just have removed it.
+    if (!file && file.error().code == ErrorCode::kNotFound) continue;
+    if (!file) return std::unexpected(file.error());
+    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
+    status.bytes += size;
+    ++status.segments;
+  }
+  QUARRY_TRY_ASSIGN(const Position first, beginning(stream));
+  QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(stream, segments, first));
+  const std::uint64_t begin = segments.empty() ? end : stream.first_sequence(segments);
+  status.messages = end > begin ? end - begin : 0;
+  QUARRY_TRY_ASSIGN(status.is_held, stream.is_taken(Roles::kWriter));
+  QUARRY_TRY_ASSIGN(const auto names, subscription_names(stream));
+  for (const std::string& name : names) {
+    auto figures = look_at(stream, name, end);
+    if (figures) status.subscriptions.push_back(std::move(*figures));
+    // It is being made, or was removed just now.
+    if (!figures && figures.error().code != ErrorCode::kNotFound) {
+      return std::unexpected(figures.error());
+    }
+  }
+  return status;
+}
+
+Result<void> visit_stream(const SpoolPlace& place, const std::string& subscription,
+                          const StreamVisitor& visitor, const Reporter& reporter,
+                          base::FileSystem& files) {
+  const SpoolFiles stream = files_of(place, files);
+  QUARRY_TRY_ASSIGN(Position start, beginning(stream));
+  SubscriptionState state;
+  if (!subscription.empty()) {
+    QUARRY_TRY_ASSIGN(state, state_of(stream, subscription));
+    start = state.open().empty() ? state.read() : state.open().begin()->second.at;
+  }
+  MessageSource source(stream, reporter, subscription, nullptr);
+  source.start_at(start);
+  while (true) {
+    QUARRY_TRY_ASSIGN(auto next, source.next(UINT64_MAX));
+    if (!next) return {};
+    StreamedMessage& message = next->message;
+    const auto open = state.open().find(message.sequence);
+    const bool is_open = open != state.open().end();
+    if (!is_open && message.sequence < state.read().sequence) continue;  // settled
+    if (is_open) message.attempts = open->second.attempts;
+    if (!visitor(message)) return {};
+  }
+}
+
+Result<void> visit_dead_letters(const SpoolPlace& place, const std::string& subscription,
+                                const StreamVisitor& visitor, const Reporter& reporter,
+                                base::FileSystem& files) {
+  const SpoolPlace dead = dead_letters_of(place, subscription);
+  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(dead, files));
+  if (!is_there) return {};
+  return visit_stream(dead, kLetters, visitor, reporter, files);
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,352 @@
+#include "subscription_core.h"
+
+#include <algorithm>
+
+#include "envelope.h"
+
+namespace quarry::spool {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+// Bytes of one batch, but for its last message.
+constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
+
+/// Whether what was to be committed has happened in this process, at least.
+bool counts(const Result<void>& committed) {
+  return committed || committed.error().code == ErrorCode::kNoSpace;
+}
+
+}  // namespace
+
+SubscriptionCore::SubscriptionCore(Setup setup)
+    : setup_(std::move(setup)),
+      state_(std::move(setup_.state)),
+      source_(setup_.log.files(), setup_.reporter, setup_.name, &setup_.log.written()),
+      floor_(state_.floor()) {}
+
+void SubscriptionCore::set_options(const SubscriptionOptions& options) {
+  const Lock lock(mutex_);
+  options_ = options;
+}
+
+Result<void> SubscriptionCore::check_open() const {
+  if (!is_closed_) return {};
+  return fail(ErrorCode::kNotFound, "the subscription " + name() + " was removed, or has ended");
+}
+
+// --- taking -----------------------------------------------------------------------------------
+
+bool SubscriptionCore::may_take() const {
+  return !is_closed_ && !state_.is_paused() && (!options_.in_order || state_.in_hand() == 0);
+}
+
+/// How many messages may be taken for the first time.
+std::size_t SubscriptionCore::room() const {
+  const std::size_t open = state_.open().size();
+  // In order what waits comes before.
+  if (options_.in_order && state_.postponed() > 0) return 0;
+  return open < options_.window ? options_.window - open : 0;
+}
+
+bool SubscriptionCore::is_ready() const {
+  if (!may_take()) return false;
+  return has_due() || (room() > 0 && state_.read().sequence < setup_.log.end());
+}
+
+Result<std::vector<StreamedMessage>> SubscriptionCore::take(std::size_t most) {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  std::vector<StreamedMessage> taken;
+  if (!may_take()) return taken;
+  QUARRY_TRY(take_due(most, taken));
+  // What is in hand has to be settled, whatever becomes of the rest.
+  const auto fresh = take_fresh(most - taken.size(), taken);
+  if (!fresh && taken.empty()) return std::unexpected(fresh.error());
+  if (!source_.damaged().empty()) setup_.log.note_damaged(source_.damaged());
+  publish_floor();
+  return taken;
+}
+
+/// Those whose delay is over.
+Result<void> SubscriptionCore::take_due(std::size_t most, std::vector<StreamedMessage>& taken) {
+  std::vector<std::uint64_t> due = state_.due(now(), most, options_.in_order);
+  if (due.empty()) return {};
+  QUARRY_TRY(give_up_exhausted(due));
+  std::vector<Event> events;
+  std::size_t bytes = 0;
+  for (const std::uint64_t sequence : due) {
+    if (bytes >= kMostAtOnce) break;
+    QUARRY_TRY_ASSIGN(auto message, find(sequence));
+    if (!message) {
+      events.emplace_back(Lost{sequence});
+      continue;
+    }
+    events.emplace_back(TakenAgain{sequence});
+    message->attempts = state_.open().at(sequence).attempts + 1;
+    bytes += message->content.size();
+    taken.push_back(std::move(*message));
+  }
+  const auto committed = commit(events, false);
+  if (counts(committed)) return {};
+  taken.clear();
+  return committed;
+}
+
+/// Of DUE those that have had all their attempts, each of which ended with the process that made it,
+/// become dead letters.
+Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due) {
+  if (options_.most_attempts == 0) return {};
+  std::vector<DeadLetter> letters;
+  std::vector<Event> events;
+  for (const std::uint64_t sequence : due) {
+    if (state_.open().at(sequence).attempts < options_.most_attempts) continue;
+    QUARRY_TRY_ASSIGN(auto message, find(sequence));
+    if (!message) continue;
+    message->attempts = state_.open().at(sequence).attempts;
+    const std::string error = "the process ended while it was delivered";
+    letters.push_back({.message = std::move(*message), .error = error});
+    events.emplace_back(GivenUp{.sequence = sequence, .time = now(), .error = error});
+  }
+  if (letters.empty()) return {};
+  QUARRY_TRY(setup_.dead->put(letters));
+  std::erase_if(due, [&](std::uint64_t sequence) {
+    return std::ranges::find(letters, sequence, [](const DeadLetter& letter) {
+             return letter.message.sequence;
+           }) != letters.end();
+  });
+  const auto committed = commit(events, options_.sync_settlements);
+  return counts(committed) ? Result<void>{} : committed;
+}
+
+/// Those that were never taken.
+Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<StreamedMessage>& taken) {
+  if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
+  most = std::min(most, room());
+  std::vector<Event> events;
+  std::vector<std::pair<std::uint64_t, Position>> places;
+  const std::size_t before = taken.size();
+  std::size_t bytes = 0;
+  Result<void> trouble;
+  while (taken.size() - before < most && bytes < kMostAtOnce) {
+    auto next = source_.next(setup_.log.end());
+    if (!next) trouble = std::unexpected(next.error());
+    if (!next || !*next) break;
+    MessageSource::Fresh& fresh = **next;
+    Taken* const run = events.empty() ? nullptr : &std::get<Taken>(events.back());
+    if (run != nullptr && run->after.sequence == fresh.message.sequence) {
+      run->after = source_.position();
+    } else {
+      events.emplace_back(Taken{.first = fresh.at, .after = source_.position()});
+    }
+    places.emplace_back(fresh.message.sequence, fresh.at);
+    fresh.message.attempts = 1;
+    bytes += fresh.message.content.size();
+    taken.push_back(std::move(fresh.message));
+  }
+  if (!events.empty()) {
+    if (const auto committed = commit(events, false); !counts(committed)) {
+      taken.resize(before);
+      is_at_read_ = false;
+      return committed;
+    }
+    is_journaled_ = true;
+    for (const auto& [sequence, at] : places) state_.place(sequence, at);
+  }
+  QUARRY_TRY(trouble);
+  return taken.size() - before < most ? pass_on() : Result<void>{};
+}
+
+/// There was nothing more to take up to where the source is now.
+Result<void> SubscriptionCore::pass_on() {
+  const std::uint64_t end = setup_.log.end();
+  if (source_.position().sequence < end) {
+    QUARRY_TRY(setup_.log.files().check_place());
+    // What should be there is not: the segment being written is damaged.
+    source_.give_up_until(end);
+    setup_.log.begin_segment();
+  }
+  const std::uint64_t unreadable = source_.take_missing();
+  if (source_.position() == state_.read() && unreadable == 0) return {};
+  // The next message that is taken tells the journal.
+  state_.apply(Passed{.to = source_.position(), .unreadable = unreadable});
+  is_journaled_ = false;
+  return {};
+}
+
+Result<std::optional<StreamedMessage>> SubscriptionCore::find(std::uint64_t sequence) {
+  QUARRY_TRY_ASSIGN(auto message, source_.find(sequence, state_.open().at(sequence).at));
+  // Only where the files are still ours it is lost.
+  if (!message) QUARRY_TRY(setup_.log.files().check_place());
+  if (message) state_.place(sequence, source_.found_at());
+  return message;
+}
+
+// --- what is kept -----------------------------------------------------------------------------
+
+/// EVENTS happen, as soon as the journal has them. On a full disk they do without it: that what was
+/// settled may go is what makes room.
+Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) {
+  if (events.empty()) return {};
+  const auto written = setup_.journal->append(events, state_, sync);
+  if (!counts(written)) return written;
+  for (const Event& event : events) state_.apply(event);
+  if (written) setup_.journal->compact(state_);
+  return written;
+}
+
+/// Segments before the first one that is still needed may go, once the journal says so for good.
+void SubscriptionCore::publish_floor() {
+  if (state_.floor() == floor_) return;
+  Result<void> written;
+  if (!is_journaled_) {
+    const Event passed = Passed{.to = state_.read(), .unreadable = 0};
+    written = setup_.journal->append(std::span(&passed, 1), state_, false);
+    is_journaled_ = written.has_value();
+  }
+  if (written) written = setup_.journal->sync();
+  if (!counts(written)) {
+    setup_.reporter(written.error().message);
+    return;
+  }
+  floor_ = state_.floor();
+  setup_.log.set_floor(name(), floor_);
+}
+
+// --- waiting ----------------------------------------------------------------------------------
+
+bool SubscriptionCore::wait(milliseconds most) {
+  const TimePoint deadline = after(most);
+  while (true) {
+    const std::uint64_t rung = bell_.rung();
+    TimePoint until = deadline;
+    {
+      const Lock lock(mutex_);
+      if (is_ready()) return true;
+      const auto due = state_.next_due();
+      // In order another one may be first.
+      const milliseconds left(due ? std::max<std::int64_t>(*due - now(), 1) : 0);
+      if (due && may_take()) until = std::min(until, spool::after(left));
+    }
+    if (is_woken_.exchange(false) || spool::now() >= deadline) return false;
+    bell_.wait(rung, until);
+  }
+}
+
+void SubscriptionCore::wake() {
+  is_woken_ = true;
+  bell_.ring();
+}
+
+// --- by hand ----------------------------------------------------------------------------------
+
+Result<void> SubscriptionCore::set_paused(bool is_paused) {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  const Event event = Paused{is_paused};
+  const auto written = commit(std::span(&event, 1), true);
+  bell_.ring();
+  return written;
+}
+
+Result<std::uint64_t> SubscriptionCore::purge() {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  const Position end = setup_.log.cut();
+  const std::uint64_t count = statistics_of(name(), state_, end.sequence).waiting;
+  const Event event = Purged{end};
+  const auto written = commit(std::span(&event, 1), true);
+  is_at_read_ = false;
+  publish_floor();
+  if (!written) return std::unexpected(written.error());
+  return count;
+}
+
+SubscriptionStatistics SubscriptionCore::statistics() {
+  const Lock lock(mutex_);
+  if (is_closed_) return statistics_of(name(), SubscriptionState(), 0);
+  const std::uint64_t end = setup_.log.end();
+  SubscriptionStatistics figures = statistics_of(name(), state_, end);
+  figures.dead = setup_.dead->count();
+  const auto first = state_.open().empty() ? state_.read().sequence : state_.open().begin()->first;
+  if (figures.waiting > 0 && (!head_ || head_->first != first)) {
+    const Position at = state_.open().empty() ? state_.read() : state_.open().begin()->second.at;
+    const auto message = source_.find(first, at);
+    head_.reset();
+    if (message && *message) head_.emplace(first, (*message)->taken_at);
+  }
+  if (figures.waiting > 0 && head_) figures.oldest = head_->second;
+  return figures;
+}
+
+Result<void> SubscriptionCore::visit_dead(const StreamVisitor& visitor) {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  return setup_.dead->visit(visitor);
+}
+
+Result<std::uint64_t> SubscriptionCore::replay_dead() {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  const auto again = [this](std::span<const StreamedMessage> letters) -> Result<void> {
+    std::vector<Message> messages;
+    for (const StreamedMessage& letter : letters) {
+      messages.push_back(seal({.key = letter.key,
+                               .only = name(),
+                               .error = {},
+                               .attempts = 0,
+                               .taken_at = letter.taken_at,
+                               .id = letter.id,
+                               .content = letter.content},
+                              letter.severity));
+    }
+    QUARRY_TRY(setup_.log.append(messages));
+    return {};
+  };
+  const auto count = setup_.dead->take_all(again);
+  bell_.ring();
+  return count;
+}
+
+Result<std::uint64_t> SubscriptionCore::purge_dead() {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  return setup_.dead->purge();
+}
+
+void SubscriptionCore::close() {
+  const Lock lock(mutex_);
+  std::vector<Event> events;
+  for (const auto& [sequence, message] : state_.open()) {
+    if (message.is_in_hand) events.emplace_back(Returned{sequence});
+  }
+  if (const auto written = commit(events, options_.sync_settlements); !written) {
+    setup_.reporter(written.error().message);
+  }
+  publish_floor();
+  let_go();
+}
+
+/// Whoever still has the subscription can do nothing with it any more, and holds no file.
+void SubscriptionCore::let_go() {
+  is_closed_ = true;
+  setup_.journal.reset();
+  setup_.dead.reset();
+  bell_.ring();
+}
+
+Result<void> SubscriptionCore::remove() {
+  const Lock lock(mutex_);
+  QUARRY_TRY(check_open());
+  // The journal last: while it is there the subscription is.
+  QUARRY_TRY(setup_.dead->remove());
+  QUARRY_TRY(setup_.journal->remove());
+  setup_.log.forget(name());
+  let_go();
+  return {};
+}
+
+}  // namespace quarry::spool

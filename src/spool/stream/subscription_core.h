@@ -1,0 +1,100 @@
+// A subscription: its state (subscription_state.h), the journal that keeps that, the messages that
+// it reads, and its dead letters, under one mutex. What it decides is in the state before anybody
+// else sees it, and in the journal before that.
+//
+//   take()    messages are in hand ─┐
+//   settle()  done, or later, or …  ├─ events ─ commit(): journal, then state, then segments go
+//   pause() … ──────────────────────┘
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bell.h"
+#include "dead_letters.h"
+#include "journal.h"
+#include "message_source.h"
+#include "quarry/base/result.h"
+#include "quarry/spool/subscription.h"
+#include "stream_log.h"
+#include "subscription_state.h"
+#include "threading.h"
+
+namespace quarry::spool {
+
+class SubscriptionCore {
+ public:
+  struct Setup {
+    std::string name;
+    StreamLog& log;  // not owned; outlives this
+    Reporter reporter;
+    StreamEnvironment environment;
+    SubscriptionState state;
+    std::unique_ptr<Journal> journal;
+    std::unique_ptr<DeadLetters> dead;
+  };
+  explicit SubscriptionCore(Setup setup);
+
+  const std::string& name() const { return setup_.name; }
+  void set_options(const SubscriptionOptions& options);
+
+  base::Result<std::vector<StreamedMessage>> take(std::size_t most);
+  base::Result<void> settle(std::span<const Settlement> settlements);
+  bool wait(milliseconds most);
+  void wake();
+  /// Something may be there to take: called by who appends.
+  void ring() { bell_.ring(); }
+  base::Result<void> set_paused(bool is_paused);
+  base::Result<std::uint64_t> purge();
+  SubscriptionStatistics statistics();
+
+  base::Result<void> visit_dead(const StreamVisitor& visitor);
+  base::Result<std::uint64_t> replay_dead();
+  base::Result<std::uint64_t> purge_dead();
+
+  /// At the end: gives back what is in hand. All calls from then on fail.
+  void close();
+  /// Removes everything about it. All calls from then on fail.
+  base::Result<void> remove();
+
+ private:
+  class Settling;  // one call of settle(): what it comes to
+
+  base::Result<void> check_open() const;
+  std::int64_t now() const { return setup_.environment.clock.now().value; }
+  bool may_take() const;
+  bool has_due() const { return !state_.due(now(), 1, options_.in_order).empty(); }
+  bool is_ready() const;
+  std::size_t room() const;
+  base::Result<void> take_due(std::size_t most, std::vector<StreamedMessage>& taken);
+  base::Result<void> give_up_exhausted(std::vector<std::uint64_t>& due);
+  base::Result<void> take_fresh(std::size_t most, std::vector<StreamedMessage>& taken);
+  base::Result<void> pass_on();
+  base::Result<void> commit(std::span<const Event> events, bool sync);
+  void publish_floor();
+  void let_go();
+  base::Result<std::optional<StreamedMessage>> find(std::uint64_t sequence);
+
+  Setup setup_;
+  Mutex mutex_;
+  SubscriptionOptions options_;
+  SubscriptionState state_;
+  MessageSource source_;
+  bool is_at_read_ = false;   // source_ is where reading goes on
+  bool is_journaled_ = true;  // the journal knows how far that is
+  std::uint64_t floor_ = 0;   // as the log knows it
+  std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;  // the first one, looked at last
+  bool is_closed_ = false;
+  Bell bell_;
+  std::atomic<bool> is_woken_{false};
+};
+
+}  // namespace quarry::spool

@@ -1,0 +1,127 @@
+// A process that is killed (SIGKILL) before each single operation on files that a life of a stream
+// does. What it was told is written to a pipe.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <set>
+#include <string>
+
+#include "killing_files.h"
+#include "stream_world.h"
+#include "temporary_folder.h"
+
+using namespace quarry::spool;
+
+namespace {
+
+constexpr std::uint64_t kMessages = 30;
+
+void tell(int pipe, char what, std::uint64_t number) {
+  const std::array<char, 2> record{what, static_cast<char>(number)};
+  (void)!::write(pipe, record.data(), record.size());
+}
+
+/// Takes a batch of SUBSCRIPTION and settles each message by itself; every seventh is given up.
+void deliver(Subscription& subscription, int pipe) {
+  const auto taken = subscription.take(4);
+  for (std::size_t i = 0; taken && i < taken->size(); ++i) {
+    const StreamedMessage& message = taken->at(i);
+    const bool is_bad = message.id % 7 == 0;
+    tell(pipe, 'a', message.id);
+    const Settlement one{.sequence = message.sequence,
+                         .outcome = is_bad ? Outcome::kGivenUp : Outcome::kDone};
+    if (subscription.settle(std::span(&one, 1))) tell(pipe, is_bad ? 'g' : 'd', message.id);
+  }
+}
+
+/// What the process does that is killed. It never returns.
+[[noreturn]] void live(const StreamOptions& options, int fuse_length, int pipe) {
+  Fuse fuse(fuse_length);
+  KillingFiles files(fuse);
+  {
+    const auto stream = Stream::open(options, {}, {.files = files});
+    if (!stream) ::_exit(3);
+    const auto mail = (*stream)->subscribe("mail");
+    if (!mail) ::_exit(3);
+    tell(pipe, 's', 0);
+    for (std::uint64_t number = 1; number <= kMessages; number += 5) {
+      std::vector<NewMessage> messages;
+      for (std::uint64_t i = 0; i < 5; ++i) messages.push_back(numbered_message(number + i));
+      if (!(*stream)->append(messages)) ::_exit(3);
+      for (std::uint64_t i = 0; i < 5; ++i) tell(pipe, 't', number + i);
+      deliver(**mail, pipe);
+    }
+    for (int i = 0; i < 3; ++i) deliver(**mail, pipe);
+  }
+  tell(pipe, 'e', 0);
+  ::_exit(0);
+}
+
+using Ids = std::set<std::uint64_t>;
+struct Account {
+  Ids taken, asked, done, given_up;
+  bool is_subscribed = false;
+  bool is_ended = false;
+};
+
+Account account_of(const StreamOptions& options, int fuse_length) {
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::close(pipe[0]);
+    live(options, fuse_length, pipe[1]);
+  }
+  ::close(pipe[1]);
+  Account account;
+  std::array<char, 2> record{};
+  while (::read(pipe[0], record.data(), record.size()) == 2) {
+    const auto number = static_cast<std::uint64_t>(record[1]);
+    if (record[0] == 's') account.is_subscribed = true;
+    if (record[0] == 't') account.taken.insert(number);
+    if (record[0] == 'a') account.asked.insert(number);
+    if (record[0] == 'd') account.done.insert(number);
+    if (record[0] == 'g') account.given_up.insert(number);
+    if (record[0] == 'e') account.is_ended = true;
+  }
+  ::close(pipe[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
+  return account;
+}
+
+}  // namespace
+
+TEST_CASE("a stream whose process is killed at any operation has everything, and nothing twice") {
+  int fuse_length = 0;
+  for (bool is_ended = false; !is_ended; ++fuse_length) {
+    CAPTURE(fuse_length);
+    const TemporaryFolder folder;
+    StreamOptions options = stream_options(false);
+    options.place.folder = folder.path();
+    const Account account = account_of(options, fuse_length);
+    is_ended = account.is_ended;
+    if (!account.is_subscribed) continue;
+    StreamWorld world(quarry::base::FileSystem::real(), options);
+    const auto mail = world.subscribe("mail");
+    Ids dead;
+    REQUIRE(mail->visit_dead(
+        [&](const StreamedMessage& message) { return dead.insert(message.id).second; }));
+    const auto rest = drain(*mail);
+    const Ids again(rest.begin(), rest.end());
+    CHECK(again.size() == rest.size());
+    for (const std::uint64_t id : account.taken) {
+      CAPTURE(id);
+      if (!account.asked.contains(id)) CHECK(again.contains(id));
+      if (account.done.contains(id)) CHECK_FALSE(again.contains(id));
+      if (account.given_up.contains(id)) CHECK((dead.contains(id) && !again.contains(id)));
+    }
+    CHECK(world.told.find("damaged") == std::string::npos);
+    REQUIRE(fuse_length < 5000);
+  }
+  CHECK(fuse_length > 80);
+}
