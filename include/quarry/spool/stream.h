@@ -64,6 +64,8 @@ struct NewMessage {
 };
 /// Bytes that the content of one may have.
 inline constexpr std::size_t kMostStreamContent = kMostContent - 4096;
+/// Errors: kLimit, no stream takes MESSAGE.
+base::Result<void> check(const NewMessage& message);
 
 class StreamCore;
 class Stream {

@@ -32,19 +32,6 @@ Result<void> check(const StreamOptions& options) {
   return {};
 }
 
-Result<void> check(std::span<const NewMessage> messages) {
-  for (const NewMessage& one : messages) {
-    if (one.content.size() > kMostStreamContent || one.key.size() > kMostKey ||
-        one.severity > kLeastSevere) {
-      return fail(ErrorCode::kLimit,
-                  fmt::format("a message has {} bytes of content, {} of key and {} of severity at "
-                              "most",
-                              kMostStreamContent, kMostKey, kLeastSevere));
-    }
-  }
-  return {};
-}
-
 /// Random numbers for all threads.
 std::function<double()> shared_random() {
   struct Source {
@@ -58,6 +45,17 @@ std::function<double()> shared_random() {
 }
 
 }  // namespace
+
+Result<void> check(const NewMessage& message) {
+  if (message.content.size() <= kMostStreamContent && message.key.size() <= kMostKey &&
+      message.severity <= kLeastSevere) {
+    return {};
+  }
+  return fail(
+      ErrorCode::kLimit,
+      fmt::format("a message has {} bytes of content, {} of key and a severity of {} at most",
+                  kMostStreamContent, kMostKey, kLeastSevere));
+}
 
 Stream::Stream(std::unique_ptr<StreamCore> core) : core_(std::move(core)) {}
 Stream::~Stream() = default;
@@ -78,11 +76,11 @@ Result<std::unique_ptr<Stream>> Stream::open(const StreamOptions& options, Repor
 }
 
 Result<std::uint64_t> Stream::append(std::span<const NewMessage> messages) {
-  QUARRY_TRY(check(messages));
   std::vector<Message> sealed;
   sealed.reserve(messages.size());
   const base::UnixMillis now = core_->clock().now();
   for (const NewMessage& one : messages) {
+    QUARRY_TRY(check(one));
     sealed.push_back(seal({.key = one.key,
                            .only = {},
                            .error = {},

@@ -1,0 +1,99 @@
+#include "hand_over_frames.h"
+
+#include <algorithm>
+
+#include "little_endian.h"
+#include "quarry/spool/hand_over.h"
+
+namespace quarry::spool {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+/// Bytes that a message has without key and content.
+constexpr std::size_t kLeastMessage = 6;
+
+std::string framed(std::string_view body) {
+  std::string frame;
+  append_text<std::uint32_t>(frame, body);
+  return frame;
+}
+
+}  // namespace
+
+Result<std::string> request_frame(std::span<const NewMessage> messages) {
+  std::size_t size = sizeof(std::uint32_t);
+  for (const NewMessage& one : messages) {
+    QUARRY_TRY(check(one));
+    size += kLeastMessage + one.key.size() + one.content.size();
+  }
+  if (size > kMostHandOver || messages.empty()) {
+    return fail(ErrorCode::kLimit, "messages that are handed over together are one at least, and " +
+                                       std::to_string(kMostHandOver) + " bytes at most");
+  }
+  std::string frame;
+  frame.reserve(kFrameHeader + size);
+  append_number(frame, static_cast<std::uint32_t>(size));
+  append_number(frame, static_cast<std::uint32_t>(messages.size()));
+  for (const NewMessage& one : messages) {
+    append_number(frame, one.severity);
+    append_text<std::uint8_t>(frame, one.key);
+    append_text<std::uint32_t>(frame, one.content);
+  }
+  return frame;
+}
+
+std::optional<std::vector<NewMessage>> decode_request(std::string_view body) {
+  FieldReader fields(body);
+  const auto count = fields.number<std::uint32_t>();
+  // So many that what is there could hold them.
+  if (count == 0 || count > body.size() / kLeastMessage) return std::nullopt;
+  std::vector<NewMessage> messages;
+  messages.reserve(count);
+  for (std::uint32_t i = 0; i < count && !fields.has_failed(); ++i) {
+    NewMessage message;
+    message.severity = fields.number<std::uint8_t>();
+    message.key = fields.text<std::uint8_t>();
+    message.content = fields.text<std::uint32_t>();
+    if (!check(message)) return std::nullopt;
+    messages.push_back(std::move(message));
+  }
+  return fields.is_whole() ? std::optional(std::move(messages)) : std::nullopt;
+}
+
+std::string answer_frame(const Result<std::uint64_t>& first_id) {
+  std::string body;
+  append_number(body, static_cast<std::uint8_t>(first_id ? 0 : 1));
+  if (first_id) {
+    append_number(body, *first_id);
+  } else {
+    append_number(body, static_cast<std::uint8_t>(first_id.error().code));
+    body += std::string_view(first_id.error().message).substr(0, kMostAnswer - body.size());
+  }
+  return framed(body);
+}
+
+Result<std::uint64_t> decode_answer(std::string_view body) {
+  FieldReader fields(body);
+  const auto kind = fields.number<std::uint8_t>();
+  if (kind == 0) {
+    const auto first_id = fields.number<std::uint64_t>();
+    if (fields.is_whole()) return first_id;
+  } else if (kind == 1) {
+    const auto code = fields.number<std::uint8_t>();
+    const bool is_known = code <= static_cast<std::uint8_t>(ErrorCode::kDiscarded);
+    if (!fields.has_failed() && is_known) {
+      return fail(static_cast<ErrorCode>(code), std::string(fields.rest()));
+    }
+  }
+  return fail(ErrorCode::kIo, "what came is no answer to a hand-over");
+}
+
+std::size_t body_length(std::string_view header) {
+  return get<std::uint32_t>(header.data());
+}
+
+}  // namespace quarry::spool

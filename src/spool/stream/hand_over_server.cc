@@ -1,0 +1,289 @@
+// The end of a hand-over that has the stream: one thread and poll(2). In a round it reads what
+// clients have sent, appends all requests that are whole, and then answers them; while the disk
+// syncs, others come, for the next round.
+#include <fmt/core.h>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <climits>
+#include <exception>
+#include <list>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "hand_over_frames.h"
+#include "quarry/spool/hand_over.h"
+#include "threading.h"
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Fd;
+using base::Result;
+
+// Bytes that are read of one client in a round.
+constexpr std::size_t kMostAtOnce = std::size_t{64} << 10;
+
+/// A connection: it is read until a request is whole, which is appended, and then its answer is
+/// written; then the next one.
+struct Client {
+  Fd fd;
+  TimePoint deadline;
+  std::string request;       // its frame, as far as it has come
+  std::size_t length = 0;    // of the whole frame; 0: not known yet
+  bool is_admitted = false;  // its bytes are counted
+  std::string answer;        // what is left of it to be written
+  bool is_gone = false;
+
+  bool is_whole() const { return length > 0 && request.size() == length; }
+  /// For room: it is not read from, and is not late.
+  bool waits() const { return length > 0 && !is_admitted; }
+  short events() const {
+    if (!answer.empty()) return POLLOUT;
+    // That it hangs up is told all the same.
+    return waits() ? short{0} : short{POLLIN};
+  }
+};
+
+}  // namespace
+
+class HandOverServer::Loop {
+ public:
+  Loop(Stream& stream, Fd listener, Fd wake, Reporter reporter, const HandOverOptions& options)
+      : stream_(stream),
+        listener_(std::move(listener)),
+        wake_(std::move(wake)),
+        reporter_(std::move(reporter)),
+        options_(options),
+        thread_([this] { run(); }) {}
+  ~Loop() {
+    const std::uint64_t one = 1;
+    (void)!::write(wake_.get(), &one, sizeof one);
+    thread_.join();
+  }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+
+ private:
+  void run();
+  bool round();
+  int until_deadline() const;
+  void accept_some();
+  void admit(Client& client);
+  void serve(Client& client, short events);
+  void receive(Client& client);
+  bool begin_request(Client& client);
+  void append_whole();
+  void answer(Client& client, const Result<std::uint64_t>& first_id);
+  void write(Client& client);
+  void drop(Client& client, const std::string& why);
+  void sweep();
+
+  Stream& stream_;
+  Fd listener_;
+  Fd wake_;
+  Reporter reporter_;
+  HandOverOptions options_;
+  std::list<Client> clients_;
+  std::size_t admitted_ = 0;  // bytes
+  TimePoint next_accept_{};   // not before: there was no descriptor for another one
+  Thread thread_;
+};
+
+HandOverServer::HandOverServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}
+HandOverServer::~HandOverServer() = default;
+
+Result<std::unique_ptr<HandOverServer>> HandOverServer::start(Stream& stream, Fd listener,
+                                                              Reporter reporter,
+                                                              const HandOverOptions& options) {
+  if (options.most_clients < 1 || options.most_bytes < kMostHandOver + kFrameHeader ||
+      options.time_out < milliseconds(1)) {
+    return fail(ErrorCode::kInvalid, fmt::format("a hand-over has one client at least, {} bytes "
+                                                 "and 1 ms",
+                                                 kMostHandOver));
+  }
+  Fd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!wake) return base::fail_errno("eventfd");
+  try {
+    return std::unique_ptr<HandOverServer>(new HandOverServer(std::make_unique<Loop>(
+        stream, std::move(listener), std::move(wake), std::move(reporter), options)));
+  } catch (const std::system_error& error) {
+    return fail(ErrorCode::kIo, fmt::format("no thread for a hand-over: {}", error.what()));
+  }
+}
+
+void HandOverServer::Loop::run() {
+  while (round()) {
+  }
+}
+
+/// Milliseconds until somebody is to be dropped, for poll(2).
+int HandOverServer::Loop::until_deadline() const {
+  TimePoint first = TimePoint::max();
+  for (const Client& one : clients_) first = std::min(first, one.deadline);
+  if (next_accept_ > now()) first = std::min(first, next_accept_);
+  if (first == TimePoint::max()) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(first - now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, INT_MAX));
+}
+
+/// False: it is to end.
+bool HandOverServer::Loop::round() {
+  for (Client& one : clients_) {
+    if (one.waits()) admit(one);
+  }
+  const bool has_place = clients_.size() < options_.most_clients && now() >= next_accept_;
+  std::vector<pollfd> polled{
+      {.fd = wake_.get(), .events = POLLIN, .revents = 0},
+      {.fd = has_place ? listener_.get() : -1, .events = POLLIN, .revents = 0}};
+  for (const Client& one : clients_) {
+    polled.push_back({.fd = one.fd.get(), .events = one.events(), .revents = 0});
+  }
+  if (::poll(polled.data(), polled.size(), until_deadline()) < 0) {
+    if (errno == EINTR) return true;
+    reporter_(fmt::format("hand-over: ended: poll: {}", std::generic_category().message(errno)));
+    return false;
+  }
+  if (polled[0].revents != 0) return false;
+  std::size_t place = 2;
+  for (Client& one : clients_) serve(one, polled[place++].revents);
+  append_whole();
+  sweep();
+  if (polled[1].revents != 0) accept_some();
+  return true;
+}
+
+void HandOverServer::Loop::accept_some() {
+  while (clients_.size() < options_.most_clients) {
+    Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (fd) {
+      clients_.push_back(
+          {.fd = std::move(fd), .deadline = after(options_.time_out), .request = {}, .answer = {}});
+      continue;
+    }
+    if (errno == EINTR || errno == ECONNABORTED) continue;
+    if (errno == EAGAIN) return;
+    // Too many open files, say: the socket stays ready, and is not to be asked in a circle.
+    reporter_(fmt::format("hand-over: accept: {}", std::generic_category().message(errno)));
+    next_accept_ = after(milliseconds(100));
+    return;
+  }
+}
+
+/// CLIENT, the length of whose request is known, may send it if there is room.
+void HandOverServer::Loop::admit(Client& client) {
+  if (admitted_ + client.length > options_.most_bytes) return;
+  client.is_admitted = true;
+  admitted_ += client.length;
+  client.deadline = after(options_.time_out);
+}
+
+/// EVENTS happened on CLIENT's connection.
+void HandOverServer::Loop::serve(Client& client, short events) {
+  if (!client.answer.empty()) {
+    if (events != 0) write(client);
+  } else if ((events & POLLIN) != 0) {
+    receive(client);
+  } else if ((events & (POLLHUP | POLLERR)) != 0) {
+    client.is_gone = true;
+  }
+  const bool is_served =
+      client.is_gone || client.waits() || (client.is_whole() && client.answer.empty());
+  if (!is_served && now() >= client.deadline) {
+    const bool is_quiet = client.request.empty() && client.answer.empty();
+    is_quiet ? void(client.is_gone = true) : drop(client, "it has stopped in the middle");
+  }
+}
+
+void HandOverServer::Loop::receive(Client& client) {
+  std::array<char, kMostAtOnce> buffer;
+  const std::size_t wanted = client.length > 0 ? client.length : kFrameHeader;
+  const std::size_t most = std::min(buffer.size(), wanted - client.request.size());
+  const ssize_t count = ::recv(client.fd.get(), buffer.data(), most, 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) {
+    client.is_gone = true;
+    return;
+  }
+  if (client.request.empty()) client.deadline = after(options_.time_out);
+  client.request.append(buffer.data(), static_cast<std::size_t>(count));
+  if (client.length == 0 && client.request.size() == kFrameHeader && !begin_request(client)) {
+    drop(client, "it sends requests that are too long, or empty");
+  }
+}
+
+/// The length of CLIENT's request is there. False: there can be no such request.
+bool HandOverServer::Loop::begin_request(Client& client) {
+  const std::size_t body = body_length(client.request);
+  if (body == 0 || body > kMostHandOver) return false;
+  client.length = kFrameHeader + body;
+  admit(client);
+  return true;
+}
+
+/// Appends all requests that are whole, and answers them.
+void HandOverServer::Loop::append_whole() {
+  std::vector<NewMessage> all;
+  std::vector<std::pair<Client*, std::size_t>> served;  // and how many messages
+  for (Client& one : clients_) {
+    if (one.is_gone || !one.is_whole() || !one.answer.empty()) continue;
+    auto messages = decode_request(std::string_view(one.request).substr(kFrameHeader));
+    if (!messages) {
+      drop(one, "what it sends is no request");
+      continue;
+    }
+    served.emplace_back(&one, messages->size());
+    std::ranges::move(*messages, std::back_inserter(all));
+  }
+  if (served.empty()) return;
+  const Result<std::uint64_t> first = stream_.append(all);
+  std::uint64_t id = first.value_or(0);
+  for (const auto& [client, count] : served) {
+    answer(*client, first ? Result<std::uint64_t>(id) : first);
+    id += count;
+  }
+}
+
+void HandOverServer::Loop::answer(Client& client, const Result<std::uint64_t>& first_id) {
+  client.answer = answer_frame(first_id);
+  client.deadline = after(options_.time_out);
+  write(client);
+}
+
+void HandOverServer::Loop::write(Client& client) {
+  const ssize_t count =
+      ::send(client.fd.get(), client.answer.data(), client.answer.size(), MSG_NOSIGNAL);
+  if (count < 0) {
+    client.is_gone = errno != EAGAIN && errno != EINTR;
+    return;
+  }
+  client.answer.erase(0, static_cast<std::size_t>(count));
+  if (!client.answer.empty()) return;
+  admitted_ -= std::exchange(client.length, 0);
+  client.is_admitted = false;
+  client.request = {};
+  client.deadline = after(options_.time_out);
+}
+
+void HandOverServer::Loop::drop(Client& client, const std::string& why) {
+  client.is_gone = true;
+  reporter_("hand-over: a client was dropped: " + why);
+}
+
+/// Forgets those that are gone.
+void HandOverServer::Loop::sweep() {
+  for (const Client& one : clients_) {
+    if (one.is_gone && one.is_admitted) admitted_ -= one.length;
+  }
+  clients_.remove_if([](const Client& one) { return one.is_gone; });
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,307 @@
+// Messages that other processes put into a stream: what is acknowledged, when, and whom it harms when
+// one of them does what it must not.
+#include "quarry/spool/hand_over.h"
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <set>
+#include <thread>
+
+#include "hand_over_world.h"
+#include "killing_files.h"
+#include "little_endian.h"
+#include "stream_world.h"
+
+using namespace quarry::spool;
+using namespace std::chrono_literals;
+using quarry::base::Error;
+using quarry::base::ErrorCode;
+
+namespace {
+
+std::vector<NewMessage> numbered_messages(std::uint64_t first, std::uint64_t last) {
+  std::vector<NewMessage> all;
+  for (std::uint64_t i = first; i <= last; ++i) all.push_back(numbered_message(i));
+  return all;
+}
+
+std::string request(std::uint64_t first, std::uint64_t last) {
+  return request_frame(numbered_messages(first, last)).value();
+}
+
+std::string frame_of(std::string_view body) {
+  std::string frame;
+  append_text<std::uint32_t>(frame, body);
+  return frame;
+}
+
+/// A stream on FILES, with one subscription, that takes messages over a socket.
+struct Server {
+  explicit Server(quarry::base::FileSystem& files, const HandOverOptions& options = {})
+      : world(files) {
+    mail = world.subscribe("mail");
+    server = std::move(*HandOverServer::start(
+        *world.stream, listen_at(path), [this](const std::string&) { ++dropped; }, options));
+  }
+  HandOver client() const { return {path, 10s}; }
+
+  TemporaryFolder folder;
+  std::string path = folder.string() + "/socket";
+  StreamWorld world;
+  std::shared_ptr<Subscription> mail;
+  std::atomic<int> dropped{0};
+  std::unique_ptr<HandOverServer> server;
+};
+
+}  // namespace
+
+TEST_CASE("what is handed over is in the stream, with its key, under the id that is returned") {
+  MemoryFileSystem files;
+  Server server(files);
+  CHECK(server.client().hand_over(numbered_messages(1, 3)) == 1);
+  CHECK(server.client().hand_over(numbered_messages(4, 4)) == 4);
+  const std::vector<NewMessage> large{{.content = std::string(3'000'000, 'x'), .severity = 2}};
+  CHECK(server.client().hand_over(large) == 5);
+  const auto taken = server.mail->take(10);
+  REQUIRE((taken && taken->size() == 5));
+  CHECK(taken->at(3).content == "message 4");
+  CHECK(taken->at(3).key == "k4");
+  CHECK(taken->at(4).content == large[0].content);
+  CHECK(taken->at(4).severity == 2);
+}
+
+TEST_CASE("nothing is acknowledged before the disk has it, and then it survives a power cut") {
+  MemoryFileSystem files;
+  Server server(files);
+  const RawClient client(server.path);
+  bool is_early = false;
+  std::size_t calls = 0;
+  files.before = [&](std::uint64_t) -> std::optional<Error> {
+    ++calls;
+    is_early = is_early || client.has_news(0ms);
+    return std::nullopt;
+  };
+  client.send(request(1, 50));
+  CHECK(answer_in(client.read()) == 1);
+  CHECK(calls > 2);
+  CHECK_FALSE(is_early);
+  files.before = {};
+  const auto& operations = files.operations();
+  MemoryFileSystem found(MemoryFileSystem::after_a_stop({}, operations, operations.size(),
+                                                        [](std::size_t) { return false; }));
+  const StreamWorld after(found);
+  CHECK(drain(*after.subscribe("mail")) == ids(1, 50));
+}
+
+TEST_CASE("where the disk does not sync the answer is why, and the next one may be taken") {
+  MemoryFileSystem files;
+  Server server(files);
+  std::atomic<bool> is_full{true};
+  files.before = [&](std::uint64_t) -> std::optional<Error> {
+    if (!is_full) return std::nullopt;
+    return Error{ErrorCode::kNoSpace, "No space left on device"};
+  };
+  const auto refused = server.client().hand_over(numbered_messages(1, 1));
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kNoSpace);
+  CHECK(refused.error().message == "No space left on device");
+  is_full = false;
+  CHECK(server.client().hand_over(numbered_messages(1, 1)));
+  CHECK(drain(*server.mail) == ids(1, 1));
+}
+
+TEST_CASE("requests that come while the disk syncs go there together, with one sync") {
+  MemoryFileSystem files;
+  Server server(files);
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_held = false;
+  bool may_go = false;
+  files.before = [&](std::uint64_t) -> std::optional<Error> {
+    std::unique_lock lock(mutex);
+    is_held = true;
+    changed.notify_all();
+    changed.wait(lock, [&] { return may_go; });
+    return std::nullopt;
+  };
+  const RawClient first(server.path);
+  first.send(request(1, 1));
+  std::vector<RawClient> others;
+  {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return is_held; });
+    for (std::uint64_t i = 0; i < 20; ++i) others.emplace_back(server.path).send(request(1, 2));
+    may_go = true;
+    changed.notify_all();
+  }
+  CHECK(answer_in(first.read()) == 1);
+  std::set<std::uint64_t> firsts;
+  for (const RawClient& other : others) firsts.insert(answer_in(other.read()).value_or(0));
+  CHECK(firsts.size() == 20);
+  CHECK(*firsts.begin() == 2);
+  CHECK(*firsts.rbegin() == 40);
+  const auto syncs =
+      std::ranges::count(files.operations(), FileOperation::Kind::kSync, &FileOperation::kind);
+  // Those of the mark, the journal and the first request; then a few rounds, not twenty.
+  CHECK(syncs < 10);
+  CHECK(drain(*server.mail) == ids(1, 41));
+}
+
+TEST_CASE("a client that lies is dropped without an answer, and others are served") {
+  MemoryFileSystem files;
+  Server server(files);
+  std::string whole = request(1, 2);
+  std::string more_than_there_is = whole;
+  more_than_there_is[4] = 9;
+  std::string long_key = whole;
+  long_key[9] = '\xff';
+  std::string severe = whole;
+  severe[8] = 8;
+  std::string four_gib = frame_of("x");
+  four_gib.replace(0, 4, "\xff\xff\xff\xff");
+  const std::vector<std::string> lies{frame_of(""),
+                                      frame_of("x"),
+                                      four_gib,
+                                      more_than_there_is,
+                                      long_key,
+                                      severe,
+                                      frame_of(whole),
+                                      "GET / HTTP/1.1\r\n\r\n",
+                                      frame_of(std::string(4, '\0')),
+                                      frame_of(std::string("\xff\xff\xff\xff", 4) + "xxxxxxxxxx")};
+  for (std::size_t i = 0; i < lies.size(); ++i) {
+    CAPTURE(i);
+    const RawClient liar(server.path);
+    liar.send(lies[i]);
+    CHECK(liar.is_dropped());
+    CHECK(server.dropped == static_cast<int>(i) + 1);
+    CHECK(server.client().hand_over(numbered_messages(1, 1)) == i + 1);
+  }
+}
+
+TEST_CASE("a client that stops in the middle, or says nothing, is dropped in time") {
+  MemoryFileSystem files;
+  HandOverOptions options;
+  options.time_out = 50ms;
+  options.most_clients = 2;
+  Server server(files, options);
+  const RawClient stopped(server.path);
+  stopped.send(request(1, 5).substr(0, 20));
+  const RawClient quiet(server.path);
+  // There is no place for a third one until then.
+  CHECK(server.client().hand_over(numbered_messages(1, 1)) == 1);
+  CHECK(stopped.is_dropped());
+  CHECK(quiet.is_dropped());
+}
+
+TEST_CASE("a request in single bytes, and one after the other on a connection, are taken") {
+  MemoryFileSystem files;
+  Server server(files);
+  const RawClient client(server.path);
+  for (const char byte : request(1, 2)) client.send(std::string(1, byte));
+  CHECK(answer_in(client.read()) == 1);
+  client.send(request(1, 2) + request(3, 3));
+  CHECK(answer_in(client.read()) == 3);
+  CHECK(answer_in(client.read()) == 5);
+}
+
+TEST_CASE("clients that flood the server get no more of its memory than all may have together") {
+  MemoryFileSystem files;
+  HandOverOptions options;
+  options.most_bytes = kMostHandOver + 64;
+  Server server(files, options);
+  const std::vector<NewMessage> large{{.content = std::string(12 << 20, 'x')}};
+  const std::string whole = request_frame(large).value();
+  // It has taken the room, and will not send the rest.
+  const RawClient holder(server.path);
+  holder.send(std::string_view(whole).substr(0, 1 << 20));
+  // So nothing of another one is read, beyond what the kernel keeps.
+  const RawClient second(server.path);
+  REQUIRE(::fcntl(second.fd(), F_SETFL, O_NONBLOCK) == 0);
+  second.send(whole);
+  pollfd writable{.fd = second.fd(), .events = POLLOUT, .revents = 0};
+  CHECK(::poll(&writable, 1, 200) == 0);
+  std::atomic<int> served{0};
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 3; ++i) {
+    threads.emplace_back([&] { served += server.client().hand_over(large).has_value() ? 1 : 0; });
+  }
+  // A small one has room beside it.
+  CHECK(server.client().hand_over(numbered_messages(1, 1)));
+  holder.send(std::string_view(whole).substr(1 << 20));
+  CHECK(answer_in(holder.read()));
+  ::shutdown(second.fd(), SHUT_RDWR);
+  threads.clear();
+  CHECK(served == 3);
+}
+
+TEST_CASE("a call ends in time, with an error that tells whether something may have been taken") {
+  const TemporaryFolder folder;
+  const std::string path = folder.string() + "/socket";
+  const auto error = [&](const std::vector<NewMessage>& messages) {
+    const auto given = HandOver(path, 50ms).hand_over(messages);
+    REQUIRE_FALSE(given);
+    return given.error().code;
+  };
+  CHECK(error(numbered_messages(1, 1)) == ErrorCode::kNotFound);
+  CHECK(error({}) == ErrorCode::kLimit);
+  CHECK(error({{.content = std::string(kMostHandOver, 'x')}}) == ErrorCode::kLimit);
+  const quarry::base::Fd listener = listen_at(path);
+  // Nobody accepts.
+  CHECK(error(numbered_messages(1, 1)) == ErrorCode::kBusy);
+  CHECK(error({{.content = std::string(4 << 20, 'x')}}) == ErrorCode::kBusy);
+}
+
+TEST_CASE("what a process has acknowledged that is killed at any operation is in the stream") {
+  const std::string padding(200, '.');
+  std::size_t whole = 0;
+  for (int fuse_length = 0; whole == 0; ++fuse_length) {
+    CAPTURE(fuse_length);
+    REQUIRE(fuse_length < 500);
+    const TemporaryFolder folder;
+    StreamOptions options = stream_options();
+    options.place.folder = folder.path() / "spool";
+    const std::string path = folder.string() + "/socket";
+    quarry::base::Fd listener = listen_at(path);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      Fuse fuse(fuse_length);
+      KillingFiles files(fuse);
+      const auto stream = Stream::open(options, {}, {.files = files});
+      if (!stream || !(*stream)->subscribe("mail")) ::_exit(3);
+      const auto server = HandOverServer::start(**stream, std::move(listener), {});
+      while (true) ::pause();
+    }
+    listener.reset();
+    std::vector<std::string> acknowledged;
+    for (int i = 0; i < 12; ++i) {
+      const std::vector<NewMessage> messages(2, {.content = std::to_string(i) + padding});
+      if (!HandOver(path, 10s).hand_over(messages)) break;
+      acknowledged.push_back(messages[0].content);
+    }
+    if (acknowledged.size() == 12) whole = acknowledged.size();
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status));
+    if (acknowledged.empty()) continue;
+    const StreamWorld world(quarry::base::FileSystem::real(), options);
+    std::vector<std::string> found;
+    const auto taken = world.subscribe("mail")->take(1000);
+    REQUIRE(taken);
+    for (const auto& message : *taken) found.push_back(message.content);
+    CHECK(found.size() >= 2 * acknowledged.size());
+    for (std::size_t i = 0; i < acknowledged.size(); ++i) {
+      CHECK(std::ranges::count(found, acknowledged[i]) == 2);
+    }
+  }
+}
