@@ -27,11 +27,10 @@ struct Reading {
   std::uint64_t next_sequence = 1;
 };
 
-Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
+/// Reads from the segment NUMBER on.
+Result<Reading> read_from(const SpoolFiles& files, const Reporter& reporter, std::uint64_t number) {
   Reading reading;
-  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  if (segments.empty()) return reading;
-  SegmentReader reader(files, reporter, {.segment = segments.front(), .offset = 0, .sequence = 0});
+  SegmentReader reader(files, reporter, {.segment = number, .offset = 0, .sequence = 0});
   Message record;
   while (true) {
     QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, record));
@@ -44,8 +43,21 @@ Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
     }
   }
   reading.damaged = reader.damaged();
-  reading.next_number = segments.back() + 1;
   reading.next_sequence = std::max<std::uint64_t>(reader.position().sequence, 1);
+  return reading;
+}
+
+/// Reads from the last state on. The segments before it may be there still, and are of no account.
+Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
+  Reading reading;
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  std::set<std::uint64_t> damaged;
+  for (auto number = segments.rbegin(); number != segments.rend() && !reading.state; ++number) {
+    QUARRY_TRY_ASSIGN(reading, read_from(files, reporter, *number));
+    damaged.merge(reading.damaged);
+  }
+  reading.damaged = std::move(damaged);
+  if (!segments.empty()) reading.next_number = segments.back() + 1;
   return reading;
 }
 

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 #include <string_view>
@@ -46,16 +47,18 @@ class RawClient {
     pollfd one{.fd = fd(), .events = POLLIN, .revents = 0};
     return ::poll(&one, 1, static_cast<int>(time.count())) == 1;
   }
-  /// What comes until the other end closes, or a whole answer is there; waits for five seconds at
-  /// most.
+  /// One answer, or what comes of it until the other end closes; waits for five seconds at most.
   std::string read() const {
     std::string bytes;
     std::array<char, 512> buffer;
     while (has_news(std::chrono::seconds(5))) {
-      const ssize_t count = ::recv(fd(), buffer.data(), buffer.size(), 0);
+      const std::size_t wanted =
+          bytes.size() < kFrameHeader ? kFrameHeader : kFrameHeader + body_length(bytes);
+      const ssize_t count =
+          ::recv(fd(), buffer.data(), std::min(buffer.size(), wanted - bytes.size()), 0);
       if (count <= 0) break;
       bytes.append(buffer.data(), static_cast<std::size_t>(count));
-      if (bytes.size() >= 4 && bytes.size() == 4 + body_length(bytes)) break;
+      if (bytes.size() == wanted && wanted > kFrameHeader) break;
     }
     return bytes;
   }

@@ -124,6 +124,7 @@ class Life {
 /// What a new process finds in IMAGE.
 struct Found {
   std::vector<std::uint64_t> given;
+  std::uint64_t unreadable = 0;
   Ids dead;
   std::string told;
 };
@@ -139,6 +140,7 @@ Found find(const MemoryFileSystem::Image& image, bool synced) {
     REQUIRE(mail->visit_dead(
         [&](const StreamedMessage& message) { return found.dead.insert(message.id).second; }));
     found.given = drain(*mail);
+    found.unreadable = mail->statistics().unreadable;
     // And it can go on.
     const std::uint64_t next = world.stream->next_id();
     world.append(next, next + 1);
@@ -154,6 +156,7 @@ void check(const Found& found, const Promise& promise, bool is_settled) {
   CAPTURE(found.told);
   const Ids given(found.given.begin(), found.given.end());
   CHECK(given.size() == found.given.size());
+  CHECK(found.unreadable == 0);
   for (std::uint64_t id = 1; id <= promise.appended; ++id) {
     CAPTURE(id);
     const bool is_there = given.contains(id) || found.dead.contains(id);
