@@ -65,6 +65,7 @@ Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   files.emplace(system, options.spool_directory, options.filename, options.sync_queue_files);
   QUARRY_TRY_ASSIGN(lock, files->lock(consumer ? Roles::kBoth : Roles::kWriter));
   files->keep_to(lock);
+  QUARRY_TRY(files->check_no_stream());
   return do_without_damaged();
 }
 

@@ -182,6 +182,7 @@ Result<std::uint64_t> replay_spool(const SpoolPlace& place, const Reporter& repo
                                    base::FileSystem& files) {
   const SpoolFiles spool(files, place.folder, place.name, true);
   QUARRY_TRY_ASSIGN(const SpoolLock lock, spool.lock(Roles::kWriter));
+  QUARRY_TRY(spool.check_no_stream());
   QUARRY_TRY_ASSIGN(const auto names, spool.damaged());
   std::uint64_t count = 0;
   for (const std::string& name : names) {

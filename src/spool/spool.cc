@@ -81,6 +81,7 @@ Result<std::unique_ptr<Drain>> Drain::open(const SpoolPlace& place, const QueueO
       .files = files_of(place, files, options.sync_queue_files), .lock = {}, .store = nullptr});
   QUARRY_TRY_ASSIGN(state->lock, state->files.lock(Roles::kReader));
   state->files.keep_to(state->lock);
+  QUARRY_TRY(state->files.check_no_stream());
   QUARRY_TRY_ASSIGN(state->store, DiskStore::open(state->files, options, reporter, Roles::kReader));
   return std::unique_ptr<Drain>(new Drain(std::move(state)));
 }

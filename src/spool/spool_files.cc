@@ -121,6 +121,20 @@ Result<void> SpoolFiles::check_place() const {
       fmt::format("{}: it was removed, moved or replaced while a queue uses it", folder_.string()));
 }
 
+Result<bool> SpoolFiles::are_of_stream() const {
+  const auto mark = system_->open(stream_mark(), FileUse::kRead);
+  if (mark) return true;
+  if (mark.error().code == ErrorCode::kNotFound) return false;
+  return std::unexpected(mark.error());
+}
+
+Result<void> SpoolFiles::check_no_stream() const {
+  QUARRY_TRY_ASSIGN(const bool is_stream, are_of_stream());
+  if (!is_stream) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("{}: the files of {} are a stream's, and no queue's",
+                                               folder_.string(), name_));
+}
+
 Result<bool> SpoolFiles::is_taken(Roles role) const {
   const auto path = folder_ / (name_ + (role == Roles::kWriter ? kWriteLock : kReadLock));
   const auto file = system_->open(path, FileUse::kRead);

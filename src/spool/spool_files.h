@@ -67,6 +67,12 @@ class SpoolFiles {
   /// find what goes there, and another process may have the same role.
   base::Result<void> check_place() const;
 
+  /// The file that tells that these are a stream's (stream/stream_core.h).
+  std::filesystem::path stream_mark() const { return folder_ / (name_ + ".stream"); }
+  base::Result<bool> are_of_stream() const;
+  /// Errors: kInvalid, they are a stream's, and no queue's.
+  base::Result<void> check_no_stream() const;
+
   /// Whether some process has ROLE, kWriter or kReader, just now.
   base::Result<bool> is_taken(Roles role) const;
   /// The names of what was set aside.

@@ -87,6 +87,7 @@ int run_top(const TopArguments& arguments);
 struct SpoolArguments {
   std::string folder;
   std::string filename = "queue";
+  std::string dead;  // the subscription whose dead letters are meant
   bool as_json = false;
   bool is_null = false;  // messages end in a NUL, not in a newline
   bool follow = false;

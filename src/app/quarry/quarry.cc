@@ -172,22 +172,34 @@ void add_queue_parameters(CLI::App& command, SpoolArguments& arguments,
   }
 }
 
+void add_dead_option(CLI::App& spool, const char* name, SpoolArguments& arguments) {
+  spool.get_subcommand(name)
+      ->add_option("--dead", arguments.dead,
+                   "of a stream: what this subscription of it has given up")
+      ->type_name("SUBSCRIPTION");
+}
+
 void add_spool(CLI::App& app, Run& run) {
   CLI::App* spool = app.add_subcommand("spool", "look after the files of a queue, or use one");
   spool->require_subcommand(1);
   auto& status = add_spool_command(*spool, run, "status", "tell how full it is", run_spool_status);
   spool->get_subcommand("status")->add_flag("--json", status.as_json, "as JSON");
-  add_spool_command(*spool, run, "list", "tell what waits: number, severity, bytes, beginning",
-                    run_spool_list);
+  auto& listed = add_spool_command(
+      *spool, run, "list", "tell what waits: number, severity, bytes, beginning", run_spool_list);
+  add_dead_option(*spool, "list", listed);
   auto& exported = add_spool_command(*spool, run, "export", "print what waits, and leave it there",
                                      run_spool_export);
   CLI::App* exporting = spool->get_subcommand("export");
   exporting->add_flag("-0,--null", exported.is_null, "end messages with NUL instead of newline");
   exporting->add_flag("--json", exported.as_json, "as JSON, one object a line");
-  add_spool_command(*spool, run, "replay",
-                    "put what can be read in segments set aside back into the queue",
-                    run_spool_replay);
-  add_spool_command(*spool, run, "purge", "remove what waits", run_spool_purge);
+  add_dead_option(*spool, "export", exported);
+  auto& replayed = add_spool_command(
+      *spool, run, "replay",
+      "put what can be read in segments set aside, or dead letters, back into the queue",
+      run_spool_replay);
+  add_dead_option(*spool, "replay", replayed);
+  auto& purged = add_spool_command(*spool, run, "purge", "remove what waits", run_spool_purge);
+  add_dead_option(*spool, "purge", purged);
 
   auto& fed = add_spool_command(*spool, run, "feed",
                                 "put lines of standard input there; ends when all are safe",

@@ -1,7 +1,6 @@
 // quarry spool status|list|export|replay|purge: the files of a disk queue, whether a process uses
-// them or not.
+// them or not. Those of a stream are looked after in spool_stream.cc.
 #include <fmt/core.h>
-#include <openssl/evp.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,8 @@
 #include "commands.h"
 #include "quarry/base/escape.h"
 #include "quarry/spool/spool.h"
+#include "spool_stream.h"
+#include "spool_text.h"
 
 namespace quarry::app {
 namespace {
@@ -17,43 +18,13 @@ namespace {
 using base::Result;
 using spool::Message;
 
-// Of a message's content in a list.
-constexpr std::size_t kShown = 80;
-
 void report(const std::string& line) {
   fmt::print(stderr, "quarry: {}\n", line);
 }
 
-spool::SpoolPlace place_of(const SpoolArguments& arguments) {
-  return {arguments.folder, arguments.filename};
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const bool is_ascii = static_cast<unsigned char>(text.front()) < 0x80;
-    const std::size_t length = is_ascii ? 1 : base::utf8_sequence(text);
-    if (length == 0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-std::string base64(std::string_view bytes) {
-  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');
-  const int length = ::EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()),
-                                       reinterpret_cast<const unsigned char*>(bytes.data()),
-                                       static_cast<int>(bytes.size()));
-  text.resize(static_cast<std::size_t>(length));
-  return text;
-}
-
 nlohmann::json json_of(std::uint64_t number, const Message& message) {
   nlohmann::json line = {{"number", number}, {"severity", message.severity}};
-  if (is_utf8(message.content)) {
-    line["content"] = message.content;
-  } else {
-    line["base64"] = base64(message.content);
-  }
+  add_bytes(line, message.content);
   return line;
 }
 
@@ -82,14 +53,9 @@ Result<void> status(const SpoolArguments& arguments) {
 /// Shows each message as SHOW prints it; false from that: nobody reads.
 template <typename Show>
 Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
-  bool is_read = true;
   QUARRY_TRY(spool::visit_spool(
       place_of(arguments),
-      [&](std::uint64_t number, const Message& message) {
-        const std::string text = show(number, message);
-        is_read = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
-        return is_read;
-      },
+      [&](std::uint64_t number, const Message& message) { return print(show(number, message)); },
       report));
   return {};
 }
@@ -97,7 +63,7 @@ Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
 Result<void> list(const SpoolArguments& arguments) {
   return show_all(arguments, [](std::uint64_t number, const Message& message) {
     return fmt::format("{:>8} {} {:>8} {}\n", number, message.severity, message.content.size(),
-                       base::printable(message.content, kShown));
+                       base::printable(message.content, kShownContent));
   });
 }
 
@@ -121,6 +87,17 @@ Result<void> purge(const SpoolArguments& arguments) {
   return {};
 }
 
+using Action = Result<void> (*)(const SpoolArguments&);
+/// What is done with a queue, or with a stream, by what the files are.
+Result<void> by_kind(const SpoolArguments& arguments, Action on_queue, Action on_stream) {
+  QUARRY_TRY_ASSIGN(const bool is_stream, spool::is_stream(place_of(arguments)));
+  if (is_stream) return on_stream(arguments);
+  if (arguments.dead.empty()) return on_queue(arguments);
+  return base::fail(base::ErrorCode::kInvalid,
+                    fmt::format("{}: there is no stream {}, which would have dead letters",
+                                arguments.folder, arguments.filename));
+}
+
 int code_of(const Result<void>& done) {
   if (!done) return failed(done.error());
   const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
@@ -130,19 +107,19 @@ int code_of(const Result<void>& done) {
 }  // namespace
 
 int run_spool_status(const SpoolArguments& arguments) {
-  return code_of(status(arguments));
+  return code_of(by_kind(arguments, status, show_stream_status));
 }
 int run_spool_list(const SpoolArguments& arguments) {
-  return code_of(list(arguments));
+  return code_of(by_kind(arguments, list, list_stream));
 }
 int run_spool_export(const SpoolArguments& arguments) {
-  return code_of(export_all(arguments));
+  return code_of(by_kind(arguments, export_all, export_stream));
 }
 int run_spool_replay(const SpoolArguments& arguments) {
-  return code_of(replay(arguments));
+  return code_of(by_kind(arguments, replay, replay_stream));
 }
 int run_spool_purge(const SpoolArguments& arguments) {
-  return code_of(purge(arguments));
+  return code_of(by_kind(arguments, purge, purge_stream));
 }
 
 }  // namespace quarry::app

@@ -37,10 +37,6 @@ Result<void> check(const SubscriptionOptions& options) {
 
 }  // namespace
 
-std::filesystem::path stream_mark(const SpoolFiles& files) {
-  return files.folder() / (files.name() + ".stream");
-}
-
 Result<std::vector<std::string>> subscription_names(const SpoolFiles& files) {
   QUARRY_TRY_ASSIGN(const auto names, files.system().list(files.folder()));
   std::set<std::string> found;
@@ -88,7 +84,7 @@ Result<void> StreamCore::take_folder() {
   QUARRY_TRY(system.sync_directory(std::filesystem::absolute(folder).parent_path()));
   QUARRY_TRY_ASSIGN(lock_, files_.lock(Roles::kBoth));
   files_.keep_to(lock_);
-  QUARRY_TRY_ASSIGN(const bool is_there, is_stream(options_.place, system));
+  QUARRY_TRY_ASSIGN(const bool is_there, files_.are_of_stream());
   if (is_there) return {};
   QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
   QUARRY_TRY_ASSIGN(const auto position, files_.position());
@@ -96,7 +92,7 @@ Result<void> StreamCore::take_folder() {
     return fail(ErrorCode::kInvalid,
                 fmt::format("{}: the files of {} are a queue's", folder.string(), files_.name()));
   }
-  QUARRY_TRY_ASSIGN(const auto mark, system.open(stream_mark(files_), FileUse::kOpenOrMake));
+  QUARRY_TRY_ASSIGN(const auto mark, system.open(files_.stream_mark(), FileUse::kOpenOrMake));
   QUARRY_TRY(mark->append(kMark));
   QUARRY_TRY(mark->sync());
   return system.sync_directory(folder);

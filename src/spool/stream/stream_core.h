@@ -58,8 +58,6 @@ class StreamCore {
   std::map<std::string, std::shared_ptr<Subscription>> subscriptions_;
 };
 
-/// The file that tells that FILES are a stream's.
-std::filesystem::path stream_mark(const SpoolFiles& files);
 /// The names of the subscriptions of the stream in FILES, in their order: those with a journal.
 base::Result<std::vector<std::string>> subscription_names(const SpoolFiles& files);
 

@@ -65,10 +65,7 @@ Result<SubscriptionStatistics> look_at(const SpoolFiles& files, const std::strin
 }  // namespace
 
 Result<bool> is_stream(const SpoolPlace& place, base::FileSystem& files) {
-  const auto mark = files.open(stream_mark(files_of(place, files)), FileUse::kRead);
-  if (mark) return true;
-  if (mark.error().code == ErrorCode::kNotFound) return false;
-  return std::unexpected(mark.error());
+  return files_of(place, files).are_of_stream();
 }
 
 Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& files) {

@@ -1,0 +1,49 @@
+// Makes a stream for the tests of `quarry spool`, and may go on holding it:
+//
+//   make-stream FOLDER         `events`, 5 messages, two subscriptions: `mail` has delivered the
+//                              first, given up the second and the third, and will try the fourth
+//                              later; `hook` is paused
+//   make-stream FOLDER hold    opens that, prints a line, and holds it until standard input ends
+#include <cstdio>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/spool/stream.h"
+
+using namespace quarry::spool;
+
+namespace {
+
+bool make(Stream& stream) {
+  const auto mail = stream.subscribe("mail");
+  const auto hook = stream.subscribe("hook");
+  if (!mail || !hook || !(*hook)->pause()) return false;
+  std::vector<NewMessage> messages;
+  for (int i = 1; i <= 5; ++i) {
+    messages.push_back({.content = "event " + std::to_string(i), .key = "k" + std::to_string(i)});
+  }
+  if (!stream.append(messages) || !(*mail)->take(4)) return false;
+  const std::vector<Settlement> settled{
+      {.sequence = 1},
+      {.sequence = 2, .outcome = Outcome::kGivenUp, .error = "550 no such user"},
+      {.sequence = 3, .outcome = Outcome::kGivenUp, .error = "550 no such user"},
+      {.sequence = 4, .outcome = Outcome::kLater, .error = "451 try again"}};
+  return (*mail)->settle(settled).has_value();
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count < 2) return 2;
+  const bool is_to_hold = count > 2 && arguments[2] == std::string_view("hold");
+  const auto report = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); };
+  const auto stream = Stream::open({.place = {.folder = arguments[1], .name = "events"}}, report);
+  if (!stream) return 1;
+  if (!is_to_hold) return make(**stream) ? 0 : 1;
+  std::puts("holding");
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+  return 0;
+}
