@@ -1,13 +1,11 @@
-// Workers: they take batches from the store to the consumer until there is nothing left, wait a
-// while for more, and end.
+#include "delivery.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <exception>
 #include <iterator>
 #include <utility>
-
-#include "engine.h"
 
 namespace quarry::spool {
 namespace {
@@ -21,32 +19,54 @@ constexpr std::chrono::seconds kNextLookAtClock{60};
 
 }  // namespace
 
-/// Enough workers for what waits.
-void Engine::advise_workers() {
-  const std::uint64_t waiting = store_->waiting();
-  if (waiting == 0 || is_da_ || is_enqueue_only_) return;
+DeliveryWorkers::DeliveryWorkers(EngineState& state, Owner owner)
+    : state_(state),
+      owner_(std::move(owner)),
+      pool_(
+          [this](Worker& self) {
+            const auto kept = owner_.keep();
+            run(self);
+          },
+          state.setup.consumer ? state.setup.options.worker_threads : 0) {}
+
+void DeliveryWorkers::retire() {
+  pool_.retire();
+  work_.notify_all();
+  state_.pause.notify_all();
+}
+
+void DeliveryWorkers::come_back() {
+  pool_.retire(false);
+  advise();
+}
+
+void DeliveryWorkers::advise() {
+  const std::uint64_t waiting = state_.store->waiting();
+  if (waiting == 0 || state_.is_assisted || state_.is_enqueue_only) return;
   const auto wanted =
-      static_cast<std::size_t>(waiting / *setup_.options.worker_thread_minimum_messages + 1);
-  if (!workers_.advise(wanted) && workers_.alive() == 0) {
-    report("no thread can be started to deliver messages: trying again with the next message");
+      static_cast<std::size_t>(waiting / *state_.setup.options.worker_thread_minimum_messages + 1);
+  if (!pool_.advise(wanted) && pool_.alive() == 0) {
+    state_.report(
+        "no thread can be started to deliver messages: trying again with the next message");
   }
   // A notice costs a system call, and a burst of messages is news but once.
-  if (idle_ > woken_ && workers_.alive() - idle_ + woken_ < wanted) {
+  if (idle_ > woken_ && pool_.alive() - idle_ + woken_ < wanted) {
     ++woken_;
     work_.notify_one();
   }
-  if (gathering_ > 0 && waiting >= setup_.options.min_dequeue_batch_size) pause_.notify_all();
+  if (gathering_ > 0 && waiting >= state_.setup.options.min_dequeue_batch_size)
+    state_.pause.notify_all();
 }
 
-void Engine::worker_main(Worker& self) {
-  Lock lock(mutex_);
+void DeliveryWorkers::run(Worker& self) {
+  Lock lock(state_.mutex);
   self.state = Worker::State::kRunning;
-  ++setup_.figures->workers;
-  quiet_.notify_all();
+  ++state_.setup.figures->workers;
+  state_.quiet.notify_all();
   while (!self.is_retired && !self.is_left) {
-    if (store_->waiting() > 0) {
+    if (state_.store->waiting() > 0) {
       if (!is_window_open()) {
-        if (is_closing_) break;
+        if (state_.is_closing) break;
         wait_for_window(lock, self);
       } else if (wants_more(self)) {
         wait_for_more(lock, self);
@@ -55,132 +75,132 @@ void Engine::worker_main(Worker& self) {
       }
       continue;
     }
-    if (is_closing_) break;
-    if (is_helper() && !is_told_empty_ && held() == 0) {
+    if (state_.is_closing) break;
+    if (state_.is_helper() && !state_.is_told_empty && state_.held() == 0) {
       tell_empty(lock);
       continue;
     }
     if (!wait_for_work(lock)) break;
   }
-  if (!self.is_left) worker_ended(self);
+  if (!self.is_left) ended(self);
 }
 
 /// The queue that this one helps is told that it is empty. Its mutex is taken for that.
-void Engine::tell_empty(Lock& lock) {
-  is_told_empty_ = true;
+void DeliveryWorkers::tell_empty(Lock& lock) {
+  state_.is_told_empty = true;
   lock.unlock();
-  setup_.on_empty();
+  state_.setup.on_empty();
   lock.lock();
 }
 
-/// It is the time of the day to deliver messages, or the last moment: what ends without a disk has
-/// no other.
-bool Engine::is_window_open() const {
-  if (setup_.options.dequeue_time_end == kNoDequeueTimeEnd) return true;
-  if (is_closing_ && disk_ == nullptr && !is_da_enabled()) return true;
-  return until_window(setup_.options, setup_.local_time()).count() == 0;
+bool DeliveryWorkers::is_window_open() const {
+  if (state_.setup.options.dequeue_time_end == kNoDequeueTimeEnd) return true;
+  if (state_.is_closing && state_.disk == nullptr && !state_.is_da_enabled()) return true;
+  return until_window(state_.setup.options, state_.setup.local_time()).count() == 0;
 }
 
-void Engine::wait_for_window(Lock& lock, const Worker& self) {
-  const auto left = until_window(setup_.options, setup_.local_time());
-  pause_.wait_until(lock, now() + std::min(left, kNextLookAtClock), [&] {
-    return self.is_left || self.is_retired || is_closing_ || self.stop.stop_requested();
+void DeliveryWorkers::wait_for_window(Lock& lock, const Worker& self) {
+  const auto left = until_window(state_.setup.options, state_.setup.local_time());
+  state_.pause.wait_until(lock, now() + std::min(left, kNextLookAtClock), [&] {
+    return self.is_left || self.is_retired || state_.is_closing || self.stop.stop_requested();
   });
 }
 
 /// There is less than a worker should wait for (queue.mindequeuebatchsize).
-bool Engine::wants_more(const Worker& self) const {
-  const std::uint64_t waiting = store_->waiting();
-  return waiting > 0 && waiting < setup_.options.min_dequeue_batch_size && !is_closing_ &&
-         !self.is_retired && !self.is_left;
+bool DeliveryWorkers::wants_more(const Worker& self) const {
+  const std::uint64_t waiting = state_.store->waiting();
+  return waiting > 0 && waiting < state_.setup.options.min_dequeue_batch_size &&
+         !state_.is_closing && !self.is_retired && !self.is_left;
 }
 
 /// Waits for that, and then takes what there is.
-void Engine::wait_for_more(Lock& lock, Worker& self) {
+void DeliveryWorkers::wait_for_more(Lock& lock, Worker& self) {
   ++gathering_;
-  pause_.wait_until(lock, after(setup_.options.min_dequeue_batch_timeout),
-                    [&] { return !wants_more(self); });
+  state_.pause.wait_until(lock, after(state_.setup.options.min_dequeue_batch_timeout),
+                          [&] { return !wants_more(self); });
   --gathering_;
-  if (!self.is_left && !self.is_retired && store_->waiting() > 0) deliver(lock, self);
+  if (!self.is_left && !self.is_retired && state_.store->waiting() > 0) deliver(lock, self);
 }
 
 /// False: none came for so long that the worker should end.
-bool Engine::wait_for_work(Lock& lock) {
+bool DeliveryWorkers::wait_for_work(Lock& lock) {
   ++idle_;
   bool is_in_time = true;
-  if (setup_.options.timeout_worker_thread_shutdown == kEternal) {
+  if (state_.setup.options.timeout_worker_thread_shutdown == kEternal) {
     work_.wait(lock);
   } else {
-    is_in_time = work_.wait_until(lock, now() + setup_.options.timeout_worker_thread_shutdown) ==
-                 std::cv_status::no_timeout;
+    is_in_time =
+        work_.wait_until(lock, now() + state_.setup.options.timeout_worker_thread_shutdown) ==
+        std::cv_status::no_timeout;
   }
   --idle_;
   if (woken_ > 0) --woken_;
-  return is_in_time || store_->waiting() > 0;
+  return is_in_time || state_.store->waiting() > 0;
 }
 
-void Engine::worker_ended(Worker& self) {
+void DeliveryWorkers::ended(Worker& self) {
   self.state = Worker::State::kEnded;
-  --setup_.figures->workers;
-  quiet_.notify_all();
-  if (is_da_ && disk_ == nullptr) share_workers();
+  --state_.setup.figures->workers;
+  state_.quiet.notify_all();
+  owner_.on_end();
 }
 
 /// The consumer of SELF's batch, without the mutex.
-Delivery Engine::consume(const Worker& self) {
+Delivery DeliveryWorkers::consume(const Worker& self) {
   const std::span<const Message> rest = std::span(self.batch.messages).subspan(self.delivered);
   try {
-    Delivery delivery = setup_.consumer(rest, self.stop.get_token());
+    Delivery delivery = state_.setup.consumer(rest, self.stop.get_token());
     delivery.delivered = std::min(delivery.delivered, rest.size());
     return delivery;
   } catch (const std::exception& failure) {
-    report(fmt::format("the consumer failed: {}", failure.what()));
+    state_.report(fmt::format("the consumer failed: {}", failure.what()));
   } catch (...) {
-    report("the consumer failed");
+    state_.report("the consumer failed");
   }
   return {.delivered = 0, .retry_after = kNextTry};
 }
 
 /// Notes what DELIVERY says of SELF's batch. True: nothing is left of it.
-bool Engine::settle(Worker& self, const Delivery& delivery) {
+bool DeliveryWorkers::settle(Worker& self, const Delivery& delivery) {
   self.delivered += delivery.delivered;
-  in_flight_ -= delivery.delivered;
-  setup_.figures->delivered += delivery.delivered;
+  state_.in_flight -= delivery.delivered;
+  state_.setup.figures->delivered += delivery.delivered;
   const std::size_t left = self.batch.messages.size() - self.delivered;
-  setup_.figures->retried += left;
+  state_.setup.figures->retried += left;
   return left == 0;
 }
 
 /// What is left of BATCH after DELIVERED is the first to come again.
-void Engine::put_back(Batch batch, std::size_t delivered) {
-  if (!helper_) {
-    store_->settle(std::move(batch), delivered);
+void DeliveryWorkers::put_back(Batch batch, std::size_t delivered) {
+  if (!state_.helper) {
+    state_.store->settle(std::move(batch), delivered);
     return;
   }
   // At the end, with what came later on the disk already.
   const auto rest = batch.messages.begin() + static_cast<std::ptrdiff_t>(delivered);
-  std::move(rest, batch.messages.end(), std::back_inserter(earlier_));
+  std::move(rest, batch.messages.end(), std::back_inserter(state_.earlier));
 }
 
 /// What DELIVERY left of SELF's batch is to come again after a while. When the queue has begun to
 /// end since (WAS_CLOSING: before) it comes at once, and then again after its while: who takes
 /// nothing is not to be asked as fast as the machine can.
-void Engine::pause(Lock& lock, const Worker& self, const Delivery& delivery, bool was_closing) {
+void DeliveryWorkers::pause(Lock& lock, const Worker& self, const Delivery& delivery,
+                            bool was_closing) {
   const milliseconds time =
       std::max(delivery.retry_after, delivery.delivered == 0 ? kLeastPause : milliseconds(0));
   if (time.count() <= 0) return;
-  pause_.wait_until(lock, after(time), [&] {
+  state_.pause.wait_until(lock, after(time), [&] {
     return self.is_left || self.stop.stop_requested() ||
-           (is_closing_ && (!was_closing || self.is_retired));
+           (state_.is_closing && (!was_closing || self.is_retired));
   });
 }
 
 /// Discards those of BATCH that matter least, while the queue, which has FULL messages with them,
 /// has so many that it should.
-void Engine::discard_queued(Batch& batch, std::uint64_t full) {
-  const QueueOptions& options = setup_.options;
+void DeliveryWorkers::discard_queued(Batch& batch, std::uint64_t full) {
+  const QueueOptions& options = state_.setup.options;
   // What is on the disk of another queue is in nobody's way.
-  if (options.discard_severity > kLeastSevere || is_helper() || full < *options.discard_mark)
+  if (options.discard_severity > kLeastSevere || state_.is_helper() || full < *options.discard_mark)
     return;
   Batch kept;
   Batch dropped;
@@ -196,33 +216,33 @@ void Engine::discard_queued(Batch& batch, std::uint64_t full) {
   const std::size_t count = dropped.messages.size();
   batch = std::move(kept);
   if (count == 0) return;
-  setup_.figures->discarded_queued += count;
-  store_->settle(std::move(dropped), count);
-  room_.notify_all();
+  state_.setup.figures->discarded_queued += count;
+  state_.store->settle(std::move(dropped), count);
+  state_.room.notify_all();
 }
 
 /// Takes one batch to the consumer. What the consumer does not take is rolled back; but a retired
 /// worker keeps it and tries again, since what came later may be on the disk already, and waits
 /// there for this to be delivered.
-void Engine::deliver(Lock& lock, Worker& self) {
-  const std::uint64_t full = fullness();
-  self.batch = store_->take(setup_.options.dequeue_batch_size);
+void DeliveryWorkers::deliver(Lock& lock, Worker& self) {
+  const std::uint64_t full = state_.fullness();
+  self.batch = state_.store->take(state_.setup.options.dequeue_batch_size);
   self.delivered = 0;
   const bool has_any = !self.batch.empty();
   discard_queued(self.batch, full);
   if (self.batch.empty()) {
-    count();
-    if (held() == 0) quiet_.notify_all();
+    state_.count();
+    if (state_.held() == 0) state_.quiet.notify_all();
     // The disk cannot be read just now.
-    if (!has_any && store_->waiting() > 0) pause_.wait_until(lock, now() + kNextTry);
+    if (!has_any && state_.store->waiting() > 0) state_.pause.wait_until(lock, now() + kNextTry);
     return;
   }
-  in_flight_ += self.batch.messages.size();
-  count();
+  state_.in_flight += self.batch.messages.size();
+  state_.count();
   bool is_done = false;
   while (true) {
     self.is_consuming = true;
-    const bool was_closing = is_closing_;
+    const bool was_closing = state_.is_closing;
     lock.unlock();
     const Delivery delivery = consume(self);
     lock.lock();
@@ -233,18 +253,50 @@ void Engine::deliver(Lock& lock, Worker& self) {
       pause(lock, self, delivery, was_closing);
       if (self.is_left) return;
     }
-    const bool keeps = self.is_retired && !is_closing_ && !is_helper();
+    const bool keeps = self.is_retired && !state_.is_closing && !state_.is_helper();
     if (is_done || !keeps) break;
   }
-  in_flight_ -= self.batch.messages.size() - self.delivered;
+  state_.in_flight -= self.batch.messages.size() - self.delivered;
   put_back(std::exchange(self.batch, {}), self.delivered);
-  count();
-  room_.notify_all();
-  if (held() == 0) quiet_.notify_all();
-  if (setup_.options.dequeue_slowdown.count() > 0 && !is_closing_) {
-    pause_.wait_until(lock, now() + setup_.options.dequeue_slowdown,
-                      [&] { return self.is_left || is_closing_ || self.is_retired; });
+  state_.count();
+  state_.room.notify_all();
+  if (state_.held() == 0) state_.quiet.notify_all();
+  if (state_.setup.options.dequeue_slowdown.count() > 0 && !state_.is_closing) {
+    state_.pause.wait_until(lock, now() + state_.setup.options.dequeue_slowdown,
+                            [&] { return self.is_left || state_.is_closing || self.is_retired; });
   }
+}
+
+/// What a consumer that was left behind has comes again.
+void DeliveryWorkers::take_back(Worker& left) {
+  state_.in_flight -= left.batch.messages.size() - left.delivered;
+  --state_.setup.figures->workers;
+  // A copy: the consumer still looks at it.
+  put_back(left.batch, left.delivered);
+}
+
+std::size_t DeliveryWorkers::stop(Lock& lock) {
+  pool_.retire();
+  // A producer that is at it just now may still bring something: nobody would end another worker.
+  pool_.set_most(0);
+  work_.notify_all();
+  state_.pause.notify_all();
+  const auto are_gone = [this] { return pool_.alive() == 0; };
+  const milliseconds timeout = state_.setup.options.timeout_action_completion;
+  if (state_.quiet.wait_until(lock, after(timeout), are_gone)) return 0;
+  pool_.request_stop();
+  state_.pause.notify_all();
+  if (state_.quiet.wait_until(lock, after(timeout), are_gone)) return 0;
+  const auto left = pool_.leave_consuming();
+  for (const auto& worker : left) take_back(*worker);
+  // The others have just nothing to do but to end.
+  state_.quiet.wait(lock, are_gone);
+  if (left.empty()) return 0;
+  state_.report(
+      fmt::format("{} consumers do not end, though asked to: what they have counts as not "
+                  "delivered",
+                  left.size()));
+  return left.size();
 }
 
 }  // namespace quarry::spool

@@ -1,18 +1,5 @@
-// Disk-assisted mode, as rsyslog's document "The rsyslog queue object" reasons it out.
-//
-//   in     the high water mark is hit; or there are files at the start; or messages are left at the
-//          end. Workers of the queue in memory are retired, and one worker shuffles its messages to
-//          a disk queue, whose own workers deliver them.
-//   held   at the low water mark the rest stays in memory, until the high water mark is hit again
-//   out    the disk queue is empty, and memory is below the high water mark: the disk queue and its
-//          files go, and the workers of the queue in memory come back
-//
-// Together the two queues never have more consumers than queue.workerthreads. With one, so, nothing
-// is delivered from the disk before what a retired worker has in its hands.
-//
-// The worker that shuffles decides on the way out, and checks before *every* wait whether it is
-// time: the notice that the disk queue is empty may have come before it waited. It may have ended
-// for want of work, too, so that notice also starts it again (helper_is_empty).
+#include "disk_assistance.h"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -30,45 +17,82 @@ using base::Result;
 constexpr std::chrono::seconds kNextTry{1};
 /// Messages that go to the disk at once, at least, where so many may.
 constexpr std::size_t kShuffled = 1024;
+/// How often a disk queue that cannot be made is tried at the end, and after how long.
+constexpr int kMostTries = 3;
+constexpr milliseconds kNextTryAtEnd{100};
 
 }  // namespace
 
+DiskAssistance::DiskAssistance(EngineState& state, DeliveryWorkers& workers,
+                               std::function<std::weak_ptr<void>()> watch)
+    : state_(state),
+      workers_(workers),
+      watch_(std::move(watch)),
+      worker_([this](Worker& self) { run(self); }, 1) {}
+
 // --- in ---------------------------------------------------------------------------------------
 
-void Engine::start_da() {
-  is_da_ = true;
+void DiskAssistance::start_with_files() {
+  has_files_ = true;
+  start();
+}
+
+bool DiskAssistance::messages_came() {
+  if (state_.is_da_enabled() && state_.store->waiting() >= state_.high_watermark) {
+    if (!state_.is_assisted && now() >= next_try_) {
+      ++state_.setup.figures->high_watermark_hits;
+      start();
+    } else if (is_held_) {
+      ++state_.setup.figures->high_watermark_hits;
+      is_held_ = false;
+    }
+  }
+  if (!state_.is_assisted) return false;
+  start_worker();
+  if (place_ == DaPlace::kOnEmptyQueue || !is_held_) changed_.notify_all();
+  return true;
+}
+
+TimePoint DiskAssistance::try_again() {
+  const bool may_start = state_.is_da_enabled() && !state_.is_assisted &&
+                         state_.store->waiting() >= state_.high_watermark;
+  if (may_start && now() >= next_try_) start();
+  return may_start && !state_.is_assisted ? next_try_ : TimePoint::max();
+}
+
+void DiskAssistance::start() {
+  state_.is_assisted = true;
   is_held_ = false;
-  ++setup_.figures->da_runs;
-  setup_.figures->is_disk_assisted = true;
+  ++state_.setup.figures->da_runs;
+  state_.setup.figures->is_disk_assisted = true;
   workers_.retire();
-  work_.notify_all();
-  pause_.notify_all();
-  da_worker_.advise(1);
+  worker_.advise(1);
 }
 
 /// "DA worker startup initiation": anybody who has the mutex may call it, as often as he likes.
-void Engine::start_da_worker() {
-  if (is_da_ && da_worker_.alive() == 0) da_worker_.advise(1);
+void DiskAssistance::start_worker() {
+  if (state_.is_assisted && worker_.alive() == 0) worker_.advise(1);
 }
 
 /// Makes the disk queue, without the mutex. False: it cannot be made.
-bool Engine::make_helper(Lock& lock) {
+bool DiskAssistance::make_helper(Lock& lock) {
   lock.unlock();
-  const Roles roles = setup_.consumer ? Roles::kBoth : Roles::kWriter;
-  auto disk = DiskStore::open(setup_.files, setup_.options, setup_.reporter, roles);
+  const Roles roles = state_.setup.consumer ? Roles::kBoth : Roles::kWriter;
+  auto disk =
+      DiskStore::open(state_.setup.files, state_.setup.options, state_.setup.reporter, roles);
   std::shared_ptr<Engine> helper;
   if (disk) {
-    Setup setup{.options = setup_.options,
-                .consumer = setup_.consumer,
-                .reporter = setup_.reporter,
-                .figures = setup_.figures,
-                .files = setup_.files,
-                .disk = std::move(*disk),
-                .on_empty =
-                    [owner = weak_from_this()] {
-                      if (const auto engine = owner.lock()) engine->helper_is_empty();
-                    },
-                .local_time = setup_.local_time};
+    EngineSetup setup{.options = state_.setup.options,
+                      .consumer = state_.setup.consumer,
+                      .reporter = state_.setup.reporter,
+                      .figures = state_.setup.figures,
+                      .files = state_.setup.files,
+                      .disk = std::move(*disk),
+                      .on_empty =
+                          [this, watched = watch_()] {
+                            if (const auto kept = watched.lock()) helper_is_empty();
+                          },
+                      .local_time = state_.setup.local_time};
     setup.options.type = QueueType::kDisk;
     helper = std::make_shared<Engine>(std::move(setup));
     helper->set_most_workers(0);
@@ -76,206 +100,227 @@ bool Engine::make_helper(Lock& lock) {
   }
   lock.lock();
   if (!disk) {
-    if (!std::exchange(has_da_failed_, true)) {
-      report("no disk assistance: " + disk.error().message);
+    if (!std::exchange(has_failed_, true)) {
+      state_.report("no disk assistance: " + disk.error().message);
     }
-    next_da_ = now() + kNextTry;
+    next_try_ = now() + kNextTry;
     return false;
   }
-  has_da_failed_ = false;
-  helper_ = std::move(helper);
-  if (is_closing_) helper_->enqueue_only();
+  has_failed_ = false;
+  state_.helper = std::move(helper);
+  if (state_.is_closing) state_.helper->enqueue_only();
   share_workers();
   return true;
 }
 
 /// As many consumers may begin on the disk queue as the workers of this one have left.
-void Engine::share_workers() {
-  if (!helper_) return;
+void DiskAssistance::share_workers() {
+  if (!state_.helper) return;
   const std::size_t busy = workers_.alive();
-  const std::size_t most = setup_.options.worker_threads;
-  helper_->set_most_workers(busy < most ? most - busy : 0);
+  const std::size_t most = state_.setup.options.worker_threads;
+  state_.helper->set_most_workers(busy < most ? most - busy : 0);
+}
+
+void DiskAssistance::worker_ended() {
+  if (state_.is_assisted && state_.disk == nullptr) share_workers();
 }
 
 // --- through ----------------------------------------------------------------------------------
 
-void Engine::da_worker_main(Worker& self) {
-  Lock lock(mutex_);
+void DiskAssistance::run(Worker& self) {
+  Lock lock(state_.mutex);
   self.state = Worker::State::kRunning;
-  quiet_.notify_all();
-  while (is_da_) {
-    da_place_ = DaPlace::kAtWork;
-    if (!helper_ && !make_helper(lock)) {
+  state_.quiet.notify_all();
+  while (state_.is_assisted) {
+    place_ = DaPlace::kAtWork;
+    if (!state_.helper && !make_helper(lock)) {
       // What was found at the start is to be delivered first.
-      if (has_files_ && !is_closing_) {
-        pause_.wait_until(lock, next_da_);
+      if (has_files_ && !state_.is_closing) {
+        state_.pause.wait_until(lock, next_try_);
         continue;
       }
-      leave_da();
+      leave();
       break;
     }
     has_files_ = false;
-    if (is_da_over()) {
+    if (is_over()) {
       if (!switch_back(lock)) break;
       continue;
     }
-    if (store_->waiting() == 0) {
-      if (is_closing_ || !wait_on_empty_queue(lock)) break;
+    if (state_.store->waiting() == 0) {
+      if (state_.is_closing || !wait_on_empty_queue(lock)) break;
       continue;
     }
-    if (store_->waiting() <= low_watermark_) is_held_ = true;
-    if (store_->waiting() >= high_watermark_) is_held_ = false;
+    if (state_.store->waiting() <= state_.low_watermark) is_held_ = true;
+    if (state_.store->waiting() >= state_.high_watermark) is_held_ = false;
     if (is_held_) {
       wait_at_low_watermark(lock);
     } else {
       shuffle(lock, self);
     }
   }
-  da_place_ = DaPlace::kNone;
+  place_ = DaPlace::kNone;
   self.state = Worker::State::kEnded;
-  quiet_.notify_all();
+  state_.quiet.notify_all();
 }
 
-void Engine::wait_at_low_watermark(Lock& lock) {
-  da_place_ = DaPlace::kAtLowWatermark;
-  da_.wait(lock);
+void DiskAssistance::wait_at_low_watermark(Lock& lock) {
+  place_ = DaPlace::kAtLowWatermark;
+  changed_.wait(lock);
 }
 
 /// False: for so long nothing came that the worker should end.
-bool Engine::wait_on_empty_queue(Lock& lock) {
-  da_place_ = DaPlace::kOnEmptyQueue;
-  const milliseconds timeout = setup_.options.timeout_worker_thread_shutdown;
+bool DiskAssistance::wait_on_empty_queue(Lock& lock) {
+  place_ = DaPlace::kOnEmptyQueue;
+  const milliseconds timeout = state_.setup.options.timeout_worker_thread_shutdown;
   if (timeout == kEternal) {
-    da_.wait(lock);
+    changed_.wait(lock);
     return true;
   }
-  const bool is_in_time = da_.wait_until(lock, now() + timeout) == std::cv_status::no_timeout;
-  return is_in_time || store_->waiting() > 0 || is_da_over();
+  const bool is_in_time = changed_.wait_until(lock, now() + timeout) == std::cv_status::no_timeout;
+  return is_in_time || state_.store->waiting() > 0 || is_over();
 }
 
 /// Takes one batch to the disk queue.
-void Engine::shuffle(Lock& lock, Worker& self) {
+void DiskAssistance::shuffle(Lock& lock, Worker& self) {
   // Not below the low water mark, unless at the end.
-  const std::size_t most = static_cast<std::size_t>(store_->waiting()) - low_watermark_;
-  self.batch = store_->take(std::min(most, std::max(setup_.options.dequeue_batch_size, kShuffled)));
-  in_flight_ += self.batch.messages.size();
-  const auto helper = helper_;
+  const std::size_t most = static_cast<std::size_t>(state_.store->waiting()) - state_.low_watermark;
+  self.batch = state_.store->take(
+      std::min(most, std::max(state_.setup.options.dequeue_batch_size, kShuffled)));
+  state_.in_flight += self.batch.messages.size();
+  const auto helper = state_.helper;
   lock.unlock();
   Error error;
   const std::size_t done = helper->enqueue(self.batch.messages, Delay::kNone, &error);
   lock.lock();
   const bool is_whole = done == self.batch.messages.size();
   // At the end it would take the others with it.
-  const bool is_left_out = !is_whole && is_closing_ && error.code == base::ErrorCode::kLimit;
+  const bool is_left_out = !is_whole && state_.is_closing && error.code == base::ErrorCode::kLimit;
   if (is_left_out) {
-    report("it is lost: " + error.message);
-    ++ending_.lost;
+    state_.report("it is lost: " + error.message);
+    ++lost_;
   }
-  in_flight_ -= self.batch.messages.size();
-  store_->settle(std::exchange(self.batch, {}), is_left_out ? done + 1 : done);
-  count();
-  if (done > 0) room_.notify_all();
+  state_.in_flight -= self.batch.messages.size();
+  state_.store->settle(std::exchange(self.batch, {}), is_left_out ? done + 1 : done);
+  state_.count();
+  if (done > 0) state_.room.notify_all();
   if (is_whole || is_left_out) {
-    has_da_failed_ = false;
+    has_failed_ = false;
     disk_is_gone_.reset();
     return;
   }
   if (error.code == base::ErrorCode::kNotFound) disk_is_gone_ = error;
-  if (!std::exchange(has_da_failed_, true)) {
-    quiet_.notify_all();
-    report(fmt::format("messages stay in memory: {}", error.message));
+  if (!std::exchange(has_failed_, true)) {
+    state_.quiet.notify_all();
+    state_.report(fmt::format("messages stay in memory: {}", error.message));
   }
-  next_da_ = now() + kNextTry;
-  is_refused_ = helper_->is_empty();
+  next_try_ = now() + kNextTry;
+  is_refused_ = state_.helper->is_empty();
   // Without anything on the disk memory can deliver by itself; else there is room in time.
-  if (is_da_over()) return;
-  da_place_ = DaPlace::kOnFullDisk;
-  pause_.wait_until(lock, next_da_);
+  if (is_over()) return;
+  place_ = DaPlace::kOnFullDisk;
+  state_.pause.wait_until(lock, next_try_);
 }
 
 // --- out --------------------------------------------------------------------------------------
 
-bool Engine::is_da_over() const {
-  if (is_closing_ || !setup_.consumer) return false;
-  if (!helper_ || !helper_->is_empty()) return false;
-  return store_->waiting() < high_watermark_ || is_refused_;
+bool DiskAssistance::is_over() const {
+  if (state_.is_closing || !state_.setup.consumer) return false;
+  if (!state_.helper || !state_.helper->is_empty()) return false;
+  return state_.store->waiting() < state_.high_watermark || is_refused_;
 }
 
 /// Called by the disk queue's worker when that has nothing left. This one's worker may be about to
 /// wait, or wait, or have ended.
-void Engine::helper_is_empty() {
-  const Lock lock(mutex_);
-  start_da_worker();
-  da_.notify_all();
+void DiskAssistance::helper_is_empty() {
+  const Lock lock(state_.mutex);
+  start_worker();
+  changed_.notify_all();
 }
 
 /// The queue in memory goes on by itself.
-void Engine::leave_da() {
-  is_da_ = false;
-  setup_.figures->is_disk_assisted = false;
-  if (!is_closing_) {
-    workers_.retire(false);
-    advise_workers();
-  }
-  quiet_.notify_all();
+void DiskAssistance::leave() {
+  state_.is_assisted = false;
+  state_.setup.figures->is_disk_assisted = false;
+  if (!state_.is_closing) workers_.come_back();
+  state_.quiet.notify_all();
   // Who waits for room may have to see to the next try.
-  room_.notify_all();
+  state_.room.notify_all();
 }
 
 /// Ends the disk queue, without the mutex, since its worker may wait for that. False: it is done.
 /// True: the high water mark was hit meanwhile, so that it begins anew.
-bool Engine::switch_back(Lock& lock) {
-  const auto helper = std::exchange(helper_, nullptr);
+bool DiskAssistance::switch_back(Lock& lock) {
+  const auto helper = std::exchange(state_.helper, nullptr);
   lock.unlock();
   const Result<void> gone = helper->destroy();
   lock.lock();
-  if (!gone) report(gone.error().message);
-  leave_da();
-  const bool is_low = store_->waiting() < high_watermark_;
-  if (is_closing_ || is_low || std::exchange(is_refused_, false)) return false;
-  ++setup_.figures->high_watermark_hits;
-  start_da();
+  if (!gone) state_.report(gone.error().message);
+  leave();
+  const bool is_low = state_.store->waiting() < state_.high_watermark;
+  if (state_.is_closing || is_low || std::exchange(is_refused_, false)) return false;
+  ++state_.setup.figures->high_watermark_hits;
+  start();
   return true;
 }
 
-// --- of the disk queue ------------------------------------------------------------------------
+// --- at the end -------------------------------------------------------------------------------
 
-void Engine::set_most_workers(std::size_t most) {
-  const Lock lock(mutex_);
-  workers_.set_most(setup_.consumer ? most : 0);
-  advise_workers();
+void DiskAssistance::begin_ending() {
+  if (state_.is_da_enabled()) {
+    state_.high_watermark = 1;
+    state_.low_watermark = 0;
+    is_held_ = false;
+    if (state_.helper) state_.helper->enqueue_only();
+  }
+  changed_.notify_all();
 }
 
-void Engine::enqueue_only() {
-  const Lock lock(mutex_);
-  is_enqueue_only_ = true;
-  workers_.retire();
-  work_.notify_all();
-  pause_.notify_all();
+void DiskAssistance::drain(Lock& lock) {
+  const TimePoint soon = after(state_.setup.options.timeout_shutdown);
+  // For ever, unless the disk takes nothing.
+  const auto is_patient = [this] { return state_.setup.options.save_on_shutdown && !has_failed_; };
+  const auto has_ended = [this] { return worker_.alive() == 0; };
+  int tries = 0;
+  while ((state_.store->waiting() > 0 || !has_ended()) && !disk_is_gone_) {
+    if (has_ended()) {
+      if (has_failed_ && !state_.helper) {
+        // It may have been in the way of another process, for a moment.
+        if (++tries == kMostTries) break;  // told already
+        state_.quiet.wait_until(lock, now() + kNextTryAtEnd);
+      }
+      state_.is_assisted ? start_worker() : start();
+      if (has_ended()) break;  // there is no thread to be had
+    }
+    const bool was_patient = is_patient();
+    const auto changed = [&] {
+      return has_ended() || is_patient() != was_patient || disk_is_gone_;
+    };
+    if (!state_.quiet.wait_until(lock, was_patient ? TimePoint::max() : soon, changed)) break;
+  }
+  // It is never interrupted in what it does: with its files half written, or half removed.
+  state_.is_assisted = false;
+  state_.setup.figures->is_disk_assisted = false;
+  changed_.notify_all();
+  state_.pause.notify_all();
+  state_.quiet.wait(lock, has_ended);
 }
 
-Result<void> Engine::destroy() {
-  Lock lock(mutex_);
-  is_closing_ = is_enqueue_only_ = true;
-  // None of them has a consumer that runs: everything was delivered.
-  workers_.retire();
-  work_.notify_all();
-  pause_.notify_all();
-  quiet_.wait(lock, [this] { return workers_.alive() == 0; });
-  workers_.join_ended();
-  is_ended_ = true;
-  setup_.figures->disk_bytes = 0;
-  auto gone = disk_->destroy();
-  // What could not be removed is at least known to be delivered.
-  if (!gone && !disk_->checkpoint()) report("what was delivered may come again");
-  return gone;
-}
-
-std::size_t Engine::push_front(std::span<Message> messages, Error* error) {
-  const Lock lock(mutex_);
-  const std::size_t count = disk_->push_front(messages, error);
-  this->count();
-  return count;
+void DiskAssistance::end_helper(Lock& lock, Ending& ending) {
+  if (!state_.helper) return;
+  const auto helper = std::exchange(state_.helper, nullptr);
+  std::vector<Message> earlier = std::exchange(state_.earlier, {});
+  lock.unlock();
+  std::size_t saved = 0;
+  base::Error error;
+  if (!earlier.empty()) saved = helper->push_front(earlier, &error);
+  if (saved < earlier.size()) state_.report(error.message);
+  const Ending of_helper = helper->shut_down();
+  lock.lock();
+  ending.lost += earlier.size() - saved;
+  ending.saved += of_helper.saved;
+  ending.lost += of_helper.lost;
+  ending.consumers_left += of_helper.consumers_left;
 }
 
 }  // namespace quarry::spool

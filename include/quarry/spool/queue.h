@@ -4,7 +4,7 @@
 //   memory         a bounded list in memory, and workers that deliver from it
 //   disk           segment files (see src/spool/segment.h), and workers that deliver from them
 //   disk-assisted  memory, until the high water mark is reached; then memory is what buffers for a
-//                  disk queue of its own, until that is empty (see src/spool/disk_assistance.cc)
+//                  disk queue of its own, until that is empty (see src/spool/disk_assistance.h)
 //
 // Delivery is at least once; twice only after a crash, or where a consumer was left behind at the
 // end. With one worker, what one producer has enqueued is delivered in that order, through all

@@ -1,0 +1,223 @@
+#include "intake.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quarry::spool {
+
+using base::Error;
+using base::ErrorCode;
+
+namespace {
+
+// How long who can wait a moment does (rsyslog's light delay).
+constexpr std::chrono::seconds kLightDelay{1};
+// How often who waits for another process looks how far that is: soon at first.
+constexpr milliseconds kFirstLook{2};
+constexpr milliseconds kLastLook{64};
+// For so long that does not get on, and something may be in its way.
+constexpr milliseconds kStuck{1000};
+
+}  // namespace
+
+/// A producer of a disk queue that waits until its messages are written.
+struct Intake::Waiting {
+  std::span<Message> messages;
+  std::size_t taken = 0;
+  std::optional<Error> error;
+  bool is_done = false;
+};
+
+/// For who delivers elsewhere and has not got on for long: once there is another
+/// segment, it can go on behind damage in the last one, frees the room that it needs to write down
+/// how far it is, and does so even if it has nothing new.
+void Intake::help_reader_on() {
+  if (!state_.is_read_elsewhere()) return;
+  if (const std::uint64_t left = state_.disk->unsettled(); left != left_at_last_look_) {
+    left_at_last_look_ = left;
+    stuck_since_ = now();
+  } else if (!is_writing_ && now() - stuck_since_ >= kStuck) {
+    state_.disk->end_segment();
+    stuck_since_ = now();
+  }
+}
+
+/// How many more messages the queue takes from who can be held up like DELAY.
+std::size_t Intake::room(Delay delay) const {
+  const std::size_t mark =
+      delay == Delay::kFull ? *state_.setup.options.full_delay_mark : state_.setup.options.size;
+  const std::uint64_t now_there = state_.fullness();
+  return now_there < mark ? static_cast<std::size_t>(mark - now_there) : 0;
+}
+
+/// How many messages may be taken together: each is looked at where some may be discarded.
+std::size_t Intake::room_for(Delay delay) const {
+  return state_.setup.options.discard_severity <= kLeastSevere ? 1 : room(delay);
+}
+
+/// Waits until IS_READY, or DEADLINE. Where the disk could not be used, it is tried again
+/// meanwhile: nobody else comes by while the queue is full. Nor does another process that delivers
+/// tell how far it is.
+bool Intake::wait_until_ready(Lock& lock, TimePoint deadline,
+                              const std::function<bool()>& is_ready) {
+  milliseconds until_look = kFirstLook;
+  while (!is_ready()) {
+    state_.look_for_progress();
+    if (is_ready()) break;
+    help_reader_on();
+    TimePoint until = std::min(deadline, assistance_.try_again());
+    if (state_.is_read_elsewhere()) {
+      until = std::min(until, now() + until_look);
+      until_look = std::min(2 * until_look, kLastLook);
+    }
+    const bool is_in_time = state_.room.wait_until(lock, until) == std::cv_status::no_timeout;
+    if (!is_in_time && until == deadline) return is_ready();
+  }
+  return true;
+}
+
+/// Waits until MESSAGE can be taken. False, with *error: it is not.
+bool Intake::wait_for_room(Lock& lock, const Message& message, Delay delay, Error* error) {
+  const QueueOptions& options = state_.setup.options;
+  // So it is nearly always: no look at the clock, and no more.
+  const bool is_choosy = message.severity >= options.discard_severity;
+  if (delay == Delay::kNone && !is_choosy && !state_.is_closing && room(delay) > 0) return true;
+  const auto is_open = [&] { return state_.is_closing || room(delay) > 0; };
+  if (delay == Delay::kLight) {
+    wait_until_ready(lock, now() + kLightDelay, [&] {
+      return state_.is_closing || state_.fullness() <= *options.light_delay_mark;
+    });
+  } else if (delay == Delay::kFull) {
+    wait_until_ready(lock, TimePoint::max(), is_open);
+  }
+  if (is_choosy && state_.fullness() >= *options.discard_mark) state_.look_for_progress();
+  if (is_choosy && state_.fullness() >= *options.discard_mark) {
+    ++state_.setup.figures->discarded;
+    *error = {ErrorCode::kDiscarded, "discarded: queue.discardmark is reached"};
+    return false;
+  }
+  const bool has_room = wait_until_ready(lock, after(options.timeout_enqueue), is_open);
+  if (state_.is_closing) {
+    *error = {ErrorCode::kBusy, "the queue is ending"};
+    return false;
+  }
+  if (has_room) return true;
+  ++state_.setup.figures->full;
+  if (assistance_.disk_is_gone()) {
+    *error = *assistance_.disk_is_gone();
+    return false;
+  }
+  *error = {ErrorCode::kLimit,
+            fmt::format("the queue has been full ({} messages) for queue.timeoutenqueue ({} ms)",
+                        options.size, options.timeout_enqueue.count())};
+  return false;
+}
+
+std::size_t Intake::count_good(std::size_t most, std::span<const Message> messages, Error* error) {
+  const auto too_long = std::ranges::find_if(
+      messages, [most](const Message& one) { return one.content.size() > most; });
+  if (too_long != messages.end()) {
+    *error = {ErrorCode::kLimit,
+              fmt::format("a message of {} bytes is too long: {} are the most{}",
+                          too_long->content.size(), most,
+                          most < kMostContent ? " that queue.maxdiskspace has room for" : "")};
+  }
+  return static_cast<std::size_t>(too_long - messages.begin());
+}
+
+/// Bytes of a message. Where a consumer is near, memory delivers what the disk has no room for.
+std::size_t Intake::most_content() const {
+  const bool must_fit = state_.disk != nullptr || !state_.setup.consumer;
+  return must_fit ? spool::most_content(state_.setup.options) : kMostContent;
+}
+
+std::size_t Intake::enqueue(std::span<Message> messages, Delay delay, Error* error) {
+  const std::span<Message> good = messages.first(count_good(most_content(), messages, error));
+  const std::size_t taken =
+      state_.disk != nullptr ? to_disk(good, delay, error) : to_memory(good, delay, error);
+  if (!state_.is_helper()) state_.setup.figures->enqueued += taken;
+  return taken;
+}
+
+std::size_t Intake::to_memory(std::span<Message> messages, Delay delay, Error* error) {
+  Lock lock(state_.mutex);
+  std::size_t done = 0;
+  while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
+    const std::size_t some = std::min(messages.size() - done, room_for(delay));
+    state_.store->push(messages.subspan(done, some), error);
+    done += some;
+    messages_came();
+  }
+  return done;
+}
+
+void Intake::messages_came() {
+  state_.count();
+  state_.is_told_empty = false;
+  if (!assistance_.messages_came()) workers_.advise();
+}
+
+/// Writes what is left of ONE's messages. False: there is no room for them.
+bool Intake::write(Waiting& one) {
+  Error error;
+  one.taken += state_.store->push(one.messages.subspan(one.taken), &error);
+  one.error.reset();
+  if (one.taken < one.messages.size()) one.error = error;
+  return !one.error || one.error->code != ErrorCode::kNoSpace;
+}
+
+/// Writes the messages of all who wait, while others may join the next group.
+void Intake::push_group(Lock& lock) {
+  is_writing_ = true;
+  std::deque<Waiting*> group;
+  group.swap(group_);
+  lock.unlock();
+  const auto full = std::ranges::partition(group, [this](Waiting* one) { return write(*one); });
+  lock.lock();
+  if (!full.empty() && state_.disk->make_room()) {
+    lock.unlock();
+    for (Waiting* one : full) write(*one);
+    lock.lock();
+  }
+  for (Waiting* one : group) one->is_done = true;
+  is_writing_ = false;
+  state_.quiet.notify_all();
+  messages_came();
+}
+
+/// Writes MESSAGES, or lets somebody write them who is at it already.
+std::size_t Intake::push_together(Lock& lock, std::span<Message> messages, Error* error) {
+  Waiting mine{.messages = messages, .taken = 0, .error = std::nullopt, .is_done = false};
+  group_.push_back(&mine);
+  while (!mine.is_done) {
+    if (is_writing_) {
+      state_.quiet.wait(lock);
+    } else {
+      push_group(lock);
+    }
+  }
+  if (mine.error) *error = *mine.error;
+  return mine.taken;
+}
+
+std::size_t Intake::to_disk(std::span<Message> messages, Delay delay, Error* error) {
+  Lock lock(state_.mutex);
+  // The helper of another queue takes what is saved when that ends.
+  if (state_.is_helper()) return push_together(lock, messages, error);
+  std::size_t done = 0;
+  while (done < messages.size() && wait_for_room(lock, messages[done], delay, error)) {
+    const std::size_t most = std::min(messages.size() - done, room_for(delay));
+    const std::size_t some = push_together(lock, messages.subspan(done, most), error);
+    done += some;
+    if (some < most) break;
+  }
+  return done;
+}
+
+void Intake::finish(Lock& lock) {
+  state_.quiet.wait(lock, [this] { return !is_writing_ && group_.empty(); });
+}
+
+}  // namespace quarry::spool

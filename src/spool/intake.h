@@ -1,0 +1,59 @@
+// Messages come: who enqueues waits for room, as far as it can be held up, and is refused where there
+// is none. Of the producers of a disk queue one writes for all that wait.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <span>
+
+#include "delivery.h"
+#include "disk_assistance.h"
+#include "engine_state.h"
+#include "quarry/base/result.h"
+#include "quarry/spool/message.h"
+#include "threading.h"
+
+namespace quarry::spool {
+
+class Intake {
+ public:
+  /// None of them is owned; all outlive this.
+  Intake(EngineState& state, DeliveryWorkers& workers, DiskAssistance& assistance)
+      : state_(state), workers_(workers), assistance_(assistance) {}
+
+  /// As Queue::enqueue(); without the mutex.
+  std::size_t enqueue(std::span<Message> messages, Delay delay, base::Error* error);
+  /// How many of MESSAGES come before one that is longer than MOST; *error then.
+  static std::size_t count_good(std::size_t most, std::span<const Message> messages,
+                                base::Error* error);
+  /// Waits until those who are at it have their answer.
+  void finish(Lock& lock);
+
+ private:
+  struct Waiting;  // a producer of a disk queue
+
+  bool wait_until_ready(Lock& lock, TimePoint deadline, const std::function<bool()>& is_ready);
+  bool wait_for_room(Lock& lock, const Message& message, Delay delay, base::Error* error);
+  void help_reader_on();
+  std::size_t room(Delay delay) const;
+  std::size_t room_for(Delay delay) const;
+  std::size_t most_content() const;
+  std::size_t to_memory(std::span<Message> messages, Delay delay, base::Error* error);
+  std::size_t to_disk(std::span<Message> messages, Delay delay, base::Error* error);
+  bool write(Waiting& one);
+  std::size_t push_together(Lock& lock, std::span<Message> messages, base::Error* error);
+  void push_group(Lock& lock);
+  void messages_came();
+
+  EngineState& state_;
+  DeliveryWorkers& workers_;
+  DiskAssistance& assistance_;
+  std::deque<Waiting*> group_;           // who waits until his messages are written
+  bool is_writing_ = false;              // somebody writes those of a group
+  std::uint64_t left_at_last_look_ = 0;  // for another process to deliver
+  TimePoint stuck_since_{};
+};
+
+}  // namespace quarry::spool
