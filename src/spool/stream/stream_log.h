@@ -45,7 +45,10 @@ class StreamLog {
   base::Result<std::uint64_t> append(std::span<Message> messages);
 
   /// The sequence number of the next message: what is before it can be read.
-  std::uint64_t end() const { return end_.load(std::memory_order_acquire); }
+  std::uint64_t end() const {
+    step();
+    return end_.load(std::memory_order_acquire);
+  }
   /// Before the first message that there is, and behind the last: what comes next begins a segment
   /// there.
   base::Result<Position> first();

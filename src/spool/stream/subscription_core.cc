@@ -126,15 +126,19 @@ Result<void> SubscriptionCore::give_up_exhausted(std::vector<std::uint64_t>& due
 Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<StreamedMessage>& taken) {
   if (!std::exchange(is_at_read_, true)) source_.start_at(state_.read());
   most = std::min(most, room());
+  // Others append meanwhile: what comes behind this is not missing.
+  const std::uint64_t end = setup_.log.end();
   std::vector<Event> events;
   std::vector<std::pair<std::uint64_t, Position>> places;
   const std::size_t before = taken.size();
   std::size_t bytes = 0;
+  bool is_all = false;
   Result<void> trouble;
   while (taken.size() - before < most && bytes < kMostAtOnce) {
-    auto next = source_.next(setup_.log.end());
+    auto next = source_.next(end);
     if (!next) trouble = std::unexpected(next.error());
-    if (!next || !*next) break;
+    is_all = next && !*next;
+    if (!next || is_all) break;
     MessageSource::Fresh& fresh = **next;
     Taken* const run = events.empty() ? nullptr : &std::get<Taken>(events.back());
     if (run != nullptr && run->after.sequence == fresh.message.sequence) {
@@ -148,21 +152,21 @@ Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<Streamed
     taken.push_back(std::move(fresh.message));
   }
   if (!events.empty()) {
-    if (const auto committed = commit(events, false); !counts(committed)) {
+    const auto committed = commit(events, false);
+    if (!counts(committed)) {
       taken.resize(before);
       is_at_read_ = false;
       return committed;
     }
-    is_journaled_ = true;
+    is_journaled_ = committed.has_value();
     for (const auto& [sequence, at] : places) state_.place(sequence, at);
   }
   QUARRY_TRY(trouble);
-  return taken.size() - before < most ? pass_on() : Result<void>{};
+  return is_all ? pass_on(end) : Result<void>{};
 }
 
-/// There was nothing more to take up to where the source is now.
-Result<void> SubscriptionCore::pass_on() {
-  const std::uint64_t end = setup_.log.end();
+/// There was nothing more to take before END.
+Result<void> SubscriptionCore::pass_on(std::uint64_t end) {
   if (source_.position().sequence < end) {
     QUARRY_TRY(setup_.log.files().check_place());
     // What should be there is not: the segment being written is damaged.
@@ -194,7 +198,11 @@ Result<void> SubscriptionCore::commit(std::span<const Event> events, bool sync) 
   const auto written = setup_.journal->append(events, state_, sync);
   if (!counts(written)) return written;
   for (const Event& event : events) state_.apply(event);
-  if (written) setup_.journal->compact(state_);
+  if (written) {
+    setup_.journal->compact(state_);
+  } else {
+    is_journaled_ = false;
+  }
   return written;
 }
 
@@ -226,8 +234,7 @@ bool SubscriptionCore::wait(milliseconds most) {
     {
       const Lock lock(mutex_);
       if (is_ready()) return true;
-      const auto due = state_.next_due();
-      // In order another one may be first.
+      const auto due = state_.next_due(options_.in_order);
       const milliseconds left(due ? std::max<std::int64_t>(*due - now(), 1) : 0);
       if (due && may_take()) until = std::min(until, spool::after(left));
     }

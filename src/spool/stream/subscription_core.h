@@ -77,7 +77,7 @@ class SubscriptionCore {
   base::Result<void> take_due(std::size_t most, std::vector<StreamedMessage>& taken);
   base::Result<void> give_up_exhausted(std::vector<std::uint64_t>& due);
   base::Result<void> take_fresh(std::size_t most, std::vector<StreamedMessage>& taken);
-  base::Result<void> pass_on();
+  base::Result<void> pass_on(std::uint64_t end);
   base::Result<void> commit(std::span<const Event> events, bool sync);
   void publish_floor();
   void let_go();
@@ -89,7 +89,7 @@ class SubscriptionCore {
   SubscriptionState state_;
   MessageSource source_;
   bool is_at_read_ = false;   // source_ is where reading goes on
-  bool is_journaled_ = true;  // the journal knows how far that is
+  bool is_journaled_ = true;  // the journal knows where that is
   std::uint64_t floor_ = 0;   // as the log knows it
   std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;  // the first one, looked at last
   bool is_closed_ = false;

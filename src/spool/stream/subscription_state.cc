@@ -115,8 +115,12 @@ bool SubscriptionState::is_in_hand(std::uint64_t sequence) const {
   return found != open_.end() && found->second.is_in_hand;
 }
 
-std::optional<std::int64_t> SubscriptionState::next_due() const {
+std::optional<std::int64_t> SubscriptionState::next_due(bool in_order) const {
   if (waiting_.empty()) return std::nullopt;
+  if (in_order) {
+    const OpenMessage& first = open_.begin()->second;
+    return first.is_in_hand ? std::nullopt : std::optional(first.due);
+  }
   return waiting_.begin()->first;
 }
 

@@ -101,8 +101,9 @@ class SubscriptionState {
   bool is_in_hand(std::uint64_t sequence) const;
   std::size_t in_hand() const { return open_.size() - waiting_.size(); }
   std::size_t postponed() const { return waiting_.size(); }
-  /// When the first of those that wait is due; nothing: none waits.
-  std::optional<std::int64_t> next_due() const;
+  /// When the first of those that wait is due; IN_ORDER: the first open one. Nothing: there is none,
+  /// or it is in hand.
+  std::optional<std::int64_t> next_due(bool in_order) const;
   /// Those that wait and are due at TIME, MOST at most, ascending. IN_ORDER: from the first open
   /// message on, as far as they are. One that is due later than its whole delay from now is due: the
   /// clock was put back.

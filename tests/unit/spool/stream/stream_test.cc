@@ -183,6 +183,22 @@ TEST_CASE("a window that is full of postponed messages holds back the others, an
   CHECK(take_ids(*mail) == ids(11, 19));
 }
 
+TEST_CASE("a batch ends with its bytes, and the next one begins behind it") {
+  MemoryFileSystem files;
+  StreamWorld world(files);
+  const auto mail = world.subscribe("mail");
+  const std::vector<NewMessage> large(7, {.content = std::string(3 << 20, 'x')});
+  REQUIRE(world.stream->append(large));
+  CHECK(take_ids(*mail) == ids(1, 3));
+  CHECK(take_ids(*mail) == ids(4, 6));
+  settle(*mail, 1, 6, Outcome::kLater);
+  world.clock.pass(1h);
+  // Of what comes again, too.
+  CHECK(take_ids(*mail).size() < 6);
+  CHECK(mail->statistics().waiting == 7);
+  CHECK(mail->statistics().unreadable == 0);
+}
+
 TEST_CASE("in order a postponed message holds back all behind it, whatever batch they came in") {
   MemoryFileSystem files;
   StreamWorld world(files);

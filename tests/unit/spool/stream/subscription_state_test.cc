@@ -91,6 +91,11 @@ TEST_CASE("messages that wait are due in their order of time, or of the stream")
   CHECK(state.due(100, 9, true).empty());
   CHECK(state.due(300, 9, true) == std::vector<std::uint64_t>{1, 2, 3});
   CHECK(state.due(300, 2, true) == std::vector<std::uint64_t>{1, 2});
+  // In order nobody is woken for what has to wait for the first.
+  CHECK(state.next_due(false) == 0);
+  CHECK(state.next_due(true) == 300);
+  state.apply(TakenAgain{1});
+  CHECK_FALSE(state.next_due(true));
 }
 
 TEST_CASE("a clock that is put back by a day holds up nothing for a day") {
