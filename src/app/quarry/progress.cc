@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <utility>
 
 namespace quarry::app {
 namespace {
@@ -12,23 +13,31 @@ constexpr std::size_t kBarWidth = 40;
 
 }  // namespace
 
-Progress::Progress(bool is_quiet) : is_shown_(!is_quiet && ::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(bool is_quiet) : is_on_(!is_quiet && ::isatty(STDERR_FILENO) == 1) {}
 
 Progress::~Progress() {
-  if (is_shown_) fmt::print(stderr, "\r\x1b[K");
+  clear();
 }
 
 void Progress::show(std::size_t done, std::size_t total) {
   const std::size_t percent = total == 0 ? 100 : done * 100 / total;
-  if (!is_shown_ || percent == percent_) return;
+  if (!is_on_ || percent == percent_) return;
   percent_ = percent;
   const std::size_t filled = percent * kBarWidth / 100;
+  is_shown_ = true;
+  // As long as the one before.
   fmt::print(stderr, "\r[{}{}] {:3}% of {} artifacts", std::string(filled, '#'),
              std::string(kBarWidth - filled, ' '), percent, total);
 }
 
 void Progress::say(const std::string& what) {
-  if (is_shown_) fmt::print(stderr, "\r\x1b[K{}", what);
+  if (!is_on_) return;
+  is_shown_ = true;
+  fmt::print(stderr, "\r\x1b[K{}", what);
+}
+
+void Progress::clear() {
+  if (std::exchange(is_shown_, false)) fmt::print(stderr, "\r\x1b[K");
 }
 
 }  // namespace quarry::app

@@ -1,4 +1,4 @@
-// How far a long command is, on a line of the terminal.
+// How far a long command is, on a line of the terminal that is written over and over.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,12 @@ class Progress {
   void show(std::size_t done, std::size_t total);
   /// Something else than counting is under way.
   void say(const std::string& what);
+  /// Something else is printed next.
+  void clear();
 
  private:
-  bool is_shown_;
+  bool is_on_;
+  bool is_shown_ = false;  // a line stands there
   std::size_t percent_ = 101;
 };
 
