@@ -1,17 +1,18 @@
 #include "remote.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <optional>
+#include <string>
 #include <system_error>
-#include <vector>
 
 #include "interruption.h"
 #include "password.h"
+#include "progress.h"
+#include "quarry/transport/peer.h"
 
 namespace quarry::app {
 namespace {
@@ -24,60 +25,11 @@ constexpr std::int64_t kMostSkew = 10;
 /// How often somebody at a terminal may try a password.
 constexpr int kMostTries = 3;
 
-/// One line on a terminal that is written over and over; elsewhere nothing but the end.
-class Counter {
- public:
-  explicit Counter(bool quiet)
-      : is_quiet_(quiet), is_live_(!quiet && ::isatty(STDERR_FILENO) == 1) {}
-  ~Counter() {
-    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
-  }
-  Counter(const Counter&) = delete;
-  Counter& operator=(const Counter&) = delete;
-
-  void show(const ClientFigures& figures) {
-    if (!is_live_) return;
-    is_shown_ = true;
-    fmt::print(stderr, "\r\x1b[K{}", line(figures));
-    std::fflush(stderr);
-  }
-  void finish(const ClientFigures& figures) {
-    if (is_shown_) fmt::print(stderr, "\r\x1b[K");
-    is_shown_ = false;
-    if (!is_quiet_) fmt::print("{}\n", line(figures));
-  }
-
- private:
-  static std::string line(const ClientFigures& figures) {
-    return fmt::format(
-        "round trips: {}  artifacts sent: {}  received: {}  bytes sent: {}  received: {}",
-        figures.round_trips, figures.artifacts_sent, figures.artifacts_received, figures.bytes_sent,
-        figures.bytes_received);
-  }
-
-  bool is_quiet_;
-  bool is_live_;
-  bool is_shown_ = false;
-};
-
-std::vector<std::string> split_words(std::string_view text) {
-  std::vector<std::string> words;
-  std::string word;
-  for (const char c : text) {
-    if (c != ' ' && c != '\t') {
-      word += c;
-    } else if (!word.empty()) {
-      words.push_back(std::exchange(word, {}));
-    }
-  }
-  if (!word.empty()) words.push_back(word);
-  return words;
-}
-
-void tell(sync::ClientSession& session) {
-  for (const std::string& message : session.take_messages()) {
-    fmt::print(stderr, "quarry: the server says: {}\n", message);
-  }
+std::string line_of(const ClientFigures& figures) {
+  return fmt::format(
+      "round trips: {}  artifacts sent: {}  received: {}  bytes sent: {}  received: {}",
+      figures.round_trips, figures.artifacts_sent, figures.artifacts_received, figures.bytes_sent,
+      figures.bytes_received);
 }
 
 /// SKEW: seconds that the server's clock is ahead.
@@ -93,32 +45,15 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
-/// What the command line says; otherwise what the repository does, and then OpenSSL's variables, as
-/// with fossil.
-void choose_authorities(transport::TransportOptions& options, const RemoteArguments& arguments,
-                        const std::string& setting) {
-  options.ca_file = arguments.ca_file;
-  if (!options.ca_file.empty()) return;
-  std::error_code code;
-  if (std::filesystem::is_directory(setting, code)) {
-    options.ca_folder = setting;
-  } else if (!setting.empty()) {
-    options.ca_file = setting;
-  } else {
-    const char* const file = std::getenv("SSL_CERT_FILE");
-    const char* const folder = std::getenv("SSL_CERT_DIR");
-    if (file != nullptr) options.ca_file = file;
-    if (folder != nullptr) options.ca_folder = folder;
-  }
-}
-
 transport::TransportOptions transport_options(const RemoteArguments& arguments,
                                               repository::Repository& repository) {
-  transport::TransportOptions options;
-  choose_authorities(options, arguments, repository.settings().get("ssl-ca-location").value_or(""));
-  const std::string setting = repository.settings().get("ssh-command").value_or("");
-  const std::string& chosen = arguments.ssh_command.empty() ? setting : arguments.ssh_command;
-  if (auto words = split_words(chosen); !words.empty()) options.ssh_command = std::move(words);
+  transport::TransportOptions options = transport::transport_options_of(repository);
+  if (!arguments.ca_file.empty()) {
+    options.ca_file = arguments.ca_file;
+    options.ca_folder.clear();
+  }
+  auto words = transport::split_words(arguments.ssh_command);
+  if (!words.empty()) options.ssh_command = std::move(words);
   options.is_interrupted = [] { return Interruption::signal() != 0; };
   // This very program, so that nothing else has to be there.
   std::error_code code;
@@ -128,30 +63,37 @@ transport::TransportOptions transport_options(const RemoteArguments& arguments,
   return options;
 }
 
-struct Conversation {
-  base::Result<void> spoken;
-  std::optional<std::string> moved_to;
-  bool login_failed = false;
-};
+/// Somebody at a terminal, or none.
+class Person final : public transport::PeerWatch {
+ public:
+  explicit Person(const RemoteArguments& arguments)
+      : arguments_(arguments), progress_(arguments.quiet) {}
 
-Conversation converse_once(repository::Repository& repository, transport::Transport& transport,
-                           const RemoteArguments& arguments, sync::ClientOptions options) {
-  sync::ClientSession session(repository, std::move(options));
-  Counter counter(arguments.quiet);
-  Conversation done;
-  done.spoken = transport::converse(session, transport, [&] {
-    repository.keep_log_short();
-    tell(session);
-    counter.show(session.figures());
-  });
-  tell(session);
-  done.login_failed = session.login_failed();
-  if (!done.spoken) return done;
-  counter.finish(session.figures());
-  warn_of_clocks(session.figures().clock_skew);
-  done.moved_to = transport.moved_to();
-  return done;
-}
+  void progressed(const ClientFigures& figures) override { progress_.say(line_of(figures)); }
+  void finished(const ClientFigures& figures) override {
+    progress_.clear();
+    if (!arguments_.quiet) fmt::print("{}\n", line_of(figures));
+    warn_of_clocks(figures.clock_skew);
+  }
+  void told(const std::string& message) override {
+    fmt::print(stderr, "quarry: the server says: {}\n", message);
+  }
+  base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
+                                          int tries) override {
+    // Without a terminal what the server said is the thing to know.
+    if (tries == kMostTries || !arguments_.password_file.empty() || !has_terminal()) {
+      return std::unexpected(why);
+    }
+    fmt::print(stderr, "quarry: {}\n", why.message);
+    return ask_for_password(question_for(url));
+  }
+  /// Who waits at a terminal tries again himself.
+  bool wait(std::chrono::milliseconds, const base::Error&) override { return false; }
+
+ private:
+  const RemoteArguments& arguments_;
+  Progress progress_;
+};
 
 }  // namespace
 
@@ -180,31 +122,20 @@ base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& argu
 
 base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
                              const RemoteArguments& arguments, sync::ClientOptions options) {
-  const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
   options.with_private = arguments.with_private;
   options.with_unversioned =
       arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
-  const auto words = transport_options(arguments, repository);
-  for (int tries = 1;; ++tries) {
-    if (logs_in) {
-      options.user = url.user;
-      options.password = url.password;
-    }
-    QUARRY_TRY_ASSIGN(const auto transport, transport::Transport::make(url, words));
-    const Conversation done = converse_once(repository, *transport, arguments, options);
-    if (done.spoken && !done.moved_to) return url;
-    if (done.spoken) {
-      fmt::print(stderr, "quarry: the repository has moved to {}\n", *done.moved_to);
-      return remote_url(*done.moved_to);
-    }
-    if (!done.login_failed || tries == kMostTries || !arguments.password_file.empty()) {
-      return std::unexpected(done.spoken.error());
-    }
-    // Without a terminal what the server said is the thing to know.
-    if (!has_terminal()) return std::unexpected(done.spoken.error());
-    fmt::print(stderr, "quarry: {}\n", done.spoken.error().message);
-    QUARRY_TRY_ASSIGN(url.password, ask_for_password(question_for(url)));
-  }
+  Person person(arguments);
+  transport::Peer peer(repository,
+                       {.url = std::move(url),
+                        .transport = transport_options(arguments, repository),
+                        .sync = std::move(options),
+                        .retry = {}},
+                       person);
+  QUARRY_TRY_ASSIGN(auto outcome, peer.sync());
+  if (!outcome.moved_to) return outcome.url;
+  fmt::print(stderr, "quarry: the repository has moved to {}\n", *outcome.moved_to);
+  return remote_url(*outcome.moved_to);
 }
 
 base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,

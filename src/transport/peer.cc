@@ -1,0 +1,127 @@
+#include "quarry/transport/peer.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <system_error>
+#include <utility>
+
+namespace quarry::transport {
+namespace {
+
+using base::ErrorCode;
+
+/// Whether the same may go well a little later: the server is not there, ended in the middle, or
+/// the file is in use.
+bool may_pass(const base::Error& error) {
+  return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy;
+}
+
+double random_fraction() {
+  thread_local std::minstd_rand generator{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(generator);
+}
+
+}  // namespace
+
+std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options, double random) {
+  auto delay = options.first;
+  for (int i = 1; i < try_number && delay < options.longest; ++i) delay *= 2;
+  delay = std::min(delay, options.longest);
+  return delay - std::chrono::milliseconds(
+                     static_cast<std::int64_t>(static_cast<double>(delay.count()) * random / 4));
+}
+
+Peer::Peer(repository::Repository& repository, PeerOptions options, PeerWatch& watch)
+    : repository_(repository), options_(std::move(options)), watch_(watch) {}
+
+/// What came of one session.
+struct Peer::Try {
+  base::Result<void> spoken;
+  std::optional<std::string> moved_to;
+  bool login_failed = false;
+  sync::ClientFigures figures;
+};
+
+Peer::Try Peer::try_once() {
+  Try done;
+  auto transport = options_.connect(options_.url, options_.transport);
+  if (!transport) {
+    done.spoken = std::unexpected(std::move(transport).error());
+    return done;
+  }
+  sync::ClientSession session(repository_, options_.sync);
+  const auto pass_on_messages = [&] {
+    for (const std::string& message : session.take_messages()) watch_.told(message);
+  };
+  done.spoken = converse(session, **transport, [&] {
+    repository_.keep_log_short();
+    pass_on_messages();
+    watch_.progressed(session.figures());
+  });
+  pass_on_messages();
+  done.login_failed = session.login_failed();
+  done.figures = session.figures();
+  if (done.spoken) done.moved_to = (*transport)->moved_to();
+  return done;
+}
+
+base::Result<Peer::Outcome> Peer::sync() {
+  RemoteUrl& url = options_.url;
+  // Who reaches a file, or a machine by ssh, has all rights there.
+  const bool logs_in = url.is_http() && url.user != "anonymous" && url.user != "nobody";
+  int failed_logins = 0;
+  for (int failures = 0;;) {
+    if (logs_in) {
+      options_.sync.user = url.user;
+      options_.sync.password = url.password;
+    }
+    Try done = try_once();
+    if (done.spoken) {
+      watch_.finished(done.figures);
+      return Outcome{.url = url, .moved_to = std::move(done.moved_to), .figures = done.figures};
+    }
+    const base::Error& why = done.spoken.error();
+    if (done.login_failed) {
+      QUARRY_TRY_ASSIGN(url.password, watch_.next_password(url, why, ++failed_logins));
+      continue;
+    }
+    if (!may_pass(why) || ++failures >= options_.retry.tries) return std::unexpected(why);
+    const auto delay = delay_before(failures, options_.retry, random_fraction());
+    if (!watch_.wait(delay, why)) return std::unexpected(why);
+  }
+}
+
+std::vector<std::string> split_words(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t";
+  std::vector<std::string> words;
+  for (std::size_t at = text.find_first_not_of(kBlanks); at != std::string_view::npos;
+       at = text.find_first_not_of(kBlanks, at)) {
+    const std::size_t end = std::min(text.find_first_of(kBlanks, at), text.size());
+    words.emplace_back(text.substr(at, end - at));
+    at = end;
+  }
+  return words;
+}
+
+TransportOptions transport_options_of(repository::Repository& repository) {
+  TransportOptions options;
+  const std::string authorities = repository.settings().get("ssl-ca-location").value_or("");
+  std::error_code code;
+  if (std::filesystem::is_directory(authorities, code)) {
+    options.ca_folder = authorities;
+  } else if (!authorities.empty()) {
+    options.ca_file = authorities;
+  } else {
+    const char* const file = std::getenv("SSL_CERT_FILE");
+    const char* const folder = std::getenv("SSL_CERT_DIR");
+    if (file != nullptr) options.ca_file = file;
+    if (folder != nullptr) options.ca_folder = folder;
+  }
+  const std::string ssh = repository.settings().get("ssh-command").value_or("");
+  if (auto words = split_words(ssh); !words.empty()) options.ssh_command = std::move(words);
+  return options;
+}
+
+}  // namespace quarry::transport
