@@ -11,7 +11,6 @@
 #include <mutex>
 
 #include "newer_schema.h"
-#include "quarry/artifact/blob.h"
 #include "quarry/base/log.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
@@ -89,15 +88,7 @@ void Rebuild::store_whole(const char* which) {
     Query query = r_.database.query(which);
     while (query.step()) deltas.push_back(query.integer(0));
   }
-  for (const Rid rid : deltas) {
-    const auto content = r_.contents.get(rid);
-    if (!content) continue;
-    r_.database.query("UPDATE blob SET content=?1 WHERE rid=?2")
-        .bind_blob(1, artifact::blob_compress(**content))
-        .bind(2, rid)
-        .run();
-    r_.database.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
-  }
+  for (const Rid rid : deltas) r_.contents.store_whole(rid);
 }
 
 void Rebuild::remove_shunned() {

@@ -178,11 +178,18 @@ class Repository {
   bool is_waiting(Rid rid);
   /// Whether any artifact does.
   bool has_waiting();
+
+  // --- what else there is, by subject ----------------------------------------------------------
+  // Views of this file, which must outlive them; as cheap as a pointer.
+
   /// What this repository says of itself and of its people.
   Settings settings() { return Settings(*state_); }
   /// Lists of artifacts' names.
   NameLists names() { return NameLists(*state_); }
+  /// The files beside the history.
   UnversionedFiles unversioned() { return UnversionedFiles(*state_); }
+
+  // --- writing ---------------------------------------------------------------------------------
 
   /// Begins a write transaction and waits for its lock up to WAIT (nothing: the busy_timeout).
   /// No Snapshot may be alive. Errors: kBusy, kIo.

@@ -96,6 +96,16 @@ Content ContentStore::find_kept(Rid rid) {
   return found->second->content;
 }
 
+void ContentStore::store_whole(Rid rid) {
+  const auto content = get(rid);
+  if (!content) return;
+  database_.query("UPDATE blob SET content=?1 WHERE rid=?2")
+      .bind_blob(1, artifact::blob_compress(**content))
+      .bind(2, rid)
+      .run();
+  database_.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+}
+
 void ContentStore::remember(Rid rid, Content content) {
   // One artifact that would push out everything else is not worth keeping.
   if (content->size() > cache_size_ / 2) return;

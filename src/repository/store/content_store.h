@@ -39,6 +39,9 @@ class ContentStore {
   /// Whether the chain of RID passes through LINK.
   bool chain_contains(Rid rid, Rid link);
 
+  /// RID is stored whole from now on, where its content is there. Throws SqliteError.
+  void store_whole(Rid rid);
+
   /// Remembers CONTENT as RID's, so that the next get() is free.
   void remember(Rid rid, Content content);
   void forget(Rid rid);

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "quarry/artifact/blob.h"
-
 namespace quarry::repository {
 
 bool Privacy::is_private(Rid rid) {
@@ -30,14 +28,8 @@ bool Privacy::make_public(Rid rid) {
 void Privacy::store_whole_if_source_is_private(Rid rid) {
   const Rid source = contents_.delta_source(rid);
   if (source == 0 || !is_private(source)) return;
-  const auto content = contents_.get(rid);
-  // It waits for its source, and is looked at again when that has come.
-  if (!content) return;
-  database_.query("UPDATE blob SET content=?1 WHERE rid=?2")
-      .bind_blob(1, artifact::blob_compress(**content))
-      .bind(2, rid)
-      .run();
-  database_.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
+  // One that waits for its source is looked at again when that has come.
+  contents_.store_whole(rid);
 }
 
 void Privacy::store_dependents_whole(Rid rid) {
