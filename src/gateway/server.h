@@ -10,7 +10,7 @@
 #include "address_counts.h"
 #include "connection.h"
 #include "fastcgi_client.h"
-#include "log_gate.h"
+#include "log_throttle.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/result.h"
 #include "quarry/gateway/gateway.h"
@@ -115,8 +115,8 @@ class Server final : private Connection::Owner {
   /// All places were taken, or more than there are, and nobody could give way.
   bool crowded_ = false;
   base::EventPtr look_again_;
-  LogGate gone_log_;
-  LogGate bound_log_;
+  LogThrottle gone_log_;
+  LogThrottle bound_log_;
   /// Of the listening socket, where there is one only; otherwise 0, and each connection is asked.
   std::uint16_t only_port_ = 0;
   std::vector<evconnlistener*> listeners_;

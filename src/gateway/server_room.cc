@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookAgain{100};
 
-void log_through(LogGate& gate, std::string_view line) {
+void log_through(LogThrottle& gate, std::string_view line) {
   const auto left_out = gate.pass(steady_clock::now());
   if (!left_out) return;
   base::log(

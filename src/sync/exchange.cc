@@ -55,7 +55,7 @@ Result<Exchange::Outcome> Exchange::run(std::string_view cards, bool may_stop_fo
   while (true) {
     QUARRY_TRY_ASSIGN(const bool more, reader_.next());
     if (!more) break;
-    if (progress_.card(reader_.type())) tell("reading cards");
+    if (tally_.card(reader_.type())) tell("reading cards");
     if (reader_.count() % kCardsBetweenLooks == 0) QUARRY_TRY(bound_.check());
     QUARRY_TRY(handle());
     if (intake_.needs_receipt()) return Outcome::kNeedsReceipt;
@@ -277,7 +277,7 @@ std::string_view Exchange::operation() const {
 
 void Exchange::tell(std::string_view phase) const {
   if (!request_.on_progress) return;
-  const std::string what = progress_.in(phase);
+  const std::string what = tally_.in(phase);
   request_.on_progress({.user = visitor_.name(), .operation = operation(), .what = what});
 }
 

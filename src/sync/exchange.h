@@ -14,12 +14,12 @@
 
 #include "bound.h"
 #include "card_reader.h"
+#include "card_tally.h"
 #include "card_writer.h"
 #include "configuration.h"
 #include "intake.h"
 #include "name_list.h"
 #include "pragmas.h"
-#include "progress.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
@@ -91,7 +91,7 @@ class Exchange {
   Unversioned unversioned_;
   Configuration configuration_;
   Pragmas pragmas_;
-  Progress progress_;
+  CardTally tally_;
 
   std::size_t artifacts_ = 0;  // that came
   bool may_pull_ = false;

@@ -1,4 +1,4 @@
-#include "progress.h"
+#include "card_tally.h"
 
 #include <fmt/core.h>
 
@@ -51,7 +51,7 @@ constexpr std::string_view name_of(CardType type) {
 
 }  // namespace
 
-bool Progress::card(CardType type) {
+bool CardTally::card(CardType type) {
   ++total_;
   ++counts_[static_cast<std::size_t>(type)];
   const bool is_change = type != last_;
@@ -62,7 +62,7 @@ bool Progress::card(CardType type) {
   return is_due;
 }
 
-std::string Progress::in(std::string_view phase) const {
+std::string CardTally::in(std::string_view phase) const {
   std::string text(phase);
   std::string_view separator = ": ";
   for (std::size_t kind = 0; kind < kKinds; ++kind) {

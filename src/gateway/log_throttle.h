@@ -8,10 +8,10 @@
 
 namespace quarry::gateway {
 
-class LogGate {
+class LogThrottle {
  public:
   using Clock = std::chrono::steady_clock;
-  explicit LogGate(std::chrono::milliseconds pause) : pause_(pause) {}
+  explicit LogThrottle(std::chrono::milliseconds pause) : pause_(pause) {}
 
   /// Nothing where the line is to be left out at NOW; otherwise how many were, since the last that
   /// was not.

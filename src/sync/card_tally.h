@@ -11,7 +11,7 @@
 
 namespace quarry::sync {
 
-class Progress {
+class CardTally {
  public:
   /// Counts a card. Whether it is time to tell: at the first cards, where the kind changes, and
   /// now and then.
