@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "arrival.h"
 #include "quarry/artifact/fossilize.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
@@ -101,24 +102,8 @@ Result<repository::Receipt*> ClientReply::receipt() {
 
 Result<void> ClientReply::file() {
   const bool is_private = std::exchange(next_is_private_, false);
-  const bool is_compressed = reader_.type() == CardType::kCfile;
-  const auto name = HashName::parse(reader_[1]);
-  if (!name) return std::unexpected(reader_.misshapen());
-  repository::Arrival arrival{.name = *name,
-                              .payload = reader_.payload(),
-                              .delta_source = std::nullopt,
-                              .is_compressed = is_compressed,
-                              .declared_size = std::nullopt,
-                              .is_private = is_private};
-  if (reader_.size() > (is_compressed ? 4U : 3U)) {
-    arrival.delta_source = HashName::parse(reader_[2]);
-    if (!arrival.delta_source) return std::unexpected(reader_.misshapen());
-  }
-  if (is_compressed) {
-    arrival.declared_size = parse_number(reader_[reader_.size() - 2]);
-    if (!arrival.declared_size) return std::unexpected(reader_.misshapen());
-  }
-  if (!takes() || c_.repository.settings().shuns_hash_of(*name) ||
+  QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(reader_, is_private));
+  if (!takes() || c_.repository.settings().shuns_hash_of(arrival.name) ||
       (is_private && !c_.options.with_private))
     return {};
   QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
@@ -126,8 +111,8 @@ Result<void> ClientReply::file() {
                     c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
   // Nothing is asked for by name while a clone goes on, and nothing is pushed.
   if (!c_.is_cloning) {
-    c_.offer.has(*name);
-    c_.wants.came(*name);
+    c_.offer.has(arrival.name);
+    c_.wants.came(arrival.name);
   }
   if (is_new) ++received_;
   return {};

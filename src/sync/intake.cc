@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "arrival.h"
+
 namespace quarry::sync {
 namespace {
 
@@ -37,25 +39,8 @@ bool Intake::writable() {
 
 Result<void> Intake::file(const CardReader& card, bool is_private) {
   if (!writable()) return {};
-  const bool is_compressed = card.type() == CardType::kCfile;
-  const std::size_t plain_words = is_compressed ? 4 : 3;
-  const auto name = HashName::parse(card[1]);
-  if (!name) return std::unexpected(card.misshapen());
-  repository::Arrival arrival{.name = *name,
-                              .payload = card.payload(),
-                              .delta_source = std::nullopt,
-                              .is_compressed = is_compressed,
-                              .declared_size = std::nullopt,
-                              .is_private = is_private};
-  if (card.size() > plain_words) {
-    arrival.delta_source = HashName::parse(card[2]);
-    if (!arrival.delta_source) return std::unexpected(card.misshapen());
-  }
-  if (is_compressed) {
-    arrival.declared_size = parse_number(card[card.size() - 2]);
-    if (!arrival.declared_size) return std::unexpected(card.misshapen());
-  }
-  if (repository_.settings().shuns_hash_of(*name)) return {};
+  QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(card, is_private));
+  if (repository_.settings().shuns_hash_of(arrival.name)) return {};
   QUARRY_TRY_ASSIGN(const bool is_new, receipt_->store(arrival));
   if (is_new) {
     ++stored_;
@@ -63,7 +48,7 @@ Result<void> Intake::file(const CardReader& card, bool is_private) {
   }
   // What is private here and came as public was published if it was what its name says.
   if (!is_private && !visitor_.may(Right::kPrivate)) return {};
-  return mention_one(*name, is_private);
+  return mention_one(arrival.name, is_private);
 }
 
 Result<void> Intake::mention(NameList& mentioned) {
