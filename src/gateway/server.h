@@ -13,7 +13,7 @@
 #include "log_throttle.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/result.h"
-#include "quarry/gateway/gateway.h"
+#include "quarry/gateway/gateway_options.h"
 #include "request_params.h"
 
 namespace quarry::gateway {

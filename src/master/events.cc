@@ -26,7 +26,7 @@ constexpr const char* kEmergencyNote = "emergency";
 
 }  // namespace
 
-void Master::Loop::take_signals() {
+void Loop::take_signals() {
   signalfd_siginfo signal{};
   while (::read(signals_.get(), &signal, sizeof signal) == sizeof signal) {
     switch (signal.ssi_signo) {
@@ -53,7 +53,7 @@ void Master::Loop::take_signals() {
   }
 }
 
-void Master::Loop::second_passed() {
+void Loop::second_passed() {
   if (situation_.is_running) {
     for (const auto& one : services_) one->starter->second_passed();
   }
@@ -61,7 +61,7 @@ void Master::Loop::second_passed() {
   elders_.press();
 }
 
-void Master::Loop::check_requests() {
+void Loop::check_requests() {
   for (const auto& one : services_) {
     if (RequestBounds::smallest_of(one->service()).count() == 0) continue;
     request_bounds_.check(one->children);
@@ -72,7 +72,7 @@ void Master::Loop::check_requests() {
   request_bounds_.write_slow_log();
 }
 
-void Master::Loop::on_message(const Service& from, const control::Message& message) {
+void Loop::on_message(const Service& from, const control::Message& message) {
   for (const auto& one : services_) {
     if (one->jobs == nullptr || one->service().on_request->verb != message.verb) continue;
     return one->jobs->asked(from.name, message.number);
@@ -80,7 +80,7 @@ void Master::Loop::on_message(const Service& from, const control::Message& messa
   if (from.on_message) from.on_message(message);
 }
 
-void Master::Loop::bury_the_dead() {
+void Loop::bury_the_dead() {
   int status = 0;
   std::optional<int> status_of_check;
   for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
@@ -104,7 +104,7 @@ void Master::Loop::bury_the_dead() {
   }
 }
 
-void Master::Loop::bury(pid_t pid, int status) {
+void Loop::bury(pid_t pid, int status) {
   if (const auto departed = elders_.bury(pid, status)) return bury_elder(*departed, status);
   if (request_bounds_.bury(pid, status)) return;
   for (const auto& one : services_) {
@@ -113,7 +113,7 @@ void Master::Loop::bury(pid_t pid, int status) {
   }
 }
 
-void Master::Loop::bury_child(RunningService& service, const Remains& remains, int status) {
+void Loop::bury_child(RunningService& service, const Remains& remains, int status) {
   if (!situation_.is_running) return;
   count_crash(status);
   const auto is_short = [](const RunningService& one) {
@@ -132,7 +132,7 @@ void Master::Loop::bury_child(RunningService& service, const Remains& remains, i
   }
 }
 
-void Master::Loop::bury_elder(const Elders::Departed& departed, int status) {
+void Loop::bury_elder(const Elders::Departed& departed, int status) {
   for (const auto& one : services_) {
     if (one->service().name != departed.service) continue;
     one->children.bury_elder(departed.slot, elders_.count_of(departed.service));
@@ -142,7 +142,7 @@ void Master::Loop::bury_elder(const Elders::Departed& departed, int status) {
   if (situation_.is_running) count_crash(status);
 }
 
-void Master::Loop::count_crash(int status) {
+void Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();
 }
@@ -150,7 +150,7 @@ void Master::Loop::count_crash(int status) {
 // Each child ends after the requests that it has, and its service starts another in its place; the
 // listening sockets stay, so that no connection is refused. Where that did not help, it is not done
 // again and again: the wait before a start, which grows, is what then protects the machine.
-void Master::Loop::on_emergency() {
+void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::string& note = reload_.notes[kEmergencyNote];
   std::int64_t last = 0;
@@ -166,7 +166,7 @@ void Master::Loop::on_emergency() {
   reload_.program.empty() ? replace_children() : reloading_->ask(true);
 }
 
-void Master::Loop::reopen_logs() {
+void Loop::reopen_logs() {
   const auto complain = [](const base::Result<void>& done) {
     if (!done) base::log(LogLevel::kError, "{}", done.error().message);
   };
@@ -180,7 +180,7 @@ void Master::Loop::reopen_logs() {
   elders_.signal(SIGUSR1);
 }
 
-LivingChildren Master::Loop::living() const {
+LivingChildren Loop::living() const {
   LivingChildren living{};
   for (const auto& one : services_) {
     living[static_cast<std::size_t>(phase_of(one->service().kind))] += one->children.count();
@@ -190,7 +190,7 @@ LivingChildren Master::Loop::living() const {
   return living;
 }
 
-void Master::Loop::stop(bool is_graceful) {
+void Loop::stop(bool is_graceful) {
   const bool is_first = situation_.is_running;
   if (!(is_graceful ? stopping_.gracefully() : stopping_.at_once())) return;
   if (is_first) base::notify_service_manager("STOPPING=1\nSTATUS=stopping");
@@ -201,20 +201,20 @@ void Master::Loop::stop(bool is_graceful) {
   go_on_stopping();
 }
 
-void Master::Loop::time_to_stop_is_up() {
+void Loop::time_to_stop_is_up() {
   if (stopping_.time_is_up() == StopWay::kTerminate) {
     base::log(LogLevel::kNotice, "stopping at once");
   }
   go_on_stopping();
 }
 
-void Master::Loop::go_on_stopping() {
+void Loop::go_on_stopping() {
   if (situation_.is_running) return;
   while (const auto order = stopping_.next(living())) carry_out(*order);
   if (sum_of(living()) == 0) ::event_base_loopbreak(base_.get());
 }
 
-void Master::Loop::carry_out(const StopOrder& order) {
+void Loop::carry_out(const StopOrder& order) {
   if (order.deadline) deadline_.wait(*order.deadline);
   if (order.way == StopWay::kKill) {
     base::log(LogLevel::kWarning, "{} children did not stop and are killed",
@@ -233,11 +233,11 @@ void Master::Loop::carry_out(const StopOrder& order) {
 }
 
 /// Each ends after the requests that it has, and another is started in its place.
-void Master::Loop::replace_children() {
+void Loop::replace_children() {
   for (const auto& one : services_) one->children.signal(one->service().quit_signal());
 }
 
-CheckedProgram Master::Loop::program_to_check() const {
+CheckedProgram Loop::program_to_check() const {
   CheckedProgram program{
       .path = reload_.program, .arguments = reload_.arguments, .inheritable = {}};
   for (const auto& one : services_) {
@@ -247,7 +247,7 @@ CheckedProgram Master::Loop::program_to_check() const {
   return program;
 }
 
-void Master::Loop::execute_again() {
+void Loop::execute_again() {
   Handover handover;
   handover.generation = situation_.generation + 1;
   handover.notes = reload_.notes;

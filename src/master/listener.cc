@@ -1,10 +1,11 @@
+#include "quarry/master/listener.h"
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
 #include "quarry/base/log.h"
-#include "quarry/master/master.h"
 
 namespace quarry::master {
 

@@ -31,8 +31,7 @@ std::int64_t seconds_now() {
 
 }  // namespace
 
-Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload,
-                   Control control)
+Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Control control)
     : global_(std::move(global)),
       reload_(std::move(reload)),
       control_(std::move(control)),
@@ -56,14 +55,14 @@ Master::Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload re
   }
 }
 
-void Master::Loop::every(milliseconds interval, base::Event::Action action) {
+void Loop::every(milliseconds interval, base::Event::Action action) {
   events_.emplace_back(base_.get(), -1, EV_PERSIST, std::move(action));
   events_.back().wait(interval);
 }
 
 // A descriptor rather than libevent's signal events: those are kept in a global of libevent's,
 // which a child that uses libevent itself would inherit.
-base::Result<void> Master::Loop::watch_signals() {
+base::Result<void> Loop::watch_signals() {
   sigset_t watched;
   ::sigemptyset(&watched);
   for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
@@ -80,7 +79,7 @@ base::Result<void> Master::Loop::watch_signals() {
   return {};
 }
 
-void Master::Loop::listen_for_questions() {
+void Loop::listen_for_questions() {
   // The process began with its first generation.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
   facts_ = {.config = control_.config,
@@ -96,7 +95,7 @@ void Master::Loop::listen_for_questions() {
   });
 }
 
-base::Result<void> Master::Loop::set_up() {
+base::Result<void> Loop::set_up() {
   if (!base_) return base::fail(base::ErrorCode::kIo, "cannot make an event loop");
   QUARRY_TRY(watch_signals());
   listen_for_questions();
@@ -119,7 +118,7 @@ base::Result<void> Master::Loop::set_up() {
   return {};
 }
 
-base::Result<void> Master::Loop::run() {
+base::Result<void> Loop::run() {
   QUARRY_TRY(set_up());
   if (!global_.pid_file.empty()) {
     const auto written = write_pid_file(global_.pid_file);
@@ -140,7 +139,7 @@ base::Result<void> Master::Loop::run() {
 
 /// A first start fails where a service has none of the children that it begins with. Later, and
 /// after a reload, there are people to serve: what cannot be started is tried again.
-void Master::Loop::start_services() {
+void Loop::start_services() {
   for (const auto& one : services_) {
     const bool has_begun = one->starter->begin();
     if (!has_begun && situation_.generation == 1) give_up(*one);
@@ -149,14 +148,14 @@ void Master::Loop::start_services() {
 }
 
 /// Ends all that there is, and run() with an error.
-void Master::Loop::give_up(const RunningService& service) {
+void Loop::give_up(const RunningService& service) {
   failure_ = base::Error{base::ErrorCode::kIo,
                          fmt::format("[{}] no child can be started: {}", service.service().name,
                                      service.children.start_failure())};
   stop(false);
 }
 
-void Master::Loop::tell_ready() {
+void Loop::tell_ready() {
   situation_.is_ready = true;
   elders_.ask();
   base::log(LogLevel::kNotice, "ready: process {} with {} children", ::getpid(), sum_of(living()));

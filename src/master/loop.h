@@ -26,7 +26,9 @@
 #include "pool/running_service.h"
 #include "pool/situation.h"
 #include "quarry/base/event_handles.h"
-#include "quarry/master/master.h"
+#include "quarry/master/config.h"
+#include "quarry/master/master_options.h"
+#include "quarry/master/service.h"
 #include "reload/elders.h"
 #include "reload/reloading.h"
 #include "status_document.h"
@@ -35,7 +37,7 @@
 
 namespace quarry::master {
 
-class Master::Loop {
+class Loop {
  public:
   Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Control control);
   base::Result<void> run();

@@ -14,7 +14,7 @@
 #include <cstddef>
 #include <optional>
 
-#include "quarry/master/master.h"
+#include "quarry/master/service.h"
 
 namespace quarry::master {
 

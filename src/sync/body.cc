@@ -4,7 +4,7 @@
 #include <strings.h>
 
 #include "quarry/artifact/blob.h"
-#include "quarry/sync/server_session.h"
+#include "quarry/sync/request.h"
 
 namespace quarry::sync {
 namespace {

@@ -9,7 +9,7 @@
 #include <functional>
 
 #include "quarry/base/result.h"
-#include "quarry/sync/server_session.h"
+#include "quarry/sync/request.h"
 
 namespace quarry::sync {
 

@@ -14,7 +14,7 @@
 #include "body.h"
 #include "bound.h"
 #include "quarry/base/result.h"
-#include "quarry/sync/server_session.h"
+#include "quarry/sync/request.h"
 #include "visitor.h"
 
 namespace quarry::sync {

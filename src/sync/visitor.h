@@ -22,7 +22,7 @@
 #include "capabilities.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "quarry/sync/server_session.h"
+#include "quarry/sync/request.h"
 
 namespace quarry::sync {
 

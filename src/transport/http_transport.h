@@ -6,6 +6,7 @@
 
 #include <memory>
 
+#include "quarry/transport/remote_url.h"
 #include "quarry/transport/transport.h"
 
 namespace quarry::transport {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "quarry/base/fd.h"
+#include "quarry/transport/remote_url.h"
 #include "quarry/transport/transport.h"
 
 namespace quarry::transport {

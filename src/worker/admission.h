@@ -18,8 +18,8 @@
 
 #include "login_book.h"
 #include "quarry/scoreboard/scoreboard.h"
-#include "quarry/sync/server_session.h"
-#include "quarry/worker/worker.h"
+#include "quarry/sync/request.h"
+#include "quarry/worker/worker_options.h"
 
 namespace quarry::worker {
 

@@ -3,7 +3,7 @@
 #include <fmt/core.h>
 
 #include "quarry/base/escape.h"
-#include "quarry/sync/server_session.h"
+#include "quarry/sync/request.h"
 
 namespace quarry::worker {
 namespace {

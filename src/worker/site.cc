@@ -6,6 +6,7 @@
 
 #include "admission.h"
 #include "quarry/base/log.h"
+#include "quarry/sync/server_session.h"
 
 namespace quarry::worker {
 namespace {

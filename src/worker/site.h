@@ -8,7 +8,7 @@
 #include "quarry/base/listen_queue.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/endpoint.h"
-#include "quarry/worker/worker.h"
+#include "quarry/worker/worker_options.h"
 #include "repository_cache.h"
 #include "request.h"
 #include "status_pages.h"

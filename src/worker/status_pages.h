@@ -9,7 +9,7 @@
 
 #include "quarry/base/listen_queue.h"
 #include "quarry/scoreboard/scoreboard.h"
-#include "quarry/worker/worker.h"
+#include "quarry/worker/worker_options.h"
 #include "request.h"
 
 namespace quarry::worker {

@@ -1,5 +1,6 @@
 // What a child process is given of its surroundings: limits, priority, folder, environment, and
-// what becomes of what it prints. The configuration fills it in, every new child puts it in force.
+// what becomes of what it prints. The configuration fills it in, every new child puts it in force
+// (process_setup.h).
 #pragma once
 
 #include <cstdint>
@@ -7,9 +8,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include "quarry/base/result.h"
-#include "quarry/master/credentials.h"
 
 namespace quarry::master {
 
@@ -33,15 +31,5 @@ struct ProcessSettings {
   bool catch_output = false;    // catch_workers_output
   bool decorate_output = true;  // decorate_workers_output
 };
-
-/// Puts LIMITS and PRIORITY in force for this process. What the system refuses is no reason not to
-/// run: a warning says so, and a limit is then raised as far as it can be.
-void limit_process(const ResourceLimits& limits, std::optional<int> priority);
-
-/// Makes a new child what SETTINGS and RUN_AS say, in the one order in which all of it is possible:
-/// limits, environment, groups, root folder, user, working folder. Errors: what would make it
-/// another process than the one that was asked for.
-base::Result<void> put_in_force(const ProcessSettings& settings,
-                                const std::optional<Credentials>& run_as);
 
 }  // namespace quarry::master

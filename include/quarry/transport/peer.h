@@ -21,6 +21,7 @@
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/client_session.h"
+#include "quarry/transport/connect.h"
 #include "quarry/transport/remote_url.h"
 #include "quarry/transport/transport.h"
 
@@ -43,7 +44,7 @@ struct PeerOptions {
   RetryOptions retry;
   /// How a server is reached.
   std::function<base::Result<std::unique_ptr<Transport>>(const RemoteUrl&, const TransportOptions&)>
-      connect = Transport::make;
+      connect = transport::connect;
 };
 
 /// What a sync tells. Each does nothing here.

@@ -10,14 +10,12 @@
 
 #include <chrono>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "quarry/base/result.h"
-#include "quarry/sync/client_session.h"
-#include "quarry/transport/remote_url.h"
+#include "quarry/sync/client_options.h"
 
 namespace quarry::transport {
 
@@ -50,9 +48,6 @@ struct TransportReply {
 
 class Transport {
  public:
-  /// The one for URL's scheme. Error: kInvalid.
-  static base::Result<std::unique_ptr<Transport>> make(const RemoteUrl& url,
-                                                       const TransportOptions& options);
   virtual ~Transport() = default;
 
   /// Sends REQUEST and waits for its reply. Errors: kIo (no server, or it ended in the middle),
@@ -64,10 +59,5 @@ class Transport {
   /// Where the repository has moved to for good, if the server said so.
   virtual std::optional<std::string> moved_to() const { return std::nullopt; }
 };
-
-/// Lets SESSION and the server behind TRANSPORT talk until everything is said. AFTER_EACH (may be
-/// empty) is called after each reply.
-base::Result<void> converse(sync::ClientSession& session, Transport& transport,
-                            const std::function<void()>& after_each);
 
 }  // namespace quarry::transport

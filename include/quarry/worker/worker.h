@@ -6,65 +6,15 @@
 // reads from or writes to a client. Its limits and time-outs are its own: libfcgi has none.
 #pragma once
 
-#include <chrono>
-#include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <string>
 #include <vector>
 
 #include "quarry/base/listen_queue.h"
 #include "quarry/base/socket.h"
 #include "quarry/control/channel.h"
-#include "quarry/repository/repository.h"
 #include "quarry/scoreboard/scoreboard.h"
-#include "quarry/sync/server_session.h"
-#include "quarry/worker/access_log.h"
+#include "quarry/worker/worker_options.h"
 
 namespace quarry::worker {
-
-/// The pages about the pool itself; an empty path: there is no such page.
-struct StatusOptions {
-  std::string pool;  // its name, for the page
-  std::string status_path;
-  std::string ping_path;
-  std::string ping_response = "pong";
-};
-
-/// Bounds on what one client, or all of one repository, may have of a pool; 0: none.
-struct AdmissionOptions {
-  std::uint64_t max_concurrent = 0;              // sync sessions of one repository at a time
-  std::uint64_t max_concurrent_per_address = 0;  // and from one address
-  std::uint64_t login_failures = 5;              // that cost no time
-};
-
-struct WorkerOptions {
-  std::string pool;
-  /// One of the two: a file that is served whatever the path, or a folder with NAME.fossil files.
-  std::filesystem::path repository;
-  std::filesystem::path repositories;
-  /// Repositories that are kept open.
-  std::size_t cache = 8;
-  repository::OpenOptions open;
-  sync::SessionOptions session;
-  AdmissionOptions admission;
-  /// REMOTE_USER names who the web server authenticated.
-  bool trust_remote_user = false;
-  /// Bytes of a request's body as it travels; over it: 413, before any of it is read.
-  std::size_t max_body = std::size_t{512} << 20;
-  /// Silence of the web server in the middle of a request, or while it should take a reply.
-  std::chrono::milliseconds head_timeout{5'000};  // until all parameters of a request are there
-  std::chrono::milliseconds read_timeout{60'000};
-  /// After so many requests the worker ends, and the master starts a fresh one; 0: never.
-  std::size_t max_requests = 0;
-  /// Who may connect to a TCP socket; empty: the machine itself alone.
-  std::vector<base::SocketAddress> allowed_clients;
-  /// Null: none. Shared with the master, which opened it and opens it anew; a worker has a copy of
-  /// its own.
-  std::shared_ptr<AccessLog> access_log;
-  StatusOptions status;
-};
 
 /// What the master gave this child; nothing of it is owned.
 struct WorkerHandles {

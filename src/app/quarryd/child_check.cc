@@ -11,6 +11,7 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
+#include "quarry/master/process_setup.h"
 
 namespace quarry::app {
 namespace {

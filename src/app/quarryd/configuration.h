@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <string_view>
 
-#include "quarry/gateway/gateway.h"
+#include "quarry/gateway/gateway_options.h"
 #include "quarry/master/config.h"
-#include "quarry/worker/worker.h"
+#include "quarry/worker/worker_options.h"
 
 namespace quarry::app {
 

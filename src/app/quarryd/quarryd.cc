@@ -27,6 +27,7 @@
 #include "quarry/master/handover.h"
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
+#include "quarry/master/process_setup.h"
 #include "running_server.h"
 #include "serve_path.h"
 #include "start_check.h"

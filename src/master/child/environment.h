@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "quarry/master/credentials.h"
 #include "quarry/master/process_settings.h"
 
 namespace quarry::master {

@@ -18,6 +18,7 @@
 #include <exception>
 
 #include "quarry/base/log.h"
+#include "quarry/master/process_setup.h"
 
 namespace quarry::master {
 namespace {

@@ -12,7 +12,7 @@
 #include "child_output.h"
 #include "quarry/base/result.h"
 #include "quarry/control/channel.h"
-#include "quarry/master/master.h"
+#include "quarry/master/service.h"
 
 namespace quarry::master {
 

@@ -19,7 +19,7 @@
 #include "process_max.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/control/channel.h"
-#include "quarry/master/master.h"
+#include "quarry/master/service.h"
 #include "respawn_policy.h"
 #include "situation.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "quarry/base/listen_queue.h"
-#include "quarry/master/master.h"
+#include "quarry/master/service.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "quarry/transport/remote_url.h"
-#include "quarry/transport/transport.h"
+#include "quarry/transport/connect.h"
 #include "temporary_folder.h"
 
 using namespace quarry::transport;
@@ -22,7 +22,7 @@ TEST_CASE("an interruption that no signal ends the wait for is seen before long"
   options.is_interrupted = [&looks] { return ++looks > 1; };
   const auto url = RemoteUrl::parse("file:///repository?fossil=" + program);
   REQUIRE(url.has_value());
-  const auto transport = Transport::make(*url, options);
+  const auto transport = connect(*url, options);
   REQUIRE(transport.has_value());
   const auto began = std::chrono::steady_clock::now();
   const auto reply = (*transport)->exchange({.content_type = "application/x-fossil", .body = ""});

@@ -1,12 +1,12 @@
-#include "quarry/transport/transport.h"
+#include "quarry/transport/connect.h"
 
 #include "http_transport.h"
 #include "program_transport.h"
 
 namespace quarry::transport {
 
-base::Result<std::unique_ptr<Transport>> Transport::make(const RemoteUrl& url,
-                                                         const TransportOptions& options) {
+base::Result<std::unique_ptr<Transport>> connect(const RemoteUrl& url,
+                                                 const TransportOptions& options) {
   if (url.is_http()) return std::make_unique<HttpTransport>(url, options);
   return std::make_unique<ProgramTransport>(url, options);
 }

@@ -1,4 +1,4 @@
-#include "quarry/master/process_settings.h"
+#include "quarry/master/process_setup.h"
 
 #include <doctest/doctest.h>
 #include <sys/resource.h>
