@@ -70,7 +70,7 @@ class Server final : private Connection::Owner {
   void on_accept_failed();
   void listen_or_not();
 
-  // Who is let in, and who gives way: server_room.cc.
+  // Who is let in, and who gives way: crowd.cc.
 
   /// Who would be missed least of those that could give way to NEWCOMER; null: all keep up, or have
   /// just come. OF_ITS: only those of its address.
