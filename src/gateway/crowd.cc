@@ -1,16 +1,11 @@
-// Who is let in, and who gives way: a bound on the connections from one address, and places for
-// newcomers when all are taken.
-//
-// Nobody has to leave who keeps up. What is looked at is only how a client stands now
-// (Connection::standing), so that neither silence nor a byte now and then, from however many
-// addresses, keeps others out. A look goes over all connections: it is taken only where there are
-// too many.
+#include "crowd.h"
+
 #include <fmt/core.h>
 
 #include <tuple>
+#include <utility>
 
 #include "quarry/base/log.h"
-#include "server.h"
 
 namespace quarry::gateway {
 namespace {
@@ -18,6 +13,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kLookAgain{100};
+/// Between two lines in the log about clients that are too many.
+constexpr std::chrono::milliseconds kLogPause{5'000};
 
 void log_through(LogThrottle& gate, std::string_view line) {
   const auto left_out = gate.pass(steady_clock::now());
@@ -29,8 +26,17 @@ void log_through(LogThrottle& gate, std::string_view line) {
 
 }  // namespace
 
-Connection* Server::least_missed(const Connection* newcomer,
-                                 const AddressCounts::Place* of_its) const {
+Crowd::Crowd(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
+             std::function<void()> places_changed)
+    : options_(options),
+      exchanges_(exchanges),
+      places_changed_(std::move(places_changed)),
+      look_again_(base, -1, 0, [this] { look_again(); }),
+      gone_log_(kLogPause),
+      bound_log_(kLogPause) {}
+
+Connection* Crowd::least_missed(const Connection* newcomer,
+                                const AddressCounts::Place* of_its) const {
   using Worth = std::tuple<bool, std::ptrdiff_t, double>;
   Connection* least = nullptr;
   Worth least_worth;
@@ -53,12 +59,12 @@ Connection* Server::least_missed(const Connection* newcomer,
   return least;
 }
 
-bool Server::is_beyond_bound(const AddressCounts::Place& place) const {
+bool Crowd::is_beyond_bound(const AddressCounts::Place& place) const {
   const std::size_t most = options_.max_connections_per_address;
   return most != 0 && place.of_address() > most;
 }
 
-void Server::bound_address(Connection& newcomer, AddressCounts::Place& place) {
+void Crowd::bound_address(Connection& newcomer, AddressCounts::Place& place) {
   const auto peer = newcomer.peer();
   if (!peer || options_.trusted_proxies.contains(*peer)) return;
   place = counts_.enter(peer->ip());
@@ -76,7 +82,7 @@ void Server::bound_address(Connection& newcomer, AddressCounts::Place& place) {
   newcomer.refuse({.status = 503, .text = "too many connections from your address"}, false);
 }
 
-bool Server::is_one_too_many(Exchange& exchange) {
+bool Crowd::is_one_too_many(Exchange& exchange) {
   if (!exchange.client.is_named) return false;
   exchange.request_place = counts_.enter(exchange.client.address);
   if (!is_beyond_bound(exchange.request_place)) return false;
@@ -84,21 +90,20 @@ bool Server::is_one_too_many(Exchange& exchange) {
   log_through(bound_log_, fmt::format("client {}: 503 {}: more than {} requests from one address",
                                       exchange.client.address, exchange.request,
                                       options_.max_connections_per_address));
-  answer_page(exchange, 503, "too many requests from your address");
   return true;
 }
 
-bool Server::has_place() {
+bool Crowd::has_place() {
   const std::size_t most = options_.max_connections;
   if (exchanges_.size() < most) return true;
   // One newcomer at a time: for him somebody gives way when it is known who he is.
-  if (exchanges_.size() > most || crowded_) return false;
+  if (exchanges_.size() > most || is_crowded_) return false;
   if (least_missed(nullptr, nullptr) != nullptr) return true;
   look_again_soon();
   return false;
 }
 
-void Server::bound_replies() {
+void Crowd::bound_replies() {
   while (untaken_ > 0 && static_cast<std::size_t>(untaken_) > options_.max_replies) {
     Connection* largest = nullptr;
     for (const auto& [bev, exchange] : exchanges_) {
@@ -115,7 +120,7 @@ void Server::bound_replies() {
   }
 }
 
-void Server::make_room(const Connection* newcomer) {
+void Crowd::make_room(const Connection* newcomer) {
   while (exchanges_.size() > options_.max_connections) {
     Connection* const least = least_missed(newcomer, nullptr);
     if (least == nullptr) return look_again_soon();
@@ -126,29 +131,27 @@ void Server::make_room(const Connection* newcomer) {
   }
 }
 
-void Server::on_arrived(Connection& connection) {
-  bound_address(connection, exchanges_.at(connection.bev()).place);
-  make_room(&connection);
-  listen_or_not();
+void Crowd::arrived(Connection& newcomer, AddressCounts::Place& place) {
+  bound_address(newcomer, place);
+  make_room(&newcomer);
 }
 
-void Server::look_again_soon() {
-  crowded_ = true;
-  const timeval time = base::to_timeval(kLookAgain);
-  event_add(look_again_.get(), &time);
+void Crowd::look_again_soon() {
+  is_crowded_ = true;
+  look_again_.wait(kLookAgain);
 }
 
-void Server::look_again() {
-  crowded_ = false;
+void Crowd::look_again() {
+  is_crowded_ = false;
   // Who could have left when a newcomer was let in may have been busy when he had come.
   make_room(nullptr);
-  listen_or_not();
+  places_changed_();
 }
 
-void Server::on_replied(Connection& connection) {
-  exchanges_.at(connection.bev()).request_place.leave();
+void Crowd::replied(Exchange& exchange) {
+  exchange.request_place.leave();
   // It can give way now, but not before evhttp is through with it.
-  if (crowded_) event_active(look_again_.get(), EV_TIMEOUT, 0);
+  if (is_crowded_) look_again_.fire();
 }
 
 }  // namespace quarry::gateway

@@ -24,8 +24,6 @@ using base::SocketAddress;
 
 constexpr std::size_t kMostReplyHeader = std::size_t{64} << 10;
 constexpr std::chrono::milliseconds kRest{100};
-/// Between two lines in the log about clients that are too many.
-constexpr std::chrono::milliseconds kLogPause{5'000};
 constexpr std::size_t kMostTargetInLog = 200;
 constexpr std::size_t kLarge = std::size_t{16} << 20;
 constexpr std::string_view kTooMuch = "it sent more than it declared";
@@ -86,8 +84,7 @@ Server::Server(event_base* base, const GatewayOptions& options)
       pool_limits_{.connect_timeout = options.connect_timeout,
                    .reply_timeout = options.pool_timeout,
                    .max_reply = options.max_reply},
-      gone_log_(kLogPause),
-      bound_log_(kLogPause) {}
+      crowd_(base, options, exchanges_, [this] { listen_or_not(); }) {}
 
 Server::~Server() {
   // Requests under way are dropped, each through on_gone(), while the rest is still there.
@@ -103,12 +100,8 @@ base::Result<void> Server::start() {
         server_of(self)->listen_or_not();
       },
       this));
-  look_again_.reset(event_new(
-      base_, -1, 0, [](evutil_socket_t, short, void* self) { server_of(self)->look_again(); },
-      this));
   http_.reset(evhttp_new(base_));
-  if (!http_ || !rest_ || !look_again_)
-    return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
+  if (!http_ || !rest_) return base::fail(base::ErrorCode::kIo, "no memory for the HTTP server");
   // What is no HTTP method of ours is refused in request_head.cc, in words; evhttp's words are
   // HTML.
   evhttp_set_allowed_methods(http_.get(), 0xffff);
@@ -146,7 +139,7 @@ void Server::stop() {
 }
 
 void Server::listen_or_not() {
-  const bool listen = !stopping_ && !resting_ && has_place();
+  const bool listen = !stopping_ && !resting_ && crowd_.has_place();
   if (std::exchange(listening_, listen) == listen) return;
   for (evconnlistener* listener : listeners_) {
     if (listen) {
@@ -183,6 +176,15 @@ void Server::on_gone(Connection& connection) {
   exchanges_.erase(connection.bev());
   listen_or_not();
   if (stopping_ && exchanges_.empty()) event_base_loopbreak(base_);
+}
+
+void Server::on_arrived(Connection& connection) {
+  crowd_.arrived(connection, exchanges_.at(connection.bev()).place);
+  listen_or_not();
+}
+
+void Server::on_replied(Connection& connection) {
+  crowd_.replied(exchanges_.at(connection.bev()));
 }
 
 void Server::on_refused(Connection& connection, const http::Refusal& refusal) {
@@ -231,7 +233,9 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   exchange.client =
       peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)
            : Client{.address = "127.0.0.1", .port = 0, .through_proxy = false};
-  if (is_one_too_many(exchange)) return;
+  if (crowd_.is_one_too_many(exchange)) {
+    return answer_page(exchange, 503, "too many requests from your address");
+  }
   evbuffer* body = evhttp_request_get_input_buffer(request);
   const auto params = params_of(*request, {.client = exchange.client,
                                            .server_port = port_of(connection),
@@ -256,7 +260,7 @@ void Server::on_part(Exchange& exchange) {
   if (!exchange.left && !begin_reply(exchange)) return;
   if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
   exchange.connection->flush();
-  bound_replies();
+  crowd_.bound_replies();
 }
 
 bool Server::begin_reply(Exchange& exchange) {
@@ -302,12 +306,12 @@ void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
     exchange.call.reset();
     // The connection may be gone after it, and the exchange with it.
     exchange.connection->end_reply();
-    return bound_replies();
+    return crowd_.bound_replies();
   }
   const auto call = std::move(exchange.call);
   pass_on(exchange, *call, outcome);
   exchange.connection->flush();
-  bound_replies();
+  crowd_.bound_replies();
 }
 
 void Server::break_off(Exchange& exchange, std::string_view reason) {

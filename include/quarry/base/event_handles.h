@@ -51,6 +51,8 @@ class Event {
     const timeval time = to_timeval(delay);
     ::event_add(event_.get(), &time);
   }
+  /// As if its time had come, at the next turn of the loop.
+  void fire() { ::event_active(event_.get(), EV_TIMEOUT, 0); }
   void stop_waiting() { ::event_del(event_.get()); }
   /// Whether it waits for its time.
   bool is_timed() const { return ::event_pending(event_.get(), EV_TIMEOUT, nullptr) != 0; }
