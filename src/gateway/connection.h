@@ -16,6 +16,9 @@
 //   - refusals: a plain page instead of evhttp's HTML, then reading on for a while without keeping
 //     anything, or the client would be reset before it has read the page.
 //
+// It has more functions than other classes: all of them act on the one state above, from a handful
+// of libevent's callbacks. Parts of it would have to ask each other for that state at every step.
+//
 // Depends on libevent 2.1: evhttp's connection is its bufferevent's callback argument, its read
 // callback is harmless on an empty buffer, and its pages are written whole within one callback.
 #pragma once
