@@ -84,7 +84,7 @@ Server::Server(event_base* base, const GatewayOptions& options)
       pool_limits_{.connect_timeout = options.connect_timeout,
                    .reply_timeout = options.pool_timeout,
                    .max_reply = options.max_reply},
-      crowd_(base, options, exchanges_, [this] { listen_or_not(); }) {}
+      bounds_(base, options, exchanges_, [this] { listen_or_not(); }) {}
 
 Server::~Server() {
   // Requests under way are dropped, each through on_gone(), while the rest is still there.
@@ -139,7 +139,7 @@ void Server::stop() {
 }
 
 void Server::listen_or_not() {
-  const bool listen = !stopping_ && !resting_ && crowd_.has_place();
+  const bool listen = !stopping_ && !resting_ && bounds_.has_place();
   if (std::exchange(listening_, listen) == listen) return;
   for (evconnlistener* listener : listeners_) {
     if (listen) {
@@ -179,12 +179,12 @@ void Server::on_gone(Connection& connection) {
 }
 
 void Server::on_arrived(Connection& connection) {
-  crowd_.arrived(connection, exchanges_.at(connection.bev()).place);
+  bounds_.arrived(connection, exchanges_.at(connection.bev()).place);
   listen_or_not();
 }
 
 void Server::on_replied(Connection& connection) {
-  crowd_.replied(exchanges_.at(connection.bev()));
+  bounds_.replied(exchanges_.at(connection.bev()));
 }
 
 void Server::on_refused(Connection& connection, const http::Refusal& refusal) {
@@ -233,7 +233,7 @@ void Server::begin(Exchange& exchange, evhttp_request* request) {
   exchange.client =
       peer ? client_of(*peer, *evhttp_request_get_input_headers(request), options_.trusted_proxies)
            : Client{.address = "127.0.0.1", .port = 0, .through_proxy = false};
-  if (crowd_.is_one_too_many(exchange)) {
+  if (bounds_.is_one_too_many(exchange)) {
     return answer_page(exchange, 503, "too many requests from your address");
   }
   evbuffer* body = evhttp_request_get_input_buffer(request);
@@ -260,7 +260,7 @@ void Server::on_part(Exchange& exchange) {
   if (!exchange.left && !begin_reply(exchange)) return;
   if (!pass_on_part(exchange)) return break_off(exchange, kTooMuch);
   exchange.connection->flush();
-  crowd_.bound_replies();
+  bounds_.bound_replies();
 }
 
 bool Server::begin_reply(Exchange& exchange) {
@@ -306,12 +306,12 @@ void Server::on_answer(Exchange& exchange, FastcgiCall::Outcome outcome) {
     exchange.call.reset();
     // The connection may be gone after it, and the exchange with it.
     exchange.connection->end_reply();
-    return crowd_.bound_replies();
+    return bounds_.bound_replies();
   }
   const auto call = std::move(exchange.call);
   pass_on(exchange, *call, outcome);
   exchange.connection->flush();
-  crowd_.bound_replies();
+  bounds_.bound_replies();
 }
 
 void Server::break_off(Exchange& exchange, std::string_view reason) {

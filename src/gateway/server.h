@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "connection.h"
-#include "crowd.h"
+#include "connection_bounds.h"
 #include "exchange.h"
 #include "fastcgi_client.h"
 #include "quarry/base/event_handles.h"
@@ -58,7 +58,7 @@ class Server final : private Connection::Owner {
   void on_refused(Connection& connection, const http::Refusal& refusal) override;
   void on_held(Connection& connection, std::size_t bytes) override;
   void on_released(std::size_t bytes) override { held_ -= bytes; }
-  void on_queued(std::ptrdiff_t bytes) override { crowd_.queued(bytes); }
+  void on_queued(std::ptrdiff_t bytes) override { bounds_.queued(bytes); }
   void on_cut_off(Connection& connection, std::size_t received) override;
   void on_not_taken(Connection& connection, std::size_t left) override;
   void on_gone(Connection& connection) override;
@@ -77,7 +77,7 @@ class Server final : private Connection::Owner {
   /// Of the listening socket, where there is one only; otherwise 0, and each connection is asked.
   std::uint16_t only_port_ = 0;
   std::vector<evconnlistener*> listeners_;
-  Crowd crowd_;  // before exchanges_, which have places in it
+  ConnectionBounds bounds_;  // before exchanges_, which have places in it
   Exchanges exchanges_;
   base::HttpServerPtr http_;
 };

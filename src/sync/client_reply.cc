@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "arrival.h"
+#include "file_card.h"
 #include "quarry/artifact/fossilize.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "arrival.h"
+#include "file_card.h"
 
 namespace quarry::sync {
 namespace {

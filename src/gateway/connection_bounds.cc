@@ -1,4 +1,4 @@
-#include "crowd.h"
+#include "connection_bounds.h"
 
 #include <fmt/core.h>
 
@@ -26,8 +26,8 @@ void log_through(LogThrottle& gate, std::string_view line) {
 
 }  // namespace
 
-Crowd::Crowd(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
-             std::function<void()> places_changed)
+ConnectionBounds::ConnectionBounds(event_base* base, const GatewayOptions& options,
+                                   const Exchanges& exchanges, std::function<void()> places_changed)
     : options_(options),
       exchanges_(exchanges),
       places_changed_(std::move(places_changed)),
@@ -35,8 +35,8 @@ Crowd::Crowd(event_base* base, const GatewayOptions& options, const Exchanges& e
       gone_log_(kLogPause),
       bound_log_(kLogPause) {}
 
-Connection* Crowd::least_missed(const Connection* newcomer,
-                                const AddressCounts::Place* of_its) const {
+Connection* ConnectionBounds::least_missed(const Connection* newcomer,
+                                           const AddressCounts::Place* of_its) const {
   using Worth = std::tuple<bool, std::ptrdiff_t, double>;
   Connection* least = nullptr;
   Worth least_worth;
@@ -59,12 +59,12 @@ Connection* Crowd::least_missed(const Connection* newcomer,
   return least;
 }
 
-bool Crowd::is_beyond_bound(const AddressCounts::Place& place) const {
+bool ConnectionBounds::is_beyond_bound(const AddressCounts::Place& place) const {
   const std::size_t most = options_.max_connections_per_address;
   return most != 0 && place.of_address() > most;
 }
 
-void Crowd::bound_address(Connection& newcomer, AddressCounts::Place& place) {
+void ConnectionBounds::bound_address(Connection& newcomer, AddressCounts::Place& place) {
   const auto peer = newcomer.peer();
   if (!peer || options_.trusted_proxies.contains(*peer)) return;
   place = counts_.enter(peer->ip());
@@ -82,7 +82,7 @@ void Crowd::bound_address(Connection& newcomer, AddressCounts::Place& place) {
   newcomer.refuse({.status = 503, .text = "too many connections from your address"}, false);
 }
 
-bool Crowd::is_one_too_many(Exchange& exchange) {
+bool ConnectionBounds::is_one_too_many(Exchange& exchange) {
   if (!exchange.client.is_named) return false;
   exchange.request_place = counts_.enter(exchange.client.address);
   if (!is_beyond_bound(exchange.request_place)) return false;
@@ -93,7 +93,7 @@ bool Crowd::is_one_too_many(Exchange& exchange) {
   return true;
 }
 
-bool Crowd::has_place() {
+bool ConnectionBounds::has_place() {
   const std::size_t most = options_.max_connections;
   if (exchanges_.size() < most) return true;
   // One newcomer at a time: for him somebody gives way when it is known who he is.
@@ -103,7 +103,7 @@ bool Crowd::has_place() {
   return false;
 }
 
-void Crowd::bound_replies() {
+void ConnectionBounds::bound_replies() {
   while (untaken_ > 0 && static_cast<std::size_t>(untaken_) > options_.max_replies) {
     Connection* largest = nullptr;
     for (const auto& [bev, exchange] : exchanges_) {
@@ -120,7 +120,7 @@ void Crowd::bound_replies() {
   }
 }
 
-void Crowd::make_room(const Connection* newcomer) {
+void ConnectionBounds::make_room(const Connection* newcomer) {
   while (exchanges_.size() > options_.max_connections) {
     Connection* const least = least_missed(newcomer, nullptr);
     if (least == nullptr) return look_again_soon();
@@ -131,24 +131,24 @@ void Crowd::make_room(const Connection* newcomer) {
   }
 }
 
-void Crowd::arrived(Connection& newcomer, AddressCounts::Place& place) {
+void ConnectionBounds::arrived(Connection& newcomer, AddressCounts::Place& place) {
   bound_address(newcomer, place);
   make_room(&newcomer);
 }
 
-void Crowd::look_again_soon() {
+void ConnectionBounds::look_again_soon() {
   is_crowded_ = true;
   look_again_.wait(kLookAgain);
 }
 
-void Crowd::look_again() {
+void ConnectionBounds::look_again() {
   is_crowded_ = false;
   // Who could have left when a newcomer was let in may have been busy when he had come.
   make_room(nullptr);
   places_changed_();
 }
 
-void Crowd::replied(Exchange& exchange) {
+void ConnectionBounds::replied(Exchange& exchange) {
   exchange.request_place.leave();
   // It can give way now, but not before evhttp is through with it.
   if (is_crowded_) look_again_.fire();

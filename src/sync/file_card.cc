@@ -1,4 +1,4 @@
-#include "arrival.h"
+#include "file_card.h"
 
 namespace quarry::sync {
 

@@ -19,12 +19,12 @@
 
 namespace quarry::gateway {
 
-class Crowd {
+class ConnectionBounds {
  public:
   /// Of EXCHANGES, with an event of BASE. PLACES_CHANGED is called when has_place() may say
   /// something else than before though nothing has happened. All must outlive it.
-  Crowd(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
-        std::function<void()> places_changed);
+  ConnectionBounds(event_base* base, const GatewayOptions& options, const Exchanges& exchanges,
+                   std::function<void()> places_changed);
 
   /// NEWCOMER has connected, in PLACE from now on, unless it is a proxy or local. It may be refused,
   /// and others may be closed.
