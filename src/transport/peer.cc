@@ -10,28 +10,12 @@
 namespace quarry::transport {
 namespace {
 
-using base::ErrorCode;
-
-/// Whether the same may go well a little later: the server is not there, ended in the middle, or
-/// the file is in use.
-bool may_pass(const base::Error& error) {
-  return error.code == ErrorCode::kIo || error.code == ErrorCode::kBusy;
-}
-
 double random_fraction() {
   thread_local std::minstd_rand generator{std::random_device{}()};
   return std::uniform_real_distribution<double>(0, 1)(generator);
 }
 
 }  // namespace
-
-std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options, double random) {
-  auto delay = options.first;
-  for (int i = 1; i < try_number && delay < options.longest; ++i) delay *= 2;
-  delay = std::min(delay, options.longest);
-  return delay - std::chrono::milliseconds(
-                     static_cast<std::int64_t>(static_cast<double>(delay.count()) * random / 4));
-}
 
 Peer::Peer(repository::Repository& repository, PeerOptions options, PeerWatch& watch)
     : repository_(repository), options_(std::move(options)), watch_(watch) {}

@@ -23,18 +23,10 @@
 #include "quarry/sync/client_session.h"
 #include "quarry/transport/connect.h"
 #include "quarry/transport/remote_url.h"
+#include "quarry/transport/retry.h"
 #include "quarry/transport/transport.h"
 
 namespace quarry::transport {
-
-/// How often to try where no server is, and how long to wait before: FIRST, then twice as long each
-/// time, up to LONGEST; each by up to a quarter shorter, at random, so that clients that lost their
-/// server together do not come back together.
-struct RetryOptions {
-  int tries = 1;
-  std::chrono::milliseconds first{1'000};
-  std::chrono::milliseconds longest{60'000};
-};
 
 struct PeerOptions {
   RemoteUrl url;  // with the password
@@ -89,10 +81,6 @@ class Peer {
   PeerOptions options_;
   PeerWatch& watch_;
 };
-
-/// How long to wait before the try number TRY (from 1 on, the first after a failure). RANDOM: from
-/// 0 to below 1.
-std::chrono::milliseconds delay_before(int try_number, const RetryOptions& options, double random);
 
 /// What REPOSITORY's settings say of how servers are reached (`ssl-ca-location`, `ssh-command`),
 /// and then OpenSSL's variables, as with fossil.

@@ -1,6 +1,5 @@
-// The configuration of quarryd with all its words: those of the master, and those that workers and
-// the HTTP front give a meaning to. Such a word is written once, in a table beside this, with its
-// kind of value and where it goes; its default is there.
+// The configuration of quarryd with all its words: those of the master, and those that workers
+// (worker_directives.h) and the HTTP front (gateway_directives.h) give a meaning to.
 #pragma once
 
 #include <filesystem>
