@@ -30,73 +30,74 @@ void SubscriptionState::note_error(const std::string& error, std::int64_t time) 
   last_error_at_ = time;
 }
 
-void SubscriptionState::apply(const Event& event) {
-  std::visit([this](const auto& one) { happened(one); }, event);
-}
+struct SubscriptionState::Change {
+  SubscriptionState& state;
 
-void SubscriptionState::happened(const Taken& event) {
-  for (std::uint64_t one = event.first.sequence; one < event.after.sequence; ++one) {
-    open_[one] = {.at = event.first, .attempts = 1, .is_in_hand = true, .due = 0, .delay = 0};
+  /// Does WHAT with the message SEQUENCE, if that is open.
+  template <typename What>
+  void with(std::uint64_t sequence, What&& what) const {
+    const auto found = state.open_.find(sequence);
+    if (found != state.open_.end()) what(found);
   }
-  read_ = event.after;
-}
 
-void SubscriptionState::happened(const TakenAgain& event) {
-  const auto found = open_.find(event.sequence);
-  if (found == open_.end()) return;
-  ++found->second.attempts;
-  set_in_hand(found);
-}
+  void operator()(const Taken& event) const {
+    for (std::uint64_t one = event.first.sequence; one < event.after.sequence; ++one) {
+      state.open_[one] = {
+          .at = event.first, .attempts = 1, .is_in_hand = true, .due = 0, .delay = 0};
+    }
+    state.read_ = event.after;
+  }
+  void operator()(const TakenAgain& event) const {
+    with(event.sequence, [this](Open::iterator message) {
+      ++message->second.attempts;
+      state.set_in_hand(message);
+    });
+  }
+  void operator()(const Done& event) const {
+    with(event.sequence, [this](Open::iterator message) {
+      state.close(message);
+      ++state.delivered_;
+    });
+  }
+  void operator()(const Postponed& event) const {
+    with(event.sequence, [&](Open::iterator message) {
+      state.set_waiting(message, event.due, event.delay);
+      state.note_error(event.error, event.time);
+    });
+  }
+  void operator()(const GivenUp& event) const {
+    with(event.sequence, [&](Open::iterator message) {
+      state.close(message);
+      ++state.given_up_;
+      state.note_error(event.error, event.time);
+    });
+  }
+  void operator()(const Returned& event) const {
+    with(event.sequence, [this](Open::iterator message) {
+      if (message->second.attempts > 0) --message->second.attempts;
+      state.set_waiting(message, 0, 0);
+    });
+  }
+  void operator()(const Lost& event) const {
+    with(event.sequence, [this](Open::iterator message) {
+      state.close(message);
+      ++state.unreadable_;
+    });
+  }
+  void operator()(const Passed& event) const {
+    state.read_ = event.to;
+    state.unreadable_ += event.unreadable;
+  }
+  void operator()(const Paused& event) const { state.is_paused_ = event.is_paused; }
+  void operator()(const Purged& event) const {
+    state.open_.clear();
+    state.waiting_.clear();
+    state.read_ = event.to;
+  }
+};
 
-void SubscriptionState::happened(const Done& event) {
-  const auto found = open_.find(event.sequence);
-  if (found == open_.end()) return;
-  close(found);
-  ++delivered_;
-}
-
-void SubscriptionState::happened(const Postponed& event) {
-  const auto found = open_.find(event.sequence);
-  if (found == open_.end()) return;
-  set_waiting(found, event.due, event.delay);
-  note_error(event.error, event.time);
-}
-
-void SubscriptionState::happened(const GivenUp& event) {
-  const auto found = open_.find(event.sequence);
-  if (found == open_.end()) return;
-  close(found);
-  ++given_up_;
-  note_error(event.error, event.time);
-}
-
-void SubscriptionState::happened(const Returned& event) {
-  const auto found = open_.find(event.sequence);
-  if (found == open_.end()) return;
-  if (found->second.attempts > 0) --found->second.attempts;
-  set_waiting(found, 0, 0);
-}
-
-void SubscriptionState::happened(const Lost& event) {
-  const auto found = open_.find(event.sequence);
-  if (found == open_.end()) return;
-  close(found);
-  ++unreadable_;
-}
-
-void SubscriptionState::happened(const Passed& event) {
-  read_ = event.to;
-  unreadable_ += event.unreadable;
-}
-
-void SubscriptionState::happened(const Paused& event) {
-  is_paused_ = event.is_paused;
-}
-
-void SubscriptionState::happened(const Purged& event) {
-  open_.clear();
-  waiting_.clear();
-  read_ = event.to;
+void SubscriptionState::apply(const Event& event) {
+  std::visit(Change{*this}, event);
 }
 
 void SubscriptionState::nobody_has_any() {

@@ -123,23 +123,13 @@ class SubscriptionState {
   static std::optional<SubscriptionState> decode(std::string_view bytes);
 
  private:
+  struct Change;  // what each event does
   using Open = std::map<std::uint64_t, OpenMessage>;
   const Position& first_at() const { return open_.begin()->second.at; }
   void set_waiting(Open::iterator message, std::int64_t due, std::int64_t delay);
   void set_in_hand(Open::iterator message);
   void close(Open::iterator message);
   void note_error(const std::string& error, std::int64_t time);
-
-  void happened(const Taken& event);
-  void happened(const TakenAgain& event);
-  void happened(const Done& event);
-  void happened(const Postponed& event);
-  void happened(const GivenUp& event);
-  void happened(const Returned& event);
-  void happened(const Lost& event);
-  void happened(const Passed& event);
-  void happened(const Paused& event);
-  void happened(const Purged& event);
 
   Position read_;
   Open open_;
