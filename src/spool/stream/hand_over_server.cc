@@ -128,7 +128,9 @@ void HandOverServer::Loop::run() {
 /// Milliseconds until somebody is to be dropped, for poll(2).
 int HandOverServer::Loop::until_deadline() const {
   TimePoint first = TimePoint::max();
-  for (const Client& one : clients_) first = std::min(first, one.deadline);
+  for (const Client& one : clients_) {
+    if (!one.waits()) first = std::min(first, one.deadline);
+  }
   if (next_accept_ > now()) first = std::min(first, next_accept_);
   if (first == TimePoint::max()) return -1;
   const auto left = std::chrono::ceil<milliseconds>(first - now()).count();
@@ -195,11 +197,12 @@ void HandOverServer::Loop::serve(Client& client, short events) {
   } else if ((events & (POLLHUP | POLLERR)) != 0) {
     client.is_gone = true;
   }
-  const bool is_served =
-      client.is_gone || client.waits() || (client.is_whole() && client.answer.empty());
-  if (!is_served && now() >= client.deadline) {
-    const bool is_quiet = client.request.empty() && client.answer.empty();
-    is_quiet ? void(client.is_gone = true) : drop(client, "it has stopped in the middle");
+  // What it has sent may have waited for the disk, as this did.
+  if (events != 0 || client.is_gone || client.waits() || now() < client.deadline) return;
+  if (client.request.empty() && client.answer.empty()) {
+    client.is_gone = true;  // it was only quiet
+  } else {
+    drop(client, "it has stopped in the middle");
   }
 }
 

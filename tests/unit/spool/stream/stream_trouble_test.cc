@@ -117,6 +117,25 @@ TEST_CASE("damage in the segment that is being written holds up nothing that com
   CHECK(mail->statistics().waiting == 0);
 }
 
+TEST_CASE(
+    "what comes after messages that the machine has lost has ids of its own, and is delivered") {
+  MemoryFileSystem files;
+  MemoryFileSystem::Image image;
+  {
+    StreamWorld world(files, stream_options(false));
+    const auto mail = world.subscribe("mail");
+    world.append(1, 5);
+    CHECK(drain(*mail) == ids(1, 5));
+    image = files.image();
+    // It was not synced, and what was settled was.
+    REQUIRE(image.erase("s.00000001") == 1);
+  }
+  MemoryFileSystem found(image);
+  const StreamWorld world(found, stream_options(false));
+  world.append(6, 7);
+  CHECK(drain(*world.subscribe("mail")) == ids(6, 7));
+}
+
 TEST_CASE("a message that cannot be read when it is to come again counts as lost") {
   MemoryFileSystem files;
   MemoryFileSystem::Image image;
@@ -178,6 +197,23 @@ TEST_CASE("a full disk takes nothing, and what is delivered meanwhile makes room
   CHECK(drain(*mail) == ids(61, 61));
   world.reopen();
   CHECK(drain(*world.subscribe("mail")).empty());
+}
+
+TEST_CASE("what was settled on a full disk is known after a restart, once there was room again") {
+  MemoryFileSystem files;
+  StreamWorld world(files);
+  auto mail = world.subscribe("mail");
+  world.append(1, 5);
+  REQUIRE(take_ids(*mail, 4).size() == 4);
+  files.before = [](std::uint64_t) {
+    return Error{ErrorCode::kNoSpace, "No space left on device"};
+  };
+  const std::vector<Settlement> done{{.sequence = 1}, {.sequence = 2}, {.sequence = 3}};
+  CHECK_FALSE(mail->settle(done));
+  files.before = {};
+  settle(*mail, 4, 4);
+  world.reopen();
+  CHECK(drain(*world.subscribe("mail")) == ids(5, 5));
 }
 
 TEST_CASE("any operation that fails once is told to the caller, and nothing is lost for it") {
