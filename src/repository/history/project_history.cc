@@ -22,15 +22,15 @@ constexpr std::size_t kMostPassedOver = 100000;
 // Cards about a tag that are looked at for the last one that put it somewhere.
 constexpr int kCardsOfTag = 20;
 
-/// The artifact that got TAG last, where it does not go on to descendants.
+/// The artifact that got TAG last; nothing where it went on to descendants then.
 std::optional<HashName> target_of(Repository::State& state, std::int64_t tag) {
   Query query = state.database.query(
-      "SELECT tagtype, rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
-      " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
+      "SELECT tagtype, rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
   query.bind(1, tag);
   for (int card = 0; card < kCardsOfTag && query.step(); ++card) {
+    if (query.integer(0) == kPropagatingTag) break;
     if (query.integer(0) != kSingleTag) continue;
-    const auto name = HashName::parse(query.text(2));
+    const auto name = HashName::parse(state.names.hash_of(query.integer(1)));
     if (name && is_shown(state, query.integer(1), name->str())) return name;
   }
   return std::nullopt;
@@ -107,21 +107,25 @@ base::Result<std::vector<Branch>> ProjectHistory::branches(std::size_t limit) {
   return guarded(state.path, [&]() -> base::Result<Branches> {
     Branches branches;
     std::unordered_map<std::string, std::size_t> places;
-    for (const Leaf& leaf : shown_leaves(state)) {
-      // Leaves come newest first.
-      const auto [place, is_new] = places.try_emplace(leaf.branch, branches.size());
-      if (is_new) {
+    for (const Leaf& leaf : leaves_of(state)) {
+      const auto known = places.find(leaf.branch);
+      const bool is_known = known != places.end();
+      if (is_known ? branches[known->second].open_tip.has_value() : branches.size() == limit) {
+        continue;
+      }
+      const auto shown = show(state, leaf);
+      if (!shown) continue;
+      if (!is_known) {
+        places.emplace(leaf.branch, branches.size());
         branches.push_back({.name = leaf.branch,
-                            .tip = leaf.name,
+                            .tip = shown->name,
                             .changed = base::from_julian_day(leaf.day),
-                            .is_closed = leaf.is_closed,
+                            .is_closed = shown->is_closed,
                             .open_tip = std::nullopt});
       }
-      Branch& branch = branches[place->second];
-      if (!branch.open_tip && !leaf.is_closed) branch.open_tip = leaf.name;
+      Branch& branch = is_known ? branches[known->second] : branches.back();
+      if (!shown->is_closed) branch.open_tip = shown->name;
     }
-    if (branches.size() > limit)
-      branches.erase(branches.begin() + static_cast<std::ptrdiff_t>(limit), branches.end());
     return branches;
   });
 }

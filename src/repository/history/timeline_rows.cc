@@ -74,30 +74,28 @@ ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<Time
   return is_technote(state.database, rid) ? ArtifactKind::kTechnote : ArtifactKind::kData;
 }
 
-std::vector<Leaf> shown_leaves(Repository::State& state, std::optional<std::string_view> branch) {
+std::vector<Leaf> leaves_of(Repository::State& state, std::optional<std::string_view> branch) {
   std::vector<Leaf> leaves;
   Query rows = state.database.query(
-      "SELECT rid, (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "SELECT rid, (SELECT mtime FROM event WHERE objid=leaf.rid),"
+      " (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "  WHERE rid=leaf.rid AND tagid=8 AND tagtype>0) FROM leaf");
   while (rows.step()) {
-    const Rid rid = rows.integer(0);
     // As in fossil, what is on no branch is on the trunk.
-    const std::string_view its_branch = rows.is_null(1) ? "trunk" : rows.text(1);
-    if (branch && its_branch != *branch) continue;
-    Query check_in = state.database.query(
-        "SELECT mtime, (SELECT uuid FROM blob WHERE rid=objid) FROM event WHERE objid=?1");
-    if (!check_in.bind(1, rid).step()) continue;
-    const auto name = HashName::parse(check_in.text(1));
-    if (!name || !is_shown(state, rid, name->str())) continue;
-    leaves.push_back({.name = *name,
-                      .branch = std::string(its_branch),
-                      .day = check_in.real(0),
-                      .is_closed = has_tag(state.database, rid, kTagClosed)});
+    const std::string_view its_branch = rows.is_null(2) ? "trunk" : rows.text(2);
+    if (rows.is_null(1) || (branch && its_branch != *branch)) continue;
+    leaves.push_back({rows.integer(0), std::string(its_branch), rows.real(1)});
   }
   std::ranges::sort(leaves, [](const Leaf& a, const Leaf& b) {
-    return a.day != b.day ? a.day > b.day : a.name.str() < b.name.str();
+    return a.day != b.day ? a.day > b.day : a.rid > b.rid;
   });
   return leaves;
+}
+
+std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf) {
+  const auto name = HashName::parse(state.names.hash_of(leaf.rid));
+  if (!name || !is_shown(state, leaf.rid, name->str())) return std::nullopt;
+  return ShownLeaf{*name, has_tag(state.database, leaf.rid, kTagClosed)};
 }
 
 }  // namespace quarry::repository

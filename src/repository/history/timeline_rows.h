@@ -26,16 +26,23 @@ std::optional<TimelineEntry> timeline_entry(Repository::State& state, Rid rid,
 /// What RID is, where ENTRY is told of it. Throws SqliteError.
 ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<TimelineEntry>& entry);
 
-/// A check-in without a child on its own branch that everybody may see.
+/// A check-in without a child on its own branch.
 struct Leaf {
-  artifact::HashName name;
+  Rid rid;
   std::string branch;
-  double day;
+  double day;  // as it is shown
+};
+
+/// Those on BRANCH, or all of them, newest first: what is private, too. Throws SqliteError.
+std::vector<Leaf> leaves_of(Repository::State& state,
+                            std::optional<std::string_view> branch = std::nullopt);
+
+struct ShownLeaf {
+  artifact::HashName name;
   bool is_closed;
 };
 
-/// Those on BRANCH, or all of them, newest first. Throws SqliteError.
-std::vector<Leaf> shown_leaves(Repository::State& state,
-                               std::optional<std::string_view> branch = std::nullopt);
+/// LEAF, if everybody may see it. Throws SqliteError.
+std::optional<ShownLeaf> show(Repository::State& state, const Leaf& leaf);
 
 }  // namespace quarry::repository

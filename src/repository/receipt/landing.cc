@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "history/timeline_rows.h"
 #include "receipt_state.h"
 
@@ -16,17 +14,19 @@ base::Result<void> Receipt::require_tip(std::string_view branch, const HashName&
   Repository::State& r = state_->r;
   return guarded(r.path, [&]() -> base::Result<void> {
     if (r.derivation.has_pending()) r.derivation.run();
-    const std::vector<Leaf> leaves = shown_leaves(r, branch);
-    if (leaves.empty()) {
-      return base::fail(ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
+    bool is_there = false;
+    for (const Leaf& leaf : leaves_of(r, branch)) {
+      const auto shown = show(r, leaf);
+      is_there |= shown.has_value();
+      if (!shown || shown->is_closed) continue;
+      if (shown->name == tip) return {};
+      return base::fail(ErrorCode::kConflict, fmt::format("the tip of the branch {} is {}, not {}",
+                                                          branch, shown->name.str(), tip.str()));
     }
-    const auto open = std::ranges::find(leaves, false, &Leaf::is_closed);
-    if (open == leaves.end()) {
+    if (is_there) {
       return base::fail(ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
     }
-    if (open->name == tip) return {};
-    return base::fail(ErrorCode::kConflict, fmt::format("the tip of the branch {} is {}, not {}",
-                                                        branch, open->name.str(), tip.str()));
+    return base::fail(ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
   });
 }
 
