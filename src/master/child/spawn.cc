@@ -90,11 +90,13 @@ struct Inheritance {
   control::Channel channel;
   std::optional<OutputPipes> output;
   std::optional<Preparation> preparation;
+  base::Fd log{};  // of a program: the log's once more; see keep_log_for_now()
 
   [[noreturn]] void give_up(const std::string& why) const {
     if (preparation) {
       preparation->fail(why);
     } else {
+      if (log) ::dup2(log.get(), base::log_descriptor());
       base::log(base::LogLevel::kAlert, "cannot start: {}", why);
     }
     ::_exit(kCannotStart);
@@ -142,6 +144,14 @@ void leave_signals_to_program() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+/// Keeps the log until the program is executed: by its own number, and by one above that of the
+/// listening socket, which may take the first.
+void keep_log_for_now(Inheritance& mine) {
+  const int number = base::log_descriptor();
+  mine.log.reset(::fcntl(number, F_DUPFD_CLOEXEC, kFirstPassed + 1));
+  if (number > STDERR_FILENO) ::fcntl(number, F_SETFD, FD_CLOEXEC);
+}
+
 // Where it succeeds, the end of the preparation is closed with all else that is close-on-exec.
 [[noreturn]] void execute(const Inheritance& mine, const Program& program) {
   if (auto passed = pass_listener(mine.service.listener.fd()); !passed) {
@@ -167,8 +177,11 @@ void leave_signals_to_program() {
   if (program == nullptr) {
     kept.insert(kept.end(), service.kept_descriptors.begin(), service.kept_descriptors.end());
     kept.insert(kept.end(), {mine.ends.board.fd(), mine.channel.fd(), mine.ends.child_accept});
+  } else {
+    keep_log_for_now(mine);
+    kept.insert(kept.end(), {base::log_descriptor(), mine.log.get()});
+    if (mine.preparation) mine.preparation->move_above(kFirstPassed + 1);
   }
-  if (mine.preparation && program != nullptr) mine.preparation->move_above(kFirstPassed + 1);
   if (mine.preparation) kept.push_back(mine.preparation->fd());
   close_all_but(std::move(kept));
   if (auto prepared = prepare(service, mine.master); !prepared) {

@@ -65,6 +65,17 @@ class SmallMaster {
   /// The receiver does not end while it is held.
   void hold_receiver() const { std::ofstream(folder_ / "hold").put('!'); }
   void release_receiver() const { std::filesystem::remove(folder_ / "hold"); }
+  void remove_receiver() const { std::filesystem::remove(folder_ / "receiver"); }
+  /// Whether the log has TEXT before long.
+  bool logs(const std::string& text) const {
+    for (int i = 0; i < kPatience; i += 10) {
+      std::stringstream log;
+      log << std::ifstream(folder_ / "log").rdbuf();
+      if (log.str().find(text) != std::string::npos) return true;
+      ::usleep(10'000);
+    }
+    return false;
+  }
   /// Jobs of 100 and more may end.
   void let_jobs_end() const { std::ofstream(folder_ / "go").put('!'); }
   /// The next word that is said.
@@ -147,6 +158,14 @@ TEST_CASE("a program is started with its listening socket, and again when it cra
   CHECK(again.what == 'r');
   CHECK(again.pid != said['r']);
   CHECK(master.ask_receiver() == "taken\n");
+}
+
+TEST_CASE("why a program cannot be executed is in the log") {
+  SmallMaster master;
+  const auto said = by_letter(master.next(2));
+  master.remove_receiver();
+  REQUIRE(::kill(said.at('r'), SIGKILL) == 0);
+  CHECK(master.logs("receiver: No such file or directory"));
 }
 
 TEST_CASE("over a reload a program that has to be alone starts when the old one has ended") {

@@ -9,7 +9,8 @@
 //                                      there is FOLDER/go
 //
 // FOLDER has two FIFOs: from `asks` the worker reads the numbers, a byte each, that it asks for;
-// into `words` each process writes what it does, LETTER NUMBER PID in a line.
+// into `words` each process writes what it does, LETTER NUMBER PID in a line. FOLDER/receiver is the
+// receiver's program, FOLDER/log the log.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/file.h>
@@ -19,6 +20,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -57,11 +59,26 @@ bool has_listener() {
          ::getsockopt(3, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &size) == 0 && is_listening == 1;
 }
 
+/// Whether this program has nothing of the master's but what it was promised: no descriptor beyond
+/// LAST, and no signal held back.
+bool is_clean(int last) {
+  sigset_t held;
+  ::sigprocmask(SIG_SETMASK, nullptr, &held);
+  for (const int number : {SIGTERM, SIGCHLD, SIGUSR1, SIGUSR2, SIGHUP, SIGPIPE}) {
+    if (::sigismember(&held, number) != 0) return false;
+  }
+  for (int fd = last + 1; fd < 256; ++fd) {
+    if (::fcntl(fd, F_GETFD) >= 0) return false;
+  }
+  return true;
+}
+
 int receive() {
+  const bool is_ready = has_listener() && is_clean(3);
   end_on(SIGTERM);
   const base::Fd lock(::open((folder + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
   const bool is_alone = ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0;
-  say(is_alone && has_listener() ? 'r' : '!');
+  say(is_alone && is_ready ? 'r' : '!');
   while (is_over == 0) {
     const base::Fd client(::accept(3, nullptr, nullptr));
     if (client && ::write(client.get(), "taken\n", 6) != 6) return 1;
@@ -94,7 +111,9 @@ std::optional<Program> program_for(const std::string& from, std::uint32_t number
 }
 
 int run_master(int argc, char** argv) {
-  base::set_log_level(base::LogLevel::kAlert);
+  base::LogOptions log{.target = base::LogTarget::kFile, .path = folder + "/log"};
+  log.level = base::LogLevel::kAlert;
+  if (!base::open_log(log)) return 1;
   auto handover = take_handover();
   if (!handover) return 1;
   std::vector<InheritedSocket> inherited;
@@ -119,8 +138,12 @@ int run_master(int argc, char** argv) {
   services[1].longest_run = std::chrono::seconds(2);
   services[2].name = "receiver";
   services[2].kind = ServiceKind::kReceiver;
-  services[2].program = Program{"/proc/self/exe", {"small-master", "--receiver", folder}};
+  services[2].program = Program{folder + "/receiver", {"small-master", "--receiver", folder}};
   services[2].starts_alone = true;
+  if (!*handover) {
+    std::filesystem::create_symlink(std::filesystem::read_symlink("/proc/self/exe"),
+                                    folder + "/receiver");
+  }
   auto listener = Listener::open(*base::SocketAddress::parse(folder + "/s"), {}, &inherited);
   if (!listener) return 1;
   services[2].listener = std::move(*listener);
@@ -140,7 +163,7 @@ int main(int argc, char** argv) {
   if (words.front() == "--receiver") return receive();
   if (words.front() != "--job") return run_master(argc, argv);
   const int number = std::stoi(words.at(1));
-  say('j', number);
+  say(is_clean(2) ? 'j' : '!', number);
   while (number >= 100 && ::access((folder + "/go").c_str(), F_OK) != 0) ::usleep(1000);
   say('J', number);
   return number == 13 ? 1 : 0;
