@@ -122,7 +122,9 @@ std::optional<Remains> Children::bury(pid_t pid, int status) {
   const auto at = std::ranges::find_if(
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
   if (at == children_.end()) return std::nullopt;
-  const Child& child = **at;
+  Child& child = **at;
+  // Its last words: its end may be seen before them.
+  if (child.control.fd() >= 0) read_control(child);
   Remains remains;
   remains.how = how_it_ended(status);
   remains.number = child.number;

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -61,6 +62,15 @@ class SmallMaster {
   /// The worker asks for jobs.
   void ask_for(std::initializer_list<std::uint8_t> numbers) const {
     for (const std::uint8_t number : numbers) REQUIRE(::write(asks_.get(), &number, 1) == 1);
+  }
+  /// Whether all that was asked for was read before long.
+  bool is_heard() const {
+    for (int i = 0; i < kPatience; ++i) {
+      int waiting = 0;
+      if (::ioctl(asks_.get(), FIONREAD, &waiting) == 0 && waiting == 0) return true;
+      ::usleep(1000);
+    }
+    return false;
   }
   /// The receiver does not end while it is held.
   void hold_receiver() const { std::ofstream(folder_ / "hold").put('!'); }
@@ -139,6 +149,15 @@ std::map<char, pid_t> by_letter(const std::vector<Word>& words) {
   return found;
 }
 
+void wait_until_dead(pid_t pid) {
+  std::string stat;
+  for (int i = 0; i < kPatience && stat.find(") Z") == std::string::npos; ++i) {
+    ::usleep(1000);
+    std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), stat);
+  }
+  REQUIRE(stat.find(") Z") != std::string::npos);
+}
+
 std::string letters(const std::vector<Word>& words) {
   std::string all;
   for (const Word& word : words) all += word.what;
@@ -207,6 +226,25 @@ TEST_CASE("a job runs once for the number that was asked for") {
   // One that the master does not know is not run, and the next one is.
   master.ask_for({50, 8});
   CHECK(master.next().number == 8);
+}
+
+TEST_CASE("what a worker has asked for is heard although it has ended") {
+  SmallMaster master;
+  const auto said = by_letter(master.next(2));
+  // The master finds both deaths, and what was asked for, at once.
+  master.signal(SIGSTOP);
+  REQUIRE(::kill(said.at('r'), SIGKILL) == 0);
+  wait_until_dead(said.at('r'));
+  master.ask_for({7});
+  REQUIRE(master.is_heard());
+  REQUIRE(::kill(said.at('w'), SIGQUIT) == 0);
+  CHECK(master.next().what == 'W');
+  wait_until_dead(said.at('w'));
+  master.signal(SIGCONT);
+  const auto words = by_letter(master.next(4));
+  CHECK(words.contains('w'));
+  CHECK(words.contains('r'));
+  CHECK(words.contains('j'));
 }
 
 TEST_CASE("no more jobs run at once than may, and who waits has his turn") {
