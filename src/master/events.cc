@@ -73,11 +73,16 @@ void Loop::check_requests() {
 }
 
 void Loop::on_message(const Service& from, const control::Message& message) {
+  if (!pass_to_jobs(from.name, message) && from.on_message) from.on_message(message);
+}
+
+bool Loop::pass_to_jobs(const std::string& from, const control::Message& message) {
   for (const auto& one : services_) {
     if (one->jobs == nullptr || one->service().on_request->verb != message.verb) continue;
-    return one->jobs->asked(from.name, message.number);
+    one->jobs->asked(from, message.number);
+    return true;
   }
-  if (from.on_message) from.on_message(message);
+  return false;
 }
 
 void Loop::bury_the_dead() {

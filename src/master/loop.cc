@@ -109,7 +109,10 @@ base::Result<void> Loop::set_up() {
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
   reload_.boards.clear();  // of pools that are no more
-  elders_.go_on_catching(base_.get());
+  elders_.go_on_listening(
+      base_.get(), [this](const std::string& from, const control::Message& message) {
+        pass_to_jobs(from, message);  // all else was for the generation of who says it
+      });
   every(kSecond, [this] {
     for (const auto& one : services_) one->children.look();
   });

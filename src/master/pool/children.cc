@@ -33,6 +33,17 @@ std::string how_it_ended(int status) {
   return fmt::format("exited with code {}", WEXITSTATUS(status));
 }
 
+control::Received take_messages(const control::Channel& channel,
+                                const std::function<void(const control::Message&)>& on_message) {
+  for (int i = 0; i < kMessagesAtOnce; ++i) {
+    control::Message message{};
+    const auto received = channel.receive(&message);
+    if (received != control::Received::kMessage) return received;
+    on_message(message);
+  }
+  return control::Received::kNothing;
+}
+
 Children::Children(Service service, Surroundings surroundings)
     : service_(std::move(service)), surroundings_(std::move(surroundings)) {}
 
@@ -97,25 +108,16 @@ void Children::tell_start_failure(std::string why) {
 }
 
 void Children::read_control(Child& child) {
-  for (int i = 0; i < kMessagesAtOnce; ++i) {
-    control::Message message{};
-    switch (child.control.receive(&message)) {
-      case control::Received::kMessage:
-        surroundings_.on_message(service_, message);
-        continue;
-      case control::Received::kNothing:
-        return;
-      case control::Received::kMalformed:
-        base::log(LogLevel::kWarning,
-                  "[{}] child {} wrote what is no message: its channel is closed", service_.name,
-                  child.pid);
-        [[fallthrough]];
-      case control::Received::kClosed:
-        child.on_control.stop_waiting();
-        child.control.close();
-        return;
-    }
+  const auto last = take_messages(child.control, [this](const control::Message& message) {
+    surroundings_.on_message(service_, message);
+  });
+  if (last == control::Received::kNothing) return;
+  if (last == control::Received::kMalformed) {
+    base::log(LogLevel::kWarning, "[{}] child {} wrote what is no message: its channel is closed",
+              service_.name, child.pid);
   }
+  child.on_control.stop_waiting();
+  child.control.close();
 }
 
 std::optional<Remains> Children::bury(pid_t pid, int status) {

@@ -128,6 +128,11 @@ class Children {
   std::chrono::steady_clock::time_point told_failure_;  // when the log had it last
 };
 
+/// Tells ON_MESSAGE what has come over CHANNEL, up to a bound. Returns kNothing, unless CHANNEL is of
+/// no use any more.
+control::Received take_messages(const control::Channel& channel,
+                                const std::function<void(const control::Message&)>& on_message);
+
 /// For the log: "was ended by signal 9".
 std::string how_it_ended(int status);
 

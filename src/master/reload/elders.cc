@@ -21,13 +21,34 @@ constexpr std::int64_t kTerminateMicros = 5'000'000;
 
 }  // namespace
 
-void Elders::go_on_catching(event_base* base) {
+void Elders::go_on_listening(event_base* base, OnMessage on_message) {
+  on_message_ = std::move(on_message);
   for (Elder& elder : elders_) {
+    if (elder.control) {
+      Line& line = lines_[elder.pid];
+      line.service = elder.service;
+      line.channel = control::Channel(std::move(elder.control));
+      line.on_control = base::Event(base, line.channel.fd(), EV_READ | EV_PERSIST,
+                                    [this, &line, pid = elder.pid] { read_control(line, pid); });
+      line.on_control.wait();
+    }
     if (!elder.output) continue;
     outputs_[elder.pid] = std::make_unique<ChildOutput>(
         base, fmt::format("[{}] child {}", elder.service, elder.pid), std::move(*elder.output));
     elder.output.reset();
   }
+}
+
+void Elders::read_control(Line& line, pid_t pid) {
+  const auto last = take_messages(
+      line.channel, [&](const control::Message& message) { on_message_(line.service, message); });
+  if (last == control::Received::kNothing) return;
+  if (last == control::Received::kMalformed) {
+    base::log(LogLevel::kWarning, "[{}] child {} wrote what is no message: its channel is closed",
+              line.service, pid);
+  }
+  line.on_control.stop_waiting();
+  line.channel.close();
 }
 
 void Elders::ask() {
@@ -65,6 +86,9 @@ std::optional<Elders::Departed> Elders::bury(pid_t pid, int status) {
             "[{}] child {} of generation {} {}", at->service, pid, at->generation,
             how_it_ended(status));
   if (const auto output = outputs_.extract(pid)) output.mapped()->finish();
+  if (auto line = lines_.extract(pid); line && line.mapped().channel.fd() >= 0) {
+    read_control(line.mapped(), pid);  // its last words
+  }
   Departed departed{std::move(at->service), at->slot};
   elders_.erase(at);
   if (elders_.empty()) {
@@ -99,10 +123,14 @@ void Elders::hand_over(Handover& handover) const {
                                .generation = elder.generation,
                                .asked_at = elder.asked_at,
                                .quit_signal = elder.quit_signal,
-                               .control = base::Fd(elder.control.get()),
+                               .control = {},
                                .slot = elder.slot,
                                .output = {},
                                .slow_request = elder.slow_request});
+    const auto line = lines_.find(elder.pid);
+    if (line != lines_.end()) {
+      handover.elders.back().control = base::Fd(line->second.channel.fd());
+    }
     const auto output = outputs_.find(elder.pid);
     if (output != outputs_.end()) handover.elders.back().output = output->second->hand_over();
   }

@@ -18,6 +18,7 @@
 #include "child/child_output.h"
 #include "pool/situation.h"
 #include "quarry/base/event_handles.h"
+#include "quarry/control/channel.h"
 #include "quarry/master/handover.h"
 
 namespace quarry::master {
@@ -30,12 +31,16 @@ class Elders {
     std::optional<std::size_t> slot;
   };
 
+  /// What one of SERVICE says over its channel: trust nothing in it.
+  using OnMessage = std::function<void(const std::string& service, const control::Message&)>;
+
   /// ELDERS, which the master before left. SITUATION must outlive it.
   Elders(std::vector<Elder> elders, const Situation& situation)
       : elders_(std::move(elders)), situation_(situation) {}
 
-  /// Goes on catching what they print, with events of BASE, which must outlive it.
-  void go_on_catching(event_base* base);
+  /// Goes on catching what they print, and tells ON_MESSAGE what they say, with events of BASE,
+  /// which must outlive it.
+  void go_on_listening(event_base* base, OnMessage on_message);
   /// Asks those that were not asked to end.
   void ask();
   /// Presses those that take too long. To be called every second.
@@ -56,9 +61,19 @@ class Elders {
   void hand_over(Handover& handover) const;
 
  private:
+  struct Line {
+    std::string service;
+    control::Channel channel;
+    base::Event on_control;  // after what it watches, so that it goes first
+  };
+
+  void read_control(Line& line, pid_t pid);
+
   std::vector<Elder> elders_;
   const Situation& situation_;
   std::map<pid_t, std::unique_ptr<ChildOutput>> outputs_;
+  std::map<pid_t, Line> lines_;
+  OnMessage on_message_;
 };
 
 }  // namespace quarry::master

@@ -149,13 +149,25 @@ std::map<char, pid_t> by_letter(const std::vector<Word>& words) {
   return found;
 }
 
-void wait_until_dead(pid_t pid) {
+/// Until proc(5) calls PID's state so.
+void wait_until(pid_t pid, char state) {
+  const std::string wanted = std::string(") ") + state;
   std::string stat;
-  for (int i = 0; i < kPatience && stat.find(") Z") == std::string::npos; ++i) {
+  for (int i = 0; i < kPatience && stat.find(wanted) == std::string::npos; ++i) {
     ::usleep(1000);
-    std::getline(std::ifstream("/proc/" + std::to_string(pid) + "/stat"), stat);
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::getline(file, stat);
   }
-  REQUIRE(stat.find(") Z") != std::string::npos);
+  REQUIRE(stat.find(wanted) != std::string::npos);
+}
+
+void wait_until_dead(pid_t pid) {
+  wait_until(pid, 'Z');
+}
+
+void hold(pid_t pid) {
+  REQUIRE(::kill(pid, SIGSTOP) == 0);
+  wait_until(pid, 'T');
 }
 
 std::string letters(const std::vector<Word>& words) {
@@ -245,6 +257,22 @@ TEST_CASE("what a worker has asked for is heard although it has ended") {
   CHECK(words.contains('w'));
   CHECK(words.contains('r'));
   CHECK(words.contains('j'));
+}
+
+TEST_CASE("what a worker of an earlier generation asks for is heard") {
+  SmallMaster master;
+  const auto before = by_letter(master.next(2));
+  hold(before.at('w'));
+  master.signal(SIGUSR2);
+  const auto after = by_letter(master.next(3));
+  REQUIRE(after.contains('r'));
+  hold(after.at('w'));
+  master.ask_for({7});
+  REQUIRE(::kill(before.at('w'), SIGCONT) == 0);
+  const auto words = by_letter(master.next(3));
+  CHECK(words.contains('W'));
+  CHECK(words.contains('j'));
+  CHECK(words.contains('J'));
 }
 
 TEST_CASE("no more jobs run at once than may, and who waits has his turn") {

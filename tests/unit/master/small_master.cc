@@ -93,10 +93,13 @@ int work(ChildContext& child) {
   end_on(SIGQUIT);
   const base::Fd asks(::open((folder + "/asks").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
   say('w');
-  while (is_over == 0) {
+  for (;;) {
+    const bool is_last = is_over != 0;  // to ask for what there is
     std::uint8_t number = 0;
     if (::read(asks.get(), &number, 1) == 1) {
       child.control->send({control::Verb::kBackoffice, number});
+    } else if (is_last) {
+      break;
     } else {
       ::usleep(1000);
     }
