@@ -102,6 +102,8 @@ class Children {
   bool has_room() const {
     return surroundings_.bound == nullptr || surroundings_.bound->has_room();
   }
+  /// There may be none beside those of earlier generations, of which one is left.
+  bool is_awaiting_elder() const { return service_.starts_alone && watch_.state().elders > 0; }
   /// Nothing where PID, which has ended with STATUS, is none of them.
   std::optional<Remains> bury(pid_t pid, int status);
   /// An elder has ended, which had SLOT of the board, and of which ELDERS are left.

@@ -49,7 +49,7 @@ void Jobs::queue(Request request) {
 }
 
 bool Jobs::may_start() const {
-  return situation_.is_running && !respawn_timer_.is_timed() &&
+  return situation_.is_running && !respawn_timer_.is_timed() && !children_.is_awaiting_elder() &&
          children_.count() < service_.processes.max_children;
 }
 

@@ -44,8 +44,6 @@ class Scaling final : public Starter {
  private:
   /// Children are not started for a while, since they end too soon.
   bool is_backing_off() const { return respawn_timer_.is_timed(); }
-  /// The one before it, which is of an earlier generation, has to end first.
-  bool is_awaiting_elder() const;
   bool may_start() const;
   void maintain();
   void carry_out(const Decision& decision, const IdleChildren& idle);

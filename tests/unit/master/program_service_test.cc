@@ -275,6 +275,19 @@ TEST_CASE("what a worker of an earlier generation asks for is heard") {
   CHECK(words.contains('J'));
 }
 
+TEST_CASE("jobs that have to be alone start when those of the generation before have ended") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({200});
+  CHECK(letters(master.next(1)) == "j");
+  master.signal(SIGUSR2);
+  REQUIRE(by_letter(master.next(4)).contains('r'));
+  master.ask_for({8});
+  CHECK(master.is_silent());
+  master.let_jobs_end();
+  CHECK(letters(master.next(3)) == "JjJ");
+}
+
 TEST_CASE("no more jobs run at once than may, and who waits has his turn") {
   SmallMaster master;
   master.next(2);

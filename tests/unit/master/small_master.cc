@@ -6,7 +6,7 @@
 //   small-master --receiver FOLDER     holds FOLDER/lock, and answers who connects to FOLDER/s; ends
 //                                      only when there is no FOLDER/hold
 //   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1; 100 and more: when
-//                                      there is FOLDER/go
+//                                      there is FOLDER/go; 200 and more: not by SIGTERM either
 //
 // FOLDER has two FIFOs: from `asks` the worker reads the numbers, a byte each, that it asks for;
 // into `words` each process writes what it does, LETTER NUMBER PID in a line. FOLDER/receiver is the
@@ -138,6 +138,7 @@ int run_master(int argc, char** argv) {
   services[1].kind = ServiceKind::kJob;
   services[1].on_request = OnRequest{control::Verb::kBackoffice, program_for};
   services[1].processes.max_children = 2;
+  services[1].starts_alone = true;
   services[1].longest_run = std::chrono::seconds(2);
   services[2].name = "receiver";
   services[2].kind = ServiceKind::kReceiver;
@@ -166,6 +167,7 @@ int main(int argc, char** argv) {
   if (words.front() == "--receiver") return receive();
   if (words.front() != "--job") return run_master(argc, argv);
   const int number = std::stoi(words.at(1));
+  if (number >= 200) ::signal(SIGTERM, SIG_IGN);
   say(is_clean(2) ? 'j' : '!', number);
   while (number >= 100 && ::access((folder + "/go").c_str(), F_OK) != 0) ::usleep(1000);
   say('J', number);
