@@ -170,6 +170,10 @@ void hold(pid_t pid) {
   wait_until(pid, 'T');
 }
 
+void release(pid_t pid) {
+  REQUIRE(::kill(pid, SIGCONT) == 0);
+}
+
 std::string letters(const std::vector<Word>& words) {
   std::string all;
   for (const Word& word : words) all += word.what;
@@ -220,8 +224,11 @@ TEST_CASE("over a reload a program that has to be alone starts when the old one 
 TEST_CASE("what workers hand to is stopped after them, gracefully and at once") {
   for (const int number : {SIGQUIT, SIGTERM}) {
     SmallMaster master;
-    master.next(2);
+    const pid_t worker = by_letter(master.next(2)).at('w');
+    hold(worker);
     master.signal(number);
+    CHECK(master.is_silent());
+    release(worker);
     // A worker that is terminated says nothing.
     CHECK(letters(master.next(number == SIGQUIT ? 2 : 1)) == (number == SIGQUIT ? "WR" : "R"));
     CHECK(master.wait_for_end() == 0);
@@ -268,7 +275,7 @@ TEST_CASE("what a worker of an earlier generation asks for is heard") {
   REQUIRE(after.contains('r'));
   hold(after.at('w'));
   master.ask_for({7});
-  REQUIRE(::kill(before.at('w'), SIGCONT) == 0);
+  release(before.at('w'));
   const auto words = by_letter(master.next(3));
   CHECK(words.contains('W'));
   CHECK(words.contains('j'));
@@ -348,11 +355,20 @@ TEST_CASE("jobs that fail at once are not started faster and faster") {
 
 TEST_CASE("jobs are stopped after the workers that ask for them, and before the receiver") {
   SmallMaster master;
-  master.next(2);
+  const pid_t worker = by_letter(master.next(2)).at('w');
   master.ask_for({100});
-  CHECK(letters(master.next(1)) == "j");
+  const Word job = master.next();
+  CHECK(job.what == 'j');
+  hold(worker);
   master.signal(SIGQUIT);
+  CHECK(master.is_silent());
+  CHECK(::kill(job.pid, 0) == 0);
+  hold(job.pid);
+  release(worker);
+  CHECK(letters(master.next(1)) == "W");
+  CHECK(master.is_silent());
   // The job ends by SIGTERM, and says nothing.
-  CHECK(letters(master.next(2)) == "WR");
+  release(job.pid);
+  CHECK(letters(master.next(1)) == "R");
   CHECK(master.wait_for_end() == 0);
 }
