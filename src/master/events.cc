@@ -120,7 +120,7 @@ void Loop::bury(pid_t pid, int status) {
 
 void Loop::bury_child(RunningService& service, const Remains& remains, int status) {
   if (!situation_.is_running) return;
-  count_crash(status);
+  if (!service.service().is_program()) count_crash(status);
   const auto is_short = [](const RunningService& one) {
     return one.children.watch().state().held_back > 0;
   };
@@ -138,15 +138,19 @@ void Loop::bury_child(RunningService& service, const Remains& remains, int statu
 }
 
 void Loop::bury_elder(const Elders::Departed& departed, int status) {
+  bool is_program = false;
   for (const auto& one : services_) {
     if (one->service().name != departed.service) continue;
+    is_program = one->service().is_program();
     one->children.bury_elder(departed.slot, elders_.count_of(departed.service));
     // It may be what the service's own child has waited for.
     if (situation_.is_running && one->service().starts_alone) one->starter->room_came();
   }
-  if (situation_.is_running) count_crash(status);
+  if (situation_.is_running && !is_program) count_crash(status);
 }
 
+// Not of programs, which share nothing with the master's own children: whoever may ask for one that
+// crashes would have all of them replaced.
 void Loop::count_crash(int status) {
   const bool has_crashed = WIFSIGNALED(status) && EmergencyRestart::is_crash(WTERMSIG(status));
   if (has_crashed && emergency_.after_crash(std::chrono::steady_clock::now())) on_emergency();

@@ -372,3 +372,13 @@ TEST_CASE("jobs are stopped after the workers that ask for them, and before the 
   CHECK(letters(master.next(1)) == "R");
   CHECK(master.wait_for_end() == 0);
 }
+
+TEST_CASE("programs that crash again and again leave all others alone") {
+  SmallMaster master;
+  master.next(2);
+  for (int i = 0; i < 3; ++i) {
+    master.ask_for({14});
+    CHECK(letters(master.next(2)) == "jJ");
+  }
+  CHECK(master.is_silent());
+}

@@ -5,8 +5,9 @@
 //   small-master FOLDER                the master
 //   small-master --receiver FOLDER     holds FOLDER/lock, and answers who connects to FOLDER/s; ends
 //                                      only when there is no FOLDER/hold
-//   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1; 100 and more: when
-//                                      there is FOLDER/go; 200 and more: not by SIGTERM either
+//   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1, 14 by SIGSEGV; 100 and
+//                                      more: when there is FOLDER/go; 200 and more: not by SIGTERM
+//                                      either
 //
 // FOLDER has two FIFOs: from `asks` the worker reads the numbers, a byte each, that it asks for;
 // into `words` each process writes what it does, LETTER NUMBER PID in a line. FOLDER/receiver is the
@@ -154,6 +155,8 @@ int run_master(int argc, char** argv) {
   inherited.clear();
   GlobalConfig global;
   global.pid_file = folder + "/pid";
+  global.emergency_restart_threshold = 2;
+  global.emergency_restart_interval = std::chrono::seconds(60);
   return Master(global, std::move(services), std::move(reload)).run() ? 0 : 1;
 }
 
@@ -171,5 +174,6 @@ int main(int argc, char** argv) {
   say(is_clean(2) ? 'j' : '!', number);
   while (number >= 100 && ::access((folder + "/go").c_str(), F_OK) != 0) ::usleep(1000);
   say('J', number);
+  if (number == 14) ::raise(SIGSEGV);
   return number == 13 ? 1 : 0;
 }
