@@ -1,7 +1,7 @@
 // The files of a disk queue, and the bytes in them. All numbers are little-endian.
 //
 //   NAME.00000001, NAME.00000002, …   segments: messages in the order in which they were taken
-//   NAME.qi                           how far they are delivered (see position_file.h)
+//   NAME.qi                           how far they are delivered (see spool_files.h)
 //   NAME.write.lock, NAME.read.lock   held by who enqueues, and who delivers; mostly one process
 //
 //   segment = header record*
