@@ -74,4 +74,26 @@ struct EngineState {
   bool is_closing = false;
 };
 
+// Both with each message that comes: so that they are not called for it.
+
+inline void EngineState::count() {
+  const std::uint64_t all = held();
+  step();
+  undelivered.store(all, std::memory_order_release);
+  if (disk == nullptr) {
+    setup.figures->set_size(all);
+    return;
+  }
+  // Who only writes does not know what is delivered: what there may be.
+  setup.figures->on_disk = setup.consumer ? all : disk->unsettled();
+  setup.figures->disk_bytes = disk->bytes();
+}
+
+/// With disk assistance what consumers have counts no more: they may keep it for long, and the high
+/// water mark has to be within reach then.
+inline std::uint64_t EngineState::fullness() const {
+  if (is_read_elsewhere()) return disk->unsettled();
+  return is_da_enabled() ? store->waiting() : held();
+}
+
 }  // namespace quarry::spool
