@@ -1,6 +1,7 @@
 // Files of a stream that are damaged, full or gone.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 
