@@ -7,8 +7,9 @@
 // handlers of its own.
 //
 // A child that is a program knows nothing of the master: it has neither board nor channel. It finds
-// its service's listening socket, where there is one, as sd_listen_fds(3) says, ends on SIGTERM, and
-// has SIGINT, SIGHUP and SIGUSR1 (which asks to open logs anew) ignored until it handles them.
+// its service's listening socket, where there is one, as sd_listen_fds(3) says (it does not block,
+// and is the master's, too). It ends on SIGTERM, and has SIGINT, SIGHUP and SIGUSR1 (which asks to
+// open logs anew) ignored until it handles them.
 #pragma once
 
 #include <csignal>

@@ -73,6 +73,7 @@ void Jobs::start_waiting() {
 }
 
 void Jobs::second_passed() {
+  children_.press_the_slow();  // not those who are told now
   if (service_.longest_run.count() > 0) {
     for (const auto& child : children_.living()) {
       const auto ran = steady_clock::now() - child->started;
@@ -83,7 +84,6 @@ void Jobs::second_passed() {
       Children::tell_to_end(service_, *child);
     }
   }
-  children_.press_the_slow();
   start_waiting();
 }
 

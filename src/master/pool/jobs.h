@@ -8,7 +8,8 @@
 // At most processes.max_children run at once; who waits is served in the order in which he asked. A
 // number waits only once, so there is never more to remember than the master knows numbers, and
 // never more than kMostWaiting. Nobody is told that a job was dropped or has failed: every request
-// may be repeated.
+// may be repeated. A reload asks those that run to end, as all children, and forgets those that
+// wait.
 #pragma once
 
 #include <cstddef>
