@@ -34,14 +34,17 @@ one() {
   fi
 }
 
-# thread_sanitizer: what starts threads, under ThreadSanitizer: the tests of the disk-assisted queue, but for
-# those that kill processes (it does not follow a fork), and of a walk along all artifacts.
+# thread_sanitizer: what starts threads, under ThreadSanitizer: the tests of the disk-assisted queue and of streams,
+# but for those that kill processes (it does not follow a fork), and of a walk along all artifacts.
 thread_sanitizer() {
   [ -f build-tsan/build.ninja ] || meson setup build-tsan -Dwerror=true -Db_sanitize=thread \
     -Db_lundef=false -Db_pch=false -Doptimization=1 -Dcpp_args=-g1 &&
-    ninja -C build-tsan tests/unit/spool/test-spool tests/unit/repository/test-repository &&
+    ninja -C build-tsan tests/unit/spool/test-spool tests/unit/spool/test-spool-stream \
+      tests/unit/repository/test-repository &&
     TSAN_OPTIONS=halt_on_error=1 timeout 20m build-tsan/tests/unit/spool/test-spool \
       --test-case-exclude='*queue that is killed*' &&
+    TSAN_OPTIONS=halt_on_error=1 timeout 10m build-tsan/tests/unit/spool/test-spool-stream \
+      --test-case-exclude='*killed*,*million*,*process*' &&
     TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository \
       --source-file='*artifact_walk_test.cc'
 }
