@@ -1,5 +1,6 @@
-// How many connections, or requests, there are from each client's address. An address counts as its
-// network (base/network.h). Used by Server; holds no more entries than there are places taken.
+// How many connections, or requests, there are from each client's address, and how many there may
+// be. An address counts as its network (base/network.h). Holds no more entries than there are places
+// taken. What is done with one that is too many is for connection_bounds.h.
 #pragma once
 
 #include <cstddef>
@@ -43,14 +44,20 @@ class AddressCounts {
     Counts::value_type* entry_ = nullptr;  // stays where it is while others come and go
   };
 
-  AddressCounts() = default;
+  /// MOST: from one address, at a time; 0: no bound.
+  explicit AddressCounts(std::size_t most) : most_(most) {}
   AddressCounts(const AddressCounts&) = delete;
   AddressCounts& operator=(const AddressCounts&) = delete;
 
   /// Counts one more of IP. It must not outlive this.
   Place enter(std::string_view ip);
+  /// Whether there are more of PLACE's address than may be.
+  bool is_beyond_bound(const Place& place) const {
+    return most_ != 0 && place.of_address() > most_;
+  }
 
  private:
+  std::size_t most_;
   Counts counts_;
 };
 

@@ -31,6 +31,7 @@ ConnectionBounds::ConnectionBounds(event_base* base, const GatewayOptions& optio
     : options_(options),
       exchanges_(exchanges),
       places_changed_(std::move(places_changed)),
+      counts_(options.max_connections_per_address),
       look_again_(base, -1, 0, [this] { look_again(); }),
       gone_log_(kLogPause),
       bound_log_(kLogPause) {}
@@ -59,16 +60,11 @@ Connection* ConnectionBounds::least_missed(const Connection* newcomer,
   return least;
 }
 
-bool ConnectionBounds::is_beyond_bound(const AddressCounts::Place& place) const {
-  const std::size_t most = options_.max_connections_per_address;
-  return most != 0 && place.of_address() > most;
-}
-
 void ConnectionBounds::bound_address(Connection& newcomer, AddressCounts::Place& place) {
   const auto peer = newcomer.peer();
   if (!peer || options_.trusted_proxies.contains(*peer)) return;
   place = counts_.enter(peer->ip());
-  if (!is_beyond_bound(place)) return;
+  if (!counts_.is_beyond_bound(place)) return;
   const std::size_t most = options_.max_connections_per_address;
   if (Connection* silent = least_missed(&newcomer, &place); silent != nullptr) {
     log_through(bound_log_, fmt::format("client {}: more than {} connections from one address: "
@@ -85,7 +81,7 @@ void ConnectionBounds::bound_address(Connection& newcomer, AddressCounts::Place&
 bool ConnectionBounds::is_one_too_many(Exchange& exchange) {
   if (!exchange.client.is_named) return false;
   exchange.request_place = counts_.enter(exchange.client.address);
-  if (!is_beyond_bound(exchange.request_place)) return false;
+  if (!counts_.is_beyond_bound(exchange.request_place)) return false;
   exchange.request_place.leave();
   log_through(bound_log_, fmt::format("client {}: 503 {}: more than {} requests from one address",
                                       exchange.client.address, exchange.request,

@@ -46,7 +46,6 @@ class ConnectionBounds {
   /// Who would be missed least of those that could give way to NEWCOMER; null: all keep up, or have
   /// just come. OF_ITS: only those of its address.
   Connection* least_missed(const Connection* newcomer, const AddressCounts::Place* of_its) const;
-  bool is_beyond_bound(const AddressCounts::Place& place) const;
   void bound_address(Connection& newcomer, AddressCounts::Place& place);
   /// Closes others than NEWCOMER (null: any) while there are too many.
   void make_room(const Connection* newcomer);
