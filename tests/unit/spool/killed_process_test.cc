@@ -81,27 +81,13 @@ struct Account {
 
 /// Lets a process live and die. Returns what it told.
 Account account_of(const QueueOptions& options, int fuse_length) {
-  std::array<int, 2> pipe{};
-  REQUIRE(::pipe(pipe.data()) == 0);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::close(pipe[0]);
-    live(options, fuse_length, pipe[1]);
-  }
-  ::close(pipe[1]);
   Account account;
-  std::array<char, 2> record{};
-  while (::read(pipe[0], record.data(), record.size()) == 2) {
-    const auto number = static_cast<std::size_t>(record[1]);
-    if (record[0] == 't') account.taken.at(number) = true;
-    if (record[0] == 'd') account.delivered.at(number) = true;
-    if (record[0] == 'e') account.ended = true;
-  }
-  ::close(pipe[0]);
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
+  hear_of_life([&](int pipe) { live(options, fuse_length, pipe); },
+               [&account](char what, std::uint8_t number) {
+                 if (what == 't') account.taken.at(number) = true;
+                 if (what == 'd') account.delivered.at(number) = true;
+                 if (what == 'e') account.ended = true;
+               });
   return account;
 }
 

@@ -1,8 +1,14 @@
 // The machine's files, for a process that is killed (SIGKILL) before one of its operations on them.
 #pragma once
 
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -88,5 +94,29 @@ class KillingFiles final : public base::FileSystem {
  private:
   Fuse& fuse_;
 };
+
+/// Lets LIVE go on in a process of its own, which ends by itself with 0 or is killed, and tells of
+/// its life by records of two bytes into PIPE: what, and a number. HEAR gets them, in their order.
+inline void hear_of_life(const std::function<void(int pipe)>& live,
+                         const std::function<void(char what, std::uint8_t number)>& hear) {
+  std::array<int, 2> pipe{};
+  REQUIRE(::pipe(pipe.data()) == 0);
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::close(pipe[0]);
+    live(pipe[1]);
+    ::_exit(1);
+  }
+  ::close(pipe[1]);
+  std::array<char, 2> record{};
+  while (::read(pipe[0], record.data(), record.size()) == 2) {
+    hear(record[0], static_cast<std::uint8_t>(record[1]));
+  }
+  ::close(pipe[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
+}
 
 }  // namespace quarry::spool

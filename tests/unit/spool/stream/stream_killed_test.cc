@@ -67,30 +67,16 @@ struct Account {
 };
 
 Account account_of(const StreamOptions& options, int fuse_length) {
-  std::array<int, 2> pipe{};
-  REQUIRE(::pipe(pipe.data()) == 0);
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) {
-    ::close(pipe[0]);
-    live(options, fuse_length, pipe[1]);
-  }
-  ::close(pipe[1]);
   Account account;
-  std::array<char, 2> record{};
-  while (::read(pipe[0], record.data(), record.size()) == 2) {
-    const auto number = static_cast<std::uint64_t>(record[1]);
-    if (record[0] == 's') account.is_subscribed = true;
-    if (record[0] == 't') account.taken.insert(number);
-    if (record[0] == 'a') account.asked.insert(number);
-    if (record[0] == 'd') account.done.insert(number);
-    if (record[0] == 'g') account.given_up.insert(number);
-    if (record[0] == 'e') account.is_ended = true;
-  }
-  ::close(pipe[0]);
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  REQUIRE((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
+  hear_of_life([&](int pipe) { live(options, fuse_length, pipe); },
+               [&account](char what, std::uint8_t number) {
+                 if (what == 's') account.is_subscribed = true;
+                 if (what == 't') account.taken.insert(number);
+                 if (what == 'a') account.asked.insert(number);
+                 if (what == 'd') account.done.insert(number);
+                 if (what == 'g') account.given_up.insert(number);
+                 if (what == 'e') account.is_ended = true;
+               });
   return account;
 }
 
