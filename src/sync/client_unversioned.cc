@@ -6,7 +6,7 @@
 
 #include "client_cards.h"
 #include "quarry/artifact/hash_name.h"
-#include "unversioned.h"
+#include "unversioned_name.h"
 
 namespace quarry::sync {
 namespace {

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include "unversioned.h"
+#include "unversioned_name.h"
 #include "world.h"
 
 using namespace quarry::sync;
