@@ -11,6 +11,7 @@
 #include <string>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "first_user.h"
 #include "interruption.h"
 #include "progress.h"

@@ -1,6 +1,4 @@
-// The commands of `quarry`, a file each.
-//
-// Exit codes: 0 done; 1 the operation failed, one line on standard error says why; 2 wrong usage.
+// The commands of `quarry`, a file each. What they return is an exit code (exit_codes.h).
 #pragma once
 
 #include <algorithm>
@@ -9,18 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "quarry/base/result.h"
 #include "remote.h"
 #include "server_place.h"
 
 namespace quarry::app {
-
-inline constexpr int kDone = 0;
-inline constexpr int kFailed = 1;
-inline constexpr int kWrongUsage = 2;
-
-/// Says on standard error why a command failed, and returns kFailed.
-int failed(const base::Error& error);
 
 struct InitArguments {
   std::string file;

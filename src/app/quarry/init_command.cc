@@ -4,6 +4,7 @@
 #include <string>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "first_user.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <csignal>
 
-#include "commands.h"
+#include "exit_codes.h"
 
 namespace quarry::app {
 namespace {

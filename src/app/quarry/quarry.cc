@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "password.h"
 #include "spool_parameters.h"
 #include "usage.h"
@@ -249,11 +250,6 @@ void open_standard_streams() {
     ::close(unwritable);
   }
   if (fd >= 0) ::close(fd);
-}
-
-int failed(const base::Error& error) {
-  fmt::print(stderr, "quarry: {}\n", error.message);
-  return kFailed;
 }
 
 }  // namespace quarry::app

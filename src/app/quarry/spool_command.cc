@@ -7,6 +7,7 @@
 #include <string>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "quarry/base/escape.h"
 #include "quarry/spool/spool.h"
 #include "spool_stream.h"

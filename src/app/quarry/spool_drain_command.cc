@@ -20,6 +20,7 @@
 
 #include "acknowledgements.h"
 #include "commands.h"
+#include "exit_codes.h"
 #include "folder_watch.h"
 #include "interruption.h"
 #include "quarry/spool/dequeue_window.h"

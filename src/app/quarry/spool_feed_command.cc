@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "folder_watch.h"
 #include "interruption.h"
 #include "quarry/spool/queue.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "quarry/base/escape.h"
 #include "server_place.h"
 #include "status_view.h"

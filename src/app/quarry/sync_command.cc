@@ -5,6 +5,7 @@
 #include <string>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "first_user.h"
 #include "interruption.h"
 #include "password.h"

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "interruption.h"
 #include "server_place.h"
 #include "status_view.h"

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "commands.h"
+#include "exit_codes.h"
 #include "progress.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
