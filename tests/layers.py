@@ -34,23 +34,35 @@ LAYERS: dict[str, set[str]] = {
     "base": set(),
 }
 
-# Module -> room -> the rooms whose headers it may include; "" is the module's own folder. A module without rooms is not
-# named. A room's own headers are included by their names alone.
+# Module -> room -> the rooms whose headers it may include; "" is
+# the module's own folder, and a room within a room has its path. A module without rooms is not named. A room's own
+# headers are included by their names alone.
 ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),
         "markup": set(),
         "tickets": {"store"},
-        "derived": {"store", "markup", "tickets"},
-        "": {"store", "tickets", "derived"},
-        "history": {"", "store", "derived"},
-        "receipt": {"", "store", "derived", "history"},
+        "derived/ancestry": {"store"},
+        "derived/common": {"store", "derived/ancestry"},
+        "derived/checkins": {"derived/common"},
+        "derived/tags": {"derived/common", "derived/ancestry", "derived/checkins"},
+        "derived/documents": {"store", "markup", "tickets", "derived/common", "derived/checkins", "derived/tags"},
+        "derived/timeline": {"store", "markup", "derived/common", "derived/ancestry", "derived/checkins"},
+        "derived": {"store", "tickets", "derived/common", "derived/checkins", "derived/tags", "derived/documents",
+                    "derived/timeline"},
+        "": {"store", "tickets", "derived", "derived/common"},
+        "history": {"", "derived/ancestry"},
+        "receipt": {"", "store", "history"},
         "config": {"", "store", "receipt"},
     },
+    "sync": {"cards": set(), "server": {"cards"}, "client": {"cards"}},
+    "worker": {"fastcgi": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
-               "": {"config", "child", "pool", "reload"}},
-    "app": {"": set(), "quarryd": {""}, "quarry": {""}},
-    "spool": {"": set(), "stream": {""}},
+               "": {"pool", "reload"}},
+    "app": {"": set(), "quarryd": {""}, "quarry/common": set(), "quarry/remote": {"quarry/common", "quarry"},
+            "quarry/spool": {"quarry/common", "quarry"}, "quarry/status": {"quarry/common", "quarry"},
+            "quarry": {"", "quarry/common", "quarry/remote", "quarry/spool", "quarry/status"}},
+    "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
 # Header (as a pattern) -> the module that may include it, and in how many files.
@@ -73,20 +85,26 @@ def sources() -> list[tuple[str, Path]]:
     return found
 
 
+def room_of(module: str, path: Path) -> str:
+    """The room of MODULE that PATH is in."""
+    room = path.parent.relative_to(TOP / "src" / module).as_posix()
+    return "" if room == "." else room
+
+
 def header_of(module: str, path: Path, quote: str, header: str) -> Path | None:
     """The file that PATH, of MODULE, includes; nothing where it is no header of ours."""
     if header.startswith("quarry/"):
         return TOP / "include" / header
-    candidates = (path.parent / header, TOP / "src" / module / header) if quote == '"' else ()
+    folders = [folder for folder in path.parents if TOP / "src" / module in (folder, *folder.parents)]
+    candidates = (folder / header for folder in folders) if quote == '"' else ()
     return next((found for found in candidates if found.exists()), None)
 
 
 def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | None:
     """FOUND is no public header."""
-    folder = TOP / "src" / module
     if path.parent == found.parent:
         return f"\"{header}\" is a header of the same room" if "/" in header else None
-    room, other = ("" if place.parent == folder else place.parent.name for place in (path, found))
+    room, other = room_of(module, path), room_of(module, found)
     if other in ROOMS.get(module, {}).get(room, set()):
         return None
     return f"{room or module} may not include {other or 'what makes up ' + module} ({header})"
@@ -95,9 +113,8 @@ def breach_of_rooms(module: str, path: Path, header: str, found: Path) -> str | 
 def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> list[str]:
     name = path.relative_to(TOP)
     found = []
-    rooms = {*ROOMS.get(module, {}), module}
-    if (TOP / "src") in path.parents and path.parent.name not in rooms:
-        found.append(f"{name}: {path.parent.name} is no room of {module}")
+    if (TOP / "src") in path.parents and room_of(module, path) not in {*ROOMS.get(module, {}), ""}:
+        found.append(f"{name}: {room_of(module, path)} is no room of {module}")
     for quote, header in included:
         parts = header.split("/")
         if parts[0] == "quarry":

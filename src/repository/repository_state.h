@@ -11,8 +11,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "derived/common/manifests.h"
 #include "derived/derivation.h"
-#include "derived/manifests.h"
 #include "quarry/repository/repository.h"
 #include "store/content_store.h"
 #include "store/database.h"

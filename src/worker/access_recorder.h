@@ -6,9 +6,9 @@
 
 #include <string_view>
 
+#include "fastcgi/request.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/access_log.h"
-#include "request.h"
 
 namespace quarry::worker {
 

@@ -4,11 +4,11 @@
 #include <exception>
 
 #include "access_recorder.h"
-#include "fastcgi_exchange.h"
+#include "fastcgi/fastcgi_exchange.h"
+#include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
 #include "quarry/worker/trouble.h"
-#include "stop_signal.h"
 
 namespace quarry::worker {
 namespace {

@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <string_view>
 
-#include "acceptor.h"
-#include "fastcgi_exchange.h"
+#include "fastcgi/acceptor.h"
+#include "fastcgi/fastcgi_exchange.h"
+#include "fastcgi/request.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/access_log.h"
-#include "request.h"
 
 namespace quarry::worker {
 

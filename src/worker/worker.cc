@@ -2,13 +2,13 @@
 
 #include <malloc.h>
 
-#include "acceptor.h"
-#include "fastcgi_exchange.h"
+#include "fastcgi/acceptor.h"
+#include "fastcgi/fastcgi_exchange.h"
+#include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
 #include "request_loop.h"
-#include "site.h"
-#include "status_pages.h"
-#include "stop_signal.h"
+#include "site/site.h"
+#include "site/status_pages.h"
 
 namespace quarry::worker {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "body.h"
-#include "card_reader.h"
+#include "cards/body.h"
+#include "cards/card_reader.h"
 #include "require.h"
 
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "disk_store.h"
 #include "memory_file_system.h"
 #include "require.h"
+#include "segments/disk_store.h"
 
 using namespace quarry::spool;
 using quarry::base::Error;

@@ -2,9 +2,9 @@
 //
 //   direct         who enqueues consumes
 //   memory         a bounded list in memory, and workers that deliver from it
-//   disk           segment files (see src/spool/segment.h), and workers that deliver from them
+//   disk           segment files (see src/spool/segments/segment.h), and workers that deliver from them
 //   disk-assisted  memory, until the high water mark is reached; then memory is what buffers for a
-//                  disk queue of its own, until that is empty (see src/spool/disk_assistance.h)
+//                  disk queue of its own, until that is empty (see src/spool/queue/disk_assistance.h)
 //
 // Delivery is at least once; twice only after a crash, or where a consumer was left behind at the
 // end. With one worker, what one producer has enqueued is delivered in that order, through all

@@ -5,7 +5,7 @@
 //           all at once; then one request for the configuration; where something that came refers
 //           to what did not come, pulls follow
 //   pull    `gimme` for phantoms; `igot` and clusters in replies make further phantoms
-//   files   unversioned ones: see src/sync/client_unversioned.h
+//   files   unversioned ones: see src/sync/client/client_unversioned.h
 //   push    what was never sent, and `igot` for everything unclustered; then what the server asks
 //           for
 //

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "remote.h"
-#include "server_place.h"
+#include "remote/remote.h"
+#include "status/server_place.h"
 
 namespace quarry::app {
 

@@ -13,7 +13,7 @@
 #include <system_error>
 
 #include "commands.h"
-#include "exit_codes.h"
+#include "common/exit_codes.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "commands.h"
-#include "exit_codes.h"
-#include "first_user.h"
+#include "common/exit_codes.h"
+#include "common/first_user.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 

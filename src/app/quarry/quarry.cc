@@ -17,9 +17,9 @@
 #include <vector>
 
 #include "commands.h"
-#include "exit_codes.h"
-#include "password.h"
-#include "spool_parameters.h"
+#include "common/exit_codes.h"
+#include "remote/password.h"
+#include "spool/spool_parameters.h"
 #include "usage.h"
 
 namespace quarry::app {

@@ -4,9 +4,9 @@
 #include <string>
 
 #include "commands.h"
-#include "exit_codes.h"
-#include "interruption.h"
-#include "progress.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "common/progress.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "commands.h"
-#include "exit_codes.h"
-#include "progress.h"
+#include "common/exit_codes.h"
+#include "common/progress.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "work.h"
+#include "derived/common/work.h"
 
 namespace quarry::repository {
 

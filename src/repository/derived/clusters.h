@@ -4,8 +4,8 @@
 // Told when a cluster comes, before anything else. Marks nothing.
 #pragma once
 
-#include "tags.h"
-#include "work.h"
+#include "derived/common/work.h"
+#include "derived/tags/tags.h"
 
 namespace quarry::repository {
 

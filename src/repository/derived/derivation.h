@@ -36,7 +36,7 @@
 #include <utility>
 #include <vector>
 
-#include "work.h"
+#include "derived/common/work.h"
 
 namespace quarry::repository {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "derived/tag_entries.h"
+#include "derived/ancestry/tag_entries.h"
 #include "quarry/artifact/structural.h"
 #include "timeline_rows.h"
 

@@ -10,7 +10,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"
-#include "spool_files.h"
+#include "segments/spool_files.h"
 
 namespace quarry::spool {
 

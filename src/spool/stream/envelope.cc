@@ -1,6 +1,6 @@
 #include "envelope.h"
 
-#include "little_endian.h"
+#include "segments/little_endian.h"
 
 namespace quarry::spool {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "little_endian.h"
 #include "quarry/spool/hand_over.h"
+#include "segments/little_endian.h"
 
 namespace quarry::spool {
 

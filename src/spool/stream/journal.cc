@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "segment_reader.h"
+#include "segments/segment_reader.h"
 
 namespace quarry::spool {
 

@@ -16,11 +16,11 @@
 #include <set>
 #include <span>
 
-#include "disk_usage.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/queue.h"
-#include "segment_writer.h"
-#include "spool_files.h"
+#include "segments/disk_usage.h"
+#include "segments/segment_writer.h"
+#include "segments/spool_files.h"
 #include "subscription_state.h"
 
 namespace quarry::spool {

@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "disk_usage.h"
 #include "envelope.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/subscription.h"
-#include "segment_reader.h"
-#include "spool_files.h"
+#include "segments/disk_usage.h"
+#include "segments/segment_reader.h"
+#include "segments/spool_files.h"
 
 namespace quarry::spool {
 

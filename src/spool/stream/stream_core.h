@@ -11,7 +11,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"
-#include "spool_files.h"
+#include "segments/spool_files.h"
 #include "stream_log.h"
 #include "subscription_core.h"
 #include "threading.h"

@@ -17,11 +17,11 @@
 #include <string>
 #include <vector>
 
-#include "disk_usage.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"
-#include "segment_writer.h"
-#include "spool_files.h"
+#include "segments/disk_usage.h"
+#include "segments/segment_writer.h"
+#include "segments/spool_files.h"
 #include "threading.h"
 
 namespace quarry::spool {

@@ -7,7 +7,7 @@
 #include "journal.h"
 #include "message_source.h"
 #include "quarry/spool/stream.h"
-#include "segment_reader.h"
+#include "segments/segment_reader.h"
 #include "stream_core.h"
 
 namespace quarry::spool {

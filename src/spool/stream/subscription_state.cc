@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "little_endian.h"
+#include "segments/little_endian.h"
 
 namespace quarry::spool {
 

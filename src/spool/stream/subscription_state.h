@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "quarry/spool/subscription.h"
-#include "segment.h"
+#include "segments/segment.h"
 
 namespace quarry::spool {
 

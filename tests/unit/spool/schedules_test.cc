@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "disk_store.h"
-#include "engine.h"
 #include "memory_file_system.h"
 #include "quarry/spool/queue.h"
+#include "queue/engine.h"
 #include "scheduled_threading.h"
+#include "segments/disk_store.h"
 
 using namespace quarry::spool;
 

@@ -8,10 +8,10 @@
 #include <functional>
 #include <stdexcept>
 
+#include "fastcgi/fastcgi_exchange.h"
+#include "fastcgi/stop_signal.h"
 #include "fastcgi_client.h"
-#include "fastcgi_exchange.h"
 #include "quarry/base/log.h"
-#include "stop_signal.h"
 #include "world.h"
 
 using namespace quarry::worker;

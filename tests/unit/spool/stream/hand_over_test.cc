@@ -17,7 +17,7 @@
 
 #include "hand_over_world.h"
 #include "killing_files.h"
-#include "little_endian.h"
+#include "segments/little_endian.h"
 #include "stream_world.h"
 
 using namespace quarry::spool;

@@ -1,0 +1,144 @@
+// quarry clone: makes a repository that has what another one has.
+//
+// It is made beside its place, under another name, and moved there when it is whole: FILE is there
+// whole or not at all.
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <string>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/first_user.h"
+#include "common/interruption.h"
+#include "common/progress.h"
+#include "quarry/base/fd.h"
+#include "quarry/base/file_system.h"
+#include "quarry/repository/whole_file.h"
+#include "remote.h"
+
+namespace quarry::app {
+namespace {
+
+std::string folder_of(const std::string& file) {
+  std::string folder = std::filesystem::path(file).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
+/// The unfinished file, removed with its companions unless it was moved to its place.
+class Unfinished {
+ public:
+  explicit Unfinished(const std::string& file)
+      : path_(fmt::format("{}.clone-{}", file, ::getpid())) {}
+  ~Unfinished() {
+    for (const char* suffix : {"", "-wal", "-shm", "-journal"}) ::unlink((path_ + suffix).c_str());
+  }
+  Unfinished(const Unfinished&) = delete;
+  Unfinished& operator=(const Unfinished&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// ERROR in the name of FILE, which is the one that the caller knows.
+  base::Error told(base::Error error, const std::string& file) const {
+    const std::size_t at = error.message.find(path_);
+    if (at != std::string::npos) error.message.replace(at, path_.size(), file);
+    return error;
+  }
+  /// Never over a file that came meanwhile. The file is closed.
+  base::Result<void> move_to(const std::string& file) {
+    const base::Fd made(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!made || ::fsync(made.get()) != 0) return base::fail_errno(file);
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, file.c_str(), RENAME_NOREPLACE) != 0) {
+      return base::fail_errno(file);
+    }
+    // Who may not read the folder cannot sync it either: the file is there all the same.
+    (void)base::FileSystem::real().sync_directory(folder_of(file));
+    return {};
+  }
+
+ private:
+  std::string path_;
+};
+
+std::string admin_of(const CloneArguments& arguments, const transport::RemoteUrl& url) {
+  if (!arguments.admin_user.empty()) return arguments.admin_user;
+  const bool is_a_person = !url.user.empty() && url.user != "anonymous" && url.user != "nobody";
+  return is_a_person ? url.user : login_of_caller();
+}
+
+/// What a clone has of its own: its administrator's PASSWORD, and where it came from.
+base::Result<void> settle(repository::Repository& clone, const std::string& admin,
+                          const std::string& password, const transport::RemoteUrl& url,
+                          const RemoteArguments& arguments) {
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, clone.receive());
+  QUARRY_TRY(receipt.set_password(admin, password));
+  QUARRY_TRY(remember(receipt, url, arguments));
+  return receipt.commit();
+}
+
+/// Makes the clone in FILE. Returns its administrator's password.
+base::Result<std::string> fill(const std::string& file, const std::string& admin,
+                               const transport::RemoteUrl& url, const RemoteArguments& arguments) {
+  QUARRY_TRY(repository::init_for_clone(file, admin));
+  QUARRY_TRY_ASSIGN(auto clone, repository::Repository::open(file, {.is_unfinished = true}));
+  sync::ClientOptions options;
+  options.clone = true;
+  Progress progress(arguments.quiet);
+  options.watch = {.progress =
+                       [&](std::size_t done, std::size_t total) {
+                         if (done == 1) progress.say("");
+                         progress.show(done, total);
+                         if (done == total) progress.say("computing the tables");
+                       },
+                   .is_interrupted = [] { return Interruption::signal() != 0; }};
+  QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
+                    talk(*clone, url, arguments, std::move(options)));
+  std::string password = random_password();
+  if (password.empty()) return base::fail(base::ErrorCode::kIo, "no random numbers to be had");
+  QUARRY_TRY(settle(*clone, admin, password, reached, arguments));
+  QUARRY_TRY(clone->make_durable());
+  if (!arguments.quiet) {
+    fmt::print("project-id: {}\nserver-id:  {}\n", clone->settings().project_code(),
+               clone->settings().server_code());
+  }
+  return password;
+}
+
+/// Whether FILE can be made where it is to be.
+base::Result<void> check_folder(const std::string& file) {
+  if (::access(folder_of(file).c_str(), W_OK | X_OK) == 0) return {};
+  return base::fail_errno(file);
+}
+
+base::Result<void> run(const CloneArguments& arguments) {
+  QUARRY_TRY_ASSIGN(transport::RemoteUrl url, remote_url(arguments.remote.url));
+  if (::access(arguments.file.c_str(), F_OK) == 0) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("{}: exists already; nothing was changed", arguments.file));
+  }
+  QUARRY_TRY(check_folder(arguments.file));
+  QUARRY_TRY(complete_password(url, arguments.remote, {}));
+  const std::string admin = admin_of(arguments, url);
+  Unfinished unfinished(arguments.file);
+  const auto password = fill(unfinished.path(), admin, url, arguments.remote);
+  if (!password) return std::unexpected(unfinished.told(password.error(), arguments.file));
+  if (Interruption::signal() != 0) return base::fail(base::ErrorCode::kIo, "interrupted");
+  QUARRY_TRY(unfinished.move_to(arguments.file));
+  if (!arguments.remote.quiet) {
+    fmt::print("admin-user: {} (password is \"{}\")\n", admin, *password);
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_clone(const CloneArguments& arguments) {
+  const Interruption interruption;
+  const auto done = run(arguments);
+  if (Interruption::signal() != 0) return end_by(Interruption::signal());
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace quarry::app

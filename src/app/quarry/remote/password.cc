@@ -1,0 +1,187 @@
+#include "password.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <openssl/rand.h>
+#include <poll.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <vector>
+
+#include "common/interruption.h"
+#include "quarry/base/fd.h"
+#include "quarry/base/hex.h"
+#include "quarry/base/url.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::array<unsigned char, 16> kMask = {0xa7, 0x21, 0x31, 0xe3, 0x2a, 0x50, 0x2c, 0x86,
+                                                 0x4c, 0xa4, 0x52, 0x25, 0xff, 0x49, 0x35, 0x85};
+
+/// What may be a password within ARGUMENT, if that has a URL: from the first colon to the last @,
+/// since a password may have either. A port and what follows may look so, too.
+std::string_view password_in(std::string_view argument) {
+  const std::size_t scheme = argument.find("://");
+  if (scheme == std::string_view::npos) return {};
+  const std::size_t colon = argument.find(':', scheme + 1);
+  const std::size_t at = argument.rfind('@');
+  if (colon == std::string_view::npos || at == std::string_view::npos || at < colon) return {};
+  return argument.substr(colon + 1, at - colon - 1);
+}
+
+/// The values in the query of ARGUMENT, if that is a URL with one, from the first on; where nothing
+/// is named all of it.
+std::string_view query_values_in(std::string_view argument) {
+  const std::size_t scheme = argument.find("://");
+  if (scheme == std::string_view::npos) return {};
+  const std::size_t question = argument.find('?', scheme);
+  if (question == std::string_view::npos) return {};
+  const std::string_view query = argument.substr(question + 1);
+  return query.substr(query.find('=') + 1);  // npos + 1 is 0
+}
+
+/// PART, of ARGUMENT: one star, whatever its length, and the rest of the argument moved up.
+void overwrite(char* argument, std::string_view part) {
+  if (part.empty()) return;
+  char* const begin = argument + (part.data() - argument);
+  const std::size_t rest = std::strlen(begin) - part.size();
+  *begin = '*';
+  std::memmove(begin + 1, begin + part.size(), rest);
+  std::memset(begin + 1 + rest, 0, part.size() - 1);
+}
+
+/// The password that argument I is, or has, as the option `--password`.
+std::string_view value_of_password(int argc, char** argv, int i) {
+  constexpr std::string_view kOption = "--password";
+  const std::string_view word = argv[i];
+  if (word.starts_with("--password=")) return word.substr(kOption.size() + 1);
+  return i > 1 && i < argc && argv[i - 1] == kOption ? word : std::string_view();
+}
+
+/// A terminal that does not show what is typed, while it lives.
+class Silence {
+ public:
+  explicit Silence(int fd) : fd_(fd) {
+    if (::tcgetattr(fd_, &before_) != 0) return;
+    termios silent = before_;
+    silent.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+    is_silent_ = ::tcsetattr(fd_, TCSAFLUSH, &silent) == 0;
+  }
+  ~Silence() {
+    if (is_silent_) ::tcsetattr(fd_, TCSAFLUSH, &before_);
+  }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+
+ private:
+  int fd_;
+  termios before_{};
+  bool is_silent_ = false;
+};
+
+/// False: a signal has come instead. It is let in nowhere but in the wait: noted just before, it
+/// would interrupt nothing.
+bool wait_for_key(int fd) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::sigprocmask(SIG_BLOCK, &all, &before);
+  pollfd terminal{.fd = fd, .events = POLLIN, .revents = 0};
+  const bool has_come = Interruption::signal() != 0;
+  const bool is_ready = !has_come && ::ppoll(&terminal, 1, nullptr, &before) == 1;
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  return is_ready;
+}
+
+}  // namespace
+
+void hide_secrets(int argc, char** argv) {
+  bool found = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view password = password_in(argv[i]);
+    found = found || base::credentials_in(argv[i]).find(':') != std::string_view::npos;
+    if (password.empty()) password = value_of_password(argc, argv, i);
+    overwrite(argv[i], password);
+    overwrite(argv[i], query_values_in(argv[i]));
+  }
+  if (!found) return;
+  fmt::print(stderr,
+             "quarry: warning: a password on the command line can be seen by others and stays in "
+             "the shell's history; leave it out to be asked for it, or use --password-file\n");
+}
+
+base::Result<std::string> password_from_file(const std::string& file) {
+  std::string line;
+  if (file == "-") {
+    std::getline(std::cin, line);
+  } else {
+    std::ifstream in(file);
+    if (!in) return base::fail_errno(file);
+    std::getline(in, line);
+  }
+  if (line.ends_with('\r')) line.pop_back();
+  if (line.empty())
+    return fail(ErrorCode::kInvalid, file + ": there is no password in its first line");
+  return line;
+}
+
+bool has_terminal() {
+  return static_cast<bool>(base::Fd(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)));
+}
+
+base::Result<std::string> ask_for_password(const std::string& question) {
+  const base::Fd terminal(::open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC));
+  if (!terminal) {
+    return fail(
+        ErrorCode::kInvalid,
+        "a password is needed, and there is no terminal to ask for it: use --password-file");
+  }
+  std::string line;
+  {
+    const Silence silence(terminal.get());
+    (void)!::write(terminal.get(), question.data(), question.size());
+    char byte = 0;
+    while (wait_for_key(terminal.get()) && ::read(terminal.get(), &byte, 1) == 1 && byte != '\n') {
+      line += byte;
+    }
+    // A signal: half a password is none.
+    if (byte != '\n') line.clear();
+  }
+  (void)!::write(terminal.get(), "\n", 1);
+  if (line.empty()) return fail(ErrorCode::kInvalid, "no password");
+  return line;
+}
+
+std::string obscure(std::string_view password) {
+  unsigned char salt = 0;
+  RAND_bytes(&salt, 1);
+  std::vector<unsigned char> bytes{salt};
+  for (std::size_t i = 0; i < password.size(); ++i) {
+    bytes.push_back(static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);
+  }
+  return base::to_hex(bytes);
+}
+
+std::string unobscure(std::string_view text) {
+  const auto bytes = base::from_hex(text.substr(0, text.size() / 2 * 2));
+  if (!bytes || bytes->empty()) return {};
+  const auto salt = static_cast<unsigned char>(bytes->front());
+  std::string password = bytes->substr(1);
+  for (std::size_t i = 0; i < password.size(); ++i) {
+    password[i] =
+        static_cast<char>(static_cast<unsigned char>(password[i]) ^ kMask[i % kMask.size()] ^ salt);
+  }
+  return password;
+}
+
+}  // namespace quarry::app

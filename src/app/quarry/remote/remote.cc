@@ -1,0 +1,151 @@
+#include "remote.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "common/interruption.h"
+#include "common/progress.h"
+#include "password.h"
+#include "quarry/transport/peer.h"
+
+namespace quarry::app {
+namespace {
+
+using sync::ClientFigures;
+using transport::RemoteUrl;
+
+/// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
+constexpr std::int64_t kMostSkew = 10;
+/// How often somebody at a terminal may try a password.
+constexpr int kMostTries = 3;
+
+std::string line_of(const ClientFigures& figures) {
+  return fmt::format(
+      "round trips: {}  artifacts sent: {}  received: {}  bytes sent: {}  received: {}",
+      figures.round_trips, figures.artifacts_sent, figures.artifacts_received, figures.bytes_sent,
+      figures.bytes_received);
+}
+
+/// SKEW: seconds that the server's clock is ahead.
+void warn_of_clocks(std::int64_t skew) {
+  if (std::abs(skew) <= kMostSkew) return;
+  fmt::print(stderr,
+             "quarry: the server's clock is {} s {} of this machine's: the dates of what is made "
+             "on one of them will be wrong\n",
+             std::abs(skew), skew > 0 ? "ahead" : "behind");
+}
+
+std::string question_for(const RemoteUrl& url) {
+  return fmt::format("password for {} at {}: ", url.user, url.host);
+}
+
+transport::TransportOptions transport_options(const RemoteArguments& arguments,
+                                              repository::Repository& repository) {
+  transport::TransportOptions options = transport::transport_options_of(repository);
+  if (!arguments.ca_file.empty()) {
+    options.ca_file = arguments.ca_file;
+    options.ca_folder.clear();
+  }
+  auto words = transport::split_words(arguments.ssh_command);
+  if (!words.empty()) options.ssh_command = std::move(words);
+  options.is_interrupted = [] { return Interruption::signal() != 0; };
+  // This very program, so that nothing else has to be there.
+  std::error_code code;
+  if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
+    options.local_program = self;
+  }
+  return options;
+}
+
+/// Somebody at a terminal, or none.
+class Person final : public transport::PeerWatch {
+ public:
+  explicit Person(const RemoteArguments& arguments)
+      : arguments_(arguments), progress_(arguments.quiet) {}
+
+  void progressed(const ClientFigures& figures) override { progress_.say(line_of(figures)); }
+  void finished(const ClientFigures& figures) override {
+    progress_.clear();
+    if (!arguments_.quiet) fmt::print("{}\n", line_of(figures));
+    warn_of_clocks(figures.clock_skew);
+  }
+  void told(const std::string& message) override {
+    fmt::print(stderr, "quarry: the server says: {}\n", message);
+  }
+  base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
+                                          int tries) override {
+    // Without a terminal what the server said is the thing to know.
+    if (tries == kMostTries || !arguments_.password_file.empty() || !has_terminal()) {
+      return std::unexpected(why);
+    }
+    fmt::print(stderr, "quarry: {}\n", why.message);
+    return ask_for_password(question_for(url));
+  }
+  /// Who waits at a terminal tries again himself.
+  bool wait(std::chrono::milliseconds, const base::Error&) override { return false; }
+
+ private:
+  const RemoteArguments& arguments_;
+  Progress progress_;
+};
+
+}  // namespace
+
+base::Result<RemoteUrl> remote_url(const std::string& url) {
+  QUARRY_TRY_ASSIGN(RemoteUrl parsed, RemoteUrl::parse(url));
+  if (parsed.scheme == RemoteUrl::Scheme::kFile) {
+    std::error_code code;
+    const auto absolute = std::filesystem::absolute(parsed.path, code);
+    if (!code) parsed.path = absolute.lexically_normal();
+  }
+  return parsed;
+}
+
+base::Result<void> complete_password(RemoteUrl& url, const RemoteArguments& arguments,
+                                     const std::string& kept) {
+  // Who reaches a file, or a machine by ssh, has all rights there.
+  if (!url.is_http() || url.user.empty()) return {};
+  if (!arguments.password_file.empty()) {
+    QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));
+  }
+  if (url.password.empty()) url.password = kept;
+  if (!url.password.empty() || url.user == "anonymous" || url.user == "nobody") return {};
+  QUARRY_TRY_ASSIGN(url.password, ask_for_password(question_for(url)));
+  return {};
+}
+
+base::Result<RemoteUrl> talk(repository::Repository& repository, RemoteUrl url,
+                             const RemoteArguments& arguments, sync::ClientOptions options) {
+  options.with_private = arguments.with_private;
+  options.with_unversioned =
+      arguments.with_unversioned || repository.settings().get_bool("uv-sync", false);
+  Person person(arguments);
+  transport::Peer peer(repository,
+                       {.url = std::move(url),
+                        .transport = transport_options(arguments, repository),
+                        .sync = std::move(options),
+                        .retry = {}},
+                       person);
+  QUARRY_TRY_ASSIGN(auto outcome, peer.sync());
+  if (!outcome.moved_to) return outcome.url;
+  fmt::print(stderr, "quarry: the repository has moved to {}\n", *outcome.moved_to);
+  return remote_url(*outcome.moved_to);
+}
+
+base::Result<void> remember(repository::Receipt& receipt, const RemoteUrl& url,
+                            const RemoteArguments& arguments, const RemoteKeys& keys) {
+  if (arguments.once) return {};
+  QUARRY_TRY(receipt.set_config(keys.url, url.without_password()));
+  if (arguments.save_password && !url.password.empty()) {
+    return receipt.set_config(keys.password, obscure(url.password));
+  }
+  return receipt.set_config(keys.password, std::nullopt);
+}
+
+}  // namespace quarry::app

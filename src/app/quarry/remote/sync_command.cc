@@ -1,0 +1,88 @@
+// quarry sync: brings a repository and another one of the same project to the same state.
+#include <fmt/core.h>
+
+#include <optional>
+#include <string>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/first_user.h"
+#include "common/interruption.h"
+#include "password.h"
+#include "remote.h"
+
+namespace quarry::app {
+namespace {
+
+/// Where to: what the command line says, by its URL or the name of a remote, or where the last sync
+/// went.
+struct Destination {
+  transport::RemoteUrl url;
+  RemoteKeys keys;
+  bool is_known = false;  // what is remembered of it holds on
+};
+
+/// How fossil keeps the remote that the command line names; nothing where it names none.
+std::optional<RemoteKeys> keys_of_named(repository::Repository& file, const std::string& name) {
+  RemoteKeys keys{.url = "sync-url:" + name, .password = "sync-pw:" + name};
+  if (!name.empty() && file.settings().get(keys.url)) return keys;
+  return std::nullopt;
+}
+
+base::Result<Destination> destination(repository::Repository& file,
+                                      const SyncArguments& arguments) {
+  const std::string& given = arguments.remote.url;
+  const auto named = keys_of_named(file, given);
+  Destination to{.url = {}, .keys = named.value_or(RemoteKeys())};
+  const std::string known = file.settings().get(to.keys.url).value_or("");
+  const bool is_remembered = named || given.empty() || given == "default";
+  if (is_remembered && known.empty()) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      "there was no sync before, so a URL has to be given");
+  }
+  QUARRY_TRY_ASSIGN(to.url, remote_url(is_remembered ? known : given));
+  // Both as this program writes them: fossil may have written the last one.
+  const auto remembered = known.empty() ? std::nullopt : std::optional(remote_url(known));
+  to.is_known = remembered && remembered->has_value() &&
+                (*remembered)->without_password() == to.url.without_password();
+  const std::string kept =
+      to.is_known ? unobscure(file.settings().get(to.keys.password).value_or("")) : "";
+  QUARRY_TRY(complete_password(to.url, arguments.remote, kept));
+  return to;
+}
+
+base::Result<void> run(const SyncArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments));
+  const bool both = !arguments.push && !arguments.pull;
+  sync::ClientOptions options;
+  options.push = both || arguments.push;
+  options.pull = both || arguments.pull;
+  options.verily = arguments.verily;
+  if (const auto user = file->settings().find_user(login_of_caller())) options.uid = user->uid;
+  QUARRY_TRY_ASSIGN(const transport::RemoteUrl reached,
+                    talk(*file, to.url, arguments.remote, std::move(options)));
+  const bool is_known = to.is_known && reached.without_password() == to.url.without_password();
+  if (is_known && !arguments.remote.save_password) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, file->receive());
+  QUARRY_TRY(remember(receipt, reached, arguments.remote, to.keys));
+  return receipt.commit();
+}
+
+}  // namespace
+
+int run_sync(const SyncArguments& arguments) {
+  if (arguments.push && arguments.pull) {
+    fmt::print(stderr,
+               "quarry sync: --push is to send only, --pull to receive only: without either, it "
+               "does both (quarry sync --help)\n");
+    return kWrongUsage;
+  }
+  // What is asked for a password shows what is typed again before it ends.
+  const Interruption interruption;
+  const auto done = run(arguments);
+  if (Interruption::signal() != 0) return end_by(Interruption::signal());
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace quarry::app

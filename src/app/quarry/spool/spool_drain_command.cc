@@ -1,0 +1,321 @@
+// quarry spool drain: the end of the pipe that is read from. What was written is settled, which is
+// to say forgotten, once its reader has taken it: by what the kernel knows of standard output (see
+// spool_output.h), or by what the reader says itself (see acknowledgements.h).
+#include <fmt/core.h>
+#include <limits.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "acknowledgements.h"
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "folder_watch.h"
+#include "quarry/spool/dequeue_window.h"
+#include "quarry/spool/spool.h"
+#include "spool_output.h"
+#include "spool_parameters.h"
+#include "stop_signals.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using spool::Message;
+
+// Who follows looks again after so many milliseconds where nothing tells him of changes.
+constexpr int kLookAgain = 500;
+// How often to look how far a reader is: soon at first.
+constexpr int kFirstLook = 1;
+constexpr int kLastLook = 64;
+// How long the clock on the wall is trusted.
+constexpr int kLookAtClock = 60'000;
+
+void report(const std::string& line) {
+  fmt::print(stderr, "quarry: {}\n", line);
+}
+
+/// What is written, and how far that is done with.
+class Draining {
+ public:
+  Draining(const SpoolArguments& arguments, const spool::QueueOptions& options, spool::Drain& drain,
+           std::optional<Acknowledgements> acknowledgements, StopSignals& signals)
+      : options_(options),
+        drain_(drain),
+        signals_(signals),
+        watch_(arguments.folder, IN_MODIFY | IN_CREATE | IN_MOVED_TO),
+        output_(STDOUT_FILENO, options.sync_queue_files),
+        acknowledgements_(std::move(acknowledgements)),
+        end_(arguments.is_null ? '\0' : '\n'),
+        follows_(arguments.follow) {}
+
+  /// Until there is no more, or a signal comes. What was not taken then comes again.
+  Result<void> run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  Result<void> go_on();
+  Result<void> wait_for_window();
+  Result<bool> gather();
+  Result<void> write();
+  Result<void> write_some(std::string_view text);
+  Result<void> settle();
+  Result<void> settle_acknowledged();
+  Result<void> check_acknowledgements() const;
+  Result<void> wait(int ms);
+  std::unexpected<base::Error> gone(int number) const;
+
+  /// Messages that may be written before others are settled.
+  std::size_t room() const {
+    const std::size_t ahead = acknowledgements_ ? ends_.size() : 0;
+    return options_.dequeue_batch_size -
+           std::min(ahead + next_.size(), options_.dequeue_batch_size);
+  }
+  /// Of the messages in ends_ those before BYTES.
+  std::size_t whole_before(std::uint64_t bytes) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(ends_, bytes) - ends_.begin());
+  }
+
+  const spool::QueueOptions& options_;
+  spool::Drain& drain_;
+  StopSignals& signals_;
+  FolderWatch watch_;
+  SpoolOutput output_;
+  std::optional<Acknowledgements> acknowledgements_;
+  char end_;
+  bool follows_;
+
+  std::vector<Message> next_;  // to be written
+  Clock::time_point next_since_;
+  std::deque<std::uint64_t> ends_;  // where in the output messages end that are not settled
+  std::uint64_t written_ = 0;       // bytes, in all
+  int until_look_ = kFirstLook;
+  bool is_done_ = false;
+  bool was_told_of_window_ = false;
+};
+
+/// Whoever should read what is written does not any more, or a file takes no more of it.
+std::unexpected<base::Error> Draining::gone(int number) const {
+  const std::size_t left = whole_before(written_);
+  std::string message = fmt::format("standard output: {}", std::strerror(number));
+  if (left > 0 && output_.has_reader()) {
+    message += fmt::format(": {} messages that were written were not {}, and come again", left,
+                           acknowledgements_ ? "acknowledged" : "read");
+  } else if (!output_.has_reader() && !ends_.empty()) {
+    message += fmt::format(": {} messages were not {}, and come again", ends_.size(),
+                           acknowledgements_ ? "acknowledged" : "written");
+  }
+  return fail(ErrorCode::kIo, std::move(message));
+}
+
+/// Settles what is done with.
+Result<void> Draining::settle() {
+  if (acknowledgements_) return settle_acknowledged();
+  QUARRY_TRY_ASSIGN(const std::uint64_t taken, output_.taken(written_));
+  const std::size_t count = whole_before(taken);
+  if (count == 0) return {};
+  drain_.settle(count);
+  ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
+  until_look_ = kFirstLook;
+  return {};
+}
+
+Result<void> Draining::settle_acknowledged() {
+  const std::uint64_t count = acknowledgements_->count();
+  const std::size_t written = whole_before(written_);
+  if (count > written) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: {} messages are acknowledged, and {} were written",
+                            acknowledgements_->name(), count, written));
+  }
+  if (count == 0) return {};
+  acknowledgements_->take(count);
+  drain_.settle(count);
+  ends_.erase(ends_.begin(), ends_.begin() + static_cast<std::ptrdiff_t>(count));
+  return {};
+}
+
+/// Those that are missing may still come. Errors: kIo, they cannot.
+Result<void> Draining::check_acknowledgements() const {
+  if (!acknowledgements_ || !acknowledgements_->has_ended() || ends_.empty()) return {};
+  return fail(ErrorCode::kIo, fmt::format("{}: it has ended: {} messages that were written were "
+                                          "not acknowledged, and come again",
+                                          acknowledgements_->name(), ends_.size()));
+}
+
+/// Waits for MS milliseconds at most, while the reader may come on, or go.
+Result<void> Draining::wait(int ms) {
+  QUARRY_TRY(check_acknowledgements());
+  const bool is_read = ends_.empty();
+  if (!is_read && !acknowledgements_) {
+    ms = ms < 0 ? until_look_ : std::min(ms, until_look_);
+    until_look_ = std::min(2 * until_look_, kLastLook);
+  }
+  // Who has read everything may close it, and acknowledge that later.
+  const bool may_go = is_read || !acknowledgements_;
+  std::array<pollfd, 3> sources{{{follows_ ? watch_.fd() : -1, POLLIN, 0},
+                                 {may_go ? output_.fd() : -1, 0, 0},
+                                 {acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
+  if (!signals_.wait(sources, ms)) return {};
+  if (sources[2].revents != 0) QUARRY_TRY(acknowledgements_->read());
+  QUARRY_TRY(settle());
+  const bool is_gone = (sources[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+  if (is_gone) return gone(EPIPE);
+  return {};
+}
+
+/// Waits for the hours in which messages are delivered.
+Result<void> Draining::wait_for_window() {
+  const auto left = [this] { return spool::until_window(options_, spool::local_time()); };
+  while (left().count() > 0 && signals_.received() == 0) {
+    if (!std::exchange(was_told_of_window_, true)) {
+      report(fmt::format("waiting for {:02}:00 (queue.dequeuetimebegin)",
+                         options_.dequeue_time_begin));
+    }
+    const std::chrono::milliseconds time = left();
+    QUARRY_TRY(wait(static_cast<int>(std::min<std::int64_t>(time.count(), kLookAtClock))));
+    watch_.forget();
+  }
+  was_told_of_window_ = false;
+  return {};
+}
+
+/// Takes what is to be written next. True: it is to be written now, there are enough, or no more
+/// will come in time.
+Result<bool> Draining::gather() {
+  const std::size_t most = room();
+  if (most > 0) {
+    QUARRY_TRY_ASSIGN(auto messages, drain_.next(most));
+    if (next_.empty()) next_since_ = Clock::now();
+    std::ranges::move(messages, std::back_inserter(next_));
+  }
+  if (next_.empty()) return false;
+  const bool is_enough = next_.size() >= options_.min_dequeue_batch_size || room() == 0;
+  if (is_enough || !follows_) return true;
+  return Clock::now() - next_since_ >= options_.min_dequeue_batch_timeout;
+}
+
+/// One round: writes something, or waits for something.
+Result<void> Draining::go_on() {
+  watch_.forget();
+  QUARRY_TRY(check_acknowledgements());
+  QUARRY_TRY(wait_for_window());
+  if (signals_.received() != 0) return {};
+  QUARRY_TRY_ASSIGN(const bool is_to_write, gather());
+  if (acknowledgements_ && acknowledgements_->has_ended() && (follows_ || !next_.empty())) {
+    return fail(ErrorCode::kIo, fmt::format("{}: it has ended, and nothing that is written now "
+                                            "would be acknowledged",
+                                            acknowledgements_->name()));
+  }
+  if (is_to_write) return write();
+  if (!next_.empty()) {
+    const auto until = next_since_ + options_.min_dequeue_batch_timeout;
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now());
+    return wait(static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, kLookAgain)));
+  }
+  is_done_ = ends_.empty() && !follows_;
+  return is_done_ ? Result<void>{} : wait(follows_ ? kLookAgain : -1);
+}
+
+/// Writes what is next, until a signal comes. Never in a write that blocks: whoever reads may have
+/// stopped, and may wait for his acknowledgements to be read before he reads on.
+Result<void> Draining::write() {
+  std::string text;
+  for (const Message& message : next_) {
+    (text += message.content) += end_;
+    ends_.push_back(written_ + text.size());
+  }
+  next_.clear();
+  std::string_view left = text;
+  while (!left.empty()) {
+    std::array<pollfd, 2> sources{{{output_.fd(), POLLOUT, 0},
+                                   {acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
+    if (!signals_.wait(sources, -1)) return {};
+    if (sources[1].revents != 0) QUARRY_TRY(acknowledgements_->read());
+    if (sources[0].revents == 0) continue;
+    const ssize_t count =
+        ::write(output_.fd(), left.data(), std::min<std::size_t>(left.size(), PIPE_BUF));
+    if (count < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (count < 0) {
+      const int number = errno;
+      output_.write_failed();
+      QUARRY_TRY(settle());
+      return gone(number);
+    }
+    left.remove_prefix(static_cast<std::size_t>(count));
+    written_ += static_cast<std::uint64_t>(count);
+  }
+  return settle();
+}
+
+Result<void> Draining::run() {
+  Result<void> done;
+  while (done && !is_done_ && signals_.received() == 0) done = go_on();
+  // What was acknowledged before a signal came, or before what is wrong.
+  std::array<pollfd, 1> last{{{acknowledgements_ ? acknowledgements_->fd() : -1, POLLIN, 0}}};
+  signals_.wait(last, 0);
+  if (done && last[0].revents != 0) done = acknowledgements_->read();
+  const auto settled = settle();
+  if (done) done = settled;
+  const auto finished = drain_.finish();
+  return done ? finished : done;
+}
+
+/// Waits until FOLDER is there, for who is to follow what comes; a feed makes it. Errors:
+/// kNotFound.
+Result<void> wait_for_folder(const SpoolArguments& arguments, StopSignals& signals) {
+  bool was_told = false;
+  std::error_code error;
+  while (std::filesystem::status(arguments.folder, error).type() ==
+         std::filesystem::file_type::not_found) {
+    if (!arguments.follow) {
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{}: there is no such folder", arguments.folder));
+    }
+    if (!std::exchange(was_told, true)) {
+      report(fmt::format("{}: there is no such folder yet: waiting for it", arguments.folder));
+    }
+    if (!signals.wait(kLookAgain)) break;
+  }
+  return {};
+}
+
+Result<void> drain(const SpoolArguments& arguments, StopSignals& signals) {
+  QUARRY_TRY_ASSIGN(const auto given, options_of(arguments));
+  QUARRY_TRY_ASSIGN(const auto options, spool::complete(given));
+  std::optional<Acknowledgements> acknowledgements;
+  if (arguments.acknowledgements >= 0) {
+    QUARRY_TRY_ASSIGN(acknowledgements, Acknowledgements::open(arguments.acknowledgements));
+  }
+  QUARRY_TRY(wait_for_folder(arguments, signals));
+  if (signals.received() != 0) return {};
+  QUARRY_TRY_ASSIGN(const auto drain,
+                    spool::Drain::open({arguments.folder, arguments.filename}, options, report));
+  return Draining(arguments, options, *drain, std::move(acknowledgements), signals).run();
+}
+
+}  // namespace
+
+int run_spool_drain(const SpoolArguments& arguments) {
+  StopSignals signals;
+  const auto done = drain(arguments, signals);
+  if (!done) return failed(done.error());
+  return signals.received() != 0 ? end_by(signals.received()) : kDone;
+}
+
+}  // namespace quarry::app

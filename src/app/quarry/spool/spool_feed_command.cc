@@ -1,0 +1,265 @@
+// quarry spool feed: the end of the pipe that is written to.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "folder_watch.h"
+#include "quarry/spool/queue.h"
+#include "spool_parameters.h"
+#include "stop_signals.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using spool::Message;
+
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
+// Milliseconds after which who has nothing to do looks whether its folder is there, where nothing
+// tells that it is not.
+constexpr int kLookAgain = 5000;
+// Milliseconds after which a queue that has no room, or that another process has, is tried again.
+constexpr int kTryAgain = 100;
+// A process that ends with the queue has its lock for a moment.
+constexpr int kMostTries = 20;
+
+void report(const std::string& line) {
+  fmt::print(stderr, "quarry: {}\n", line);
+}
+
+/// From queue.fulldelaymark on who can wait does: that is who reads a pipe, and nobody else is
+/// there.
+Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
+  QUARRY_TRY_ASSIGN(spool::QueueOptions whole, spool::complete(options));
+  if (options.discard_mark && *options.discard_mark > *whole.full_delay_mark) {
+    return fail(ErrorCode::kInvalid, "queue.discardmark must not be above queue.fulldelaymark");
+  }
+  whole.size = *whole.full_delay_mark;
+  // Of the size that it had, and of no use here.
+  whole.light_delay_mark.reset();
+  if (whole.type == spool::QueueType::kDisk) {
+    whole.high_watermark.reset();
+    whole.low_watermark.reset();
+  }
+  whole.discard_mark = std::min(*whole.discard_mark, whole.size);
+  options = std::move(whole);
+  return {};
+}
+
+/// Cuts what is read into messages, but for what is too long for one: that is told, and left out.
+class Lines {
+ public:
+  /// MOST: bytes of one.
+  Lines(char end, std::uint8_t severity, std::size_t most)
+      : end_(end), severity_(severity), most_(most) {}
+
+  /// The messages that BYTES complete.
+  std::vector<Message> take(std::string_view bytes) {
+    std::vector<Message> messages;
+    for (std::size_t at = bytes.find(end_); at != std::string_view::npos; at = bytes.find(end_)) {
+      add(bytes.substr(0, at));
+      bytes.remove_prefix(at + 1);
+      end_line(messages);
+    }
+    add(bytes);
+    return messages;
+  }
+  /// The last one, which has no end.
+  std::vector<Message> rest() {
+    std::vector<Message> messages;
+    if (!begun_.empty()) end_line(messages);
+    return messages;
+  }
+  std::uint64_t count() const { return count_; }
+  std::uint64_t left_out() const { return left_out_; }
+
+ private:
+  void add(std::string_view part) {
+    if (is_too_long_) return;
+    if (part.size() <= most_ - begun_.size()) {
+      begun_ += part;
+      return;
+    }
+    is_too_long_ = true;
+    ++left_out_;
+    begun_ = {};
+    report(fmt::format(
+        "standard input: line {} has more than {} bytes{}: it is left out", count_ + 1, most_,
+        most_ < spool::kMostContent ? ", all that queue.maxdiskspace has room for" : ""));
+  }
+  void end_line(std::vector<Message>& messages) {
+    ++count_;
+    if (std::exchange(is_too_long_, false)) return;
+    messages.push_back({.content = std::exchange(begun_, {}), .severity = severity_});
+  }
+
+  char end_;
+  std::uint8_t severity_;
+  std::size_t most_;
+  std::string begun_;
+  bool is_too_long_ = false;  // the line that has begun
+  std::uint64_t count_ = 0;
+  std::uint64_t left_out_ = 0;
+};
+
+/// The queue, as who has to put all of what he reads into it sees it.
+class Feeding {
+ public:
+  /// PATIENCE: how long to wait for room. IS_ON_DISK: that is where all messages are.
+  Feeding(spool::Queue& queue, StopSignals& signals, spool::milliseconds patience, bool is_on_disk)
+      : queue_(queue), signals_(signals), patience_(patience), is_on_disk_(is_on_disk) {}
+
+  /// Puts MESSAGES into the queue, and waits for room where there is none. Errors: kBusy (a signal
+  /// has come before all of them were taken), kLimit (no room for too long), and what the disk
+  /// says.
+  Result<void> put(std::vector<Message> messages) {
+    std::span<Message> left(messages);
+    auto since = Clock::now();
+    while (!left.empty()) {
+      base::Error error;
+      const std::size_t taken = queue_.enqueue(left, spool::Delay::kNone, &error);
+      left = left.subspan(taken);
+      if (left.empty()) break;
+      if (taken > 0) since = Clock::now();
+      if (error.code == ErrorCode::kDiscarded) {
+        // What the marks discard is what was asked for.
+        if (discarded_++ == 0) report("queue.discardmark is reached: lines are discarded");
+        left = left.subspan(1);
+        continue;
+      }
+      if (may_wait(error, since)) continue;
+      return fail(error.code, fmt::format("{}: {} lines that were read were not taken",
+                                          error.message, left.size()));
+    }
+    return {};
+  }
+
+  /// Errors: kNotFound, its files are not where they were, and nobody would find what is in them.
+  /// What is in memory can wait for them to come again.
+  Result<void> check_files() const { return is_on_disk_ ? queue_.check_files() : Result<void>{}; }
+  std::uint64_t discarded() const { return discarded_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  /// Waits a moment, if there may be room after it. False: there is none for ERROR, which may tell
+  /// of a signal then.
+  bool may_wait(base::Error& error, Clock::time_point since) {
+    const bool is_full_disk = error.code == ErrorCode::kNoSpace;
+    if (!is_full_disk && error.code != ErrorCode::kLimit) return false;
+    if (patience_ != spool::kEternal && Clock::now() - since >= patience_) {
+      error.message =
+          fmt::format("{} for queue.timeoutenqueue ({} ms)",
+                      is_full_disk ? error.message : "the queue has been full", patience_.count());
+      return false;
+    }
+    if (is_full_disk && !std::exchange(was_told_, true)) {
+      report(error.message + ": waiting for room");
+    }
+    signals_.wait(is_full_disk ? kTryAgain : 0);
+    if (signals_.received() == 0) return true;
+    error = {ErrorCode::kBusy, "asked to end"};
+    return false;
+  }
+
+  spool::Queue& queue_;
+  StopSignals& signals_;
+  spool::milliseconds patience_;
+  bool is_on_disk_;
+  bool was_told_ = false;
+  std::uint64_t discarded_ = 0;
+};
+
+/// The queue, if need be after a moment.
+Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& options,
+                                                  StopSignals& signals) {
+  for (int tries = 1;; ++tries) {
+    auto queue = spool::Queue::start(options, {}, report);
+    const bool is_busy = !queue && queue.error().code == ErrorCode::kBusy;
+    if (!is_busy || tries == kMostTries || signals.received() != 0) return queue;
+    signals.wait(kTryAgain);
+  }
+}
+
+/// Whether there is something to read; false where a signal has come. Errors: kNotFound, the
+/// queue's files have gone meanwhile.
+Result<bool> wait_for_input(const Feeding& feeding, FolderWatch& watch, StopSignals& signals) {
+  while (true) {
+    std::array<pollfd, 2> sources{{{STDIN_FILENO, POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
+    if (!signals.wait(sources, kLookAgain)) return false;
+    if (sources[0].revents != 0) return true;
+    watch.forget();
+    QUARRY_TRY(feeding.check_files());
+  }
+}
+
+Result<void> feed_all(Feeding& feeding, Lines& lines, FolderWatch& watch, StopSignals& signals) {
+  std::vector<char> buffer(kReadAtOnce);
+  while (true) {
+    QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeding, watch, signals));
+    if (!has_input) return {};
+    const ssize_t count = ::read(STDIN_FILENO, buffer.data(), buffer.size());
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return base::fail_errno("standard input");
+    if (count == 0) return feeding.put(lines.rest());
+    if (count < 0) continue;
+    QUARRY_TRY(feeding.put(lines.take({buffer.data(), static_cast<std::size_t>(count)})));
+  }
+}
+
+/// What became of all that was read, once the queue has ended: FED, or what else there is to say.
+Result<void> outcome(Result<void> fed, const spool::Ending& ending, const Lines& lines) {
+  if (ending.lost > 0) {
+    const std::string lost = fmt::format("{} messages could not be kept", ending.lost);
+    return fail(fed ? ErrorCode::kIo : fed.error().code,
+                fed ? lost : fmt::format("{}; {}", fed.error().message, lost));
+  }
+  if (!fed || lines.left_out() == 0) return fed;
+  return fail(ErrorCode::kLimit,
+              fmt::format("{} lines were too long, and are left out", lines.left_out()));
+}
+
+Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
+  QUARRY_TRY_ASSIGN(auto options, options_of(arguments));
+  const spool::milliseconds patience = options.timeout_enqueue;
+  QUARRY_TRY(stop_at_full_delay_mark(options));
+  // A signal is to be noticed meanwhile.
+  options.timeout_enqueue = std::min(patience, spool::milliseconds(kTryAgain));
+  QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
+  FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
+  Lines lines(arguments.is_null ? '\0' : '\n', arguments.severity, spool::most_content(options));
+  Feeding feeding(*queue, signals, patience, options.type == spool::QueueType::kDisk);
+  auto fed = feed_all(feeding, lines, watch, signals);
+  // The end may have to wait for room on the disk: another signal does not.
+  if (signals.received() != 0) signals.let_go();
+  const spool::Ending ending = queue->shutdown();
+  if (feeding.discarded() > 0) {
+    report(fmt::format("{} of {} lines were discarded: queue.discardmark was reached",
+                       feeding.discarded(), lines.count()));
+  }
+  return outcome(std::move(fed), ending, lines);
+}
+
+}  // namespace
+
+int run_spool_feed(const SpoolArguments& arguments) {
+  StopSignals signals;
+  const auto done = feed(arguments, signals);
+  if (!done) return failed(done.error());
+  return signals.received() != 0 ? end_by(signals.received()) : kDone;
+}
+
+}  // namespace quarry::app

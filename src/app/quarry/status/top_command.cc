@@ -1,0 +1,131 @@
+// quarry top: what a running server does, live.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "server_place.h"
+#include "status_view.h"
+#include "terminal.h"
+
+namespace quarry::app {
+namespace {
+
+using std::chrono::duration;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr const char* kKeys = "q: quit   first: r requests, b bytes, a active, n name";
+
+base::Result<Look> look_at(const ServerPlace& place) {
+  QUARRY_TRY_ASSIGN(const auto document, place.ask(control::Question::kFullStatus));
+  const double at = duration<double>(steady_clock::now().time_since_epoch()).count();
+  QUARRY_TRY_ASSIGN(auto server, read_status(document));
+  return Look{std::move(server), at};
+}
+
+/// The order that KEY asks for; nothing for other keys.
+std::optional<Order> order_of(char key) {
+  switch (key) {
+    case 'r':
+      return Order::kRequests;
+    case 'b':
+      return Order::kBytes;
+    case 'a':
+      return Order::kActive;
+    case 'n':
+      return Order::kName;
+    default:
+      return std::nullopt;
+  }
+}
+
+class Top {
+ public:
+  Top(const TopArguments& arguments, Look first) : arguments_(arguments), last_(std::move(first)) {}
+
+  /// The signal that ended it; 0 for the key, the count, or that nobody reads.
+  int run() {
+    // What happens in a second takes two looks; a screen should not be empty until then.
+    if (terminal_.is_terminal() && !show()) return 0;
+    for (std::uint64_t shown = 0; shown == 0 || shown != arguments_.count; ++shown) {
+      if (!wait()) return signal_;
+      look();
+      // In a terminal it may come back; a program that reads should hear of it.
+      if (!trouble_.empty() && !terminal_.is_terminal()) break;
+      if (!show()) break;
+    }
+    return 0;
+  }
+
+  const std::string& trouble() const { return trouble_; }
+
+ private:
+  bool show() {
+    const std::int64_t now = std::time(nullptr);
+    Lines lines = server_lines(last_.server, now);
+    if (terminal_.is_terminal()) lines.emplace_back(trouble_.empty() ? kKeys : trouble_);
+    lines.emplace_back();
+    const Lines activity = activity_lines(before_, last_, order_, now);
+    lines.insert(lines.end(), activity.begin(), activity.end());
+    if (!terminal_.is_terminal()) lines.emplace_back();
+    return terminal_.show(lines);
+  }
+
+  /// Until it is time for the next look. False: this is the end.
+  bool wait() {
+    const auto end = steady_clock::now() + duration<double>(arguments_.interval);
+    for (;;) {
+      const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+      if (left.count() <= 0) return true;
+      const Terminal::Input input = terminal_.wait(left);
+      signal_ = input.signal;
+      if (signal_ != 0 || input.key == 'q') return false;
+      if (const auto order = order_of(input.key)) order_ = *order;
+      if (steady_clock::now() >= end) return true;
+      // The order is another now, or the window's size.
+      if (!show()) return false;
+    }
+  }
+
+  void look() {
+    auto next = look_at(arguments_.server);
+    trouble_ = next ? "" : next.error().message;
+    if (!next) return;
+    before_ = std::exchange(last_, std::move(*next));
+  }
+
+  const TopArguments& arguments_;
+  Look last_;
+  std::optional<Look> before_;
+  Order order_ = Order::kRequests;
+  int signal_ = 0;
+  std::string trouble_;
+  Terminal terminal_;
+};
+
+}  // namespace
+
+int run_top(const TopArguments& arguments) {
+  auto first = look_at(arguments.server);
+  if (!first) return failed(first.error());
+  int signal = 0;
+  std::string trouble;
+  {
+    Top top(arguments, std::move(*first));
+    signal = top.run();
+    trouble = top.trouble();
+  }
+  if (signal == 0) return trouble.empty() ? kDone : failed({.message = trouble});
+  // Now that the terminal is as it was.
+  return end_by(signal);
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,148 @@
+#include "checkin_links.h"
+
+#include "derived/common/printed_day.h"
+
+namespace quarry::repository {
+
+using artifact::Structural;
+using artifact::StructuralType;
+
+/// Notes those that are compared with RID, which is there now, whatever it is.
+void CheckinLinks::collect_children(Rid rid) {
+  const auto collect = [&](const char* sql) {
+    Query children = work_.database.query(sql);
+    children.bind(1, rid);
+    while (children.step()) {
+      work_.pending.stale_mlinks.insert(children.integer(0));
+      work_.pending.stale_times.insert(children.integer(0));
+    }
+  };
+  collect(
+      "SELECT cid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1"
+      " UNION SELECT childid FROM cherrypick WHERE parentid=?1 AND NOT isExclude");
+  if (!work_.database.has_table("fx_quarry_cherrypick")) return;
+  collect(
+      "SELECT childid FROM fx_quarry_cherrypick"
+      " WHERE target=(SELECT uuid FROM blob WHERE rid=?1) AND isexclude<0");
+}
+
+/// Notes everything that has to be made anew because the check-in RID is there now.
+void CheckinLinks::collect_relatives(Rid rid) {
+  work_.pending.stale_mlinks.insert(rid);
+  work_.pending.stale_times.insert(rid);
+  if (work_.is_whole) return;  // the others are, too
+  collect_children(rid);
+  std::vector<Rid> orphans;
+  {
+    Query waiting =
+        work_.database.query("SELECT rid FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1");
+    waiting.bind(1, rid);
+    while (waiting.step()) orphans.push_back(waiting.integer(0));
+  }
+  work_.database.query("DELETE FROM orphan INDEXED BY orphan_baseline WHERE baseline=?1")
+      .bind(1, rid)
+      .run();
+  for (const Rid orphan : orphans) {
+    const Manifest manifest = work_.manifests.get(orphan);
+    if (manifest && manifest->date) work_.pending.add(orphan, *manifest);
+  }
+}
+
+/// Cherry-picks whose target was unknown and now has a row.
+void CheckinLinks::resolve_cherrypicks() {
+  if (!work_.database.has_table("fx_quarry_cherrypick")) return;
+  std::vector<Rid> children;
+  {
+    Query found = work_.database.query(
+        "SELECT childid FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
+        " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)");
+    while (found.step()) children.push_back(found.integer(0));
+  }
+  if (children.empty()) return;
+  work_.database
+      .query(
+          "INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude)"
+          " SELECT (SELECT rid FROM blob WHERE uuid=w.target), w.childid, w.isexclude"
+          " FROM fx_quarry_cherrypick AS w WHERE w.isexclude>=0"
+          " AND EXISTS(SELECT 1 FROM blob WHERE uuid=w.target)")
+      .run();
+  work_.database
+      .query(
+          "DELETE FROM fx_quarry_cherrypick WHERE isexclude>=0"
+          " AND EXISTS(SELECT 1 FROM blob WHERE uuid=target)")
+      .run();
+  work_.pending.stale_mlinks.insert(children.begin(), children.end());
+  work_.pending.stale_times.insert(children.begin(), children.end());
+}
+
+/// Returns false where the check-in has to wait for its baseline.
+bool CheckinLinks::link_check_in(Rid rid, const Structural& manifest) {
+  if (manifest.is_delta_manifest()) {
+    const Rid baseline = work_.names.need(manifest.baseline);
+    const Manifest base = work_.manifests.get(baseline);
+    if (!base || base->type != StructuralType::kCheckIn) {
+      work_.pending.stale_mlinks.erase(rid);
+      work_.database.query("INSERT OR IGNORE INTO orphan(rid,baseline) VALUES(?1,?2)")
+          .bind(1, rid)
+          .bind(2, baseline)
+          .run();
+      return false;
+    }
+    work_.database
+        .query(
+            "INSERT OR IGNORE INTO config(name,value,mtime)"
+            " VALUES('seen-delta-manifest','1',CAST(strftime('%s','now') AS INTEGER))")
+        .run();
+  }
+  link_parents(rid, manifest, manifest.parents);
+  link_cherrypicks(rid, manifest);
+  return true;
+}
+
+void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
+                                const std::vector<std::string_view>& parents) {
+  const double day = printed_day(work_.database, base::julian_day(*manifest.date));
+  bool is_primary = true;
+  for (const std::string_view parent : parents) {
+    work_.lineage.link(
+        {.parent = work_.names.need(parent),
+         .child = rid,
+         .is_primary = is_primary,
+         .day = day,
+         .baseline = manifest.is_delta_manifest() ? work_.names.need(manifest.baseline) : 0});
+    is_primary = false;
+  }
+}
+
+void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
+  for (const auto& cherrypick : manifest.cherrypicks) {
+    const Rid target = work_.names.find_as_written(cherrypick.target);
+    if (target == 0) {
+      // Fossil makes no phantom for these; remember who waits in a table that its rebuild keeps.
+      // Capital letters make no row of `cherrypick` ever, but the files are compared: -1.
+      const std::string lower = lower_hash(cherrypick.target);
+      const bool has_capitals = lower != cherrypick.target;
+      if (has_capitals && cherrypick.is_backout) continue;
+      work_.database.execute(
+          "CREATE TABLE IF NOT EXISTS fx_quarry_cherrypick("
+          "target TEXT, childid INTEGER, isexclude INTEGER, PRIMARY KEY(target,childid))"
+          " WITHOUT ROWID");
+      work_.database.query("INSERT OR REPLACE INTO fx_quarry_cherrypick VALUES(?1,?2,?3)")
+          .bind(1, std::string_view(lower))
+          .bind(2, rid)
+          .bind(3, has_capitals            ? -1
+                   : cherrypick.is_backout ? 1
+                                           : 0)
+          .run();
+      continue;
+    }
+    work_.database
+        .query("INSERT OR REPLACE INTO cherrypick(parentid,childid,isExclude) VALUES(?1,?2,?3)")
+        .bind(1, target)
+        .bind(2, rid)
+        .bind(3, cherrypick.is_backout ? 1 : 0)
+        .run();
+  }
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,212 @@
+// What each check-in changed (mlink): a function of its manifest and those of its parents, so its
+// rows are made anew as a whole whenever one of these arrives.
+//
+//   no parent              every file is new (pmid 0)
+//   primary parent absent, or plain data
+//                          no rows (yet), not even for merge parents
+//   otherwise              the differences to the primary parent, and for each merge parent that is
+//                          there (isaux 1) its differences in those same files; then a file that is
+//                          new to the check-in but not to all its parents came by a merge: pid -1
+//
+// A parent that is another artifact than a check-in has no files. And where a rebuild looks at a
+// check-in that a document (a wiki page, technote or forum post) names for the version before it
+// after it looked at that document, this counts as a check-in that removes all files.
+//
+// File names and phantoms come of every comparison, even where no row does: see note_names().
+
+#include "file_links.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "derived/common/file_changes.h"
+
+namespace quarry::repository {
+
+using artifact::FileCard;
+using artifact::Structural;
+using artifact::StructuralType;
+
+namespace {
+
+struct MlinkRow {
+  Rid fid, pmid, pid;
+  std::int64_t fnid, pfnid;
+  int permission;
+  bool is_aux;
+};
+
+}  // namespace
+
+std::optional<FileSet> FileLinks::file_set(Rid rid) {
+  Manifest manifest = work_.manifests.get(rid);
+  if (!manifest) return std::nullopt;
+  Files own = work_.manifests.files(rid);
+  if (!own) return std::nullopt;
+  if (manifest->baseline.empty()) return FileSet(std::move(manifest), std::move(own), nullptr);
+  const Rid baseline = work_.names.find(manifest->baseline);
+  const Manifest base = work_.manifests.get(baseline);
+  if (!base || base->type != StructuralType::kCheckIn) return std::nullopt;
+  return FileSet(std::move(manifest), std::move(own), work_.manifests.files(baseline));
+}
+
+namespace {
+
+/// The rows of one check-in while they are collected.
+class MlinkRows {
+ public:
+  /// NAMES is not owned.
+  explicit MlinkRows(Names& names) : names_(names) {}
+
+  void add(const FileChange& change, Rid pmid, bool is_aux) {
+    const MlinkRow row{.fid = change.to.empty() ? 0 : names_.need(change.to),
+                       .pmid = pmid,
+                       .pid = change.from.empty() ? 0 : names_.need(change.from),
+                       .fnid = names_.file_name(change.name),
+                       .pfnid = change.prior.empty() ? 0 : names_.file_name(change.prior),
+                       .permission = change.permission,
+                       .is_aux = is_aux};
+    contents_.push_back(row.fid);
+    if (!row.is_aux) primary_names_.insert(row.fnid);
+    // A merge parent's difference counts only in files that differ from the primary parent's.
+    if (row.is_aux && !primary_names_.contains(row.fnid)) return;
+    ++rows_per_name_[row.fnid];
+    rows_.push_back(row);
+  }
+  void compare(const FileSet& parent, Rid pmid, const FileSet& child, bool is_aux) {
+    for (const FileChange& change : changes_between(parent, child)) add(change, pmid, is_aux);
+  }
+  bool has_parent(Rid pmid) const {
+    return std::ranges::any_of(rows_, [&](const MlinkRow& row) { return row.pmid == pmid; });
+  }
+  void mark_added_by_merge(std::size_t links) {
+    for (MlinkRow& row : rows_) {
+      if (row.pid == 0 && rows_per_name_[row.fnid] < links) row.pid = -1;
+    }
+  }
+  /// Begins again; what was named stays.
+  void clear() {
+    rows_.clear();
+    primary_names_.clear();
+    rows_per_name_.clear();
+  }
+  /// In place of what is there already, unless there IS_NONE.
+  void write(Database& database, Rid mid, bool is_none) const;
+  /// The files that the child has, of all that was compared.
+  const std::vector<Rid>& contents() const { return contents_; }
+
+ private:
+  Names& names_;
+  std::vector<MlinkRow> rows_;
+  std::vector<Rid> contents_;
+  std::unordered_set<std::int64_t> primary_names_;
+  std::unordered_map<std::int64_t, std::size_t> rows_per_name_;
+};
+
+void MlinkRows::write(Database& database, Rid mid, bool is_none) const {
+  if (!is_none) {
+    database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, mid).run();
+  }
+  Query insert = database.query(
+      "INSERT INTO mlink(mid,fid,pmid,pid,fnid,pfnid,mperm,isaux)"
+      " VALUES(?1,?2,?3,?4,?5,?6,?7,?8)");
+  for (const MlinkRow& row : rows_) {
+    insert.bind(1, mid).bind(2, row.fid).bind(3, row.pmid).bind(4, row.pid).bind(5, row.fnid);
+    insert.bind(6, row.pfnid).bind(7, row.permission).bind(8, row.is_aux ? 1 : 0);
+    insert.run();
+  }
+}
+
+/// Those beside the primary parent that CHILD is compared with.
+std::vector<std::string_view> merged_into(const Structural& child) {
+  std::vector<std::string_view> merged;
+  if (!child.parents.empty()) merged.assign(child.parents.begin() + 1, child.parents.end());
+  for (const auto& cherrypick : child.cherrypicks) {
+    if (!cherrypick.is_backout) merged.push_back(cherrypick.target);
+  }
+  return merged;
+}
+
+}  // namespace
+
+/// One check-in, or document, that is being compared with its parents.
+struct FileLinks::Comparison {
+  Rid rid;
+  FileSet files;
+  MlinkRows rows;
+  bool is_check_in() const { return files.manifest().type == StructuralType::kCheckIn; }
+};
+
+/// The rows for PARENTS, the primary one first. False where this one is nothing to compare with.
+bool FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
+  if (parents.empty()) {
+    if (!child.is_check_in()) return false;
+    child.files.own().for_each([&](const FileCard& file) {
+      child.rows.add({{}, file.hash, file.name, {}, permission_number(file)}, 0, false);
+    });
+    return true;
+  }
+  const Rid primary = work_.names.find(parents.front());
+  if (!child.is_check_in() && !comes_to(child.rid, primary)) return false;
+  const std::optional<FileSet> parent = file_set(primary);
+  if (!parent) return false;
+  child.rows.compare(*parent, primary, child.files, false);
+  const Structural& manifest = child.files.manifest();
+  for (const std::string_view name : merged_into(manifest)) {
+    const Rid pmid = work_.names.find(name);
+    if (pmid == 0 || child.rows.has_parent(pmid)) continue;
+    const std::optional<FileSet> other = file_set(pmid);
+    if (other) child.rows.compare(*other, pmid, child.files, true);
+  }
+  const auto picks =
+      std::ranges::count(manifest.cherrypicks, false, &artifact::CherrypickCard::is_backout);
+  const std::size_t links = parents.size() + static_cast<std::size_t>(picks);
+  if (child.is_check_in() && links > 1) child.rows.mark_added_by_merge(links);
+  return true;
+}
+
+/// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
+bool FileLinks::comes_to(Rid child, Rid parent) {
+  if (!work_.lineage.is_check_in(parent)) return false;
+  // One that a tag gives other parents is looked at again when all else is there.
+  return work_.order.before(child, parent) || !reparenting_.parents_by_tag(parent).empty();
+}
+
+/// Whether a rebuild compares CHILD, whose primary parent is no check-in with files to compare,
+/// with a merge parent that it comes to later: where something with the primary one's name is
+/// there. No row comes of that, but names do.
+bool FileLinks::is_compared_later(Rid child, std::string_view primary, Rid parent) {
+  Query there = work_.database.query("SELECT 1 FROM blob WHERE uuid=?1 AND size>0");
+  return there.bind(1, primary).step() && comes_to(child, parent);
+}
+
+void FileLinks::note_names(Comparison& child) {
+  const std::vector<std::string_view>& parents = child.files.manifest().parents;
+  for (std::size_t i = 1; i < parents.size(); ++i) {
+    const Rid pmid = work_.names.find(parents[i]);
+    if (pmid == 0 || !is_compared_later(child.rid, parents.front(), pmid)) continue;
+    const std::optional<FileSet> other = file_set(pmid);
+    if (other) child.rows.compare(*other, pmid, child.files, true);
+  }
+}
+
+void FileLinks::compute_mlinks(Rid rid) {
+  std::optional<FileSet> files = file_set(rid);
+  if (!files) return;
+  Comparison child{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
+  if (!compare_files(child, child.files.manifest().parents)) note_names(child);
+  const std::vector<artifact::HashName> by_tag = reparenting_.parents_by_tag(rid);
+  if (child.is_check_in() && !by_tag.empty()) {
+    child.rows.clear();
+    std::vector<std::string_view> parents;
+    for (const artifact::HashName& name : by_tag) parents.push_back(name.str());
+    compare_files(child, parents);
+  }
+  child.rows.write(work_.database, rid, work_.is_whole);
+
+  if (!work_.privacy.hides_anything() || work_.privacy.is_private(rid)) return;
+  for (const Rid fid : child.rows.contents()) work_.privacy.make_public(fid);
+}
+
+}  // namespace quarry::repository

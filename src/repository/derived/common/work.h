@@ -1,0 +1,60 @@
+// What the parts of the derivation work on while they run: the file, what is asked of it again and
+// again, and what is pending. It is made for one run and goes with it, as the parts do, so that
+// nothing of a run that failed is there in the next.
+#pragma once
+
+#include "derived/ancestry/lineage.h"
+#include "derived/ancestry/rebuild_order.h"
+#include "derived/ancestry/tag_entries.h"
+#include "manifests.h"
+#include "pending.h"
+#include "quarry/base/time.h"
+#include "store/content_store.h"
+#include "store/database.h"
+#include "store/names.h"
+#include "store/privacy.h"
+
+namespace quarry::repository {
+
+/// The file that a derivation is of. Nothing is owned.
+struct DerivationContext {
+  Database& database;
+  ContentStore& contents;
+  Names& names;
+  Manifests& manifests;
+  Privacy& privacy;
+  const base::Clock& clock;
+};
+
+struct Work {
+  /// IS_SILENT: no event is news to anybody.
+  Work(const DerivationContext& context, Pending&& to_do, bool is_silent)
+      : database(context.database),
+        contents(context.contents),
+        names(context.names),
+        manifests(context.manifests),
+        privacy(context.privacy),
+        clock(context.clock),
+        lineage(database),
+        tags(database),
+        order(database, contents, lineage, tags),
+        pending(std::move(to_do)),
+        is_quiet(is_silent) {}
+  Work(const Work&) = delete;
+  Work& operator=(const Work&) = delete;
+
+  Database& database;
+  ContentStore& contents;
+  Names& names;
+  Manifests& manifests;
+  Privacy& privacy;
+  const base::Clock& clock;
+  Lineage lineage;
+  TagEntries tags;
+  RebuildOrder order;
+  Pending pending;
+  const bool is_quiet;
+  bool is_whole = false;  // lineage, tags, names and order are held in memory
+};
+
+}  // namespace quarry::repository

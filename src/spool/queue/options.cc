@@ -1,0 +1,125 @@
+#include "quarry/spool/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/spool/message.h"
+#include "segments/segment.h"
+
+namespace quarry::spool {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+Result<void> check_dequeue_time(const QueueOptions& o) {
+  constexpr int kHours = 24;
+  const int begin = o.dequeue_time_begin;
+  const int end = o.dequeue_time_end;
+  if (begin < 0 || begin >= kHours || end < 0 || end > kNoDequeueTimeEnd) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.dequeuetimebegin ({}) and queue.dequeuetimeend ({}) must be "
+                            "hours: 0 to 23, and 0 to 25",
+                            begin, end));
+  }
+  if (begin != end) return {};
+  return fail(ErrorCode::kInvalid,
+              fmt::format("queue.dequeuetimebegin and queue.dequeuetimeend must not be the same "
+                          "hour ({}): nothing would ever be delivered",
+                          begin));
+}
+
+/// What no text could have set.
+Result<void> check_ranges(const QueueOptions& o) {
+  const auto at_least = [](std::string_view name, std::uint64_t value,
+                           std::uint64_t least) -> Result<void> {
+    if (value >= least) return {};
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.{} ({}) must be at least {}", name, value, least));
+  };
+  QUARRY_TRY(at_least("size", o.size, 1));
+  QUARRY_TRY(at_least("workerthreads", o.worker_threads, 1));
+  QUARRY_TRY(at_least("dequeuebatchsize", o.dequeue_batch_size, 1));
+  QUARRY_TRY(at_least("maxfilesize", o.max_file_size, kLeastFileSize));
+  QUARRY_TRY(at_least("highwatermark", o.high_watermark.value_or(1), 1));
+  QUARRY_TRY(at_least("fulldelaymark", o.full_delay_mark.value_or(1), 1));
+  QUARRY_TRY(at_least("lightdelaymark", o.light_delay_mark.value_or(1), 1));
+  QUARRY_TRY(at_least("discardmark", o.discard_mark.value_or(1), 1));
+  QUARRY_TRY(
+      at_least("workerthreadminimummessages", o.worker_thread_minimum_messages.value_or(1), 1));
+  if (o.discard_severity > 8) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.discardseverity ({}) must be 0 to 8", o.discard_severity));
+  }
+  return check_dequeue_time(o);
+}
+
+}  // namespace
+
+std::size_t most_content(const QueueOptions& options) {
+  constexpr std::size_t kAround = kSegmentHeader + kRecordHeader;
+  const std::uint64_t room = options.max_disk_space;
+  if (options.filename.empty() || room == 0) return kMostContent;
+  return room < kAround
+             ? 0
+             : static_cast<std::size_t>(std::min<std::uint64_t>(kMostContent, room - kAround));
+}
+
+Result<QueueOptions> complete(QueueOptions o) {
+  QUARRY_TRY(check_ranges(o));
+  const auto part = [&o](std::size_t percent) {
+    return std::max<std::size_t>(o.size * percent / 100, 1);
+  };
+  if (!o.high_watermark) o.high_watermark = part(kHighWatermarkPercent);
+  if (!o.low_watermark)
+    o.low_watermark = std::min(o.size * kLowWatermarkPercent / 100, *o.high_watermark - 1);
+  if (!o.full_delay_mark)
+    o.full_delay_mark = std::max(part(kFullDelayMarkPercent), *o.high_watermark);
+  if (!o.light_delay_mark) o.light_delay_mark = part(kLightDelayMarkPercent);
+  if (!o.discard_mark) o.discard_mark = part(kDiscardMarkPercent);
+  if (!o.worker_thread_minimum_messages) {
+    o.worker_thread_minimum_messages = std::max<std::size_t>(o.size / o.worker_threads, 1);
+  }
+  // Who waits for more than there may be waits in vain.
+  o.min_dequeue_batch_size =
+      std::min({o.min_dequeue_batch_size, o.dequeue_batch_size, *o.full_delay_mark});
+  const auto above = [](std::string_view name, std::size_t value, std::string_view limit,
+                        std::size_t most) {
+    return fail(ErrorCode::kInvalid, fmt::format("queue.{} ({}) must not be above queue.{} ({})",
+                                                 name, value, limit, most));
+  };
+  if (*o.high_watermark > o.size) return above("highwatermark", *o.high_watermark, "size", o.size);
+  if (*o.low_watermark >= *o.high_watermark) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("queue.lowwatermark ({}) must be below queue.highwatermark ({})",
+                            *o.low_watermark, *o.high_watermark));
+  }
+  if (*o.full_delay_mark > o.size) {
+    return above("fulldelaymark", *o.full_delay_mark, "size", o.size);
+  }
+  if (o.is_disk_assisted() && *o.full_delay_mark < *o.high_watermark) {
+    // Who waits there would never let the queue become full enough for the disk.
+    return above("highwatermark", *o.high_watermark, "fulldelaymark", *o.full_delay_mark);
+  }
+  if (*o.light_delay_mark > o.size) {
+    return above("lightdelaymark", *o.light_delay_mark, "size", o.size);
+  }
+  if (*o.discard_mark > o.size) return above("discardmark", *o.discard_mark, "size", o.size);
+  if (o.max_disk_space != 0 && o.max_disk_space < o.max_file_size) {
+    return above("maxfilesize", o.max_file_size, "maxdiskspace", o.max_disk_space);
+  }
+  if (o.type == QueueType::kDisk && o.filename.empty()) {
+    return fail(ErrorCode::kInvalid, "a disk queue needs queue.filename");
+  }
+  if (!o.filename.empty() && o.spool_directory.empty()) {
+    return fail(ErrorCode::kInvalid, "queue.filename needs queue.spooldirectory");
+  }
+  if (o.filename.find('/') != std::string::npos) {
+    return fail(ErrorCode::kInvalid, "queue.filename must be a name without a folder");
+  }
+  return o;
+}
+
+}  // namespace quarry::spool

@@ -1,0 +1,199 @@
+#include "client_reply.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cards/file_card.h"
+#include "quarry/artifact/fossilize.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashName;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+// What a reply may have to say to people, in bytes.
+constexpr std::size_t kMaxText = 1000;
+
+/// TEXT of a server, fit for a terminal.
+std::string told(std::string_view token) {
+  return base::printable(artifact::defossilize(token), kMaxText);
+}
+
+/// Whether TEXT may become this project's code: what Fossil makes is 40 hex digits.
+bool is_project_code(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_';
+  };
+  return text.size() >= 4 && text.size() <= 100 && std::ranges::all_of(text, is_plain);
+}
+
+}  // namespace
+
+Result<void> ClientReply::read(std::string_view cards) {
+  reader_ = CardReader(cards, {.max_cards = SIZE_MAX}, Speaker::kServer);
+  while (true) {
+    QUARRY_TRY_ASSIGN(const bool more, reader_.next());
+    if (!more) break;
+    if (reader_.type() == CardType::kError) {
+      error_ = told(reader_[1]);
+      // From a refused clone its client learns the project code.
+      if (!told_project_) receipt_.reset();
+      break;
+    }
+    QUARRY_TRY(handle());
+  }
+  return finish();
+}
+
+Result<void> ClientReply::handle() {
+  switch (reader_.type()) {
+    case CardType::kFile:
+    case CardType::kCfile:
+      return file();
+    case CardType::kIgot:
+      return igot();
+    case CardType::kGimme:
+      return gimme();
+    case CardType::kPrivate:
+      next_is_private_ = true;
+      return {};
+    case CardType::kPush:
+      return push();
+    case CardType::kCloneSeqno:
+      return clone_seqno();
+    case CardType::kMessage:
+      message();
+      return {};
+    case CardType::kCookie: {
+      QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+      return receipt->set_config("cookie", reader_[1]);
+    }
+    case CardType::kConfig:
+      return config();
+    case CardType::kPragma:
+      c_.unversioned.pragma(reader_);
+      return {};
+    case CardType::kUvigot:
+      return c_.unversioned.igot(reader_);
+    case CardType::kUvfile:
+      return c_.unversioned.file(reader_, [this] { return receipt(); });
+    default:  // the reader gives no others
+      return {};
+  }
+}
+
+Result<repository::Receipt*> ClientReply::receipt() {
+  if (!receipt_) {
+    auto begun = c_.repository.receive();
+    if (!begun) return std::unexpected(std::move(begun).error());
+    receipt_.emplace(std::move(*begun));
+    receipt_->set_sender(c_.sender);
+  }
+  return &*receipt_;
+}
+
+Result<void> ClientReply::file() {
+  const bool is_private = std::exchange(next_is_private_, false);
+  QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(reader_, is_private));
+  if (!takes() || c_.repository.settings().shuns_hash_of(arrival.name) ||
+      (is_private && !c_.options.with_private))
+    return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  QUARRY_TRY_ASSIGN(const bool is_new,
+                    c_.is_cloning ? receipt->keep(arrival) : receipt->store(arrival));
+  // Nothing is asked for by name while a clone goes on, and nothing is pushed.
+  if (!c_.is_cloning) {
+    c_.offer.has(arrival.name);
+    c_.wants.came(arrival.name);
+  }
+  if (is_new) ++received_;
+  return {};
+}
+
+Result<void> ClientReply::igot() {
+  const auto name = HashName::parse(reader_[1]);
+  if (!name) return std::unexpected(reader_.misshapen());
+  const bool is_private = reader_[2] == "1";
+  c_.offer.has(*name);
+  // What is private there is had in a private session alone.
+  if (!is_private || c_.options.with_private) c_.wants.promised(*name);
+  const auto known = c_.repository.find(*name);
+  if (known) {
+    if (c_.repository.is_private(known->rid) == is_private) return {};
+    if (is_private && !known->is_phantom()) return {};
+    QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+    return receipt->set_private(*name, is_private);
+  }
+  if (!takes() || (is_private && !c_.options.with_private)) return {};
+  if (c_.repository.settings().shuns_hash_of(*name) || c_.repository.is_shunned(*name)) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  return receipt->add_phantom(*name, is_private);
+}
+
+Result<void> ClientReply::gimme() {
+  const auto name = HashName::parse(reader_[1]);
+  if (!name) return std::unexpected(reader_.misshapen());
+  if (c_.options.push) c_.offer.asked_for(*name);
+  return {};
+}
+
+Result<void> ClientReply::push() {
+  const std::string_view code = reader_[2];
+  if (c_.repository.settings().project_code() == code) return {};
+  if (!c_.repository.settings().project_code().empty()) {
+    return fail(ErrorCode::kInvalid, "the server is of another project");
+  }
+  if (!c_.options.clone || !is_project_code(code)) {
+    return fail(ErrorCode::kInvalid, "the server tells a project code that is none");
+  }
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  QUARRY_TRY(receipt->set_config("project-code", code));
+  told_project_ = true;
+  return {};
+}
+
+Result<void> ClientReply::clone_seqno() {
+  clone_next_ = parse_number(reader_[1]);
+  if (!clone_next_) return std::unexpected(reader_.misshapen());
+  return {};
+}
+
+/// A row of the configuration, where it was asked for.
+Result<void> ClientReply::config() {
+  if (!c_.takes_settings) return {};
+  const auto record = repository::parse_config_record(reader_[1], reader_.payload());
+  if (!record) return {};
+  if (record->table == "config" && repository::areas_of_setting(record->key) == 0) return {};
+  QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+  QUARRY_TRY(receipt->merge_config(*record));
+  return {};
+}
+
+void ClientReply::message() {
+  std::string text = told(reader_[1]);
+  if (text.starts_with("pull only")) refuses_push_ = true;
+  messages_.push_back(std::move(text));
+}
+
+Result<void> ClientReply::finish() {
+  if (!error_) QUARRY_TRY(c_.unversioned.settle([this] { return receipt(); }));
+  if (!error_ && !c_.offer.sent_of_unsent().empty() && !refuses_push_) {
+    QUARRY_TRY_ASSIGN(repository::Receipt* const receipt, this->receipt());
+    QUARRY_TRY(receipt->forget_unsent(c_.offer.sent_of_unsent()));
+  }
+  c_.offer.accepted();
+  if (!receipt_) return {};
+  QUARRY_TRY(receipt_->commit());
+  receipt_.reset();
+  return {};
+}
+
+}  // namespace quarry::sync

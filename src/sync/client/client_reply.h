@@ -1,0 +1,78 @@
+// One reply of a server: its cards are carried out, in one transaction, which begins when the first
+// of them has something to store. Used by ClientSession.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "cards/card_reader.h"
+#include "client_offer.h"
+#include "client_unversioned.h"
+#include "client_wants.h"
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/client_options.h"
+
+namespace quarry::sync {
+
+class ClientReply {
+ public:
+  /// What the reply is to, and for. Nothing is owned.
+  struct Context {
+    repository::Repository& repository;
+    const ClientOptions& options;
+    ClientWants& wants;
+    ClientOffer& offer;
+    ClientUnversioned& unversioned;
+    const repository::Sender& sender;
+    bool takes_settings;  // the request asked for the configuration
+    bool is_cloning;      // what comes is kept, and looked at later
+  };
+  explicit ClientReply(const Context& context) : c_(context) {}
+
+  /// Carries out CARDS. After an error nothing of them was stored.
+  base::Result<void> read(std::string_view cards);
+
+  // --- what it said ----------------------------------------------------------------------------
+
+  /// Of the last `clone_seqno`.
+  const std::optional<std::uint64_t>& clone_next() const { return clone_next_; }
+  /// The text of its error card.
+  const std::optional<std::string>& error() const { return error_; }
+  /// It told the project code, which this repository did not know.
+  bool told_project() const { return told_project_; }
+  bool refuses_push() const { return refuses_push_; }
+  std::vector<std::string>& messages() { return messages_; }
+  std::uint64_t received() const { return received_; }
+  /// When the server says that it replied.
+  std::optional<base::UnixMillis> timestamp() const { return reader_.timestamp(); }
+
+ private:
+  base::Result<void> handle();
+  base::Result<void> file();
+  base::Result<void> igot();
+  base::Result<void> gimme();
+  base::Result<void> push();
+  base::Result<void> clone_seqno();
+  base::Result<void> config();
+  bool takes() const { return c_.options.clone || c_.options.pull; }
+  void message();
+  base::Result<repository::Receipt*> receipt();
+  base::Result<void> finish();
+
+  Context c_;
+  CardReader reader_{{}};
+  std::optional<repository::Receipt> receipt_;
+  bool next_is_private_ = false;
+  std::optional<std::uint64_t> clone_next_;
+  std::optional<std::string> error_;
+  bool told_project_ = false;
+  bool refuses_push_ = false;
+  std::vector<std::string> messages_;
+  std::uint64_t received_ = 0;
+};
+
+}  // namespace quarry::sync

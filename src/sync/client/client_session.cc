@@ -1,0 +1,271 @@
+#include "quarry/sync/client_session.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <exception>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "cards/body.h"
+#include "cards/card_writer.h"
+#include "client_cards.h"
+#include "client_offer.h"
+#include "client_reply.h"
+#include "client_unversioned.h"
+#include "client_wants.h"
+
+namespace quarry::sync {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+// A reply to a clone card holds an artifact, however short its server wants it to be.
+constexpr int kMostEmptyReplies = 100;
+
+}  // namespace
+
+struct ClientSession::State {
+  State(repository::Repository& file, ClientOptions choices)
+      : repository(file),
+        options(std::move(choices)),
+        wants(file, options.with_private),
+        offer(file, options.with_private, options.verily),
+        may_push(options.push),
+        clone_next(options.clone ? 1 : 0),
+        wants_settings(options.clone),
+        is_probing(options.clone && options.with_private && !options.user.empty()),
+        unversioned(file, {.asks = options.with_unversioned,
+                           .pulls = options.clone || (options.with_unversioned && options.pull),
+                           .pushes = options.with_unversioned && options.push}),
+        sender{.uid = options.uid, .login_nonce = {}, .address = {}} {}
+
+  Result<std::string> cards();
+  ClientRequest request();
+  Result<void> read(std::string_view content_type, std::string_view body);
+  Result<void> refused(const ClientReply& reply);
+  Result<void> go_on_cloning(const ClientReply& reply);
+  Result<void> complete_clone();
+  /// Whether the next request asks for artifacts by name. A clone does so only where something that
+  /// came is made from what did not come: its user may have no right to read.
+  bool has_to_pull() {
+    if (clone_next != 0) return false;
+    return options.clone ? repository.has_waiting() : options.pull;
+  }
+
+  repository::Repository& repository;
+  ClientOptions options;
+  ClientWants wants;
+  ClientOffer offer;
+  bool may_push;
+  std::uint64_t clone_next;  // 0: no clone, or it has everything
+  int empty_replies = 0;     // to a clone, one after the other
+  bool wants_settings;       // a clone asks once
+  // The next request is only to learn the project code: without it nobody can log in, and without a
+  // login private artifacts are refused, not passed over.
+  bool is_probing;
+  bool asked_settings = false;
+  bool logged_in = false;  // the last request had a login card
+  bool login_failed = false;
+  bool is_done = false;
+  std::string last_cards;  // the last request without its login
+  ClientUnversioned unversioned;
+  repository::Sender sender;
+  ClientFigures figures;
+  std::vector<std::string> messages;
+};
+
+namespace {
+
+/// A place in the order of a clone where no repository has anything any more.
+constexpr std::string_view kBeyondTheEnd = "2000000000";
+
+/// The content types that a reply may have.
+std::optional<BodyFormat> reply_format(std::string_view content_type) {
+  if (content_type.starts_with("application/x-fossil-uncompressed")) return BodyFormat::kPlainClone;
+  return request_format(content_type);
+}
+
+}  // namespace
+
+/// Everything of the next request but its login.
+Result<std::string> ClientSession::State::cards() {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  QUARRY_TRY(repository.check_schema());
+  CardWriter writer;
+  write_client_version(writer);
+  if (const auto cookie = repository.settings().get("cookie"); cookie && !cookie->empty()) {
+    write_card(writer, {"cookie", *cookie});
+  }
+  if (is_probing) {
+    write_card(writer, {"clone", "3", kBeyondTheEnd});
+    write_salt(writer);
+    return writer.take();
+  }
+  if (options.with_private) write_card(writer, {"pragma", "send-private"});
+  const std::string_view server = repository.settings().server_code();
+  const std::string_view project = repository.settings().project_code();
+  if (clone_next != 0) {
+    write_card(writer, {"clone", "3", std::to_string(clone_next)});
+  } else if (has_to_pull()) {
+    write_card(writer, {"pull", server, project});
+    if (options.verily && figures.round_trips == 0) {
+      write_card(writer, {"pragma", "send-catalog"});
+      write_card(writer, {"pragma", "req-clusters"});
+    }
+    wants.ask(writer);
+  }
+  asked_settings = wants_settings && clone_next == 0;
+  if (asked_settings) write_card(writer, {"reqconfig", "/all"});
+  if (may_push) {
+    write_card(writer, {"push", server, project});
+    QUARRY_TRY(offer.write(writer));
+  }
+  if (clone_next == 0) QUARRY_TRY(unversioned.write(writer));
+  write_salt(writer);
+  return writer.take();
+}
+
+/// A clone begins without a login: it needs the project code for one.
+Result<void> ClientSession::State::refused(const ClientReply& reply) {
+  const bool can_log_in =
+      !logged_in && !options.user.empty() && !repository.settings().project_code().empty();
+  if (can_log_in && reply.told_project()) {
+    is_probing = false;
+    return {};
+  }
+  login_failed = logged_in && *reply.error() == "login failed";
+  return fail(ErrorCode::kDenied, "the server says: " + *reply.error());
+}
+
+Result<void> ClientSession::State::go_on_cloning(const ClientReply& reply) {
+  if (reply.clone_next() && *reply.clone_next() > clone_next) {
+    clone_next = *reply.clone_next();
+    empty_replies = reply.received() > 0 ? 0 : empty_replies + 1;
+    if (empty_replies <= kMostEmptyReplies) return {};
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("the server has sent nothing in {} replies, and says that there is more",
+                    empty_replies));
+  }
+  if (!reply.clone_next() && repository.settings().project_code().empty()) {
+    return fail(ErrorCode::kInvalid, "the server does not answer a clone as Fossil does");
+  }
+  if (reply.clone_next().value_or(0) != 0) {
+    return fail(ErrorCode::kInvalid, "the server repeats itself: the clone does not get on");
+  }
+  clone_next = 0;
+  return complete_clone();
+}
+
+/// Everything has come that the server gives of itself.
+Result<void> ClientSession::State::complete_clone() {
+  QUARRY_TRY_ASSIGN(repository::Receipt receipt, repository.receive());
+  receipt.set_sender(sender);
+  QUARRY_TRY(receipt.complete(options.watch));
+  return receipt.commit();
+}
+
+Result<void> ClientSession::State::read(std::string_view content_type, std::string_view body) {
+  const auto format = reply_format(content_type);
+  if (!format) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("the reply is no sync reply: its content type is \"{}\"",
+                            content_type.substr(0, 100)));
+  }
+  std::string storage;
+  QUARRY_TRY_ASSIGN(const std::string_view cards,
+                    decode_body(*format, body, options.max_reply, storage, "reply"));
+  ClientReply reply({.repository = repository,
+                     .options = options,
+                     .wants = wants,
+                     .offer = offer,
+                     .unversioned = unversioned,
+                     .sender = sender,
+                     .takes_settings = asked_settings,
+                     .is_cloning = clone_next != 0});
+  QUARRY_TRY(reply.read(cards));
+  if (const auto at = reply.timestamp()) {
+    figures.clock_skew = (at->value - repository.options().clock->now().value) / 1000;
+  }
+  figures.artifacts_received += reply.received();
+  figures.artifacts_sent = offer.sent();
+  std::ranges::move(reply.messages(), std::back_inserter(messages));
+  if (reply.error()) return refused(reply);
+  if (asked_settings) wants_settings = false;
+  if (reply.refuses_push()) may_push = false;
+  wants.settle();
+  if (is_probing) {
+    is_probing = false;
+    return {};
+  }
+  if (clone_next != 0) QUARRY_TRY(go_on_cloning(reply));
+  is_done = clone_next == 0 && !wants_settings && !(may_push && offer.has_more()) &&
+            !(has_to_pull() && wants.any()) && !unversioned.has_more();
+  if (is_done && options.clone && repository.has_waiting()) {
+    return fail(
+        ErrorCode::kInvalid,
+        "the clone is incomplete: the server does not send what some artifacts are made from");
+  }
+  return {};
+}
+
+ClientSession::ClientSession(repository::Repository& repository, ClientOptions options)
+    : state_(std::make_unique<State>(repository, std::move(options))) {}
+ClientSession::~ClientSession() = default;
+
+bool ClientSession::is_done() const {
+  return state_->is_done;
+}
+
+ClientRequest ClientSession::State::request() {
+  const std::string& project = repository.settings().project_code();
+  logged_in = !options.user.empty() && !project.empty();
+  std::string cards;
+  if (logged_in) cards = login_card(options.user, options.password, project, last_cards);
+  cards += last_cards;
+  ClientRequest made{.content_type = std::string(content_type_of(BodyFormat::kCompressed)),
+                     .body = encode_body(BodyFormat::kCompressed, std::move(cards))};
+  ++figures.round_trips;
+  figures.bytes_sent += made.body.size();
+  return made;
+}
+
+Result<ClientRequest> ClientSession::next_request() try {
+  QUARRY_TRY_ASSIGN(state_->last_cards, state_->cards());
+  return state_->request();
+} catch (const std::exception& failure) {
+  return fail(ErrorCode::kIo, failure.what());
+}
+
+ClientRequest ClientSession::repeat_without_login() {
+  state_->options.user.clear();
+  return state_->request();
+}
+
+Result<void> ClientSession::take_reply(std::string_view content_type, std::string_view body,
+                                       std::string_view remote_address) try {
+  state_->figures.bytes_received += body.size();
+  state_->sender.address = remote_address;
+  return state_->read(content_type, body);
+} catch (const std::exception& failure) {
+  return fail(ErrorCode::kIo, failure.what());
+}
+
+bool ClientSession::login_failed() const {
+  return state_->login_failed;
+}
+
+const ClientFigures& ClientSession::figures() const {
+  return state_->figures;
+}
+
+std::vector<std::string> ClientSession::take_messages() {
+  return std::exchange(state_->messages, {});
+}
+
+}  // namespace quarry::sync

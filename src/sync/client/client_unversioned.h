@@ -1,0 +1,83 @@
+// Unversioned files, from the client's side.
+//
+//   first request   pragma uv-hash HASH: over all that is here
+//   its reply       nothing where the server has the same; otherwise `pragma uv-push-ok` or, for
+//                   who may not write them there, `uv-pull-only`, and `uvigot` for everything
+//   then            `uvgimme` for what is newer there, until it has come; `uvfile` for what is
+//                   newer here
+//
+// In a clone a server whose setting uv-sync is on sends its part of that reply unasked, with each
+// reply: the last one counts, and there is nothing to ask for.
+//
+// Newer is what has the later mtime; of two equal ones, the greater hash (a deletion, "-", is the
+// least). Used by ClientSession.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "cards/card_reader.h"
+#include "cards/card_writer.h"
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::sync {
+
+class ClientUnversioned {
+ public:
+  /// Begins the transaction of a reply, where there is none yet.
+  using Writing = std::function<base::Result<repository::Receipt*>()>;
+
+  struct Choices {
+    bool asks = true;  // false: nothing happens unless the server begins
+    bool pulls = false;
+    bool pushes = false;
+  };
+  /// REPOSITORY is not owned.
+  ClientUnversioned(repository::Repository& repository, Choices choices);
+
+  bool has_more() const { return !has_asked_ || !wanted_.empty() || !to_send_.empty(); }
+  /// Its part of a request. In a Snapshot.
+  base::Result<void> write(CardWriter& writer);
+
+  // --- what the reply says ---------------------------------------------------------------------
+
+  void pragma(const CardReader& card);
+  base::Result<void> igot(const CardReader& card);
+  base::Result<void> file(const CardReader& card, const Writing& receipt);
+  /// The reply has ended.
+  base::Result<void> settle(const Writing& receipt);
+
+  std::uint64_t sent() const { return sent_; }
+
+ private:
+  struct Version {
+    std::int64_t mtime = 0;
+    std::string hash = "-";
+    friend auto operator<=>(const Version&, const Version&) = default;
+  };
+  base::Result<void> compare(const Writing& receipt);
+  base::Result<void> compare_one(const std::string& name, const Version& there,
+                                 const std::optional<Version>& here, const Writing& receipt);
+  base::Result<void> send(CardWriter& writer, const std::string& name);
+
+  repository::Repository& repository_;
+  bool pulls_;
+  bool pushes_;
+  bool has_asked_;
+  std::size_t max_upload_;
+  bool has_begun_ = false;  // to exchange files: no further catalogue counts
+  bool has_catalogue_ = false;
+  bool may_push_ = false;
+  bool something_came_ = false;
+  std::uint64_t sent_ = 0;
+  std::map<std::string, Version> there_;
+  std::vector<std::string> wanted_;
+  std::vector<std::string> to_send_;  // last first
+  std::map<std::string, Version> same_content_there_;
+};
+
+}  // namespace quarry::sync

@@ -1,0 +1,115 @@
+// One pass over the cards of one request, with the reply that they get.
+//
+// The reply in order: what the cards themselves answer · the artifacts of a clone, or those that
+// were asked for · `gimme` for phantoms after a push · `igot` for what the client may lack after a
+// pull · the timestamp. An error ends the pass: the reply is then that error alone, and whoever
+// holds the Receipt drops it.
+//
+// Used by ServerSession, which decides inside which transaction a pass runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "cards/bound.h"
+#include "cards/card_reader.h"
+#include "cards/card_tally.h"
+#include "cards/card_writer.h"
+#include "cards/name_list.h"
+#include "configuration.h"
+#include "intake.h"
+#include "pragmas.h"
+#include "quarry/base/result.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/request.h"
+#include "supply.h"
+#include "unversioned.h"
+#include "visitor.h"
+
+namespace quarry::sync {
+
+class Exchange {
+ public:
+  enum class Outcome {
+    kDone,           // the reply is whole
+    kNeedsReceipt,   // something has to be stored, and there was no receipt
+    kWantsClusters,  // so much is unclustered that a receipt would be good to have
+  };
+
+  /// None is owned; all must outlive the exchange. RECEIPT is null for a pass that only reads.
+  Exchange(repository::Repository& repository, const SessionOptions& options,
+           const Request& request, Bound& bound, repository::Receipt* receipt);
+
+  /// Reads CARDS (decoded) and builds the reply. With MAY_STOP_FOR_CLUSTERS false, it goes on where
+  /// it would have returned kWantsClusters. The error is what the client is to be told.
+  base::Result<Outcome> run(std::string_view cards, bool may_stop_for_clusters);
+
+  /// The reply, which lacks its timestamp. After run() returned kDone.
+  CardWriter& reply() { return writer_; }
+  /// Whether a clone of version 3 or later was granted: its reply travels uncompressed.
+  bool is_plain_clone() const { return clone_version_ >= 3; }
+  /// Whether the error was that somebody may not clone.
+  bool refused_clone() const { return clone_refused_; }
+  /// Whether a hook embargo is to be lifted that this pass, without a receipt, could not lift.
+  bool leaves_embargo() const { return leaves_embargo_; }
+
+  /// Tells whoever is to know that PHASE begins.
+  void tell(std::string_view phase) const;
+
+  repository::Sender sender() const { return intake_.sender(); }
+  /// All but the error.
+  SessionFigures figures() const;
+
+ private:
+  base::Result<void> count_artifact();
+  base::Result<void> handle();
+  base::Result<void> clone();
+  base::Result<void> pull();
+  base::Result<void> push();
+  base::Result<void> check_codes();
+  base::Result<void> file();
+  base::Result<void> igot();
+  base::Result<void> gimme();
+  base::Result<void> private_next();
+  base::Result<void> pragma();
+  base::Result<void> finish_push();
+  base::Result<void> announce();
+  bool calls_for_clusters();
+  std::string_view operation() const;
+
+  repository::Repository& repository_;
+  const SessionOptions& options_;
+  const Request& request_;
+  Bound& bound_;
+  repository::Receipt* receipt_;
+  CardReader reader_{{}};
+  CardWriter writer_;
+  Visitor visitor_;
+  Intake intake_;
+  Supply supply_;
+  Unversioned unversioned_;
+  Configuration configuration_;
+  Pragmas pragmas_;
+  CardTally tally_;
+
+  std::size_t artifacts_ = 0;  // that came
+  bool may_pull_ = false;
+  bool may_push_ = false;
+  bool asked_push_ = false;
+  bool is_clone_ = false;
+  bool clone_refused_ = false;
+  std::uint64_t clone_version_ = 0;
+  repository::Rid clone_first_ = 0;
+  bool private_session_ = false;
+  bool private_refused_ = false;
+  bool next_is_private_ = false;
+  bool wants_catalogue_ = false;
+  bool wants_clusters_ = false;
+  bool asked_for_more_ = false;
+  bool leaves_embargo_ = false;
+  ClientVersion client_;
+  NameList client_has_;
+};
+
+}  // namespace quarry::sync

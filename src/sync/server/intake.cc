@@ -1,0 +1,114 @@
+#include "intake.h"
+
+#include <string>
+
+#include "cards/file_card.h"
+
+namespace quarry::sync {
+namespace {
+
+using artifact::HashName;
+using base::Result;
+
+constexpr std::int64_t kHookEmbargoSeconds = 60;
+
+// Unclustered artifacts that are read for each that a client mentions; to look one up by its name
+// costs about as much as to read two.
+constexpr std::size_t kReadPerMention = 2;
+
+}  // namespace
+
+Intake::Intake(repository::Repository& repository, repository::Receipt* receipt,
+               const Visitor& visitor, std::string_view address)
+    : repository_(repository), receipt_(receipt), visitor_(visitor), address_(address) {}
+
+repository::Sender Intake::sender() const {
+  return {.uid = visitor_.uid(), .login_nonce = visitor_.nonce(), .address = std::string(address_)};
+}
+
+bool Intake::writable() {
+  if (receipt_ == nullptr) {
+    needs_receipt_ = true;
+    return false;
+  }
+  // Only now: logins come before what they allow.
+  if (!told_sender_) receipt_->set_sender(sender());
+  told_sender_ = true;
+  return true;
+}
+
+Result<void> Intake::file(const CardReader& card, bool is_private) {
+  if (!writable()) return {};
+  QUARRY_TRY_ASSIGN(const repository::Arrival arrival, arrival_of(card, is_private));
+  if (repository_.settings().shuns_hash_of(arrival.name)) return {};
+  QUARRY_TRY_ASSIGN(const bool is_new, receipt_->store(arrival));
+  if (is_new) {
+    ++stored_;
+    return {};
+  }
+  // What is private here and came as public was published if it was what its name says.
+  if (!is_private && !visitor_.may(Right::kPrivate)) return {};
+  return mention_one(arrival.name, is_private);
+}
+
+Result<void> Intake::mention(NameList& mentioned) {
+  // Nearly always the client has what everybody has: the unclustered artifacts of this repository.
+  // Those need no look into the table of artifacts. But where there are very many, as in the middle
+  // of a history that is pushed, looking up the few that are mentioned costs less.
+  if (const auto* unclustered =
+          repository_.names().unclustered_within(kReadPerMention * mentioned.size())) {
+    std::size_t known = 0;
+    for (const HashName& name : *unclustered) {
+      if (NameList::Entry* const entry = mentioned.find(name.str())) {
+        entry->flags |= kMentionKnown;
+        if (++known == mentioned.size()) return {};
+      }
+    }
+  }
+  for (const NameList::Entry& entry : mentioned) {
+    if ((entry.flags & kMentionKnown) != 0) continue;
+    if (const auto name = HashName::parse(entry.name)) {
+      QUARRY_TRY(mention_one(*name, (entry.flags & kMentionPublic) == 0));
+    }
+    if (needs_receipt_) break;
+  }
+  return {};
+}
+
+Result<void> Intake::mention_one(const HashName& name, bool is_private) {
+  const auto known = repository_.find(name);
+  // Who may not see what is private makes nothing that is here private, nor anything new. What
+  // nobody has sent yet he may: it is not asked for any more, and public again once it comes.
+  const bool may_hide = visitor_.may(Right::kPrivate) || (known && known->is_phantom());
+  if (is_private && !may_hide) return {};
+  if (known) {
+    if (repository_.is_private(known->rid) == is_private) return {};
+    if (is_private && !known->is_phantom()) return {};
+    if (!is_private && !known->is_phantom() && !visitor_.may(Right::kPrivate)) {
+      // To name a private artifact is not to have it: the client is asked to send it.
+      to_be_proven_.push_back(name);
+      return {};
+    }
+    return writable() ? receipt_->set_private(name, is_private) : Result<void>{};
+  }
+  if (repository_.settings().shuns_hash_of(name) || repository_.is_shunned(name)) return {};
+  return writable() ? receipt_->add_phantom(name, is_private) : Result<void>{};
+}
+
+Result<void> Intake::make_clusters() {
+  if (!writable()) return {};
+  QUARRY_TRY(receipt_->make_clusters());
+  return {};
+}
+
+Result<void> Intake::set_hook_embargo(bool more_to_come) {
+  if (!writable()) return {};
+  if (!more_to_come) {
+    if (!repository_.settings().get("hook-embargo")) return {};
+    return receipt_->set_config("hook-embargo", std::nullopt);
+  }
+  const std::int64_t now = repository_.options().clock->now().value / 1000;
+  return receipt_->set_config("hook-embargo", std::to_string(now + kHookEmbargoSeconds));
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,255 @@
+#include "quarry/sync/server_session.h"
+
+#include <fmt/core.h>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <utility>
+
+#include "cards/body.h"
+#include "cards/bound.h"
+#include "early_login.h"
+#include "exchange.h"
+#include "quarry/base/log.h"
+
+namespace quarry::sync {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using repository::Receipt;
+using repository::Repository;
+using Outcome = Exchange::Outcome;
+
+/// Whether it is this server or its file that is at fault, not the request.
+bool is_fault(ErrorCode code) {
+  return code == ErrorCode::kIo || code == ErrorCode::kCorrupt || code == ErrorCode::kNoSpace ||
+         code == ErrorCode::kReadOnly;
+}
+
+// As fossil says it.
+constexpr std::string_view kUnknownSchema = "database schema is out-of-date on the server.";
+
+/// What is wrong with the file, and where it lies, is for the log.
+std::string told_to_client(const base::Error& error) {
+  switch (error.code) {
+    case ErrorCode::kBusy:
+      return "the repository is busy: try again in a moment";
+    case ErrorCode::kReadOnly:
+      return "the repository is read-only on this server";
+    case ErrorCode::kNoSpace:
+      return "the server's disk is full";
+    case ErrorCode::kIo:
+    case ErrorCode::kCorrupt:
+      return "the server cannot read or write the repository: its log says why";
+    default:
+      return error.message;
+  }
+}
+
+Reply no_conversation(int status, std::string text) {
+  Reply reply;
+  reply.status = status;
+  reply.content_type = "text/plain; charset=utf-8";
+  reply.body = text + "\n";
+  reply.figures.error = std::move(text);
+  return reply;
+}
+
+/// The passes over one request, each in its own transaction, until one has the whole reply.
+class Conversation {
+ public:
+  Conversation(Repository& repository, const SessionOptions& options, const Request& request,
+               BodyFormat format)
+      : repository_(repository),
+        options_(options),
+        request_(request),
+        format_(format),
+        bound_(options, request.has_left) {
+    repository_.bound_by([this] { return bound_.is_over(); });
+  }
+  ~Conversation() { repository_.bound_by({}); }
+  Conversation(const Conversation&) = delete;
+  Conversation& operator=(const Conversation&) = delete;
+
+  /// What a request is answered with that is too large for who sends it, before it is expanded.
+  std::optional<Reply> refuse_too_large() {
+    try {
+      return judge_size();
+    } catch (const std::exception& failure) {
+      return refuse_failure(failure);
+    }
+  }
+
+  /// CARDS are those of the request, decoded.
+  Reply hold(std::string_view cards) {
+    cards_ = cards;
+    try {
+      return converse();
+    } catch (const std::exception& failure) {
+      // The transaction is gone by now, and with it all changes.
+      return refuse_failure(failure);
+    }
+  }
+
+ private:
+  std::optional<Reply> judge_size() {
+    const std::size_t most = options_.max_body_without_login;
+    const std::size_t size = decoded_size(format_, request_.body);
+    // What is too much for everybody is found where it is decoded.
+    if (options_.all_rights || size <= most || size > options_.max_body) return std::nullopt;
+    Visitor visitor(repository_, options_.single_login, request_.logins);
+    auto is_users = is_from_user(visitor, request_, format_, options_.max_body, bound_);
+    if (!is_users && is_users.error().code == ErrorCode::kInvalid) {
+      return no_conversation(400, std::move(is_users).error().message);
+    }
+    if (!is_users) {
+      Reply reply = refuse(std::move(is_users).error());
+      reply.figures.failed_login = visitor.failed_login();
+      return reply;
+    }
+    if (*is_users) return std::nullopt;
+    return no_conversation(413, fmt::format("the request is larger than {} bytes: without a login "
+                                            "it may not be",
+                                            most));
+  }
+
+  /// A repository that cannot be read.
+  Reply refuse_failure(const std::exception& failure) {
+    if (bound_.is_over()) return refuse(bound_.error());
+    base::log(base::LogLevel::kError, "{}: {}", repository_.path().string(), failure.what());
+    return refuse({ErrorCode::kIo, "the repository cannot be used now: see the server's log"});
+  }
+
+  Reply converse() {
+    auto outcome = read(/*may_stop_for_clusters=*/true);
+    if (outcome && *outcome == Outcome::kWantsClusters) {
+      try_briefly([](Receipt& receipt) { return receipt.make_clusters(); });
+      outcome = read(/*may_stop_for_clusters=*/false);
+    }
+    if (outcome && *outcome == Outcome::kNeedsReceipt) outcome = receive();
+    if (!outcome) return refuse(std::move(outcome).error());
+    if (exchange_->leaves_embargo()) {
+      try_briefly(
+          [](Receipt& receipt) { return receipt.set_config("hook-embargo", std::nullopt); });
+    }
+    return grant();
+  }
+
+  Result<Outcome> read(bool may_stop_for_clusters) {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    return pass(nullptr, may_stop_for_clusters);
+  }
+
+  /// Stores all of the request or, after an error, nothing.
+  Result<Outcome> receive() {
+    exchange_->tell("waiting for the write lock");
+    QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
+    QUARRY_TRY_ASSIGN(const Outcome outcome, pass(&receipt, false));
+    exchange_->tell("committing");
+    QUARRY_TRY(receipt.commit());
+    return outcome;
+  }
+
+  Result<Outcome> pass(Receipt* receipt, bool may_stop_for_clusters) {
+    if (auto known = repository_.check_schema(); !known) {
+      knows_schema_ = false;
+      return std::unexpected(std::move(known).error());
+    }
+    exchange_.emplace(repository_, options_, request_, bound_, receipt);
+    return exchange_->run(cards_, may_stop_for_clusters);
+  }
+
+  /// Does what would be good to have done, if nobody else is writing just now.
+  template <typename Work>
+  void try_briefly(Work work) {
+    auto receipt = repository_.receive(std::chrono::milliseconds(0));
+    if (!receipt) return;
+    receipt->set_sender(exchange_->sender());
+    // What fails leaves no trace, and a later request tries again.
+    if (work(*receipt)) (void)receipt->commit();
+  }
+
+  Reply grant() {
+    const BodyFormat format = exchange_->is_plain_clone() ? BodyFormat::kPlainClone : format_;
+    CardWriter& writer = exchange_->reply();
+    writer.timestamp(now(), 0);
+    return make_reply(format, writer.take(), exchange_->figures());
+  }
+
+  Reply refuse(base::Error error) {
+    // Whatever it was in that it came to the end.
+    if (bound_.is_over()) error = bound_.error();
+    repository_.bound_by({});
+    CardWriter writer;
+    SessionFigures figures;
+    if (exchange_) {
+      figures = exchange_->figures();
+      figures.artifacts_in = figures.artifacts_out = 0;
+      // From here a client that begins to clone learns the project code, which it needs to log in.
+      if (exchange_->refused_clone()) {
+        writer.push(repository_.settings().server_code(), repository_.settings().project_code());
+      }
+    }
+    figures.is_fault = is_fault(error.code) || !knows_schema_;
+    writer.error(knows_schema_ ? told_to_client(error) : kUnknownSchema);
+    writer.timestamp(now(), 1);
+    figures.error = std::move(error.message);
+    return make_reply(format_, writer.take(), std::move(figures));
+  }
+
+  static Reply make_reply(BodyFormat format, std::string&& cards, SessionFigures&& figures) {
+    Reply reply;
+    reply.content_type = content_type_of(format);
+    reply.body = encode_body(format, std::move(cards));
+    reply.figures = std::move(figures);
+    return reply;
+  }
+
+  base::UnixMillis now() const { return repository_.options().clock->now(); }
+
+  Repository& repository_;
+  const SessionOptions& options_;
+  const Request& request_;
+  std::string_view cards_;
+  BodyFormat format_;
+  Bound bound_;
+  std::optional<Exchange> exchange_;
+  bool knows_schema_ = true;
+};
+
+}  // namespace
+
+ServerSession::ServerSession(repository::Repository& repository, const SessionOptions& options)
+    : repository_(repository), options_(options) {}
+
+Reply ServerSession::turn_away(std::string_view content_type, const std::string& why) const {
+  const auto format = request_format(content_type);
+  if (!format) return no_conversation(415, "not a sync request");
+  CardWriter writer;
+  writer.message(why);
+  writer.error(why);
+  writer.timestamp(repository_.options().clock->now(), 1);
+  Reply reply;
+  reply.content_type = content_type_of(*format);
+  reply.body = encode_body(*format, writer.take());
+  reply.figures.error = why;
+  return reply;
+}
+
+Reply ServerSession::answer(const Request& request) {
+  const auto format = request_format(request.content_type);
+  if (!format) return no_conversation(415, "not a sync request");
+  Conversation conversation(repository_, options_, request, *format);
+  if (auto refused = conversation.refuse_too_large()) return *std::move(refused);
+  std::string storage;
+  const auto cards = decode_body(*format, request.body, options_.max_body, storage);
+  if (!cards) {
+    const bool too_large = cards.error().code == ErrorCode::kLimit;
+    return no_conversation(too_large ? 413 : 400, cards.error().message);
+  }
+  return conversation.hold(*cards);
+}
+
+}  // namespace quarry::sync

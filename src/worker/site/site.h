@@ -1,0 +1,53 @@
+// What a pool serves: the endpoints of its repositories (quarry/worker/endpoint.h), and, under
+// pm.status_path and ping.path, the pages about itself (status_pages.h).
+#pragma once
+
+#include <optional>
+
+#include "fastcgi/request.h"
+#include "pool_log_gate.h"
+#include "quarry/base/listen_queue.h"
+#include "quarry/scoreboard/scoreboard.h"
+#include "quarry/worker/endpoint.h"
+#include "quarry/worker/worker_options.h"
+#include "repository_cache.h"
+#include "status_pages.h"
+
+namespace quarry::worker {
+
+class Site : public Handler {
+ public:
+  /// OPTIONS and BOARD must outlive it. QUEUE is that of the pool's listening socket.
+  Site(const WorkerOptions& options, const scoreboard::Board& board,
+       const base::ListenQueue& queue);
+
+  Reply answer(const Request& request, const BodyReader& read_body,
+               scoreboard::Slot& slot) override;
+  /// A checkpoint of what was written where the log beside the repository has become too long.
+  void work_after_reply() override;
+  /// A checkpoint of what was written, so that the log beside a repository is empty when nobody
+  /// writes.
+  bool has_idle_work() const override;
+  void work_idly() override;
+
+ private:
+  /// Errors: those of locate().
+  base::Result<Target> resolve(std::string_view path);
+  base::Result<repository::Repository*> open(const Target& target);
+
+  repository::OpenOptions open_options();
+  Reply answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
+                    scoreboard::Slot& slot);
+  static Reply reply_of(sync::Reply answer, const repository::Repository& repository,
+                        std::size_t body_size);
+  Reply describe(const Request& request, const Target& target);
+
+  const WorkerOptions& options_;
+  const scoreboard::Board& board_;
+  StatusPages status_;
+  PoolLogGate log_gate_;
+  scoreboard::Slot* slot_ = nullptr;  // of the last request
+  RepositoryCache cache_;
+};
+
+}  // namespace quarry::worker

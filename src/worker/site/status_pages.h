@@ -1,0 +1,48 @@
+// The pages about the pool itself: pm.status_path and ping.path, as PHP-FPM answers them. Where a
+// path is not configured, there is no such page, and nothing is told.
+//
+// A path is compared as a whole, so that a web server's rule for it (`location = /status`) guards
+// the only way to the page.
+#pragma once
+
+#include <optional>
+
+#include "fastcgi/request.h"
+#include "quarry/base/listen_queue.h"
+#include "quarry/scoreboard/scoreboard.h"
+#include "quarry/worker/worker_options.h"
+
+namespace quarry::worker {
+
+class StatusPages {
+ public:
+  /// OPTIONS and BOARD, that of the pool, must outlive it.
+  StatusPages(const StatusOptions& options, const scoreboard::Board& board,
+              const base::ListenQueue& queue)
+      : options_(options), board_(board), queue_(queue) {}
+
+  /// Nothing when REQUEST asks for none of the pages.
+  std::optional<Reply> answer(const Request& request, scoreboard::Slot& slot) const;
+
+ private:
+  Reply status(const Request& request) const;
+
+  const StatusOptions& options_;
+  const scoreboard::Board& board_;
+  base::ListenQueue queue_;
+};
+
+/// A pool of these pages alone.
+class StatusServer : public Handler {
+ public:
+  StatusServer(const StatusOptions& options, const scoreboard::Board& board,
+               const base::ListenQueue& queue)
+      : pages_(options, board, queue) {}
+  Reply answer(const Request& request, const BodyReader& read_body,
+               scoreboard::Slot& slot) override;
+
+ private:
+  StatusPages pages_;
+};
+
+}  // namespace quarry::worker

@@ -1,0 +1,97 @@
+// A disk queue's files in memory, and what a test does with them.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "memory_file_system.h"
+#include "segments/disk_store.h"
+
+namespace quarry::spool {
+
+inline const std::string kName = "q";
+
+inline std::string segment_file(std::uint64_t number) {
+  return segment_name(kName, number);
+}
+
+/// The NUMBER-th message of a test.
+inline Message numbered(std::size_t number) {
+  return {.content = "message " + std::to_string(number),
+          .severity = static_cast<std::uint8_t>(number % 8)};
+}
+
+/// The store on FILES, and what it told.
+struct StoreWorld {
+  explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false)
+      : files(system, "/spool", kName, synced) {
+    auto opened =
+        DiskStore::open(files, options, [this](const std::string& line) { told += line + "\n"; });
+    if (opened) {
+      store = std::move(*opened);
+    } else {
+      error = opened.error().message;
+    }
+  }
+
+  /// Pushes messages FIRST to LAST, each by itself. Returns how many were taken.
+  std::size_t push(std::size_t first, std::size_t last) {
+    for (std::size_t i = first; i <= last; ++i) {
+      Message message = numbered(i);
+      base::Error refused;
+      if (store->push(std::span(&message, 1), &refused) == 0) {
+        error = refused.message;
+        return i - first;
+      }
+    }
+    return last + 1 - first;
+  }
+
+  /// Takes everything there is, batch by batch, and settles it.
+  std::vector<Message> drain(std::size_t batch_size = 7) {
+    std::vector<Message> all;
+    while (true) {
+      Batch batch = store->take(batch_size);
+      if (batch.empty()) return all;
+      const std::size_t count = batch.messages.size();
+      all.insert(all.end(), batch.messages.begin(), batch.messages.end());
+      store->settle(std::move(batch), count);
+    }
+  }
+
+  SpoolFiles files;
+  std::unique_ptr<DiskStore> store;
+  std::string told;
+  std::string error;
+};
+
+inline std::vector<Message> numbers(std::size_t first, std::size_t last) {
+  std::vector<Message> all;
+  for (std::size_t i = first; i <= last; ++i) all.push_back(numbered(i));
+  return all;
+}
+
+/// Segments of some five messages.
+inline QueueOptions small_segments() {
+  QueueOptions options;
+  options.max_file_size = 150;
+  return options;
+}
+
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace quarry::spool
+
+template <>
+struct doctest::StringMaker<std::vector<quarry::spool::Message>> {
+  static doctest::String convert(const std::vector<quarry::spool::Message>& messages) {
+    std::string text = std::to_string(messages.size()) + " messages:";
+    for (const auto& message : messages) text += " \"" + message.content + "\"";
+    return text.c_str();
+  }
+};

@@ -1,0 +1,218 @@
+// Every request has a bound: its time, and its client's presence.
+
+#include "cards/bound.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+#include <sqlite3.h>
+
+#include <functional>
+
+#include "world.h"
+
+using namespace quarry::sync;
+
+namespace {
+
+/// A clock that goes on by a step with every look at it.
+std::chrono::steady_clock::time_point held_time;
+std::chrono::milliseconds held_step;
+
+std::chrono::steady_clock::time_point held_now() {
+  return held_time += held_step;
+}
+
+/// A world whose requests may take 100 s, of which each look at the clock takes STEP.
+struct SlowWorld : World {
+  explicit SlowWorld(std::chrono::milliseconds step) {
+    held_step = step;
+    options.max_time = std::chrono::seconds(100);
+    options.now = held_now;
+  }
+};
+
+constexpr std::string_view kTooLong =
+    "error the\\srequest\\stakes\\slonger\\sthan\\s100\\ss:\\ssend\\sit\\sin\\sparts\n";
+
+std::string igots(int count) {
+  std::string cards;
+  for (int i = 0; i < count; ++i) cards += fmt::format("igot {}\n", sha3(fmt::format("? {}", i)));
+  return cards;
+}
+
+std::string files(int count) {
+  std::string cards;
+  for (int i = 0; i < count; ++i) cards += file(fmt::format("content {}\n", i));
+  return cards;
+}
+
+std::string gimmes(int count) {
+  std::string cards;
+  for (int i = 0; i < count; ++i) {
+    cards += fmt::format("gimme {}\n", sha3(fmt::format("content {}\n", i)));
+  }
+  return cards;
+}
+
+/// Asks as USER; HAS_LEFT is asked by the session.
+Reply ask_watched(World& world, const char* user, const std::string& cards,
+                  const std::function<bool()>& has_left) {
+  const std::string body = login(user, secret_of(user, "pw"), cards);
+  return world.ask({.body = body, .has_left = has_left});
+}
+
+}  // namespace
+
+TEST_CASE("whatever a request is about, it ends when its time is up, and has changed nothing") {
+  SlowWorld world(std::chrono::milliseconds(0));
+  REQUIRE(world.say_as("i", kPush + files(3000)).empty());
+  world.say_as("i", kPush + igots(20000));
+  struct Request {
+    const char* user;
+    std::string cards;
+  };
+  const std::vector<Request> requests{
+      {"i", kPush + igots(5000)},
+      {"i", kPush + files(5000)},
+      {"i", kPush + igots(30000)},
+      {"o", kPull},                // beside 20,000 phantoms
+      {"o", kPull + igots(2000)},  // which do not count
+      {"o", kVersion + kPull + gimmes(2000)},
+      {"g", kVersion + "clone\n"},
+      {"o", kPull + "pragma send-catalog\n"},
+      {"a", kPush + std::string(2000, '\n') + "cookie x\ncookie y\n" + igots(1000)},
+  };
+  for (const Request& request : requests) {
+    CAPTURE(request.cards.substr(0, 150));
+    world.sql("UPDATE config SET mtime=mtime+1");  // nothing is remembered of the file
+    held_step = std::chrono::seconds(30);
+    const std::string before = world.value("SELECT count(*)||' '||total(size) FROM blob");
+    CHECK(world.say_as(request.user, request.cards) == kTooLong);
+    CHECK(world.value("SELECT count(*)||' '||total(size) FROM blob") == before);
+    // The next one is not the worse for it.
+    held_step = std::chrono::milliseconds(0);
+    CHECK(world.say_as("o", kVersion + kPull + gimmes(1)).find("file ") != std::string::npos);
+  }
+}
+
+TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
+  const auto push_until = [](int last, int& looks) {
+    SlowWorld world(std::chrono::milliseconds(150));
+    world.options.max_time = std::chrono::hours(24);
+    looks = 0;
+    const Reply reply =
+        ask_watched(world, "i", kPush + files(2000), [&] { return ++looks == last; });
+    const bool is_stored = reply.figures.error.empty();
+    if (!is_stored) CHECK(reply.figures.error == "the client has left");
+    // The initial check-in, and three clusters.
+    CHECK(world.value("SELECT count(*) FROM blob") == (is_stored ? "2004" : "1"));
+    CHECK(world.value("SELECT count(*) FROM rcvfrom") == (is_stored ? "2" : "1"));
+    return is_stored;
+  };
+  int looks = 0;
+  REQUIRE(push_until(-1, looks));
+  const int all = looks;
+  REQUIRE(all > 20);
+  for (int last = 1; last <= all; last += all / 7) CHECK_FALSE(push_until(last, looks));
+  CHECK_FALSE(push_until(all, looks));
+}
+
+TEST_CASE("what may end early does so before its time is up, and the client goes on from there") {
+  SlowWorld world(std::chrono::milliseconds(0));
+  REQUIRE(world.say_as("i", kPush + files(400)).empty());
+  held_step = std::chrono::seconds(5);
+  SUBCASE("a clone") {
+    std::string reply = world.say_as("g", kVersion + "clone 3 1\n");
+    CHECK(world.figures().error.empty());
+    std::size_t sent = count_cards(reply, "cfile") + count_cards(reply, "file");
+    CHECK(sent < 400);
+    int rounds = 1;
+    for (; reply.find("clone_seqno 0\n") == std::string::npos && rounds < 1000; ++rounds) {
+      const std::size_t at = reply.find("clone_seqno ") + 12;
+      const std::string next = reply.substr(at, reply.find('\n', at) - at);
+      reply = world.say_as("g", kVersion + "clone 3 " + next + "\n");
+      sent += count_cards(reply, "cfile") + count_cards(reply, "file");
+    }
+    CHECK(rounds > 1);
+    CHECK(std::to_string(sent) == world.value("SELECT count(*) FROM blob"));
+  }
+  SUBCASE("a pull") {
+    const std::string reply = world.say_as("o", kVersion + kPull + gimmes(400));
+    CHECK(world.figures().error.empty());
+    CHECK(count_cards(reply, "file") > 0);
+    CHECK(count_cards(reply, "igot") > 0);
+    CHECK(count_cards(reply, "file") + count_cards(reply, "igot") >= 400);
+  }
+}
+
+TEST_CASE("a client that leaves ends its request") {
+  SlowWorld world(std::chrono::milliseconds(150));
+  world.options.max_time = std::chrono::hours(24);
+  int asked = 0;
+  const Reply reply = ask_watched(world, "i", kPush + igots(3000), [&] { return ++asked == 3; });
+  CHECK(asked == 3);
+  CHECK(reply.figures.error == "the client has left");
+  CHECK_FALSE(reply.figures.is_fault);
+  CHECK(world.value("SELECT count(*) FROM phantom") == "0");
+}
+
+TEST_CASE("who waits for another writer waits no longer than its time or its client") {
+  SlowWorld world(std::chrono::milliseconds(150));
+  sqlite3* writer = nullptr;
+  REQUIRE(sqlite3_open(world.path().c_str(), &writer) == SQLITE_OK);
+  REQUIRE(sqlite3_exec(writer, "BEGIN IMMEDIATE", nullptr, nullptr, nullptr) == SQLITE_OK);
+  const auto began = std::chrono::steady_clock::now();
+  const auto ask = [&](bool leaves) {
+    bool is_waiting = false;
+    const std::string body = login("i", secret_of("i", "pw"), kPush + file("one"));
+    return world.ask({.body = body,
+                      .on_progress =
+                          [&](const Doing& now) {
+                            if (!now.what.starts_with("waiting")) return;
+                            is_waiting = true;
+                            if (!leaves) held_step = std::chrono::seconds(60);
+                          },
+                      .has_left = [&] { return leaves && is_waiting; }});
+  };
+  CHECK(ask(true).figures.error == "the client has left");
+  CHECK(ask(false).figures.error == "the request takes longer than 100 s: send it in parts");
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+  sqlite3_close(writer);
+  held_step = std::chrono::milliseconds(0);
+  CHECK(world.say_as("i", kPush + file("one")).empty());
+}
+
+TEST_CASE("a commit that has begun is brought to its end") {
+  SlowWorld world(std::chrono::milliseconds(150));
+  world.options.max_time = std::chrono::hours(24);
+  bool is_committing = false;
+  const std::string body = login("i", secret_of("i", "pw"), kPush + file("one"));
+  // So little to derive takes no look: the next thing is the commit itself.
+  const Reply reply = world.ask({.body = body,
+                                 .on_progress =
+                                     [&](const Doing& now) {
+                                       if (now.what.starts_with("committing")) is_committing = true;
+                                     },
+                                 .has_left = [&] { return is_committing; }});
+  CHECK(is_committing);
+  CHECK(reply.figures.error.empty());
+  CHECK(world.value("SELECT count(*) FROM blob") == "2");
+}
+
+TEST_CASE("a bound looks at the client seldom, and what is over stays so") {
+  SessionOptions options;
+  options.now = held_now;
+  options.max_time = std::chrono::seconds(100);
+  held_step = std::chrono::milliseconds(1);
+  int looks = 0;
+  const std::function<bool()> has_left = [&] { return ++looks == 2; };
+  Bound bound(options, has_left);
+  for (int i = 0; i < 150; ++i) CHECK_FALSE(bound.is_over());
+  CHECK(looks == 1);
+  while (!bound.is_over()) REQUIRE(looks <= 2);
+  CHECK(looks == 2);
+  CHECK(bound.is_over());
+  CHECK(looks == 2);
+  CHECK(bound.check().error().message == "the client has left");
+  CHECK_FALSE(bound.is_near());
+}

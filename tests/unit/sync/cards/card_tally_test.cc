@@ -1,0 +1,37 @@
+#include "cards/card_tally.h"
+
+#include <doctest/doctest.h>
+
+using quarry::sync::CardTally;
+using quarry::sync::CardType;
+
+TEST_CASE("progress names what was counted, by kind") {
+  CardTally tally;
+  CHECK(tally.in("beginning") == "beginning");
+  tally.card(CardType::kIgot);
+  tally.card(CardType::kFile);
+  tally.card(CardType::kIgot);
+  CHECK(tally.in("reading cards") == "reading cards: 1 file, 2 igot");
+}
+
+TEST_CASE("the first cards are told, many of a kind seldom") {
+  CardTally tally;
+  CHECK(tally.card(CardType::kLogin));
+  CHECK(tally.card(CardType::kPush));
+  int told = 0;
+  for (int i = 0; i < 100000; ++i) told += tally.card(CardType::kIgot) ? 1 : 0;
+  CHECK(told >= 90);
+  CHECK(told <= 150);
+}
+
+TEST_CASE("a change of kind is told soon, but not at every other card") {
+  CardTally tally;
+  for (int i = 0; i < 100; ++i) tally.card(CardType::kIgot);
+  CHECK(tally.card(CardType::kFile));
+  int told = 0;
+  for (int i = 0; i < 320; ++i) {
+    told += tally.card(i % 2 == 0 ? CardType::kIgot : CardType::kFile) ? 1 : 0;
+  }
+  CHECK(told >= 5);
+  CHECK(told <= 15);
+}

@@ -1,0 +1,116 @@
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include "cards/body.h"
+#include "quarry/sync/client_session.h"
+#include "world.h"
+
+using namespace quarry::sync;
+
+namespace {
+
+ClientOptions with_files() {
+  ClientOptions options;
+  options.pull = options.push = options.with_unversioned = true;
+  return options;
+}
+
+std::string uvfile(const std::string& name, const std::string& content, int mtime = 100) {
+  return fmt::format("uvfile {} {} {} {} 0\n{}", name, mtime, sha3(content), content.size(),
+                     content);
+}
+
+}  // namespace
+
+TEST_CASE("a server that lies about an unversioned file changes nothing") {
+  World client;
+  ClientSession session(client.repository(), with_files());
+  REQUIRE(session.next_request().has_value());
+  const std::string catalogue = "pragma uv-push-ok\nuvigot a 100 " + sha3("one\n") + " 4\n";
+  REQUIRE(session.take_reply("application/x-fossil-debug", catalogue).has_value());
+  REQUIRE_FALSE(session.is_done());
+  REQUIRE(session.next_request().has_value());
+  const std::string before = client.dump();
+  std::string reply;
+  SUBCASE("another content") {
+    reply = fmt::format("uvfile a 100 {} 4 0\ntwo\n", sha3("one\n"));
+  }
+  SUBCASE("an hash that is none") {
+    reply = "uvfile a 100 xyz 4 0\none\n";
+  }
+  SUBCASE("a size beyond the end") {
+    reply = "uvfile a 100 " + sha3("one\n") + " 40 0\none\n";
+  }
+  CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
+  CHECK(client.dump() == before);
+}
+
+TEST_CASE("unversioned files that were not asked for, or climb, are not taken") {
+  World client;
+  ClientSession session(client.repository(), with_files());
+  REQUIRE(session.next_request().has_value());
+  const std::string reply =
+      "pragma uv-push-ok\nuvigot ../a 100 " + sha3("one\n") + " 4\n" + uvfile("b", "two\n");
+  REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
+  CHECK(session.is_done());
+  CHECK(client.repository().unversioned().all().empty());
+}
+
+TEST_CASE("a server that never sends the unversioned file that it has is not asked for ever") {
+  World client;
+  ClientSession session(client.repository(), with_files());
+  const std::string reply = "pragma uv-push-ok\nuvigot a 100 " + sha3("one\n") + " 4\n";
+  int rounds = 0;
+  for (; !session.is_done() && rounds < 20; ++rounds) {
+    REQUIRE(session.next_request().has_value());
+    REQUIRE(session.take_reply("application/x-fossil-debug", rounds == 0 ? reply : "").has_value());
+  }
+  CHECK(rounds == 2);
+}
+
+TEST_CASE(
+    "a clone takes the unversioned files of a catalogue that comes unasked, each of them once") {
+  World client;
+  ClientOptions options;
+  options.clone = true;
+  SUBCASE("it would have asked") {
+    options.with_unversioned = true;
+  }
+  SUBCASE("it would not") {}
+  ClientSession session(client.repository(), options);
+  REQUIRE(session.next_request().has_value());
+  const std::string catalogue = "pragma uv-pull-only\nuvigot a 100 " + sha3("one\n") + " 4\n";
+  const auto take = [&](const std::string& reply) {
+    return session.take_reply("application/x-fossil-debug", reply).has_value();
+  };
+  const auto next = [&] {
+    const auto request = session.next_request();
+    REQUIRE(request.has_value());
+    std::string storage;
+    const auto cards = decode_body(BodyFormat::kCompressed, request->body, 100000, storage);
+    REQUIRE(cards.has_value());
+    return std::string(*cards);
+  };
+  const std::string push = "push " + kServerCode + " " + kProjectCode + "\n";
+  REQUIRE(take(catalogue + "clone_seqno 5\n" + push));
+  CHECK(count_cards(next(), "uvgimme") == 0);
+  REQUIRE(take(catalogue + "clone_seqno 0\n" + push));
+  const std::string cards = next();
+  CHECK(count_cards(cards, "uvgimme") == 1);
+  CHECK(count_cards(cards, "pragma uv-hash") == 0);
+  REQUIRE(take(catalogue + uvfile("a", "one\n")));
+  CHECK(session.is_done());
+  CHECK(client.repository().unversioned().all().size() == 1);
+}
+
+TEST_CASE("a server that sends its catalogue again and again is not asked for ever") {
+  World client;
+  ClientSession session(client.repository(), with_files());
+  const std::string reply = "pragma uv-push-ok\nuvigot a 100 " + sha3("one\n") + " 4\n";
+  int rounds = 0;
+  for (; !session.is_done() && rounds < 20; ++rounds) {
+    REQUIRE(session.next_request().has_value());
+    REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
+  }
+  CHECK(rounds == 2);
+}

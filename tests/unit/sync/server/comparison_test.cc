@@ -1,0 +1,278 @@
+// The same requests to the program (`fossil http`) and to a session, on copies of one file: the
+// same cards must come back, whatever their order, and the same must be stored.
+//
+// Where the two differ on purpose it is not compared here but tested for itself: errors (the
+// program goes on after some, and keeps what came before), and what the program does with
+// compressed files.
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+#include <stdlib.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "cards/card_reader.h"
+#include "world.h"
+
+using namespace quarry::sync;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool have_program() {
+  static const bool have = std::system("fossil version >/dev/null 2>&1") == 0;
+  if (!have) MESSAGE("skipped: there is no fossil to compare with");
+  return have;
+}
+
+std::string read_bytes(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+/// The body with which the program answers BODY.
+std::string ask_program(const fs::path& repository, std::string_view body) {
+  const fs::path folder = repository.parent_path();
+  const fs::path in = folder / "request";
+  const fs::path out = folder / "reply";
+  std::ofstream(in, std::ios::binary)
+      << "POST / HTTP/1.0\r\nContent-Type: application/x-fossil-debug\r\nContent-Length: "
+      << body.size() << "\r\n\r\n"
+      << body;
+  const std::string command =
+      fmt::format("HOME='{}' USER=root fossil http '{}' --ipaddr 192.0.2.7 <'{}' >'{}' 2>/dev/null",
+                  folder.string(), repository.string(), in.string(), out.string());
+  REQUIRE(std::system(command.c_str()) == 0);
+  const std::string reply = read_bytes(out);
+  REQUIRE(reply.starts_with("HTTP/1.0 200 OK\r\n"));
+  return reply.substr(reply.find("\r\n\r\n") + 4);
+}
+
+/// The cards of a reply with their bytes, sorted, without comments.
+std::vector<std::string> cards_of(std::string_view reply) {
+  std::vector<std::string> cards;
+  while (!reply.empty()) {
+    const std::size_t end = reply.find('\n') + 1;
+    std::string card(reply.substr(0, end));
+    reply.remove_prefix(end);
+    if (card.starts_with("file ") || card.starts_with("cfile ")) {
+      const std::size_t size = std::stoul(card.substr(card.rfind(' ')));
+      card += reply.substr(0, size);
+      reply.remove_prefix(size);
+    }
+    // Which version it is, each says for itself.
+    if (card.starts_with("pragma server-version ")) continue;
+    if (card != "\n" && !card.starts_with("#")) cards.push_back(card);
+  }
+  std::ranges::sort(cards);
+  return cards;
+}
+
+const std::vector<std::string> kCompared = {
+    "SELECT uuid,size,rcvid>0 FROM blob ORDER BY 1",
+    "SELECT uuid FROM phantom JOIN blob USING(rid) ORDER BY 1",
+    "SELECT uuid FROM private JOIN blob USING(rid) ORDER BY 1",
+    // The program leaves those there that become private later, and passes them over.
+    "SELECT uuid FROM unclustered JOIN blob USING(rid) WHERE rid NOT IN private ORDER BY 1",
+    "SELECT uid,nonce,ipaddr FROM rcvfrom ORDER BY rcvid",
+    "SELECT value FROM config WHERE name='hash-policy'",
+};
+
+/// Two copies of one repository, one for each side.
+class Pair {
+ public:
+  World ours;
+  World programs;
+
+  void sql(const std::string& statements) {
+    ours.sql(statements);
+    programs.sql(statements);
+  }
+
+  void same(std::string_view body) {
+    CAPTURE(body);
+    const std::string theirs = ask_program(programs.path(), body);
+    REQUIRE_FALSE(theirs.starts_with("error "));
+    CHECK(cards_of(ours.say(body)) == cards_of(theirs));
+    for (const std::string& query : kCompared) {
+      CAPTURE(query);
+      CHECK(ours.values(query) == programs.values(query));
+    }
+  }
+
+  void same_as(std::string_view user, std::string_view body) {
+    same(login(user, secret_of(user, "pw"), body));
+  }
+
+  /// The first line of an error, which must be the same; what follows it need not be.
+  void same_error(std::string_view body) {
+    CAPTURE(body);
+    const std::string theirs = ask_program(programs.path(), body);
+    const std::string mine = ours.say(body);
+    const std::size_t at = theirs.find("error ");
+    REQUIRE(at != std::string::npos);
+    const std::size_t mine_at = mine.find("error ");
+    REQUIRE(mine_at != std::string::npos);
+    CHECK(mine.substr(mine_at, mine.find('\n', mine_at)) ==
+          theirs.substr(at, theirs.find('\n', at) - at) + (mine_at == 0 ? "" : "\n"));
+  }
+};
+
+std::string gimme(std::string_view name) {
+  return fmt::format("gimme {}\n", name);
+}
+std::string igot(std::string_view name, const char* more = "") {
+  return fmt::format("igot {}{}\n", name, more);
+}
+std::string sha1_file(std::string_view content) {
+  return fmt::format("file {} {}\n{}", sha1(content), content.size(), content);
+}
+
+const std::string kLong(400, 'l');
+
+}  // namespace
+
+TEST_CASE("the program agrees on who may do what") {
+  if (!have_program()) return;
+  Pair pair;
+  pair.sql("UPDATE user SET cap='o' WHERE login='reader'");
+  const std::string clone = kVersion + "clone 3 1\n";
+  for (const char* user : {"g", "a", "s"}) pair.same_as(user, clone);
+  for (const char* user : {"o", "i", "a", "s", "u", "v"}) pair.same_as(user, kVersion + kPull);
+  for (const char* user : {"o", "u"}) pair.same_as(user, kVersion + kPull + kPush);
+  for (const char* user : {"i", "a", "s", "v"}) pair.same_as(user, kVersion + kPush + kPull);
+  pair.same("login nobody " + sha1("# x\n") + " x\n# x\n");
+  pair.same("login anonymous " + sha1("# x\n") + " x\n# x\n");
+}
+
+TEST_CASE("the program agrees on errors") {
+  if (!have_program()) return;
+  Pair pair;
+  for (const std::string& body : std::vector<std::string>{"clone 3 1\n",
+                                                          "clone\n",
+                                                          kPull,
+                                                          kPush,
+                                                          "login\n",
+                                                          "login a b\n",
+                                                          "login a b c\n",
+                                                          "login nobody x y\n",
+                                                          "foo\n",
+                                                          "foo bar\n",
+                                                          "igot\n",
+                                                          "igot abc\n",
+                                                          "gimme a b\n",
+                                                          "push a\n",
+                                                          "pull a b c\n",
+                                                          "cookie\n",
+                                                          "pragma\n",
+                                                          "private\n",
+                                                          "pragma send-private\n",
+                                                          "error x\n",
+                                                          "config /x 3\nabc\n",
+                                                          "reqconfig\n"}) {
+    pair.same_error(body);
+  }
+}
+
+TEST_CASE("the program agrees on a push and what comes after it") {
+  if (!have_program()) return;
+  Pair pair;
+  pair.same_as("i", kVersion + kPush + file("one") + sha1_file("two\n") + file(kLong));
+  for (const char* clone : {"clone 2 1\n", "clone 2 3\n", "clone\n", "clone 1 1\n"}) {
+    pair.same_as("g", kVersion + clone);
+  }
+  pair.same_as("i", kVersion + kPush + file("one") + file_delta(kLong + "!", kLong));
+  pair.same_as("o", kVersion + kPull + gimme(sha3("one")) + gimme(sha1("two\n")));
+  pair.same_as("o", kVersion + kPull + gimme(sha3("unknown")));
+  pair.same_as("i", kVersion + kPull + kPush + igot(sha3("one")) + igot(sha3(kLong)));
+}
+
+TEST_CASE("the program agrees on phantoms") {
+  if (!have_program()) return;
+  Pair pair;
+  const std::string base = kLong + "base";
+  pair.same_as("i", kVersion + kPush + igot(sha3("phantom")) + igot(sha1("phantom")));
+  pair.same_as("i", kVersion + kPush);
+  pair.same_as("i", kVersion + kPush + kPull + gimme(sha1("phantom")));
+  pair.same_as("i", kVersion + kPush + file("phantom") + sha1_file("phantom"));
+  pair.same_as("i", kVersion + kPush + file_delta(base + "!", base));
+  pair.same_as("i", kVersion + kPush + file(base));
+  pair.same_as("i", kVersion + kPush + igot(sha3("both")) + file("both"));
+  pair.same_as("o", kVersion + kPull + igot(sha3("never")));
+}
+
+TEST_CASE("the program agrees on private artifacts") {
+  if (!have_program()) return;
+  Pair pair;
+  const std::string send_private = "pragma send-private\n";
+  pair.same_as("ix", kVersion + kPush + "private\n" + file("hidden") + file("open"));
+  pair.same_as("ix", kVersion + send_private + kPull);
+  pair.same_as("o", kVersion + kPull + gimme(sha3("hidden")));
+  pair.same_as("ix", kVersion + kPull + gimme(sha3("hidden")));
+  pair.same_as("i", kVersion + kPush + igot(sha3("other"), " 1"));
+  pair.same_as("ix", kVersion + kPush + igot(sha3("other"), " 1"));
+  pair.same_as("ix", kVersion + send_private + kPush + igot(sha3("another"), " 1"));
+  pair.same_as("i", kVersion + kPush + igot(sha3("public")));
+  pair.same_as("i", kVersion + kPush + igot(sha3("public"), " 1"));
+  pair.same_as("i", kVersion + kPush + igot(sha3("public")));
+  pair.same_as("i", kVersion + kPush + igot(sha3("public"), " 1") + igot(sha3("brand new"), " 1"));
+  pair.same_as("g", kVersion + "clone\n");
+  pair.same_as("g", kVersion + "clone 2 1\n");
+}
+
+TEST_CASE("the program agrees on what somebody may do who may clone and no more") {
+  if (!have_program()) return;
+  Pair pair;
+  pair.same_as("i", kVersion + kPush + file("one"));
+  pair.sql("UPDATE user SET cap='g' WHERE login='nobody'");
+  for (const std::string& body :
+       std::vector<std::string>{gimme(sha3("one")), "clone 2 1\n" + gimme(sha3("one")),
+                                "reqconfig /all\n", "pragma uv-hash " + sha1("") + "\n",
+                                "pragma req-links\n", "pragma send-catalog\n", igot(sha3("one"))}) {
+    pair.same(kVersion + body);
+  }
+  for (const std::string& body :
+       std::vector<std::string>{kPull, kPull + gimme(sha3("one")), kPush, file("two")}) {
+    pair.same_error(body);
+  }
+}
+
+TEST_CASE("the program agrees on a schema that is newer than it knows") {
+  if (!have_program()) return;
+  for (const char* schema : {"2015-01-25", "2026-01-01 12:00", "9"}) {
+    CAPTURE(schema);
+    Pair pair;
+    pair.sql(fmt::format("UPDATE config SET value='{}' WHERE name='aux-schema'", schema));
+    for (const std::string& body : std::vector<std::string>{"", kPull, "clone 3 1\n"}) {
+      pair.same_error(body);
+    }
+  }
+}
+
+TEST_CASE("the program agrees on hash policies") {
+  if (!have_program()) return;
+  for (const int policy : {0, 1, 2, 3, 4}) {
+    CAPTURE(policy);
+    Pair pair;
+    pair.sql(fmt::format("REPLACE INTO config(name,value) VALUES('hash-policy',{})", policy));
+    pair.same_as("i", kVersion + kPush + sha1_file("old") + igot(sha1("other")));
+    pair.same_as("i", kVersion + kPush + file("new"));
+  }
+}
+
+TEST_CASE("the program agrees on small things") {
+  if (!have_program()) return;
+  Pair pair;
+  for (const std::string& body :
+       std::vector<std::string>{"", "# x\n", kVersion, "pragma client-version 5\n", "cookie a\n",
+                                "pragma a b c d\n", "  pragma x y \t\n", "reqconfig /nothing\n"}) {
+    pair.same(body);
+  }
+  for (const std::string& body :
+       std::vector<std::string>{kPull + kPull, kPush + kPush, "clone 3 99\n", "clone 3 0\n",
+                                "clone 9 1\n", "clone 3 1\n" + kPull}) {
+    pair.same_as("s", kVersion + body);
+  }
+}

@@ -1,0 +1,84 @@
+#include "fastcgi/head_check.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "fastcgi_client.h"
+
+using namespace quarry::worker;
+using worker_test::encode_params;
+using worker_test::post;
+using worker_test::record;
+using worker_test::request;
+
+namespace {
+
+const std::string kBegin("\0\1\0\0\0\0\0\0", 8);
+
+HeadVerdict verdict(std::string_view bytes) {
+  return check_head(bytes).verdict;
+}
+
+/// A request whose parameters are PARAMS, bytes as they are.
+HeadVerdict of_params(const std::string& params) {
+  return verdict(record(1, kBegin) + record(4, params) + record(4, ""));
+}
+
+}  // namespace
+
+TEST_CASE("a request is recognised once all of its parameters are there, and not before") {
+  const std::string body(3000, 'b');
+  const std::string head = request(post("/a", body));
+  const std::string whole = request(post("/a", body), body);
+  const std::size_t head_size = head.size() - 8;  // without the empty STDIN
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CAPTURE(size);
+    const HeadCheck check = check_head(std::string_view(whole).substr(0, size));
+    CHECK(check.verdict == (size < head_size ? HeadVerdict::kIncomplete : HeadVerdict::kComplete));
+    CHECK_FALSE(check.is_whole);
+  }
+  CHECK(check_head(whole).is_whole);
+}
+
+TEST_CASE("parameters may be cut into records anywhere") {
+  const std::string params = encode_params(post("/a", "", "x"));
+  for (std::size_t cut = 1; cut < params.size(); ++cut) {
+    CHECK(verdict(record(1, kBegin) + record(4, params.substr(0, cut)) +
+                  record(4, params.substr(cut)) + record(4, "")) == HeadVerdict::kComplete);
+  }
+}
+
+TEST_CASE("what no web server would send is malformed from its first wrong byte on") {
+  CHECK(verdict("GET / HTTP/1.1\r\n\r\n") == HeadVerdict::kMalformed);
+  CHECK(verdict("\2") == HeadVerdict::kMalformed);
+  CHECK(verdict(record(4, "")) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(1, kBegin, 0)) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(1, "short")) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(1, std::string("\0\2\0\0\0\0\0\0", 8))) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(1, kBegin) + record(5, "")) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(1, kBegin) + record(4, "", 2)) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(1, kBegin) + record(1, kBegin)) == HeadVerdict::kMalformed);
+}
+
+TEST_CASE("lengths that lie are found before anybody takes memory for them") {
+  CHECK(of_params(std::string("\1\2ab", 4)) == HeadVerdict::kMalformed);
+  CHECK(of_params(std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8)) == HeadVerdict::kMalformed);
+  CHECK(of_params(std::string("\x80\0\0", 3)) == HeadVerdict::kMalformed);
+  CHECK(of_params(std::string("\1", 1)) == HeadVerdict::kMalformed);
+  CHECK(of_params(std::string("\0\1x", 3)) == HeadVerdict::kMalformed);
+  CHECK(of_params(std::string("\1\3Ax\0y", 6)) == HeadVerdict::kMalformed);
+  CHECK(of_params(std::string("\1\0A", 3)) == HeadVerdict::kComplete);
+}
+
+TEST_CASE("too many parameters, and too long ones, are too large") {
+  const auto with = [](std::size_t count, std::size_t size) {
+    worker_test::Params params;
+    for (std::size_t i = 0; i < count; ++i) params.emplace_back("A", std::string(size, 'x'));
+    return verdict(request(params));
+  };
+  CHECK(with(kMaxParams, 1) == HeadVerdict::kComplete);
+  CHECK(with(kMaxParams + 1, 1) == HeadVerdict::kTooLarge);
+  CHECK(with(1, kMaxParamsSize - 6) == HeadVerdict::kComplete);
+  CHECK(with(2, kMaxParamsSize / 2) == HeadVerdict::kTooLarge);
+}

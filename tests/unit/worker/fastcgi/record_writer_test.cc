@@ -1,0 +1,77 @@
+#include "fastcgi/record_writer.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <string>
+#include <thread>
+
+#include "quarry/base/fd.h"
+
+using quarry::base::Fd;
+using quarry::worker::send_stdout_records;
+
+namespace {
+
+struct Pair {
+  Pair() {
+    std::array<int, 2> ends{};
+    REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+    here.reset(ends[0]);
+    there.reset(ends[1]);
+  }
+  Fd here, there;
+};
+
+std::string read_all(int fd) {
+  std::string bytes;
+  std::array<char, 4096> piece{};
+  for (ssize_t size = 0; (size = ::read(fd, piece.data(), piece.size())) > 0;) {
+    bytes.append(piece.data(), static_cast<std::size_t>(size));
+  }
+  return bytes;
+}
+
+/// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first that is none.
+std::string contents(std::string_view records, int request_id) {
+  std::string joined;
+  while (records.size() >= 8) {
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(records[i]); };
+    const std::size_t size = byte(4) * 256U + byte(5);
+    if (byte(0) != 1 || byte(1) != 6 || byte(2) * 256 + byte(3) != request_id || byte(6) != 0 ||
+        records.size() < 8 + size || size == 0) {
+      return "(bad record)";
+    }
+    joined += records.substr(8, size);
+    records.remove_prefix(8 + size);
+  }
+  return records.empty() ? joined : "(bad record)";
+}
+
+}  // namespace
+
+TEST_CASE("a large reply arrives as STDOUT records, whole and in order, through a slow socket") {
+  std::string reply;
+  for (int i = 0; reply.size() < 5000000; ++i) reply += std::to_string(i) + ' ';
+  Pair pair;
+  std::string arrived;
+  std::thread reader([&] { arrived = read_all(pair.there.get()); });
+  CHECK(send_stdout_records(pair.here.get(), 259, reply));
+  pair.here.reset();
+  reader.join();
+  CHECK(contents(arrived, 259) == reply);
+}
+
+TEST_CASE("sending to a peer that is gone fails and raises no signal") {
+  Pair pair;
+  pair.there.reset();
+  CHECK_FALSE(send_stdout_records(pair.here.get(), 1, std::string(100000, 'x')));
+}
+
+TEST_CASE("sending to a peer that does not read ends with the socket's time-out") {
+  Pair pair;
+  const timeval limit{0, 50000};
+  REQUIRE(::setsockopt(pair.here.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) == 0);
+  CHECK_FALSE(send_stdout_records(pair.here.get(), 1, std::string(10000000, 'x')));
+}

@@ -1,0 +1,191 @@
+#include "site/site.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+
+#include "quarry/base/log.h"
+#include "world.h"
+
+using namespace quarry::worker;
+using worker_test::World;
+
+namespace {
+
+constexpr std::string_view kSync = "application/x-fossil-debug";
+
+/// A pool over FOLDER or FILE, asked without any FastCGI.
+class Asker {
+ public:
+  explicit Asker(WorkerOptions options)
+      : options_(std::move(options)),
+        board_(*quarry::scoreboard::Board::create("test", 1)),
+        slot_(board_.slot(0)),
+        site_(options_, board_, {}) {}
+
+  Reply ask(const Request& request, std::string body = "") {
+    body_was_read_ = false;
+    const auto read_body = [&](std::size_t) -> quarry::base::Result<std::string> {
+      body_was_read_ = true;
+      return body;
+    };
+    return site_.answer(request, read_body, slot_);
+  }
+  Reply get(std::string_view path) {
+    return ask({.method = "GET", .path_info = path, .host = "example.org"});
+  }
+  /// An empty sync conversation.
+  Reply sync(std::string_view path) {
+    return ask({.method = "POST",
+                .path_info = path,
+                .content_type = kSync,
+                .content_length = "0",
+                .remote_address = "192.0.2.1"});
+  }
+  bool body_was_read() const { return body_was_read_; }
+
+ private:
+  WorkerOptions options_;
+  quarry::scoreboard::Board board_;
+  quarry::scoreboard::Slot slot_;
+  Site site_;
+  bool body_was_read_ = false;
+};
+
+WorkerOptions of_folder(const World& world) {
+  WorkerOptions options;
+  options.repositories = world.folder();
+  options.cache = 2;
+  return options;
+}
+
+bool speaks_sync(const Reply& reply) {
+  return reply.status == 200 && reply.content_type.starts_with("application/x-fossil") &&
+         reply.body.find("# timestamp ") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("a pool of one repository answers a sync on any path") {
+  const World world;
+  WorkerOptions options;
+  options.repository = world.repository("one.fossil");
+  Asker pool(options);
+  for (const char* path : {"", "/", "/xfer", "/some/where/xfer"})
+    CHECK(speaks_sync(pool.sync(path)));
+  CHECK(pool.get("/").status == 200);
+  CHECK(pool.get("/timeline").status == 404);
+}
+
+TEST_CASE("a pool over a folder finds each repository by its name, with or without what follows") {
+  const World world;
+  world.repository("one.fossil");
+  world.repository("team/two.fossil");
+  world.repository("team/three.fossil");
+  Asker pool(of_folder(world));
+  // More of them than the cache holds, over and over.
+  for (int i = 0; i < 3; ++i) {
+    CHECK(speaks_sync(pool.sync("/one")));
+    CHECK(speaks_sync(pool.sync("/team/two/xfer")));
+    CHECK(speaks_sync(pool.sync("/team/three/anything/else")));
+  }
+  CHECK(pool.get("/team/two").body.find("http://example.org/team/two") != std::string::npos);
+  for (const char* path : {"/", "/team", "/nobody", "/../one", "/team/../one", "/one.fossil", "/.",
+                           "/%2e%2e/one", "//"}) {
+    CAPTURE(path);
+    CHECK(pool.sync(path).status == 404);
+  }
+}
+
+TEST_CASE("the name may come as SCRIPT_NAME, where the web server does not split paths") {
+  const World world;
+  world.repository("one.fossil");
+  Asker pool(of_folder(world));
+  CHECK(pool.ask({.method = "GET", .script_name = "/one", .host = "h"}).status == 200);
+  CHECK(pool.ask({.method = "GET", .script_name = "/base", .path_info = "/one"}).status == 200);
+}
+
+TEST_CASE("a longer name wins, but the endpoints of a repository are its own") {
+  const World world;
+  world.repository("a.fossil");
+  world.repository("a/b.fossil");
+  world.repository("a/ping.fossil");
+  Asker pool(of_folder(world));
+  CHECK(pool.get("/a/b").body.find("/a/b") != std::string::npos);
+  CHECK(pool.get("/a/ping").status == 404);
+}
+
+TEST_CASE(
+    "the words status and ping after a name tell nothing, even where the pool has such pages") {
+  const World world;
+  world.repository("one.fossil");
+  WorkerOptions options = of_folder(world);
+  CHECK(Asker(options).get("/status").status == 404);
+  CHECK(Asker(options).get("/ping").status == 404);
+  options.status = {"www", "/status", "/ping", "pong"};
+  Asker pool(options);
+  CHECK(pool.get("/status").body.starts_with("pool: "));
+  CHECK(pool.get("/ping").body == "pong");
+  CHECK(pool.get("/one/status").status == 404);
+  CHECK(pool.get("/one/ping").status == 404);
+}
+
+TEST_CASE("a symbolic link out of the folder is no repository") {
+  const World world;
+  const World outside;
+  outside.repository("secret.fossil");
+  std::filesystem::create_symlink(outside.path("secret.fossil"), world.path("link.fossil"));
+  Asker pool(of_folder(world));
+  const Reply reply = pool.sync("/link");
+  CHECK(reply.status == 404);
+  CHECK(reply.body == "no such repository\n");
+}
+
+TEST_CASE("what is no sync request is refused with one line and without reading a body") {
+  const World world;
+  WorkerOptions options;
+  options.repository = world.repository("one.fossil");
+  options.max_body = 1000;
+  Asker pool(options);
+  const auto status = [&](const Request& request) {
+    const Reply reply = pool.ask(request);
+    CHECK_FALSE(pool.body_was_read());
+    CHECK(reply.body.ends_with('\n'));
+    CHECK_FALSE(reply.error.empty());
+    return reply.status;
+  };
+  CHECK(status({.method = "PUT"}) == 405);
+  CHECK(status({.method = ""}) == 405);
+  CHECK(status({.method = "POST", .content_type = "text/html", .content_length = "1"}) == 415);
+  CHECK(status({.method = "POST", .content_type = kSync}) == 400);
+  CHECK(status({.method = "POST", .content_type = kSync, .content_length = "-1"}) == 400);
+  CHECK(status({.method = "POST", .content_type = kSync, .content_length = "12x"}) == 400);
+  CHECK(status({.method = "POST", .content_type = kSync, .content_length = "1001"}) == 413);
+  CHECK(status({.method = "POST",
+                .content_type = kSync,
+                .content_length = "99999999999999999999999"}) == 400);
+}
+
+TEST_CASE("a repository that was replaced is opened anew, and one that is gone is not found") {
+  const World world;
+  world.repository("one.fossil");
+  world.repository("two.fossil");
+  Asker pool(of_folder(world));
+  CHECK(speaks_sync(pool.sync("/one")));
+  std::filesystem::rename(world.path("two.fossil"), world.path("one.fossil"));
+  CHECK(speaks_sync(pool.sync("/one")));
+  std::filesystem::remove(world.path("one.fossil"));
+  CHECK(pool.sync("/one").status == 404);
+  world.repository("one.fossil");
+  CHECK(speaks_sync(pool.sync("/one")));
+}
+
+TEST_CASE("a file that is no repository is an error of the server, told to the log alone") {
+  const World world;
+  std::ofstream(world.path("broken.fossil")) << "this is not a database at all";
+  Asker pool(of_folder(world));
+  const Reply reply = pool.sync("/broken");
+  CHECK(reply.status == 500);
+  CHECK(reply.body == "the repository cannot be opened\n");
+  CHECK(reply.error.find("broken.fossil") != std::string::npos);
+}

@@ -1,0 +1,67 @@
+#include "site/status_pages.h"
+
+#include <doctest/doctest.h>
+
+using namespace quarry::worker;
+
+namespace {
+
+class Pages {
+ public:
+  explicit Pages(StatusOptions options)
+      : options_(std::move(options)),
+        board_(*quarry::scoreboard::Board::create("pool www", 2)),
+        slot_(board_.slot(1)),
+        pages_(options_, board_, {}) {}
+  std::optional<Reply> ask(std::string_view path, std::string_view query = {},
+                           std::string_view method = "GET") {
+    return pages_.answer({.method = method, .path_info = path, .query = query}, slot_);
+  }
+  std::optional<Reply> ask_script(std::string_view script) {
+    return pages_.answer({.method = "GET", .script_name = script}, slot_);
+  }
+
+ private:
+  StatusOptions options_;
+  quarry::scoreboard::Board board_;
+  quarry::scoreboard::Slot slot_;
+  StatusPages pages_;
+};
+
+}  // namespace
+
+TEST_CASE("without a configured path there is no page, whatever is asked for") {
+  Pages pages({});
+  for (const char* path : {"", "/", "/status", "/ping", "/name/status", "/name/ping"}) {
+    CHECK_FALSE(pages.ask(path));
+  }
+}
+
+TEST_CASE("only the whole path leads to a page, as SCRIPT_NAME or PATH_INFO") {
+  Pages pages({.pool = "www", .status_path = "/st-1", .ping_path = "/alive"});
+  CHECK(pages.ask("/st-1"));
+  CHECK(pages.ask_script("/st-1"));
+  CHECK(pages.ask("/alive", "", "HEAD"));
+  for (const char* path : {"/st-1/", "/name/st-1", "/st-", "/st-12", "/alive/x", "/name/alive"}) {
+    CHECK_FALSE(pages.ask(path));
+  }
+  CHECK_FALSE(pages.ask("/st-1", "", "POST"));
+}
+
+TEST_CASE("the pages have PHP-FPM's types and are kept by nobody") {
+  Pages pages({"www", "/status", "/ping", "hello <&>"});
+  const auto type = [&](std::string_view query) {
+    return pages.ask("/status", query)->content_type;
+  };
+  CHECK(type("") == "text/plain;charset=UTF-8");
+  CHECK(type("full&json") == "application/json");
+  CHECK(type("xml") == "text/xml;charset=UTF-8");
+  CHECK(type("html") == "text/html;charset=UTF-8");
+  CHECK(type("openmetrics") == "application/openmetrics-text; version=1.0.0; charset=utf-8");
+  const auto ping = pages.ask("/ping");
+  CHECK(ping->body == "hello <&>");
+  CHECK(ping->content_type == "text/plain;charset=UTF-8");
+  CHECK(ping->headers.find("Cache-Control: no-cache, no-store, must-revalidate, max-age=0\r\n") !=
+        std::string::npos);
+  CHECK(pages.ask("/status")->body.starts_with("pool:                 www\n"));
+}
