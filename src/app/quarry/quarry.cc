@@ -19,7 +19,10 @@
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "remote/password.h"
+#include "remote/remote_commands.h"
+#include "spool/spool_commands.h"
 #include "spool/spool_parameters.h"
+#include "status/status_commands.h"
 #include "usage.h"
 
 namespace quarry::app {

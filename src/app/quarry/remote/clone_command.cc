@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <string>
 
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "common/first_user.h"
 #include "common/interruption.h"
@@ -19,6 +18,7 @@
 #include "quarry/base/file_system.h"
 #include "quarry/repository/whole_file.h"
 #include "remote.h"
+#include "remote_commands.h"
 
 namespace quarry::app {
 namespace {

@@ -4,12 +4,12 @@
 #include <optional>
 #include <string>
 
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "common/first_user.h"
 #include "common/interruption.h"
 #include "password.h"
 #include "remote.h"
+#include "remote_commands.h"
 
 namespace quarry::app {
 namespace {

@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "quarry/base/escape.h"
 #include "quarry/spool/spool.h"
+#include "spool_commands.h"
 #include "spool_stream.h"
 #include "spool_text.h"
 

@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "acknowledgements.h"
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "folder_watch.h"
 #include "quarry/spool/dequeue_window.h"
 #include "quarry/spool/spool.h"
+#include "spool_commands.h"
 #include "spool_output.h"
 #include "spool_parameters.h"
 #include "stop_signals.h"

@@ -12,11 +12,11 @@
 #include <utility>
 #include <vector>
 
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "folder_watch.h"
 #include "quarry/spool/queue.h"
+#include "spool_commands.h"
 #include "spool_parameters.h"
 #include "stop_signals.h"
 

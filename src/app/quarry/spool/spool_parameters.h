@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
-#include "commands.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/options.h"
+#include "spool_commands.h"
 
 namespace quarry::app {
 

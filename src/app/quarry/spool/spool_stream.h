@@ -2,9 +2,9 @@
 // messages, and what a subscription has given up (--dead).
 #pragma once
 
-#include "commands.h"
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"
+#include "spool_commands.h"
 
 namespace quarry::app {
 

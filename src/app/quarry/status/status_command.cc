@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "quarry/base/escape.h"
 #include "server_place.h"
+#include "status_commands.h"
 #include "status_view.h"
 
 namespace quarry::app {

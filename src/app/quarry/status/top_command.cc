@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "commands.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
 #include "server_place.h"
+#include "status_commands.h"
 #include "status_view.h"
 #include "terminal.h"
 

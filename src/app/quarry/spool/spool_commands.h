@@ -1,0 +1,31 @@
+// The commands of `quarry spool`. They return an exit code.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace quarry::app {
+
+struct SpoolArguments {
+  std::string folder;
+  std::string filename = "queue";
+  std::string dead;  // the subscription whose dead letters are meant
+  bool as_json = false;
+  bool is_null = false;  // messages end in a NUL, not in a newline
+  bool follow = false;
+  std::uint8_t severity = 6;
+  int acknowledgements = -1;  // the descriptor that they come on
+  /// queue.* without that, and the value.
+  std::vector<std::pair<std::string, std::string>> parameters;
+};
+int run_spool_status(const SpoolArguments& arguments);
+int run_spool_list(const SpoolArguments& arguments);
+int run_spool_export(const SpoolArguments& arguments);
+int run_spool_replay(const SpoolArguments& arguments);
+int run_spool_purge(const SpoolArguments& arguments);
+int run_spool_feed(const SpoolArguments& arguments);
+int run_spool_drain(const SpoolArguments& arguments);
+
+}  // namespace quarry::app

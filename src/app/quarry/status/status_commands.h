@@ -1,0 +1,32 @@
+// The commands of `quarry` that ask a running server. They return an exit code.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "server_place.h"
+
+namespace quarry::app {
+
+struct StatusArguments {
+  ServerPlace server;
+  std::vector<std::string> pools;  // empty: all
+  bool as_json = false;
+  bool is_full = false;
+
+  bool wants(const std::string& pool) const {
+    return pools.empty() || std::ranges::find(pools, pool) != pools.end();
+  }
+};
+int run_status(const StatusArguments& arguments);
+
+struct TopArguments {
+  ServerPlace server;
+  double interval = 1;      // seconds
+  std::uint64_t count = 0;  // of frames; 0: no end
+};
+int run_top(const TopArguments& arguments);
+
+}  // namespace quarry::app
