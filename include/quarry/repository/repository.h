@@ -23,27 +23,15 @@
 #include "quarry/repository/log_gate.h"
 #include "quarry/repository/name_lists.h"
 #include "quarry/repository/receipt.h"
+#include "quarry/repository/rid.h"
 #include "quarry/repository/settings.h"
 #include "quarry/repository/unversioned.h"
+#include "quarry/repository/walk_bounds.h"
 
 namespace quarry::repository {
 
-using Rid = std::int64_t;
-
 /// The bytes of the largest artifact that a repository can hold: fossil counts them in an int.
 inline constexpr std::size_t kLargestArtifact = (std::size_t{1} << 31) - 1;
-
-/// What looking at every artifact of a file takes: rebuild(), verify(), Receipt::complete(). Bytes.
-struct WalkBounds {
-  /// Contents that wait for what else is made from them: beyond it they are made again.
-  std::size_t contents = std::size_t{64} << 20;
-  /// Texts of structural artifacts in memory: beyond it they go to a temporary file.
-  std::size_t texts = std::size_t{48} << 20;
-  /// Lists of the files of check-ins: beyond it they are made again.
-  std::size_t lists = std::size_t{160} << 20;
-  /// Threads beside the calling one. Nothing: a few, where there are processors for them.
-  std::optional<unsigned> helpers = {};
-};
 
 struct OpenOptions {
   /// How long a writer waits for another writer before it gives up with kBusy.

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "content_store.h"
+#include "quarry/repository/walk_bounds.h"
 
 namespace quarry::repository {
 

@@ -12,7 +12,7 @@
 
 #include "database.h"
 #include "quarry/artifact/hash_name.h"
-#include "quarry/repository/repository.h"
+#include "quarry/repository/rid.h"
 
 namespace quarry::repository {
 

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "quarry/repository/repository.h"
+#include "quarry/repository/rid.h"
 #include "store/database.h"
 
 namespace quarry::repository {

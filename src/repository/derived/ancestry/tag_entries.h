@@ -15,7 +15,7 @@
 
 #include "lineage.h"
 #include "quarry/artifact/structural.h"
-#include "quarry/repository/repository.h"
+#include "quarry/repository/rid.h"
 #include "store/database.h"
 
 namespace quarry::repository {

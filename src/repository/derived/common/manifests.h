@@ -16,6 +16,7 @@
 
 #include "file_cards.h"
 #include "quarry/artifact/structural.h"
+#include "quarry/repository/walk_bounds.h"
 #include "store/content_store.h"
 #include "store/held_texts.h"
 

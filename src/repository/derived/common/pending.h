@@ -14,7 +14,7 @@
 
 #include "quarry/artifact/structural.h"
 #include "quarry/base/time.h"
-#include "quarry/repository/repository.h"
+#include "quarry/repository/rid.h"
 #include "store/names.h"
 
 namespace quarry::repository {

@@ -8,7 +8,7 @@
 
 #include "markup/text_links.h"
 #include "quarry/artifact/structural.h"
-#include "quarry/repository/repository.h"
+#include "quarry/repository/rid.h"
 #include "store/database.h"
 #include "tickets/ticket_fields.h"
 #include "tickets/ticket_restraint.h"
