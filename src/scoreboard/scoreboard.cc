@@ -46,9 +46,9 @@ std::size_t board_size(std::size_t slots) {
 }  // namespace
 
 base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
-  if (slots == 0 || slots > kMostSlots) {
+  if (slots > kMostSlots) {
     return base::fail(base::ErrorCode::kLimit,
-                      fmt::format("a scoreboard has 1 to {} slots, not {}", kMostSlots, slots));
+                      fmt::format("a scoreboard has at most {} slots, not {}", kMostSlots, slots));
   }
   Board board;
   board.fd_.reset(::memfd_create("quarry-scoreboard", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -100,8 +100,8 @@ base::Result<Board> Board::map(int fd) {
   if (header.magic != kMagic || header.version != kLayoutVersion) {
     return base::fail(base::ErrorCode::kInvalid, "no scoreboard of this version");
   }
-  if (header.slot_size != sizeof(SlotMemory) || header.slot_count == 0 ||
-      header.slot_count > kMostSlots || board_size(header.slot_count) != board.size_) {
+  if (header.slot_size != sizeof(SlotMemory) || header.slot_count > kMostSlots ||
+      board_size(header.slot_count) != board.size_) {
     return base::fail(base::ErrorCode::kInvalid, "the scoreboard's header does not fit its size");
   }
   board.slot_count_ = header.slot_count;
@@ -116,7 +116,7 @@ BoardLayout Board::layout() const {
 base::Result<Board> Board::adopt(base::Fd fd, const BoardLayout& layout, std::string_view pool) {
   Board board;
   board.slot_count_ = static_cast<std::size_t>(layout.slots);
-  if (layout.slots == 0 || layout.slots > kMostSlots || layout != board.layout()) {
+  if (layout.slots > kMostSlots || layout != board.layout()) {
     return base::fail(base::ErrorCode::kInvalid, "a scoreboard of another layout");
   }
   board.size_ = board_size(board.slot_count_);

@@ -124,9 +124,10 @@ struct BoardLayout {
 /// A mapped board.
 class Board {
  public:
-  /// No board: of no slots.
+  /// No board.
   Board() = default;
-  /// A new board with SLOTS (1 to kMostSlots) slots. Errors: kLimit, kIo.
+  /// A new board with SLOTS (at most kMostSlots) slots; without any it has the pool's figures alone.
+  /// Errors: kLimit, kIo.
   static base::Result<Board> create(std::string_view pool, std::size_t slots);
   /// The board behind FD, inherited from the master, with everything in its header checked. FD
   /// stays the caller's. Errors: kInvalid (not a board, or of another layout version), kIo.

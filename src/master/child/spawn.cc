@@ -106,10 +106,10 @@ struct Inheritance {
 [[noreturn]] void run_function(Inheritance& mine, const scoreboard::Board* observed) {
   if (mine.preparation) mine.preparation->succeed();
   const ChildEnds& ends = mine.ends;
-  ChildContext context{.index = ends.slot,
+  ChildContext context{.index = *ends.slot,
                        .listener = mine.service.listener.fd(),
                        .board = &ends.board,
-                       .slot = ends.board.slot(ends.slot),
+                       .slot = ends.board.slot(*ends.slot),
                        .control = &mine.channel,
                        .child_accept = ends.child_accept,
                        .observed = observed};

@@ -45,8 +45,8 @@ std::vector<char*> pointers_to(std::vector<std::string>& words);
 /// What a child shares with the master, apart from its service.
 struct ChildEnds {
   scoreboard::Board& board;
-  std::size_t slot;
-  int child_accept;  // see ChildContext
+  std::optional<std::size_t> slot;  // of a function; a program has none
+  int child_accept;                 // see ChildContext
   /// Whether spawn() returns only when the child is about to run its service, or has said why it
   /// cannot.
   bool is_waited_for;

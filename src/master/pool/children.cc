@@ -58,21 +58,24 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 bool Children::start(const StartOptions& options) {
   // The board has more room than that, for those of earlier generations.
   if (children_.size() >= service_.processes.max_children) return false;
-  const auto slot = slots_.allocate();
-  if (!slot) return false;
+  std::optional<std::size_t> slot;
+  if (!service_.is_program()) {
+    slot = slots_.allocate();
+    if (!slot) return false;
+  }
   // Nobody is told that the server is ready while what begins with children has none that can run.
   const Situation& situation = *surroundings_.situation;
   const bool is_first = situation.generation == 1 && !situation.is_ready && children_.empty();
-  const ChildEnds ends{board_, *slot, options.child_accept, is_first, options.program};
+  const ChildEnds ends{board_, slot, options.child_accept, is_first, options.program};
   auto spawned = spawn(service_, ends, [&] { return surroundings_.forget_others(*this); });
   if (!spawned) {
     tell_start_failure(std::move(spawned).error().message);
-    slots_.free(*slot);
+    if (slot) slots_.free(*slot);
     return false;
   }
   auto child = std::make_unique<Child>();
   child->pid = spawned->pid;
-  child->slot = *slot;
+  child->slot = slot;
   child->started = steady_clock::now();
   child->number = options.number;
   child->control = std::move(spawned->control);
@@ -120,6 +123,10 @@ void Children::read_control(Child& child) {
   child.control.close();
 }
 
+bool Children::has_answered(const Child& child) const {
+  return child.slot && board_.read(*child.slot).state.requests > 0;
+}
+
 std::optional<Remains> Children::bury(pid_t pid, int status) {
   const auto at = std::ranges::find_if(
       children_, [pid](const std::unique_ptr<Child>& child) { return child->pid == pid; });
@@ -135,8 +142,8 @@ std::optional<Remains> Children::bury(pid_t pid, int status) {
   Death& death = remains.death;
   death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
   death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
-  death.was_orderly = !remains.has_failed && (service_.on_request || child.was_told_to_reopen ||
-                                              board_.read(child.slot).state.requests > 0);
+  death.was_orderly = !remains.has_failed &&
+                      (service_.on_request || child.was_told_to_reopen || has_answered(child));
 
   if (child.output) child.output->finish();
   const bool is_expected = !remains.has_failed || !surroundings_.situation->is_running;
@@ -144,7 +151,7 @@ std::optional<Remains> Children::bury(pid_t pid, int status) {
             service_.name, pid, remains.how, static_cast<double>(death.lived.count()) / 1000);
 
   watch_.child_ended(child.slot, children_.size() - 1);
-  slots_.free(child.slot);
+  if (child.slot) slots_.free(*child.slot);
   children_.erase(at);
   if (surroundings_.bound != nullptr) surroundings_.bound->ended();
   return remains;
@@ -160,8 +167,8 @@ IdleChildren Children::idle() const {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::vector<std::pair<milliseconds, Child*>> found;
   for (const auto& child : children_) {
-    if (child->told_to_end) continue;
-    const auto reading = board_.read(child->slot);
+    if (child->told_to_end || !child->slot) continue;
+    const auto reading = board_.read(*child->slot);
     if (reading.is_torn || reading.state.stage != scoreboard::Stage::kAccepting) continue;
     // The child's word: it may be any number.
     const std::int64_t since = std::clamp<std::int64_t>(reading.state.stage_since, 0, now);

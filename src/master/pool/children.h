@@ -27,7 +27,7 @@ namespace quarry::master {
 
 struct Child {
   pid_t pid = -1;
-  std::size_t slot = 0;
+  std::optional<std::size_t> slot;  // of the board; a program has none
   std::chrono::steady_clock::time_point started;
   std::uint32_t number = 0;  // of a job: what it was started for
   control::Channel control;
@@ -119,6 +119,8 @@ class Children {
  private:
   void tell_start_failure(std::string why);
   void read_control(Child& child);
+  /// A request.
+  bool has_answered(const Child& child) const;
 
   Service service_;
   Surroundings surroundings_;

@@ -32,9 +32,10 @@ void PoolWatch::child_started(std::size_t children) {
   board_->publish(state_);
 }
 
-void PoolWatch::child_ended(std::size_t slot, std::size_t children) {
+void PoolWatch::child_ended(std::optional<std::size_t> slot, std::size_t children) {
   state_.children = children;
-  take_over_from(slot);
+  if (slot) return take_over_from(*slot);
+  board_->publish(state_);
 }
 
 void PoolWatch::backed_off(std::string_view reason, std::chrono::milliseconds wait) {

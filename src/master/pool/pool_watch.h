@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "quarry/base/listen_queue.h"
@@ -29,8 +30,8 @@ class PoolWatch {
 
   /// Each with how many CHILDREN there are now.
   void child_started(std::size_t children);
-  /// Takes over what the child in SLOT counted, and empties the slot.
-  void child_ended(std::size_t slot, std::size_t children);
+  /// Takes over what the child in SLOT counted, and empties the slot; nothing: it was a program.
+  void child_ended(std::optional<std::size_t> slot, std::size_t children);
   /// A crash loop: the next child is started after WAIT. REASON tells a person why.
   void backed_off(std::string_view reason, std::chrono::milliseconds wait);
   /// pm.max_children kept a child from being started.

@@ -51,7 +51,7 @@ milliseconds RequestBounds::smallest_of(const Service& service) {
 void RequestBounds::check(Children& children) {
   const std::int64_t now = scoreboard::monotonic_micros();
   for (const auto& child : children.living()) {
-    check(children, {child->pid, child->slot, child->slow_request}, now);
+    if (child->slot) check(children, {child->pid, *child->slot, child->slow_request}, now);
   }
 }
 

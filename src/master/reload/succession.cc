@@ -15,7 +15,9 @@ namespace {
 // Beyond twice pm.max_children, so that small pools can be raised, and reloaded amid a reload.
 constexpr std::size_t kSpareSlots = 32;
 
-std::size_t slots_for(std::size_t max_children) {
+std::size_t slots_for(const Service& service) {
+  if (service.is_program()) return 0;
+  const std::size_t max_children = service.processes.max_children;
   const std::size_t most = std::max(max_children, scoreboard::kMostSlots);
   return std::min(std::min(max_children, most / 2) * 2 + kSpareSlots, most);
 }
@@ -27,7 +29,7 @@ BoardWriter writer_of(const Service& service) {
 
 /// A board to go on with, if it can be, and what was counted on it.
 struct TakenOver {
-  scoreboard::Board board;  // of no slots: it cannot be used
+  std::optional<scoreboard::Board> board;  // nothing: it cannot be used
   scoreboard::SlotAllocator slots{0};
   std::optional<scoreboard::PoolState> state;
 };
@@ -52,7 +54,7 @@ TakenOver take_over(const Service& service, std::vector<InheritedBoard>& inherit
     of_elders.add(board->read(*elder.slot).state.counters);
   });
   if (left->writer != writer_of(service) ||
-      taken.slots.free_count() < service.processes.max_children) {
+      (!service.is_program() && taken.slots.free_count() < service.processes.max_children)) {
     taken.state->past.add(of_elders);
     return taken;
   }
@@ -96,13 +98,13 @@ base::Result<void> set_up_board(Children& service, std::vector<InheritedBoard>& 
                                 Elders& elders) {
   const Service& config = service.service();
   TakenOver taken = take_over(config, inherited, elders);
-  if (taken.board.slot_count() == 0) {
+  if (!taken.board) {
     elders.leave_board(config.name);
-    const std::size_t slots = slots_for(config.processes.max_children);
+    const std::size_t slots = slots_for(config);
     QUARRY_TRY_ASSIGN(taken.board, scoreboard::Board::create(config.name, slots));
     taken.slots = scoreboard::SlotAllocator(slots);
   }
-  service.stand_on(std::move(taken.board), std::move(taken.slots),
+  service.stand_on(std::move(*taken.board), std::move(taken.slots),
                    taken.state ? &*taken.state : nullptr, elders.count_of(config.name));
   return {};
 }

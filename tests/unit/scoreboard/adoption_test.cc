@@ -115,6 +115,15 @@ TEST_CASE("memory that its other holders could take away is no board, and no mem
   CHECK_FALSE(Board::adopt(Fd(), board.layout(), "pool www"));
 }
 
+TEST_CASE("a board without slots keeps a pool's figures") {
+  Board board = some_board(0);
+  board.publish(some_state());
+  const auto adopted = Board::adopt(again(board), board.layout(), "pool www");
+  REQUIRE(adopted);
+  CHECK(adopted->slot_count() == 0);
+  CHECK(adopted->read_pool().state.past.requests == 10);
+}
+
 TEST_CASE("slots that are taken are not given to others") {
   SlotAllocator slots(4);
   slots.take(0);
