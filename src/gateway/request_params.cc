@@ -7,12 +7,14 @@
 #include <optional>
 #include <vector>
 
+#include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
 namespace {
 
 using base::SocketAddress;
+namespace parameter = http::parameter;
 
 /// The values of all headers of that name, in order, joined as one list.
 std::string joined(const evkeyvalq& headers, std::string_view name, std::string_view separator) {
@@ -52,8 +54,8 @@ bool may_pass(std::string_view name, bool through_proxy) {
 }
 
 std::string variable_of(std::string_view name) {
-  std::string result = "HTTP_";
-  result.reserve(5 + name.size());
+  std::string result = parameter::kOfHeader;
+  result.reserve(result.size() + name.size());
   for (const char c : name) {
     if (c == '-') {
       result.push_back('_');
@@ -163,27 +165,29 @@ base::Result<Params> params_of(evhttp_request& request, const RequestFacts& fact
 
   Params params;
   params.reserve(1024);
-  params.add("GATEWAY_INTERFACE", "CGI/1.1");
-  params.add("SERVER_SOFTWARE", "quarry/" QUARRY_VERSION);
-  params.add("SERVER_PROTOCOL", request.minor == 0 ? "HTTP/1.0" : "HTTP/1.1");
-  params.add("SERVER_NAME", host.empty() ? std::string_view("localhost") : host_name(host));
-  params.add("SERVER_PORT", std::to_string(facts.server_port));
-  params.add("REQUEST_METHOD", method_name(request));
-  params.add("REQUEST_URI", raw);
-  params.add("SCRIPT_NAME", "");
-  params.add("PATH_INFO", *path);
-  params.add("QUERY_STRING", question == std::string_view::npos ? "" : raw.substr(question + 1));
-  params.add("REMOTE_ADDR", facts.client.address);
-  if (facts.client.port != 0) params.add("REMOTE_PORT", std::to_string(facts.client.port));
+  params.add(parameter::kGatewayInterface, "CGI/1.1");
+  params.add(parameter::kServerSoftware, "quarry/" QUARRY_VERSION);
+  params.add(parameter::kServerProtocol, request.minor == 0 ? "HTTP/1.0" : "HTTP/1.1");
+  params.add(parameter::kServerName,
+             host.empty() ? std::string_view("localhost") : host_name(host));
+  params.add(parameter::kServerPort, std::to_string(facts.server_port));
+  params.add(parameter::kRequestMethod, method_name(request));
+  params.add(parameter::kRequestUri, raw);
+  params.add(parameter::kScriptName, "");
+  params.add(parameter::kPathInfo, *path);
+  params.add(parameter::kQueryString,
+             question == std::string_view::npos ? "" : raw.substr(question + 1));
+  params.add(parameter::kRemoteAddress, facts.client.address);
+  if (facts.client.port != 0) params.add(parameter::kRemotePort, std::to_string(facts.client.port));
   const bool https = facts.client.through_proxy &&
                      http::same_name(header_or_empty(headers, "X-Forwarded-Proto"), "https");
-  params.add("REQUEST_SCHEME", https ? "https" : "http");
-  if (https) params.add("HTTPS", "on");
+  params.add(parameter::kRequestScheme, https ? "https" : "http");
+  if (https) params.add(parameter::kHttps, "on");
   if (facts.body_size > 0 || evhttp_request_get_command(&request) == EVHTTP_REQ_POST) {
-    params.add("CONTENT_LENGTH", std::to_string(facts.body_size));
+    params.add(parameter::kContentLength, std::to_string(facts.body_size));
   }
   if (const std::string_view type = header_or_empty(headers, "Content-Type"); !type.empty()) {
-    params.add("CONTENT_TYPE", type);
+    params.add(parameter::kContentType, type);
   }
   add_headers(headers, facts.client.through_proxy, params);
   return params;

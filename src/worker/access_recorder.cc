@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "quarry/http/parameters.h"
+
 namespace quarry::worker {
 namespace {
 
@@ -52,7 +54,7 @@ void AccessRecorder::end(const Request& request, const Reply& reply,
   record.method = request.method;
   record.path = uri.substr(0, question);
   record.query = uri.substr(std::min(question + 1, uri.size()));
-  if (record.query.empty()) record.query = request.variable("QUERY_STRING");
+  if (record.query.empty()) record.query = request.variable(http::parameter::kQueryString);
   record.content_length = state.content_length;
   record.status = reply.status;
   record.reply_size = reply.body.size();

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "quarry/http/parameters.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -19,6 +20,7 @@ namespace quarry::app {
 namespace {
 
 using http::Refusal;
+namespace parameter = http::parameter;
 
 constexpr std::size_t kMaxHead = std::size_t{64} << 10;
 
@@ -157,25 +159,25 @@ OrRefusal<std::optional<WebRequest>> RequestReader::next() {
 OrRefusal<WebRequest> RequestReader::cgi() {
   WebRequest request;
   request.has_http_head = false;
-  request.method = variable("REQUEST_METHOD");
-  request.path = variable("PATH_INFO");
-  request.uri = variable("REQUEST_URI");
-  if (request.uri.empty()) request.uri = variable("SCRIPT_NAME") + request.path;
-  request.host = variable("HTTP_HOST");
-  request.content_type = variable("CONTENT_TYPE");
-  request.cookie = variable("HTTP_COOKIE");
-  request.remote_address = variable("REMOTE_ADDR");
-  request.remote_user = variable("REMOTE_USER");
-  request.is_https = http::same_name(variable("HTTPS"), "on");
+  request.method = variable(parameter::kRequestMethod);
+  request.path = variable(parameter::kPathInfo);
+  request.uri = variable(parameter::kRequestUri);
+  if (request.uri.empty()) request.uri = variable(parameter::kScriptName) + request.path;
+  request.host = variable(parameter::kHost);
+  request.content_type = variable(parameter::kContentType);
+  request.cookie = variable(parameter::kCookie);
+  request.remote_address = variable(parameter::kRemoteAddress);
+  request.remote_user = variable(parameter::kRemoteUser);
+  request.is_https = parameter::is_https(variable(parameter::kHttps));
   if (request.method != "POST") return request;
-  auto body = read_body(variable("CONTENT_LENGTH"));
+  auto body = read_body(variable(parameter::kContentLength));
   if (!body) return std::unexpected(std::move(body).error());
   request.body = std::move(*body);
   return request;
 }
 
 bool is_cgi() {
-  return std::getenv("GATEWAY_INTERFACE") != nullptr;
+  return std::getenv(parameter::kGatewayInterface) != nullptr;
 }
 
 std::string web_reply(const WebRequest& request, int status, std::string_view type,

@@ -16,6 +16,7 @@
 #include "quarry/base/duration.h"
 #include "quarry/base/socket.h"
 #include "quarry/http/fastcgi.h"
+#include "quarry/http/parameters.h"
 #include "record_writer.h"
 #include "stop_signal.h"
 
@@ -26,6 +27,7 @@ using base::ErrorCode;
 using base::fail;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
+namespace parameter = http::parameter;
 
 // The first look; what does not fit is looked at again with kMaxHeadSize.
 constexpr std::size_t kFirstLook = std::size_t{8} << 10;
@@ -47,17 +49,17 @@ struct Variable {
 };
 
 constexpr auto kVariables = std::to_array<Variable>({
-    {"REQUEST_METHOD", &Request::method},
-    {"SCRIPT_NAME", &Request::script_name},
-    {"PATH_INFO", &Request::path_info},
-    {"REQUEST_URI", &Request::uri},
-    {"QUERY_STRING", &Request::query},
-    {"CONTENT_TYPE", &Request::content_type},
-    {"CONTENT_LENGTH", &Request::content_length},
-    {"REMOTE_ADDR", &Request::remote_address},
-    {"REMOTE_USER", &Request::remote_user},
-    {"HTTP_COOKIE", &Request::cookie},
-    {"HTTP_HOST", &Request::host},
+    {parameter::kRequestMethod, &Request::method},
+    {parameter::kScriptName, &Request::script_name},
+    {parameter::kPathInfo, &Request::path_info},
+    {parameter::kRequestUri, &Request::uri},
+    {parameter::kQueryString, &Request::query},
+    {parameter::kContentType, &Request::content_type},
+    {parameter::kContentLength, &Request::content_length},
+    {parameter::kRemoteAddress, &Request::remote_address},
+    {parameter::kRemoteUser, &Request::remote_user},
+    {parameter::kCookie, &Request::cookie},
+    {parameter::kHost, &Request::host},
 });
 
 bool put(FCGX_Stream* stream, std::string_view bytes) {
@@ -204,7 +206,7 @@ void FastCgiExchange::take_params() {
     const std::size_t equals = variable.find('=');
     const std::string_view name = variable.substr(0, equals);
     const std::string_view value = variable.substr(std::min(equals, variable.size() - 1) + 1);
-    if (name == "HTTPS") request_.is_https = value == "on";
+    if (name == parameter::kHttps) request_.is_https = parameter::is_https(value);
     for (const Variable& known : kVariables) {
       if (known.name == name) request_.*known.target = value;
     }
