@@ -1,4 +1,5 @@
-// Reads the cards of one structural artifact into a Structural. One function a card.
+// Reads the cards of one structural artifact into a Structural. One function a card, and no fewer
+// than there are cards.
 #pragma once
 
 #include <cstdint>

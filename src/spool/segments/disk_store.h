@@ -1,4 +1,7 @@
 // Messages on the disk: what a disk queue, and the helper of a disk-assisted one, keep theirs in.
+//
+// Its some thirty functions are what a queue may ask for, and their steps; all go by the same two
+// positions (what was taken, what is settled), which must move together.
 #pragma once
 
 #include <atomic>
