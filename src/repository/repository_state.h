@@ -17,7 +17,7 @@
 #include "store/content_store.h"
 #include "store/database.h"
 #include "store/names.h"
-#include "store/privacy.h"
+#include "store/private_artifacts.h"
 #include "store/write_ahead_log.h"
 
 namespace quarry::repository {

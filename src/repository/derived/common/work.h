@@ -12,7 +12,7 @@
 #include "store/content_store.h"
 #include "store/database.h"
 #include "store/names.h"
-#include "store/privacy.h"
+#include "store/private_artifacts.h"
 
 namespace quarry::repository {
 

@@ -1,4 +1,4 @@
-#include "privacy.h"
+#include "private_artifacts.h"
 
 #include <vector>
 
