@@ -50,7 +50,7 @@ struct RepositoryState {
   WriteAheadLog log;
   LonelyGate lonely_gate;
   ContentStore contents;
-  Privacy privacy;
+  PrivateArtifacts privacy;
   Names names;
   Manifests manifests;
   Derivation derivation;

@@ -4,20 +4,20 @@
 
 namespace quarry::repository {
 
-bool Privacy::is_private(Rid rid) {
+bool PrivateArtifacts::is_private(Rid rid) {
   return database_.query("SELECT 1 FROM private WHERE rid=?1").bind(1, rid).step();
 }
 
-bool Privacy::hides_anything() {
+bool PrivateArtifacts::hides_anything() {
   return database_.query("SELECT 1 FROM private LIMIT 1").step();
 }
 
-void Privacy::hide(Rid rid) {
+void PrivateArtifacts::hide(Rid rid) {
   database_.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
   database_.query("DELETE FROM unclustered WHERE rid=?1").bind(1, rid).run();
 }
 
-bool Privacy::make_public(Rid rid) {
+bool PrivateArtifacts::make_public(Rid rid) {
   database_.query("DELETE FROM private WHERE rid=?1").bind(1, rid).run();
   if (database_.changes() == 0) return false;
   database_.query("INSERT OR IGNORE INTO unclustered(rid) VALUES(?1)").bind(1, rid).run();
@@ -25,14 +25,14 @@ bool Privacy::make_public(Rid rid) {
   return true;
 }
 
-void Privacy::store_whole_if_source_is_private(Rid rid) {
+void PrivateArtifacts::store_whole_if_source_is_private(Rid rid) {
   const Rid source = contents_.delta_source(rid);
   if (source == 0 || !is_private(source)) return;
   // One that waits for its source is looked at again when that has come.
   contents_.store_whole(rid);
 }
 
-void Privacy::store_dependents_whole(Rid rid) {
+void PrivateArtifacts::store_dependents_whole(Rid rid) {
   std::vector<Rid> dependents;
   {
     Query query = database_.query(

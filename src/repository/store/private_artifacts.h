@@ -10,10 +10,11 @@
 
 namespace quarry::repository {
 
-class Privacy {
+class PrivateArtifacts {
  public:
   /// None is owned.
-  Privacy(Database& database, ContentStore& contents) : database_(database), contents_(contents) {}
+  PrivateArtifacts(Database& database, ContentStore& contents)
+      : database_(database), contents_(contents) {}
 
   // All throw SqliteError.
 

@@ -22,7 +22,7 @@ struct DerivationContext {
   ContentStore& contents;
   Names& names;
   Manifests& manifests;
-  Privacy& privacy;
+  PrivateArtifacts& privacy;
   const base::Clock& clock;
 };
 
@@ -47,7 +47,7 @@ struct Work {
   ContentStore& contents;
   Names& names;
   Manifests& manifests;
-  Privacy& privacy;
+  PrivateArtifacts& privacy;
   const base::Clock& clock;
   Lineage lineage;
   TagEntries tags;

@@ -1,0 +1,64 @@
+// Tags: what the descendants of a check-in inherit, along primary parents from the one that has the
+// card (`tagxref` with srcid == 0, from origid), as long as each check-in on the way has a
+// propagating entry (tagtype 2).
+#include <algorithm>
+
+#include "derived/ancestry/tag_entries.h"
+#include "tags.h"
+
+namespace quarry::repository {
+
+void Tags::inherit_tags(Rid rid, Rid parent) {
+  if (work_.tags.is_held()) return;  // all at once
+  work_.database
+      .query(
+          "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
+          " SELECT tagid,2,0,origid,value,mtime,?1 FROM tagxref INDEXED BY "
+          "sqlite_autoindex_tagxref_1 WHERE rid=?2 AND tagtype=2")
+      .bind(1, rid)
+      .bind(2, parent)
+      .run();
+  if (work_.database.changes() == 0) return;
+  const bool has_children =
+      std::ranges::any_of(work_.lineage.children(rid), &Lineage::Child::is_primary);
+  std::vector<std::int64_t> inherited;
+  {
+    Query query = work_.database.query(
+        "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0");
+    query.bind(1, rid);
+    while (query.step()) inherited.push_back(query.integer(0));
+  }
+  for (const std::int64_t tag : inherited) {
+    work_.pending.note_tag_change(tag, rid);
+    if (has_children) spread_tag(tag, rid);
+  }
+}
+
+/// Brings the descendants of FROM in line with its entry for TAG.
+void Tags::spread_tag(std::int64_t tag, Rid from) {
+  if (work_.tags.is_held()) return;  // all at once
+  std::vector<Rid> todo{from};
+  while (!todo.empty()) {
+    const Rid parent = todo.back();
+    todo.pop_back();
+    std::vector<Lineage::Child> children = work_.lineage.children(parent);
+    std::erase_if(children, [](const Lineage::Child& child) { return !child.is_primary; });
+    if (children.empty()) continue;
+    std::optional<TagEntry> wanted = work_.tags.get(tag, parent);
+    if (wanted && wanted->type != kPropagatingTag) wanted.reset();
+    if (wanted) wanted->source = 0;
+    for (const auto& [child, is_primary] : children) {
+      const std::optional<TagEntry> present = work_.tags.get(tag, child);
+      if ((present && present->source != 0) || present == wanted) continue;
+      if (wanted) {
+        work_.tags.put(tag, child, *wanted);
+      } else {
+        work_.tags.remove(tag, child);
+      }
+      work_.pending.note_tag_change(tag, child);
+      todo.push_back(child);
+    }
+  }
+}
+
+}  // namespace quarry::repository
