@@ -14,7 +14,7 @@
 #include "derived/common/manifests.h"
 #include "derived/derivation.h"
 #include "quarry/repository/repository.h"
-#include "store/content_store.h"
+#include "store/content_expansion.h"
 #include "store/database.h"
 #include "store/names.h"
 #include "store/private_artifacts.h"

@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "content_store.h"
+#include "content_expansion.h"
 #include "quarry/repository/walk_bounds.h"
 
 namespace quarry::repository {

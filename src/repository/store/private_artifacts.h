@@ -5,7 +5,7 @@
 // cluster names it already: the next cluster takes it out again.
 #pragma once
 
-#include "content_store.h"
+#include "content_expansion.h"
 #include "database.h"
 
 namespace quarry::repository {

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "lineage.h"
-#include "store/content_store.h"
+#include "store/content_expansion.h"
 #include "tag_entries.h"
 
 namespace quarry::repository {

@@ -17,7 +17,7 @@
 #include "file_cards.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/walk_bounds.h"
-#include "store/content_store.h"
+#include "store/content_expansion.h"
 #include "store/held_texts.h"
 
 namespace quarry::repository {

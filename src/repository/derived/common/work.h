@@ -9,7 +9,7 @@
 #include "manifests.h"
 #include "pending.h"
 #include "quarry/base/time.h"
-#include "store/content_store.h"
+#include "store/content_expansion.h"
 #include "store/database.h"
 #include "store/names.h"
 #include "store/private_artifacts.h"

@@ -1,4 +1,4 @@
-#include "content_store.h"
+#include "content_expansion.h"
 
 #include <fmt/core.h>
 
