@@ -49,7 +49,7 @@ struct RepositoryState {
   Database database;
   WriteAheadLog log;
   LonelyGate lonely_gate;
-  ContentStore contents;
+  ContentExpansion contents;
   PrivateArtifacts privacy;
   Names names;
   Manifests manifests;

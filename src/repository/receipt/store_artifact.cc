@@ -122,7 +122,7 @@ base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source
   // A source that never comes, or that others than its owners must not learn about, by what its
   // deltas make: the artifact is asked for whole.
   if (source_ == 0 ? state_.is_shunned(name)
-                   : !arrival_.is_private && r_.privacy.is_private(source_)) {
+                   : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
     if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);
     return Next::kLeaveAlone;
   }
@@ -169,7 +169,7 @@ base::Result<void> Receipt::State::Storing::verify() {
 
 /// Whether it is worth it to keep the delta that came, and everybody may see what it is made from.
 bool Receipt::State::Storing::may_stay_delta() {
-  const bool may_keep = source_ != 0 && (arrival_.is_private || !r_.privacy.is_private(source_)) &&
+  const bool may_keep = source_ != 0 && r_.privacy.may_be_delta_on(source_, arrival_.is_private) &&
                         !(arrival_.delta_source && state_.is_shunned(arrival_.delta_source->str()));
   return may_keep && payload_.size() < content_->size() / 4 * 3 &&
          r_.contents.chain_length(source_, kMaxStoredChain) < kMaxStoredChain;

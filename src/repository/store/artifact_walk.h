@@ -37,7 +37,7 @@ class ArtifactWalk {
   };
 
   /// Neither is owned. CONTENTS reads what has to be read twice, since memory has a bound.
-  ArtifactWalk(Database& database, ContentStore& contents, const WalkBounds& bounds)
+  ArtifactWalk(Database& database, ContentExpansion& contents, const WalkBounds& bounds)
       : database_(database), contents_(contents), bounds_(bounds) {}
 
   /// Calls VISITOR for every row of `blob`. What its functions throw comes out of here. Throws
@@ -65,7 +65,7 @@ class ArtifactWalk {
   void hold_back(std::vector<Branch>& branches);
 
   Database& database_;
-  ContentStore& contents_;
+  ContentExpansion& contents_;
   WalkBounds bounds_;
   const Visitor* visitor_ = nullptr;
   Crew* crew_ = nullptr;

@@ -13,19 +13,19 @@ constexpr std::size_t kMaxChain = 200000;
 
 }  // namespace
 
-Rid ContentStore::delta_source(Rid rid) {
+Rid ContentExpansion::delta_source(Rid rid) {
   Query query = database_.query("SELECT srcid FROM delta WHERE rid=?1");
   query.bind(1, rid);
   return query.step() ? query.integer(0) : 0;
 }
 
-int ContentStore::chain_length(Rid rid, int limit) {
+int ContentExpansion::chain_length(Rid rid, int limit) {
   int length = 0;
   for (Rid at = delta_source(rid); at != 0 && length < limit; at = delta_source(at)) ++length;
   return length;
 }
 
-bool ContentStore::chain_contains(Rid rid, Rid link) {
+bool ContentExpansion::chain_contains(Rid rid, Rid link) {
   std::size_t length = 0;
   for (Rid at = rid; at != 0 && length < kMaxChain; at = delta_source(at), ++length) {
     if (at == link) return true;
@@ -52,7 +52,7 @@ base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Cont
   return std::make_shared<const std::string>(std::move(*target));
 }
 
-base::Result<Content> ContentStore::make(Rid rid, const Content& source) {
+base::Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
   Query query = database_.query("SELECT size, content FROM blob WHERE rid=?1");
   query.bind(1, rid);
   if (!query.step() || query.integer(0) < 0) {
@@ -64,7 +64,7 @@ base::Result<Content> ContentStore::make(Rid rid, const Content& source) {
   return content;
 }
 
-base::Result<Content> ContentStore::get(Rid rid) {
+base::Result<Content> ContentExpansion::get(Rid rid) {
   std::vector<Rid> deltas;
   Rid at = rid;
   Content content = find_kept(at);
@@ -89,14 +89,14 @@ base::Result<Content> ContentStore::get(Rid rid) {
   return content;
 }
 
-Content ContentStore::find_kept(Rid rid) {
+Content ContentExpansion::find_kept(Rid rid) {
   const auto found = index_.find(rid);
   if (found == index_.end()) return nullptr;
   kept_.splice(kept_.begin(), kept_, found->second);
   return found->second->content;
 }
 
-void ContentStore::store_whole(Rid rid) {
+void ContentExpansion::store_whole(Rid rid) {
   const auto content = get(rid);
   if (!content) return;
   database_.query("UPDATE blob SET content=?1 WHERE rid=?2")
@@ -106,7 +106,7 @@ void ContentStore::store_whole(Rid rid) {
   database_.query("DELETE FROM delta WHERE rid=?1").bind(1, rid).run();
 }
 
-void ContentStore::remember(Rid rid, Content content) {
+void ContentExpansion::remember(Rid rid, Content content) {
   // One artifact that would push out everything else is not worth keeping.
   if (content->size() > cache_size_ / 2) return;
   forget(rid);
@@ -116,7 +116,7 @@ void ContentStore::remember(Rid rid, Content content) {
   set_cache_size(cache_size_);
 }
 
-void ContentStore::forget(Rid rid) {
+void ContentExpansion::forget(Rid rid) {
   const auto found = index_.find(rid);
   if (found == index_.end()) return;
   kept_size_ -= found->second->content->size();
@@ -124,13 +124,13 @@ void ContentStore::forget(Rid rid) {
   index_.erase(found);
 }
 
-void ContentStore::forget_all() {
+void ContentExpansion::forget_all() {
   kept_.clear();
   index_.clear();
   kept_size_ = 0;
 }
 
-void ContentStore::set_cache_size(std::size_t size) {
+void ContentExpansion::set_cache_size(std::size_t size) {
   cache_size_ = size;
   while (kept_size_ > cache_size_ && !kept_.empty()) forget(kept_.back().rid);
 }

@@ -23,10 +23,10 @@ using Content = std::shared_ptr<const std::string>;
 base::Result<Content> expand_stored(Rid rid, std::string_view stored, const Content& source,
                                     std::size_t max_size);
 
-class ContentStore {
+class ContentExpansion {
  public:
   /// DATABASE is not owned. Sizes are in bytes.
-  ContentStore(Database& database, std::size_t max_artifact_size, std::size_t cache_size)
+  ContentExpansion(Database& database, std::size_t max_artifact_size, std::size_t cache_size)
       : database_(database), max_artifact_size_(max_artifact_size), cache_size_(cache_size) {}
 
   /// The whole content of RID. Errors: kNotFound where it or the end of its chain is a phantom,

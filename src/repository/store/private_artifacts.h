@@ -13,7 +13,7 @@ namespace quarry::repository {
 class PrivateArtifacts {
  public:
   /// None is owned.
-  PrivateArtifacts(Database& database, ContentStore& contents)
+  PrivateArtifacts(Database& database, ContentExpansion& contents)
       : database_(database), contents_(contents) {}
 
   // All throw SqliteError.
@@ -21,6 +21,10 @@ class PrivateArtifacts {
   bool is_private(Rid rid);
   /// Whether anything is.
   bool hides_anything();
+  /// Whether an artifact, which is private or not, may be a delta on SOURCE.
+  bool may_be_delta_on(Rid source, bool artifact_is_private) {
+    return artifact_is_private || !is_private(source);
+  }
   /// RID, which is new or a phantom, becomes private.
   void hide(Rid rid);
   /// RID becomes public. False where it is already.
@@ -34,7 +38,7 @@ class PrivateArtifacts {
 
  private:
   Database& database_;
-  ContentStore& contents_;
+  ContentExpansion& contents_;
 };
 
 }  // namespace quarry::repository

@@ -28,7 +28,7 @@ namespace quarry::repository {
 class RebuildOrder {
  public:
   /// None is owned.
-  RebuildOrder(Database& database, ContentStore& contents, Lineage& lineage, TagEntries& tags)
+  RebuildOrder(Database& database, ContentExpansion& contents, Lineage& lineage, TagEntries& tags)
       : database_(database), contents_(contents), lineage_(lineage), tags_(tags) {}
 
   /// Whether A is looked at before B. Throws SqliteError, as all here do.
@@ -69,7 +69,7 @@ class RebuildOrder {
   void read_deltas();
 
   Database& database_;
-  ContentStore& contents_;
+  ContentExpansion& contents_;
   Lineage& lineage_;
   TagEntries& tags_;
   bool is_held_ = false;

@@ -29,7 +29,7 @@ using Files = std::shared_ptr<const FileList>;
 class Manifests {
  public:
   /// CONTENTS is not owned. BOUNDS are those of a computation of everything.
-  Manifests(ContentStore& contents, const WalkBounds& bounds)
+  Manifests(ContentExpansion& contents, const WalkBounds& bounds)
       : contents_(contents), lists_of_all_(bounds.lists), texts_(bounds.texts) {}
 
   /// RID parsed; nothing if its content is not there (yet) or is plain data. Throws SqliteError;
@@ -59,7 +59,7 @@ class Manifests {
   Files make_files(const artifact::Structural& artifact);
   void forget_files();
 
-  ContentStore& contents_;
+  ContentExpansion& contents_;
   std::size_t lists_of_all_;  // bytes
   std::mutex mutex_;
   bool holds_all_ = false;

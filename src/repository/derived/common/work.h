@@ -19,7 +19,7 @@ namespace quarry::repository {
 /// The file that a derivation is of. Nothing is owned.
 struct DerivationContext {
   Database& database;
-  ContentStore& contents;
+  ContentExpansion& contents;
   Names& names;
   Manifests& manifests;
   PrivateArtifacts& privacy;
@@ -44,7 +44,7 @@ struct Work {
   Work& operator=(const Work&) = delete;
 
   Database& database;
-  ContentStore& contents;
+  ContentExpansion& contents;
   Names& names;
   Manifests& manifests;
   PrivateArtifacts& privacy;
