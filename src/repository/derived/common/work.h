@@ -26,15 +26,10 @@ struct DerivationContext {
   const base::Clock& clock;
 };
 
-struct Work {
+struct Work : DerivationContext {
   /// IS_SILENT: no event is news to anybody.
   Work(const DerivationContext& context, Pending&& to_do, bool is_silent)
-      : database(context.database),
-        contents(context.contents),
-        names(context.names),
-        manifests(context.manifests),
-        privacy(context.privacy),
-        clock(context.clock),
+      : DerivationContext(context),
         lineage(database),
         tags(database),
         order(database, contents, lineage, tags),
@@ -43,12 +38,6 @@ struct Work {
   Work(const Work&) = delete;
   Work& operator=(const Work&) = delete;
 
-  Database& database;
-  ContentExpansion& contents;
-  Names& names;
-  Manifests& manifests;
-  PrivateArtifacts& privacy;
-  const base::Clock& clock;
   Lineage lineage;
   TagEntries tags;
   RebuildOrder order;
