@@ -41,7 +41,11 @@ struct SubscriptionState::Change {
   }
 
   void operator()(const Taken& event) const {
-    for (std::uint64_t one = event.first.sequence; one < event.after.sequence; ++one) {
+    // More are never open, and none twice, unless the journal is not what was written.
+    const std::size_t room = kMostWindow - state.open_.size();
+    const std::uint64_t after = std::min(event.after.sequence, event.first.sequence + room);
+    for (std::uint64_t one = event.first.sequence; one < after; ++one) {
+      with(one, [this](Open::iterator message) { state.close(message); });
       state.open_[one] = {
           .at = event.first, .attempts = 1, .is_in_hand = true, .due = 0, .delay = 0};
     }
@@ -342,6 +346,7 @@ std::optional<SubscriptionState> SubscriptionState::decode(std::string_view byte
   if (count > kMostWindow) return std::nullopt;
   for (std::uint32_t i = 0; i < count && !fields.has_failed(); ++i) {
     const auto sequence = fields.number<std::uint64_t>();
+    if (!state.open_.empty() && sequence <= state.open_.rbegin()->first) return std::nullopt;
     OpenMessage& message = state.open_[sequence];
     message.at = take_position(fields);
     message.attempts = fields.number<std::uint32_t>();

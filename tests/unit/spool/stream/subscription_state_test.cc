@@ -135,3 +135,28 @@ TEST_CASE("an envelope gives back what was put into it, and other bytes are none
   }
   CHECK_FALSE(open_envelope("a line of text that some queue carries"));
 }
+
+TEST_CASE("a journal that says of a message twice that it was taken makes two of none") {
+  SubscriptionState state(at(1));
+  state.apply(Taken{at(1), at(3)});
+  state.apply(Postponed{.sequence = 1, .due = 2000, .delay = 1000, .time = 1000, .error = "away"});
+  state.apply(Taken{at(1), at(3)});
+  CHECK(state.open().size() == 2);
+  CHECK(state.postponed() == 0);
+  CHECK(state.in_hand() == 2);
+
+  // The second one under the number of the first: the state is none.
+  std::string bytes = state.encode();
+  const std::size_t each =
+      (bytes.size() - SubscriptionState(at(3)).encode().size() - state.last_error().size()) / 2;
+  bytes[bytes.size() - each] = 1;
+  CHECK_FALSE(SubscriptionState::decode(bytes));
+}
+
+TEST_CASE("whatever a journal says, no more messages are open than a window may have") {
+  SubscriptionState state(at(1));
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    state.apply(Taken{at(1 + i * kMostWindow), at(1 + (i + 1) * kMostWindow)});
+  }
+  CHECK(state.open().size() == kMostWindow);
+}

@@ -1,0 +1,80 @@
+// Input: a first byte that says what the others are: a request or an answer of a hand-over, an
+// envelope, or the records of a subscription's journal, each behind its length. What is taken for
+// one is written again as it was read, and a subscription can go on from whatever state it finds.
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "require.h"
+#include "stream/envelope.h"
+#include "stream/hand_over_frames.h"
+#include "stream/subscription_state.h"
+
+using namespace quarry::spool;
+
+namespace {
+
+void look_at_request(std::string_view body) {
+  const auto messages = decode_request(body);
+  if (!messages) return;
+  const auto frame = request_frame(*messages);
+  REQUIRE(frame && frame->substr(kFrameHeader) == body);
+  REQUIRE(body_length(*frame) == body.size());
+}
+
+void look_at_answer(std::string_view body) {
+  const auto answer = decode_answer(body);
+  if (answer) REQUIRE(answer_frame(answer).substr(kFrameHeader) == body);
+}
+
+void look_at_envelope(std::string_view bytes) {
+  const auto envelope = open_envelope(bytes);
+  if (envelope) REQUIRE(seal(*envelope, 6).content == bytes);
+}
+
+void look_at(const SubscriptionState& state) {
+  REQUIRE(state.postponed() <= state.open().size());
+  REQUIRE(state.due(0, 10, false).size() <= state.postponed());
+  REQUIRE(state.floor() <= state.read().segment || !state.open().empty());
+}
+
+void look_at_journal(std::string_view bytes) {
+  SubscriptionState state;
+  while (!bytes.empty()) {
+    const std::size_t length = static_cast<unsigned char>(bytes.front());
+    const std::string_view record = bytes.substr(1, length);
+    bytes.remove_prefix(1 + record.size());
+    if (const auto other = SubscriptionState::decode(record)) {
+      REQUIRE(SubscriptionState::decode(other->encode()));
+      state = *other;
+    } else if (const auto event = decode_event(record)) {
+      state.apply(*event);
+    }
+    look_at(state);
+  }
+  state.nobody_has_any();
+  REQUIRE(state.in_hand() == 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view rest(reinterpret_cast<const char*>(data) + 1, size - 1);
+  switch (data[0] % 4) {
+    case 0:
+      look_at_request(rest);
+      break;
+    case 1:
+      look_at_answer(rest);
+      break;
+    case 2:
+      look_at_envelope(rest);
+      break;
+    default:
+      look_at_journal(rest);
+  }
+  return 0;
+}
