@@ -33,4 +33,9 @@ struct RebuildArguments {
 };
 int run_rebuild(const RebuildArguments& arguments);
 
+struct LeaseArguments {
+  std::string file;
+};
+int run_lease(const LeaseArguments& arguments);
+
 }  // namespace quarry::app

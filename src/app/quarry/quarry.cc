@@ -114,6 +114,13 @@ void add_verify(CLI::App& app, Run& run) {
   command->add_flag("--quiet", verify.quiet, "print faults only");
 }
 
+void add_lease(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand(
+      "lease", "show who has the background work in hand: fossil's backoffice or another");
+  auto& lease = arguments_of(*command, run, run_lease);
+  command->add_option("FILE", lease.file, "the repository file")->required();
+}
+
 void add_rebuild(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "rebuild", "compute every derived table from the artifacts; all or nothing");
@@ -279,6 +286,7 @@ int main(int argc, char** argv) {
                 true);
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
+  app::add_lease(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);
   app::add_spool(cli, run);

@@ -1,0 +1,53 @@
+// quarry lease: who has a repository's background work in hand.
+#include <fmt/core.h>
+#include <sys/types.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <limits>
+#include <string>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "quarry/backoffice/lease.h"
+#include "quarry/base/time.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::app {
+namespace {
+
+// The end of the year 9999: what comes later has no date.
+constexpr std::int64_t kLastTime = 253'402'300'799;
+
+bool is_alive(std::int64_t pid) {
+  if (pid > std::numeric_limits<pid_t>::max()) return false;
+  return ::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM;
+}
+
+void print_holder(const char* name, std::int64_t pid, std::int64_t until, std::int64_t now) {
+  if (pid == 0) return fmt::print("{:9}none\n", name);
+  const std::int64_t left = until - now;
+  fmt::print("{:9}process {}, {}; until {} ({} s {})\n", name, pid,
+             is_alive(pid) ? "which exists here" : "which does not exist here",
+             base::iso_seconds({std::min(until, kLastTime) * 1000}), left < 0 ? -left : left,
+             left < 0 ? "ago" : "from now");
+}
+
+}  // namespace
+
+int run_lease(const LeaseArguments& arguments) {
+  auto repository = repository::Repository::open(arguments.file);
+  if (!repository) return failed(repository.error());
+  const auto snapshot = (*repository)->snapshot();
+  if (!snapshot) return failed(snapshot.error());
+  const auto row = (*repository)->settings().get("backoffice");
+  const auto lease = backoffice::Lease::parse(row.value_or(""));
+  const std::int64_t now = base::system_clock().now().value / 1000;
+  fmt::print("lease:   {}\n", row ? lease.text() : "none");
+  print_holder("current:", lease.current, lease.current_until, now);
+  print_holder("next:", lease.next, lease.next_until, now);
+  return kDone;
+}
+
+}  // namespace quarry::app

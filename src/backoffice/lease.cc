@@ -1,0 +1,70 @@
+#include "quarry/backoffice/lease.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+namespace quarry::backoffice {
+namespace {
+
+// A clock was put back, or the row is not what anybody wrote: no lease lasts as long as that.
+constexpr std::int64_t kNeverSoLong = 3600;
+
+std::int64_t take_number(std::string_view& text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  return error == std::errc() && number > 0 ? number : 0;
+}
+
+bool lasts(std::int64_t until, const Candidate& candidate) {
+  const std::int64_t longest = std::max(kNeverSoLong, 3 * candidate.lease_time.count());
+  return until > candidate.now && until - candidate.now <= longest;
+}
+
+bool is_current_over(const Lease& lease, const Candidate& candidate) {
+  if (lease.current == 0 && lease.current_until == 0) return true;
+  return !lasts(lease.current_until, candidate) &&
+         (candidate.current != Holder::kAlive || lease.current == candidate.self);
+}
+
+bool has_other_next(const Lease& lease, const Candidate& candidate) {
+  return lease.next != 0 && lease.next != candidate.self && candidate.next != Holder::kGone &&
+         lasts(lease.next_until, candidate);
+}
+
+}  // namespace
+
+Lease Lease::parse(std::string_view text) {
+  std::array<std::int64_t, 4> numbers{};
+  for (std::int64_t& number : numbers) number = take_number(text);
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+std::string Lease::text() const {
+  return fmt::format("{} {} {} {}", current, current_until, next, next_until);
+}
+
+Decision decide(const Lease& lease, const Candidate& candidate) {
+  if (has_other_next(lease, candidate)) return {};
+  const std::int64_t time = candidate.lease_time.count();
+  if (is_current_over(lease, candidate)) {
+    return {Turn::kRun, Lease{candidate.self, candidate.now + time, 0, 0}, {}};
+  }
+  if (!candidate.may_wait) return {};
+  // Over, but it has not ended yet: it is looked at again soon.
+  const std::int64_t until = std::max(lease.current_until, candidate.now + 1);
+  Lease wanted = lease;
+  wanted.next = candidate.self;
+  wanted.next_until = until + time;
+  return {Turn::kWait, wanted, std::chrono::seconds(until - candidate.now)};
+}
+
+bool is_wanted(const Lease& lease, const Candidate& candidate) {
+  return decide(lease, candidate).turn != Turn::kLeave;
+}
+
+}  // namespace quarry::backoffice
