@@ -87,6 +87,7 @@ const EVP_MD* algorithm_of(DigestKind kind) {
   return sha3_256.get();
 }
 
+/// Into the caller's buffer: this is done for every artifact (see base/hex.h for all else).
 void write_hex(std::basic_string_view<unsigned char> bytes, char* out) {
   static constexpr char kDigits[] = "0123456789abcdef";
   for (const unsigned char byte : bytes) {

@@ -182,6 +182,7 @@ void put_piece(std::string& out, const AccessPiece& piece, const AccessRecord& r
   }
 }
 
+/// Without the JSON library, which makes a tree first: this is done for every request.
 void put_json(std::string& out, std::string_view name, std::string_view value) {
   put(out, ",\"{}\":", name);
   if (value.size() <= kLongest) return append_json_string(out, value);
@@ -190,6 +191,7 @@ void put_json(std::string& out, std::string_view name, std::string_view value) {
   append_json_string(out, fmt::format("{}…", value.substr(0, end)));
 }
 
+/// Without the JSON library, which makes a tree first: this is done for every request.
 void put_json(std::string& out, std::string_view name, std::integral auto value) {
   put(out, ",\"{}\":{}", name, value);
 }

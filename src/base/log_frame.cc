@@ -92,6 +92,7 @@ void LogFrame::begin_text(const LogRecord& record) {
   if (!record.child.empty()) head_ += fmt::format("[{}] ", record.child);
 }
 
+// Without the JSON library, which takes memory: lines are written where there may be none left.
 void LogFrame::begin_json(const LogRecord& record) {
   head_ += fmt::format(R"({{"time":"{}","level":"{}","pid":{})", iso_micros(record.micros),
                        name_of(record.level), record.pid);

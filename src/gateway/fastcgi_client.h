@@ -56,7 +56,6 @@ class FastcgiCall final : private RecordSink {
   void connected();
   void watch(short what, std::chrono::milliseconds timeout);
   void on_event(short what);
-  void on_writable();
   void on_readable();
   /// False: not yet all.
   bool send();

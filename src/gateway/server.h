@@ -1,4 +1,5 @@
-// The gateway's event loop: evhttp's requests to the pool, the pool's answers back.
+// The gateway's event loop: evhttp's requests to the pool, the pool's answers back. Most of its some
+// thirty functions are callbacks of libevent's, each a few lines, on the same connections.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,5 @@
 #include "quarry/transport/remote_url.h"
+#include "quarry/base/hex.h"
 
 #include <curl/curl.h>
 #include <fmt/core.h>
@@ -40,13 +41,6 @@ auto no_url(std::string_view why) {
   return fail(ErrorCode::kInvalid, fmt::format("not a URL: {}", why));
 }
 
-int digit_value(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
-
 /// TEXT as Fossil reads every part of a URL.
 Result<std::string> decoded(std::string_view text) {
   std::string made;
@@ -55,8 +49,8 @@ Result<std::string> decoded(std::string_view text) {
       made += text[i] == '+' ? ' ' : text[i];
       continue;
     }
-    const int high = i + 2 < text.size() ? digit_value(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? digit_value(text[i + 2]) : -1;
+    const int high = i + 2 < text.size() ? base::hex_value(text[i + 1]) : -1;
+    const int low = i + 2 < text.size() ? base::hex_value(text[i + 2]) : -1;
     if (high < 0 || low < 0) return no_url("a % without two hex digits (a % itself is %25)");
     if (high == 0 && low == 0) return no_url("it contains %00");
     made += static_cast<char>(high * 16 + low);

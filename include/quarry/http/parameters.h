@@ -1,5 +1,6 @@
-// The parameters of a request as web servers name them for FastCGI and CGI programs (RFC 3875, section 4.1, and what
-// all of them add to it): written by the gateway, read by workers and by `quarry http`.
+// The parameters of a request as web servers name them for FastCGI and CGI programs (RFC 3875,
+// section 4.1, and what all of them add to it): written by the gateway, read by workers and by
+// `quarry http`.
 #pragma once
 
 #include <string_view>

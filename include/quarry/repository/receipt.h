@@ -116,9 +116,6 @@ class Receipt {
   /// Computes the derived tables for what was stored and makes it durable (synchronous=FULL).
   base::Result<void> commit();
 
-  /// How many artifacts were stored so far (deltas still waiting for their source included).
-  std::size_t stored_count() const;
-
  private:
   friend class Repository;
   struct State;

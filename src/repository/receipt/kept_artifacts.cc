@@ -103,7 +103,6 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
       r.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, rid).run();
     }
     if (arrival.delta_source) state_->note_source(rid, *arrival.delta_source);
-    ++state_->stored;
     return true;
   });
 }

@@ -34,9 +34,6 @@ base::Result<Receipt> Repository::receive(std::optional<std::chrono::millisecond
 void Receipt::set_sender(Sender sender) {
   state_->sender = std::move(sender);
 }
-std::size_t Receipt::stored_count() const {
-  return state_->stored;
-}
 
 /// The row of `rcvfrom` for this request, made when the first thing is stored.
 Rid Receipt::State::receipt_id() {

@@ -66,7 +66,6 @@ struct Receipt::State {
   Transaction transaction;
   Sender sender;
   Rid receipt = 0;
-  std::size_t stored = 0;
   std::optional<artifact::HashAlgorithm> kept_algorithm;  // of what was kept last
   bool committed = false;
 };

@@ -71,7 +71,6 @@ base::Result<bool> Receipt::State::Storing::run() {
     QUARRY_TRY(verify());
     keep();
   }
-  ++state_.stored;
   return true;
 }
 

@@ -2,24 +2,15 @@
 
 #include <fmt/core.h>
 
-#include <charconv>
-
 #include "admission.h"
 #include "quarry/base/log.h"
+#include "quarry/http/syntax.h"
 #include "quarry/sync/server_session.h"
 
 namespace quarry::worker {
 namespace {
 
 using base::ErrorCode;
-
-/// CONTENT_LENGTH; nothing when it is none.
-std::optional<std::size_t> body_size(std::string_view text) {
-  std::size_t size = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), size);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return size;
-}
 
 Reply refuse(const http::Refusal& refusal) {
   Reply reply = text_reply(refusal.status, refusal.text);
@@ -92,7 +83,7 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
 
 Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
                         scoreboard::Slot& slot) {
-  const auto size = body_size(request.content_length);
+  const auto size = http::parse_decimal(request.content_length);
   if (!size) return text_reply(400, "Content-Length is missing or no number");
   if (*size > options_.max_body) {
     return text_reply(413, fmt::format("the request is larger than {} bytes", options_.max_body));

@@ -1,6 +1,6 @@
 """The write-ahead log beside a served repository: nothing in it is lost, it stays short, and a fossil that we start
 keeps its rules. What the rules are says src/repository/store/log_locks.h; the race that they prevent is replayed in
-tests/unit/repository/log_guard_test.cc.
+tests/unit/repository/store/log_guard_test.cc.
 
     QUARRY_STRESS_SECONDS   how long the crowd works (6; with --full 180)
 """
@@ -146,7 +146,7 @@ def test_a_fossil_that_we_start_has_the_library(quarry, fresh, tmp_path):
 
 def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, peer_of):
     """Clones over and over, while others push: what is done after a reply keeps the log near its bound. (That it does so
-    whoever reads is shown, without luck, in tests/unit/repository/write_ahead_log_test.cc.)"""
+    whoever reads is shown, without luck, in tests/unit/repository/store/write_ahead_log_test.cc.)"""
     server = launch_gateway(generated, workers=4, settings={"repository.wal_size": "64K"})
     crowd = Crowd(server, generated, peer_of)
     for _ in range(2):

@@ -20,8 +20,8 @@ Where the two differ on purpose:
 These holes of the program (and crashes) are not asked about here; tests of their own show what Quarry does:
 unversioned files for who may not read (test_unversioned.py), check-in locks and links for who may not write or read,
 compressed files, whose content the program does not look at (test_bad_cards.py), SHA3 names for clients that did not say their version, content of unversioned files that is left out and was never
-there, deltas whose source is not there yet (test_deltas_and_phantoms.py), an empty unversioned file with a wrong hash (unit/sync/unversioned_test.cc, pragmas_test.cc), settings by their names alone,
-rows as SQL, and words of SQL in a value, which the program hands to SQLite (unit/sync/configuration_test.cc), private artifacts named as public ones (test_private_and_shunned.py).
+there, deltas whose source is not there yet (test_deltas_and_phantoms.py), an empty unversioned file with a wrong hash (unit/sync/server/unversioned_test.cc, pragmas_test.cc), settings by their names alone,
+rows as SQL, and words of SQL in a value, which the program hands to SQLite (unit/sync/server/configuration_test.cc), private artifacts named as public ones (test_private_and_shunned.py).
 """
 
 import os

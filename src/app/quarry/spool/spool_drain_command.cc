@@ -73,7 +73,6 @@ class Draining {
   Result<void> wait_for_window();
   Result<bool> gather();
   Result<void> write();
-  Result<void> write_some(std::string_view text);
   Result<void> settle();
   Result<void> settle_acknowledged();
   Result<void> check_acknowledgements() const;
