@@ -166,8 +166,8 @@ def test_a_push_that_waits_for_the_lock_gets_it(launch, fresh, peer_of):
         connection.execute("BEGIN IMMEDIATE")
         with concurrent.futures.ThreadPoolExecutor(1) as other:
             push = other.submit(peer.push, wire.file_card(b"waits"))
-            time.sleep(0.7)  # nothing tells from outside that it waits, but that it does not end
-            assert not push.done()
+            # Nothing tells from outside that it waits, but that it does not end.
+            assert not concurrent.futures.wait([push], 0.7).done
             connection.execute("COMMIT")
             assert not push.result(20).errors()
     assert wire.sha3(b"waits") in repofile.artifacts(fresh)

@@ -8,6 +8,7 @@
 #include <semaphore>
 #include <string>
 
+#include "eventually.h"
 #include "quarry/gateway/gateway.h"
 #include "world.h"
 
@@ -30,8 +31,7 @@ bool is_served(Client& client) {
 }
 
 bool wait_for_log(const Gateway& gateway, std::string_view line) {
-  for (int i = 0; i < 1000 && !has(gateway.log(), line); ++i) ::usleep(10'000);
-  return has(gateway.log(), line);
+  return eventually([&] { return has(gateway.log(), line); });
 }
 
 /// Tells of each request that it is there, and answers once it may.

@@ -13,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "eventually.h"
 #include "world.h"
 
 using namespace quarry::gateway;
@@ -251,7 +252,7 @@ TEST_CASE("bodies that are too much together are refused, one by one as they go 
   Client second(world.gateway);
   second.send(all_but_the_end);
   const std::string log_line = "client 127.0.0.1: 503 too many large requests at the same time";
-  for (int i = 0; i < 500 && !has(world.gateway.log(), log_line); ++i) ::usleep(10'000);
+  CHECK(eventually([&] { return has(world.gateway.log(), log_line); }));
   first.send("x");
   second.send("x");
   const std::string replies = first.reply().substr(0, 12) + second.reply().substr(0, 12);
@@ -536,8 +537,7 @@ TEST_CASE("a client that leaves in the middle of a request is in the log") {
     client.close();
     const std::string line = "client 127.0.0.1: left in the middle of a request, after " +
                              std::to_string(size) + " bytes";
-    for (int i = 0; i < 500 && !has(world.gateway.log(), line); ++i) ::usleep(10'000);
-    CHECK(has(world.gateway.log(), line));
+    CHECK(eventually([&] { return has(world.gateway.log(), line); }));
   }
 }
 

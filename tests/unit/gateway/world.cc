@@ -17,12 +17,11 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "eventually.h"
 #include "quarry/base/log.h"
 
 namespace quarry::gateway::testing {
 namespace {
-
-constexpr int kPatienceMillis = 10'000;
 
 template <typename T>
 T value_of(base::Result<T> result) {
@@ -217,17 +216,12 @@ void Gateway::signal(int number) const {
 
 int Gateway::wait() {
   int status = 0;
-  for (int i = 0; i < 500; ++i) {
-    if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-      pid_ = -1;
-      return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    }
-    ::usleep(10'000);
+  if (!eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; })) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, &status, 0);
   }
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, &status, 0);
   pid_ = -1;
-  return -1;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 std::string Gateway::log() const {
@@ -254,7 +248,7 @@ void Client::send(std::string_view bytes) const {
 
 bool Client::more() {
   pollfd wait = {socket_.get(), POLLIN, 0};
-  if (::poll(&wait, 1, kPatienceMillis) <= 0) {
+  if (::poll(&wait, 1, kPatience) <= 0) {
     timed_out_ = true;
     return false;
   }

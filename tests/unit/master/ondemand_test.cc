@@ -8,6 +8,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "eventually.h"
 #include "world.h"
 
 using namespace quarry::master;
@@ -53,12 +54,12 @@ std::vector<Service> ondemand(const World& world, std::size_t max_children,
 
 Fd connect(const World& world) {
   const auto address = SocketAddress::parse(world.socket());
-  for (int i = 0; i < kPatience; ++i) {
-    if (auto connected = quarry::base::connect_to(*address)) return std::move(*connected);
-    ::usleep(1000);
-  }
-  FAIL("nobody listens");
-  return {};
+  Fd connection;
+  REQUIRE(eventually([&] {
+    if (auto connected = quarry::base::connect_to(*address)) connection = std::move(*connected);
+    return static_cast<bool>(connection);
+  }));
+  return connection;
 }
 
 /// Clock ticks that process PID has spent.
@@ -268,8 +269,7 @@ TEST_CASE("a child that was idle for process_idle_timeout ends, and comes back w
     const Fd connection = connect(world);
     return world.next().pid;
   }();
-  for (int i = 0; i < kPatience && ::kill(first, 0) == 0; ++i) ::usleep(1000);
-  CHECK(::kill(first, 0) != 0);
+  CHECK(eventually([&] { return ::kill(first, 0) != 0; }));
   const Fd connection = connect(world);
   const Word again = world.next();
   CHECK(again.what == 'g');
@@ -286,7 +286,7 @@ TEST_CASE("a pool without children that can start none waits until it can") {
     });
   });
   // Once it is there, nothing is opened any more but what a child needs.
-  for (int i = 0; i < kPatience && !std::filesystem::exists(world.pid_file()); ++i) ::usleep(1000);
+  REQUIRE(eventually([&] { return std::filesystem::exists(world.pid_file()); }));
   rlimit before{};
   REQUIRE(::prlimit(world.master(), RLIMIT_NOFILE, nullptr, &before) == 0);
   const rlimit none{3, before.rlim_max};

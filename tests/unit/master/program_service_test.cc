@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "eventually.h"
 #include "quarry/base/fd.h"
 #include "temporary_folder.h"
 
@@ -27,8 +28,7 @@ namespace {
 
 using quarry::base::Fd;
 
-constexpr int kPatience = 10000;  // milliseconds; only ever used up by a failure
-constexpr int kWhile = 150;       // milliseconds in which a mistake would show
+constexpr int kWhile = 150;  // milliseconds in which a mistake would show
 
 struct Word {
   char what = 0;  // 0: nothing came
@@ -65,12 +65,10 @@ class SmallMaster {
   }
   /// Whether all that was asked for was read before long.
   bool is_heard() const {
-    for (int i = 0; i < kPatience; ++i) {
+    return eventually([&] {
       int waiting = 0;
-      if (::ioctl(asks_.get(), FIONREAD, &waiting) == 0 && waiting == 0) return true;
-      ::usleep(1000);
-    }
-    return false;
+      return ::ioctl(asks_.get(), FIONREAD, &waiting) == 0 && waiting == 0;
+    });
   }
   /// The receiver does not end while it is held.
   void hold_receiver() const { std::ofstream(folder_ / "hold").put('!'); }
@@ -78,13 +76,11 @@ class SmallMaster {
   void remove_receiver() const { std::filesystem::remove(folder_ / "receiver"); }
   /// Whether the log has TEXT before long.
   bool logs(const std::string& text) const {
-    for (int i = 0; i < kPatience; i += 10) {
+    return eventually([&] {
       std::stringstream log;
       log << std::ifstream(folder_ / "log").rdbuf();
-      if (log.str().find(text) != std::string::npos) return true;
-      ::usleep(10'000);
-    }
-    return false;
+      return log.str().find(text) != std::string::npos;
+    });
   }
   /// Jobs of 100 and more may end.
   void let_jobs_end() const { std::ofstream(folder_ / "go").put('!'); }
@@ -152,13 +148,12 @@ std::map<char, pid_t> by_letter(const std::vector<Word>& words) {
 /// Until proc(5) calls PID's state so.
 void wait_until(pid_t pid, char state) {
   const std::string wanted = std::string(") ") + state;
-  std::string stat;
-  for (int i = 0; i < kPatience && stat.find(wanted) == std::string::npos; ++i) {
-    ::usleep(1000);
+  REQUIRE(eventually([&] {
     std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string stat;
     std::getline(file, stat);
-  }
-  REQUIRE(stat.find(wanted) != std::string::npos);
+    return stat.find(wanted) != std::string::npos;
+  }));
 }
 
 void wait_until_dead(pid_t pid) {

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "eventually.h"
 #include "quarry/base/log.h"
 #include "quarry/master/master.h"
 #include "temporary_folder.h"
@@ -23,8 +24,6 @@
 namespace quarry::master::testing {
 
 using namespace std::chrono_literals;
-
-inline constexpr int kPatience = 10000;  // milliseconds; only ever used up by a failure
 
 /// What children tell the test: one letter and their pid.
 struct Word {
@@ -102,14 +101,8 @@ class World {
   /// The master's exit status, once it has ended.
   int wait_for_end() {
     int status = -1;
-    for (int i = 0; i < kPatience; ++i) {
-      if (::waitpid(master_, &status, WNOHANG) == master_) {
-        master_ = -1;
-        return status;
-      }
-      ::usleep(1000);
-    }
-    FAIL("the master did not end");
+    REQUIRE(eventually([&] { return ::waitpid(master_, &status, WNOHANG) == master_; }));
+    master_ = -1;
     return status;
   }
 

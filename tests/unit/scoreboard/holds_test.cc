@@ -8,6 +8,7 @@
 #include <memory>
 #include <thread>
 
+#include "eventually.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 using namespace quarry::scoreboard;
@@ -49,10 +50,7 @@ TEST_CASE("a hold that its process takes to the grave ends at its deadline") {
   int status = 0;
   ::waitpid(child, &status, 0);
   REQUIRE(WIFSIGNALED(status));
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-  while (board.holds().is_held(7) && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::sleep_for(milliseconds(1));
-  }
+  CHECK(eventually([&] { return !board.holds().is_held(7); }));
   CHECK(board.holds().take(7, milliseconds(300)));
 }
 
@@ -61,7 +59,7 @@ TEST_CASE("a hold that is given back late leaves alone who has it by then") {
   Holds holds = board.holds();
   const Hold late = holds.take(7, milliseconds(1));
   REQUIRE(late);
-  while (holds.is_held(7)) std::this_thread::sleep_for(milliseconds(1));
+  REQUIRE(eventually([&] { return !holds.is_held(7); }));
   REQUIRE(holds.take(7, Holds::kLongest));
   holds.release(late);
   CHECK(holds.is_held(7));

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <array>
 
+#include "eventually.h"
+
 namespace worker_test {
 namespace {
-
-constexpr int kPatience = 10000;  // milliseconds; only ever used up by a failure
 
 char low_byte(std::size_t number) {
   return static_cast<char>(number & 0xFFU);

@@ -7,7 +7,9 @@
 
 #include <functional>
 #include <stdexcept>
+#include <string>
 
+#include "eventually.h"
 #include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/stop_signal.h"
 #include "fastcgi_client.h"
@@ -93,15 +95,11 @@ class Server {
   /// Waits for the end of the process, sending NUMBER (0: nothing) all the while; its exit status.
   int wait_for_end(int number = 0) {
     int status = -1;
-    for (int i = 0; i < 10000; ++i) {
+    REQUIRE(eventually([&] {
       ::kill(pid_, number);
-      if (::waitpid(pid_, &status, WNOHANG) == pid_) {
-        pid_ = -1;
-        return status;
-      }
-      ::usleep(1000);
-    }
-    FAIL("the worker did not end");
+      return ::waitpid(pid_, &status, WNOHANG) == pid_;
+    }));
+    pid_ = -1;
     return status;
   }
 
@@ -258,8 +256,7 @@ TEST_CASE(
     CAPTURE(on_tcp);
     const Server server({}, {}, on_tcp);
     const auto is_at = [&](std::string_view what) {
-      for (int i = 0; i < 10000 && server.state().repository.view() != what; ++i) ::usleep(1000);
-      return server.state().repository.view() == what;
+      return eventually([&] { return server.state().repository.view() == what; });
     };
     {
       Client client(server.address());
@@ -276,7 +273,7 @@ TEST_CASE(
   const Server server;
   Client client(server.address());
   client.send(request(post("/wait", "body"), "body", true));
-  while (server.state().repository.view() != "still at work") ::usleep(1000);
+  REQUIRE(eventually([&] { return server.state().repository.view() == "still at work"; }));
   client.send(worker_test::record(2, ""));
   CHECK(has(client.reply(), "\r\n\r\nleft"));
   client.send(request(post("/k", "1"), "1", true));
@@ -305,9 +302,8 @@ TEST_CASE("SIGQUIT lets the request in flight come whole and be answered") {
   const std::string bytes = request(post("/slow", body), body);
   Client client(server.address());
   client.send(std::string_view(bytes).substr(0, 1000000));
-  while (server.state().stage != Stage::kExecuting) ::usleep(1000);
+  REQUIRE(eventually([&] { return server.state().stage == Stage::kExecuting; }));
   server.signal(SIGQUIT);
-  ::usleep(20000);
   client.send(std::string_view(bytes).substr(1000000));
   CHECK(has(client.reply(), "/slow 2000000 x"));
   CHECK(server.wait_for_end() == 0);
@@ -322,7 +318,7 @@ TEST_CASE("SIGTERM ends a worker that waits, for a connection or for the rest of
     Client client(server.address());
     client.send(std::string_view(bytes).substr(0, come));
     const Stage stage = come == 60 ? Stage::kReadingHeaders : Stage::kExecuting;
-    while (come > 0 && server.state().stage != stage) ::usleep(1000);
+    REQUIRE(eventually([&] { return come == 0 || server.state().stage == stage; }));
     CHECK(server.wait_for_end(SIGTERM) == 0);
   }
 }
@@ -331,7 +327,7 @@ TEST_CASE("SIGTERM ends a worker whose reply nobody takes") {
   Server server;
   Client client(server.address());
   client.send(request(post("/large", "")));
-  while (server.state().stage != Stage::kEnd) ::usleep(1000);
+  REQUIRE(eventually([&] { return server.state().stage == Stage::kEnd; }));
   // One signal just before the worker begins to wait would be missed; the master then kills it.
   CHECK(server.wait_for_end(SIGTERM) == 0);
 }

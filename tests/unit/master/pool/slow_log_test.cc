@@ -10,6 +10,8 @@
 #include <fstream>
 #include <string>
 
+#include "eventually.h"
+
 using namespace quarry::master;
 using quarry::base::ErrorCode;
 using quarry::scoreboard::Stage;
@@ -42,8 +44,7 @@ char state_of(pid_t pid) {
 }
 
 void wait_for_state(pid_t pid, char state) {
-  for (int i = 0; i < 10000 && state_of(pid) != state; ++i) ::usleep(1000);
-  REQUIRE(state_of(pid) == state);
+  REQUIRE(eventually([&] { return state_of(pid) == state; }));
 }
 
 /// A child of this process that waits in a function of its own.

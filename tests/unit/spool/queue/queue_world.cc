@@ -45,15 +45,6 @@ class HeldUpFile final : public File {
 
 }  // namespace
 
-bool eventually(const std::function<bool()>& is_so) {
-  const auto end = std::chrono::steady_clock::now() + kLongest;
-  while (!is_so()) {
-    if (std::chrono::steady_clock::now() > end) return false;
-    std::this_thread::sleep_for(1ms);
-  }
-  return true;
-}
-
 std::vector<std::string> numbers(int first, int last) {
   std::vector<std::string> all;
   for (int i = first; i <= last; ++i) all.push_back(std::to_string(i));

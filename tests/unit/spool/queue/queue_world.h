@@ -14,15 +14,13 @@
 #include <string_view>
 #include <vector>
 
+#include "eventually.h"
 #include "quarry/base/file_system.h"
 #include "quarry/spool/queue.h"
 #include "queue/engine.h"
 #include "temporary_folder.h"
 
 namespace quarry::spool {
-
-/// Whether IS_SO becomes true within five seconds.
-bool eventually(const std::function<bool()>& is_so);
 
 /// "FIRST", "FIRST+1", … "LAST".
 std::vector<std::string> numbers(int first, int last);

@@ -1,0 +1,19 @@
+// Waiting for what another process or thread does, where nothing but looking tells that it did.
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+
+inline constexpr int kPatience = 20'000;  // milliseconds; only ever used up by a failure
+
+/// Whether IS_SO() becomes true before long.
+template <typename Condition>
+bool eventually(const Condition& is_so) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatience);
+  while (!is_so()) {
+    if (std::chrono::steady_clock::now() > end) return false;
+    ::usleep(1000);
+  }
+  return true;
+}
