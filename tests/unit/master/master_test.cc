@@ -9,6 +9,7 @@
 #include <csignal>
 
 #include <cstring>
+#include <fstream>
 #include <string>
 
 #include "world.h"
@@ -44,13 +45,17 @@ TEST_CASE("children are started, replaced when they die, and gone after SIGTERM"
 
 TEST_CASE("a graceful stop lets the fronts end before the pools are asked to") {
   World world;
-  static volatile sig_atomic_t asked = 0;
   const auto run = [&](char begins, char ends) {
     return [&world, begins, ends](ChildContext&) {
-      ::signal(SIGQUIT, [](int) { asked = 1; });
+      sigset_t quit;
+      ::sigemptyset(&quit);
+      ::sigaddset(&quit, SIGQUIT);
+      ::sigprocmask(SIG_BLOCK, &quit, nullptr);
       world.say(begins);
-      while (asked == 0) ::usleep(1000);
-      if (ends == 'F') ::usleep(50000);
+      // The front lingers: a pool that was asked too early would have ended before it.
+      const timespec lingering{0, 50'000'000};
+      ::sigwaitinfo(&quit, nullptr);
+      if (ends == 'F') ::sigtimedwait(&quit, nullptr, &lingering);
       world.say(ends);
       return 0;
     };
@@ -173,9 +178,10 @@ TEST_CASE("a child that observes another service reads its board") {
       const auto is_there = [&](std::size_t i) {
         return child.observed->read(i).state.stage == quarry::scoreboard::Stage::kAccepting;
       };
-      while (!is_there(0) || !is_there(1)) ::usleep(1000);
-      while (child.observed->read_pool().state.children != 2) ::usleep(1000);
-      world.say('y');
+      const bool is_seen = eventually([&] {
+        return is_there(0) && is_there(1) && child.observed->read_pool().state.children == 2;
+      });
+      world.say(is_seen ? 'y' : 'n');
       return sleep_for_ever(child);
     }));
     services.back().name = "status test";
@@ -254,6 +260,46 @@ TEST_CASE("only a service that says so may get more rights by what it executes")
   const std::string said{world.next().what, world.next().what};
   CHECK(said.find('n') != std::string::npos);
   CHECK((said.find('y') != std::string::npos) == is_free);
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}
+
+TEST_CASE("what is executed for a program has the rights that its service gives, and no slot") {
+  World world;
+  const auto told = [&](const std::string& name) { return world.socket() + "." + name; };
+  world.start([&] {
+    std::vector<Service> services;
+    for (const std::string name : {"less", "more"}) {
+      services.push_back(world.service(1, {}));
+      services.back().name = "program " + name;
+      services.back().process.no_new_privs = name == "less";
+      services.back().program =
+          Program{"/bin/sh",
+                  {"sh", "-c",
+                   "while read -r key value; do [ $key = NoNewPrivs: ] && echo $value >\"$0\".new; "
+                   "done </proc/self/status; mv \"$0\".new \"$0\"; exec sleep 60",
+                   told(name)}};
+      services.push_back(world.service(1, [&world](ChildContext& child) {
+        const auto is_seen = [&] { return child.observed->read_pool().state.children == 1; };
+        world.say(eventually(is_seen) && child.observed->slot_count() == 0 ? 'y' : 'n');
+        return sleep_for_ever(child);
+      }));
+      services.back().name = "status " + name;
+      services.back().observes = "program " + name;
+    }
+    return services;
+  });
+  CHECK(world.next().what == 'y');
+  CHECK(world.next().what == 'y');
+  const auto flag_of = [&](const std::string& name) {
+    REQUIRE(eventually([&] { return std::filesystem::exists(told(name)); }));
+    std::string flag;
+    std::getline(std::ifstream(told(name)), flag);
+    return flag;
+  };
+  CHECK(flag_of("less") == "1");
+  // The test itself may be forbidden to.
+  CHECK(flag_of("more") == std::to_string(::prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)));
   world.signal_master(SIGTERM);
   CHECK(world.wait_for_end() == 0);
 }
