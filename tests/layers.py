@@ -14,12 +14,14 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 
 LAYERS: dict[str, set[str]] = {
-    "app": {"master", "gateway", "worker", "backoffice", "changes", "courier", "spool", "transport", "sync", "repository",
-            "artifact", "event", "http", "control", "scoreboard", "base"},
+    "app": {"master", "gateway", "worker", "replica", "backoffice", "pages", "changes", "courier", "spool", "transport",
+            "sync", "repository", "artifact", "event", "http", "control", "scoreboard", "base"},
     "master": {"control", "scoreboard", "base"},
     "gateway": {"http", "control", "scoreboard", "base"},
-    "worker": {"sync", "changes", "repository", "event", "http", "control", "scoreboard", "base"},
+    "worker": {"pages", "sync", "changes", "repository", "event", "http", "control", "scoreboard", "base"},
+    "replica": {"transport", "sync", "spool", "repository", "event", "control", "scoreboard", "base"},
     "backoffice": {"transport", "sync", "courier", "repository", "event", "control", "scoreboard", "base"},
+    "pages": {"repository", "http", "scoreboard", "base"},
     "changes": {"repository", "artifact", "event", "control", "scoreboard", "base"},
     "courier": {"spool", "event", "control", "scoreboard", "base"},
     "spool": {"base"},

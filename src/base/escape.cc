@@ -2,14 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <iterator>
 
 namespace quarry::base {
 namespace {
 
-bool is_plain(unsigned char byte, std::string_view also) {
-  return byte >= 0x20 && byte < 0x7F && byte != '\\' &&
-         also.find(static_cast<char>(byte)) == std::string_view::npos;
+bool is_control(unsigned char byte) {
+  return byte < 0x20 || byte == 0x7F;
+}
+
+void append_hex(std::string& out, char byte) {
+  fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
 }
 
 }  // namespace
@@ -38,21 +42,25 @@ void append_printable(std::string& out, std::string_view text, std::size_t limit
                       std::string_view also) {
   const std::size_t end = out.size() + limit;
   while (!text.empty() && out.size() < end) {
-    const auto byte = static_cast<unsigned char>(text[0]);
-    const std::size_t sequence = byte >= 0x80 ? utf8_sequence(text) : 0;
-    if (sequence > 0) {
-      out += text.substr(0, sequence);
-      text.remove_prefix(sequence);
-      continue;
-    }
-    if (is_plain(byte, also)) {
-      out += text[0];
+    if (text[0] == '\\' || also.find(text[0]) != std::string_view::npos) {
+      append_hex(out, text[0]);
+      text.remove_prefix(1);
     } else {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+      append_message_character(out, text);
     }
-    text.remove_prefix(1);
   }
   if (!text.empty()) out += "…";
+}
+
+void append_message_character(std::string& out, std::string_view& text) {
+  const auto byte = static_cast<unsigned char>(text[0]);
+  const std::size_t length = byte >= 0x80 ? utf8_sequence(text) : 1;
+  if (is_control(byte) || length == 0) {
+    append_hex(out, text[0]);
+  } else {
+    out += text.substr(0, length);
+  }
+  text.remove_prefix(std::max<std::size_t>(length, 1));
 }
 
 std::string escape_markup(std::string_view text) {
@@ -97,7 +105,7 @@ void append_json_character(std::string& out, std::string_view& text) {
   } else if (byte == '"' || byte == '\\') {
     out += '\\';
     out += text[0];
-  } else if (byte < 0x20 || byte == 0x7F) {
+  } else if (is_control(byte)) {
     fmt::format_to(std::back_inserter(out), "\\u{:04x}", byte);
   } else {
     out += text[0];

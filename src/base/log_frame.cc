@@ -50,18 +50,6 @@ std::string syslog_time(std::int64_t micros) {
                      local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
 }
 
-/// Backslashes stay: what came from outside was made printable before it became part of a message.
-void append_text_character(std::string& out, std::string_view& text) {
-  const auto byte = static_cast<unsigned char>(text[0]);
-  const std::size_t length = byte >= 0x80 ? std::max<std::size_t>(1, utf8_sequence(text)) : 1;
-  if (byte < 0x20 || byte == 0x7F || (byte >= 0x80 && length == 1)) {
-    fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
-  } else {
-    out += text.substr(0, length);
-  }
-  text.remove_prefix(length);
-}
-
 }  // namespace
 
 LogFrame::LogFrame(const LogOptions& options, const LogRecord& record) : rest_(record.message) {
@@ -126,7 +114,7 @@ std::string LogFrame::next_part() {
     if (is_json_) {
       append_json_character(part, after);
     } else {
-      append_text_character(part, after);
+      append_message_character(part, after);
     }
     if (part.size() > room_) {
       part.resize(size);

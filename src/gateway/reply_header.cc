@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 
+#include "quarry/base/blanks.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -29,7 +30,7 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
       header.status < 200 || header.status > 599 || (value.size() > 3 && value[3] != ' ')) {
     return broken(fmt::format("the status \"{}\"", value));
   }
-  header.reason = http::trim_blanks(value.substr(3));
+  header.reason = base::trim_blanks(value.substr(3));
   return {};
 }
 
@@ -48,7 +49,7 @@ base::Result<void> take_field(std::string_view line, ReplyHeader& header, bool& 
   if (colon == std::string_view::npos || !http::is_token(name)) {
     return broken(fmt::format("the header line \"{}\"", line.substr(0, 100)));
   }
-  const std::string_view value = http::trim_blanks(line.substr(colon + 1));
+  const std::string_view value = base::trim_blanks(line.substr(colon + 1));
   if (!http::is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
   if (http::same_name(name, "Status")) {
     has_status = true;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "quarry/base/blanks.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 
@@ -29,7 +30,7 @@ std::string joined(const evkeyvalq& headers, std::string_view name, std::string_
 
 /// An entry of X-Forwarded-For: an address, which some proxies write with a port.
 std::optional<SocketAddress> forwarded_address(std::string_view entry) {
-  entry = http::trim_blanks(entry);
+  entry = base::trim_blanks(entry);
   if (auto address = SocketAddress::parse_ip(entry)) return *std::move(address);
   if (entry.find('/') != std::string_view::npos || entry.find(':') == std::string_view::npos) {
     return std::nullopt;

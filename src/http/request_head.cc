@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "quarry/base/blanks.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -55,7 +56,7 @@ Verdict read_field(std::string_view line, Head& head) {
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
   const std::string_view value =
-      colon == std::string_view::npos ? "" : trim_blanks(line.substr(colon + 1));
+      colon == std::string_view::npos ? "" : base::trim_blanks(line.substr(colon + 1));
   if (colon == std::string_view::npos || !is_token(name) || !is_field_value(value)) {
     return refuse(400, "a header line is malformed");
   }

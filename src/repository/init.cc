@@ -16,6 +16,7 @@
 #include "quarry/base/hex.h"
 #include "quarry/repository/whole_file.h"
 #include "repository_state.h"
+#include "store/hash_policy.h"
 #include "store/schema.h"
 
 namespace quarry::repository {
@@ -150,7 +151,7 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
     const std::int64_t now = options.clock->now().value / 1000;
     const std::string project_code = random_code();
     add_settings(database,
-                 {{"hash-policy", "2"},
+                 {{kHashPolicySetting, "2"},
                   {"project-code", project_code},
                   {"project-name", options.project_name}},
                  now);

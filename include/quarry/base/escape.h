@@ -16,6 +16,10 @@ std::string printable(std::string_view text, std::size_t limit = 256);
 void append_printable(std::string& out, std::string_view text, std::size_t limit,
                       std::string_view also = {});
 
+/// One character off the front of TEXT (not empty), appended to OUT as printable() has it; but a
+/// backslash as it stands, for messages in which what came from outside was made printable before.
+void append_message_character(std::string& out, std::string_view& text);
+
 /// One character off the front of TEXT (not empty), appended to OUT as it stands in a JSON string:
 /// what is no UTF-8 becomes U+FFFD.
 void append_json_character(std::string& out, std::string_view& text);

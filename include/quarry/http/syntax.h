@@ -14,8 +14,6 @@ bool is_token(std::string_view text);
 bool is_field_value(std::string_view text);
 /// Takes the first line off TEXT, and its end, LF or CR LF, too.
 std::string_view take_line(std::string_view& text);
-/// TEXT without spaces and tabs at its ends.
-std::string_view trim_blanks(std::string_view text);
 /// Whether two header names are the same; case does not count.
 bool same_name(std::string_view a, std::string_view b);
 /// Digits alone, as Content-Length has them; nothing for other text or a number beyond 64 bits.

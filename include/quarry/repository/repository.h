@@ -93,6 +93,9 @@ class Snapshot {
   Database* database_;
 };
 
+/// Has more functions than a class of ours should: each is one question of a sync session, and all
+/// of them share one connection, its prepared statements and the cache of contents. What has rules
+/// of its own is an object behind settings(), names(), unversioned() and Receipt.
 class Repository {
  public:
   /// Opens PATH, an existing repository. Errors: kNotFound, kInvalid (no repository, or of a schema

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdlib>
 
+#include "quarry/base/blanks.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
@@ -79,7 +80,7 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     const std::string_view line = http::take_line(head);
     const std::size_t colon = std::min(line.find(':'), line.size());
     const std::string_view name = line.substr(0, colon);
-    const std::string_view value = http::trim_blanks(line.substr(std::min(colon + 1, line.size())));
+    const std::string_view value = base::trim_blanks(line.substr(std::min(colon + 1, line.size())));
     if (http::same_name(name, "Host")) request.host = value;
     if (http::same_name(name, "Content-Type")) request.content_type = value;
     if (http::same_name(name, "Content-Length")) length = value;

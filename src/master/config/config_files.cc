@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "config_variables.h"
+#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
 
@@ -158,10 +159,9 @@ std::string ConfigFiles::place_of(int line) const {
 std::string ConfigFiles::told(int line, std::string_view message) const {
   constexpr std::size_t kLongest = 1000;
   std::string text = place_of(line) + ": ";
-  for (const char c : message) {
+  while (!message.empty()) {
     if (text.size() > kLongest) return text + "...";
-    const auto byte = static_cast<unsigned char>(c);
-    text += byte < ' ' || byte == 0x7F ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+    base::append_message_character(text, message);
   }
   return text;
 }

@@ -8,6 +8,7 @@
 #include <charconv>
 #include <limits>
 
+#include "quarry/base/blanks.h"
 #include "quarry/base/log.h"
 
 namespace quarry::master {
@@ -24,12 +25,6 @@ base::Result<std::uint64_t> digits(std::string_view text, int radix) {
     return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no number", printable(text)));
   }
   return number;
-}
-
-std::string_view trim(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t");
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 }  // namespace
@@ -109,7 +104,7 @@ std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> entries;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    if (const std::string_view entry = trim(text.substr(0, comma)); !entry.empty()) {
+    if (const std::string_view entry = base::trim_blanks(text.substr(0, comma)); !entry.empty()) {
       entries.emplace_back(entry);
     }
     text.remove_prefix(std::min(comma + 1, text.size()));
@@ -121,7 +116,8 @@ base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view 
   std::vector<base::SocketAddress> addresses;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse_ip(trim(text.substr(0, comma))));
+    QUARRY_TRY_ASSIGN(auto address,
+                      base::SocketAddress::parse_ip(base::trim_blanks(text.substr(0, comma))));
     addresses.push_back(address);
     text.remove_prefix(std::min(comma + 1, text.size()));
   }
@@ -132,7 +128,7 @@ base::Result<std::vector<std::string>> parse_networks(std::string_view text) {
   std::vector<std::string> networks;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view entry = trim(text.substr(0, comma));
+    const std::string_view entry = base::trim_blanks(text.substr(0, comma));
     const std::size_t slash = entry.find('/');
     QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
     if (slash != std::string_view::npos) {

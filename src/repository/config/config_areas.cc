@@ -3,6 +3,7 @@
 #include <array>
 
 #include "exported_config.h"
+#include "store/hash_policy.h"
 
 namespace quarry::repository {
 namespace {
@@ -81,7 +82,7 @@ constexpr std::array kSettings = {
     ExportedSetting{"dotfiles", kConfigProject},
     ExportedSetting{"parent-project-code", kConfigProject},
     ExportedSetting{"parent-project-name", kConfigProject},
-    ExportedSetting{"hash-policy", kConfigProject},
+    ExportedSetting{kHashPolicySetting, kConfigProject},
     ExportedSetting{"comment-format", kConfigProject},
     ExportedSetting{"mimetypes", kConfigProject},
     ExportedSetting{"forbid-delta-manifests", kConfigProject},

@@ -5,12 +5,6 @@
 namespace quarry::repository {
 namespace {
 
-std::size_t spaces_before(std::string_view text, std::size_t most) {
-  std::size_t count = 0;
-  while (count < most && count < text.size() && text[count] == ' ') ++count;
-  return count;
-}
-
 /// The length of the definition of a name at the start of TEXT, without the end of its line; 0 if
 /// there is none.
 std::size_t name_definition(std::string_view text, MarkdownNames& names) {

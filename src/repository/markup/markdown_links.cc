@@ -14,12 +14,6 @@ std::size_t line_length(std::string_view text) {
   return std::min(text.find('\n'), text.size() - 1) + 1;
 }
 
-std::size_t spaces_before(std::string_view text, std::size_t most) {
-  std::size_t count = 0;
-  while (count < most && count < text.size() && text[count] == ' ') ++count;
-  return count;
-}
-
 bool is_rule(std::string_view text) {
   if (text.size() < 3) return false;
   const std::size_t begin = spaces_before(text, 3);

@@ -145,6 +145,12 @@ std::size_t closing_parenthesis(std::string_view text) {
 
 }  // namespace
 
+std::size_t spaces_before(std::string_view text, std::size_t most) {
+  std::size_t count = 0;
+  while (count < most && count < text.size() && text[count] == ' ') ++count;
+  return count;
+}
+
 std::string markdown_name(std::string_view text) {
   std::string name;
   for (const char c : trimmed(text)) {

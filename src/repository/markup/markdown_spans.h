@@ -38,6 +38,9 @@ inline bool is_blank_or_newline(char c) {
   return is_blank(c) || c == '\n';
 }
 
+/// How many spaces TEXT begins with; counts no more than MOST.
+std::size_t spaces_before(std::string_view text, std::size_t most);
+
 class MarkdownSpans {
  public:
   /// NAMES is not owned; found targets are added to LINKS. Footnotes are read where something
