@@ -1,6 +1,8 @@
 #include "quarry/control/channel.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <bit>
@@ -27,6 +29,10 @@ std::string_view name_of(Verb verb) {
   switch (verb) {
     case Verb::kBackoffice:
       return "backoffice";
+    case Verb::kPause:
+      return "pause";
+    case Verb::kResume:
+      return "resume";
   }
   return "unknown";
 }
@@ -37,6 +43,17 @@ base::Result<std::pair<Channel, Channel>> Channel::make_pair() {
     return base::fail_errno("cannot make a control channel");
   }
   return std::pair(Channel(base::Fd(ends[0])), Channel(base::Fd(ends[1])));
+}
+
+Channel Channel::of_standard_input() {
+  int type = 0;
+  socklen_t size = sizeof type;
+  if (::getsockopt(STDIN_FILENO, SOL_SOCKET, SO_TYPE, &type, &size) != 0) return {};
+  if (type != SOCK_SEQPACKET) return {};
+  base::Fd channel(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  const base::Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!channel || !nothing || ::dup2(nothing.get(), STDIN_FILENO) < 0) return {};
+  return Channel(std::move(channel));
 }
 
 bool Channel::send(Message message) const {
@@ -58,7 +75,7 @@ Received Channel::receive(Message* message) const {
   if (size != static_cast<ssize_t>(bytes.size())) return Received::kMalformed;
   const auto wire = std::bit_cast<Wire>(bytes);
   const auto verb = static_cast<Verb>(wire.verb);
-  const bool is_known = verb == Verb::kBackoffice;
+  const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kResume;
   if (wire.version != kLayoutVersion || wire.zero != 0 || !is_known) return Received::kMalformed;
   *message = Message{verb, wire.number};
   return Received::kMessage;

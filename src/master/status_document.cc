@@ -21,8 +21,8 @@ json described(const RunningService& service) {
   const Jobs::Figures figures = service.jobs->figures();
   described["jobs"] = {{"asked", figures.asked},     {"started", figures.started},
                        {"failed", figures.failed},   {"delayed", figures.delayed},
-                       {"waiting", figures.waiting}, {"dropped", figures.dropped},
-                       {"unknown", figures.unknown}};
+                       {"waiting", figures.waiting}, {"paused", figures.paused},
+                       {"dropped", figures.dropped}, {"unknown", figures.unknown}};
   return described;
 }
 

@@ -1,4 +1,5 @@
-// What a child may say to the master: fixed verbs with a number, never a path or an argument.
+// What a child and the master may say to each other: fixed verbs with a number, never a path or an
+// argument.
 //
 // One socket pair a child (SOCK_SEQPACKET, so that messages never run together or apart), so the
 // master knows who speaks by where it reads, and believes nothing else about it. A message is 8
@@ -23,6 +24,10 @@ namespace quarry::control {
 enum class Verb : std::uint8_t {
   /// The repository with this number in the master's own configuration may need a backoffice run.
   kBackoffice = 2,
+  /// Of what runs once (Service::on_request), which is about to wait: others may have its place.
+  kPause = 3,
+  /// It would go on; the master answers with the same verb when there is a place.
+  kResume = 4,
 };
 std::string_view name_of(Verb verb);
 
@@ -42,6 +47,10 @@ class Channel {
  public:
   Channel() = default;
   explicit Channel(base::Fd fd) : fd_(std::move(fd)) {}
+
+  /// That of a program which the master runs on request: its standard input, which is /dev/null from
+  /// then on. A closed one where the program was started by somebody else.
+  static Channel of_standard_input();
 
   /// The two ends of a new channel. Errors: kIo.
   static base::Result<std::pair<Channel, Channel>> make_pair();

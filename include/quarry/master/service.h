@@ -6,8 +6,8 @@
 // the master's), SIGUSR1 held back (base/log.h), SIGTERM and SIGQUIT ending it until it installs
 // handlers of its own.
 //
-// A child that is a program knows nothing of the master: it has neither board nor channel. It finds
-// its service's listening socket, where there is one, as sd_listen_fds(3) says (it does not block,
+// A child that is a program knows nothing of the master: it has no board, and a channel (as its
+// standard input) only where it runs on request. It finds its service's listening socket, where there is one, as sd_listen_fds(3) says (it does not block,
 // and is the master's, too). It ends on SIGTERM, and has SIGINT, SIGHUP and SIGUSR1 (which asks to
 // open logs anew) ignored until it handles them.
 #pragma once
@@ -72,6 +72,12 @@ struct OnRequest {
   /// What is executed for NUMBER where the service called FROM asks; nothing: FROM may not ask for
   /// it, or the master knows nothing under it. Called in the master, and often: it must be cheap.
   std::function<std::optional<Program>(const std::string& from, std::uint32_t number)> program_for;
+  /// How many may wait for their time (control::Verb::kPause) beside those that run.
+  std::size_t most_paused = 0;
+  /// Asked for by the master itself, as the service's own number EVERY_NUMBER, each time that EVERY
+  /// has passed; 0: never.
+  std::chrono::seconds every{0};
+  std::uint32_t every_number = 0;
 };
 
 struct Service {
@@ -95,7 +101,7 @@ struct Service {
   std::function<int(ChildContext&)> run;
   std::optional<Program> program;
   std::optional<OnRequest> on_request;
-  /// Of on_request: how long a child may run before it is ended; 0: as long as it likes.
+  /// Of on_request: how long a child may run, or pause, before it is ended; 0: as long as it likes.
   std::chrono::milliseconds longest_run{0};
   /// After a reload children are started only when those of the generation before have ended: there
   /// is something that only one may hold. Otherwise both serve side by side for a while.

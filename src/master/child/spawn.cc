@@ -180,6 +180,7 @@ void keep_log_for_now(Inheritance& mine) {
   } else {
     keep_log_for_now(mine);
     kept.insert(kept.end(), {base::log_descriptor(), mine.log.get()});
+    if (mine.channel.fd() >= 0) ::dup2(mine.channel.fd(), STDIN_FILENO);
     if (mine.preparation) mine.preparation->move_above(kFirstPassed + 1);
   }
   if (mine.preparation) kept.push_back(mine.preparation->fd());
@@ -238,7 +239,7 @@ base::Result<Spawned> spawn(
     Service& service, const ChildEnds& ends,
     const std::function<std::optional<scoreboard::Board>()>& forget_others) {
   std::pair<control::Channel, control::Channel> channel;
-  if (!service.is_program()) {
+  if (!service.is_program() || service.on_request) {
     QUARRY_TRY_ASSIGN(channel, control::Channel::make_pair());
   }
   auto& [ours, childs] = channel;

@@ -18,7 +18,7 @@ namespace quarry::master {
 
 struct Spawned {
   pid_t pid = -1;
-  control::Channel control;           // the master's end; of a program: closed
+  control::Channel control;           // the master's end; closed where it has none
   std::optional<OutputPipes> output;  // nothing: what the child prints is not caught
 };
 

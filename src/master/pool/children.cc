@@ -57,7 +57,8 @@ void Children::stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots
 
 bool Children::start(const StartOptions& options) {
   // The board has more room than that, for those of earlier generations.
-  if (children_.size() >= service_.processes.max_children) return false;
+  const std::size_t paused = service_.on_request ? service_.on_request->most_paused : 0;
+  if (children_.size() >= service_.processes.max_children + paused) return false;
   std::optional<std::size_t> slot;
   if (!service_.is_program()) {
     slot = slots_.allocate();
@@ -77,6 +78,7 @@ bool Children::start(const StartOptions& options) {
   child->pid = spawned->pid;
   child->slot = slot;
   child->started = steady_clock::now();
+  child->stage_since = child->started;
   child->number = options.number;
   child->control = std::move(spawned->control);
   if (child->control.fd() >= 0) {
@@ -111,8 +113,8 @@ void Children::tell_start_failure(std::string why) {
 }
 
 void Children::read_control(Child& child) {
-  const auto last = take_messages(child.control, [this](const control::Message& message) {
-    surroundings_.on_message(service_, message);
+  const auto last = take_messages(child.control, [&](const control::Message& message) {
+    job_listener_ ? job_listener_(child, message) : surroundings_.on_message(service_, message);
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {

@@ -25,11 +25,16 @@
 
 namespace quarry::master {
 
+/// What a child that runs on request is at.
+enum class JobStage { kRunning, kPaused, kResuming };
+
 struct Child {
   pid_t pid = -1;
   std::optional<std::size_t> slot;  // of the board; a program has none
   std::chrono::steady_clock::time_point started;
   std::uint32_t number = 0;  // of a job: what it was started for
+  JobStage stage = JobStage::kRunning;
+  std::chrono::steady_clock::time_point stage_since;
   control::Channel control;
   base::Event on_control;  // after what it watches, so that it goes first
   /// When it was told to end although the master goes on.
@@ -75,6 +80,7 @@ class Children {
     /// What a child of SERVICE has said.
     std::function<void(const Service& service, const control::Message&)> on_message;
   };
+  using JobListener = std::function<void(Child&, const control::Message&)>;
 
   Children(Service service, Surroundings surroundings);
   Children(const Children&) = delete;
@@ -86,6 +92,8 @@ class Children {
   /// Why the last child that was to be started was not; "": it was.
   const std::string& start_failure() const { return start_failure_; }
 
+  /// What jobs say goes to LISTENER instead. To be called before any is started.
+  void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
   /// To be called once, before anything is started. SLOTS are those of BOARD that are free.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,
                 const scoreboard::PoolState* former, std::size_t elders);
@@ -124,6 +132,7 @@ class Children {
 
   Service service_;
   Surroundings surroundings_;
+  JobListener job_listener_;
   scoreboard::Board board_;
   scoreboard::SlotAllocator slots_{0};
   PoolWatch watch_;

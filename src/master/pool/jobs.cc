@@ -17,7 +17,11 @@ Jobs::Jobs(Children& children, event_base* base, const Situation& situation)
     : children_(children),
       service_(children.service()),
       situation_(situation),
-      respawn_timer_(base, -1, 0, [this] { start_waiting(); }) {}
+      respawn_timer_(base, -1, 0, [this] { start_waiting(); }),
+      last_of_itself_(steady_clock::now()) {
+  children_.listen_to_jobs(
+      [this](Child& child, const control::Message& message) { on_message(child, message); });
+}
 
 void Jobs::asked(const std::string& from, std::uint32_t number) {
   if (!service_.on_request->program_for(from, number)) {
@@ -34,7 +38,8 @@ void Jobs::asked(const std::string& from, std::uint32_t number) {
 
 Jobs::Figures Jobs::figures() const {
   Figures figures = figures_;
-  figures.waiting = waiting_.size();
+  figures.waiting = waiting_.size() + count_of(JobStage::kResuming);
+  figures.paused = count_of(JobStage::kPaused);
   return figures;
 }
 
@@ -48,12 +53,48 @@ void Jobs::queue(Request request) {
   waiting_.push_back(std::move(request));
 }
 
+std::size_t Jobs::count_of(JobStage stage) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      children_.living(), [stage](const auto& child) { return child->stage == stage; }));
+}
+
+bool Jobs::has_place() const {
+  return count_of(JobStage::kRunning) < service_.processes.max_children;
+}
+
 bool Jobs::may_start() const {
   return situation_.is_running && !respawn_timer_.is_timed() && !children_.is_awaiting_elder() &&
-         children_.count() < service_.processes.max_children;
+         has_place();
+}
+
+// The child's word: it says what it likes as often as it likes, and is one child all the same.
+void Jobs::on_message(Child& child, const control::Message& message) {
+  const bool pauses = message.verb == control::Verb::kPause && child.stage == JobStage::kRunning;
+  const bool resumes = message.verb == control::Verb::kResume && child.stage == JobStage::kPaused;
+  if (!pauses && !resumes) return;
+  child.stage = pauses ? JobStage::kPaused : JobStage::kResuming;
+  child.stage_since = steady_clock::now();
+  resume();
+  if (child.stage == JobStage::kResuming) ++figures_.delayed;
+  start_waiting();
+}
+
+void Jobs::resume() {
+  while (situation_.is_running && has_place()) {
+    Child* first = nullptr;
+    for (const auto& child : children_.living()) {
+      if (child->stage != JobStage::kResuming) continue;
+      if (first == nullptr || child->stage_since < first->stage_since) first = child.get();
+    }
+    if (first == nullptr) return;
+    first->stage = JobStage::kRunning;
+    first->stage_since = steady_clock::now();
+    first->control.send({control::Verb::kResume, first->number});
+  }
 }
 
 void Jobs::start_waiting() {
+  resume();
   const auto runs = [this](const Request& request) {
     return std::ranges::any_of(children_.living(), [&](const std::unique_ptr<Child>& child) {
       return child->number == request.number;
@@ -73,11 +114,17 @@ void Jobs::start_waiting() {
 }
 
 void Jobs::second_passed() {
+  const OnRequest& kind = *service_.on_request;
+  if (kind.every.count() > 0 && steady_clock::now() - last_of_itself_ >= kind.every) {
+    last_of_itself_ = steady_clock::now();
+    asked(service_.name, kind.every_number);
+  }
   children_.press_the_slow();  // not those who are told now
   if (service_.longest_run.count() > 0) {
     for (const auto& child : children_.living()) {
-      const auto ran = steady_clock::now() - child->started;
-      if (child->told_to_end || ran < service_.longest_run) continue;
+      const auto ran = steady_clock::now() - child->stage_since;
+      const bool waits_for_us = child->stage == JobStage::kResuming;
+      if (child->told_to_end || waits_for_us || ran < service_.longest_run) continue;
       base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
                 service_.name, child->pid, child->number,
                 std::chrono::duration<double>(service_.longest_run).count());

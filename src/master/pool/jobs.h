@@ -2,16 +2,20 @@
 // the service's Service::on_request says which program that is.
 //
 //   asked ──> waits ──> runs ──> has ended
-//               ^         │
-//               └─────────┘  asked for again meanwhile: once more, however often that was
+//               ^        │ ^        │
+//               │        v │        │
+//               │       pauses      │
+//               └───────────────────┘  asked for again meanwhile: once more, however often that was
 //
-// At most processes.max_children run at once; who waits is served in the order in which he asked. A
+// At most processes.max_children run at once; who waits is served in the order in which he asked, and
+// who has paused before who has not begun. Those that pause are OnRequest::most_paused at most. A
 // number waits only once, so there is never more to remember than the master knows numbers, and
 // never more than kMostWaiting. Nobody is told that a job was dropped or has failed: every request
 // may be repeated. A reload asks those that run to end, as all children, and forgets those that
 // wait.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -37,6 +41,7 @@ class Jobs final : public Starter {
     std::uint64_t delayed = 0;  // had to wait for others
     std::uint64_t dropped = 0;  // too many waited
     std::size_t waiting = 0;
+    std::size_t paused = 0;
   };
 
   /// Of CHILDREN, with events of BASE; both, and SITUATION, must outlive it.
@@ -60,7 +65,12 @@ class Jobs final : public Starter {
     std::uint32_t number = 0;
   };
 
+  std::size_t count_of(JobStage stage) const;
+  bool has_place() const;
   bool may_start() const;
+  void on_message(Child& child, const control::Message& message);
+  /// Lets those go on that have asked to, the longest first.
+  void resume();
   /// Puts REQUEST at the end of those who wait, unless its number is among them.
   void queue(Request request);
   void start_waiting();
@@ -70,6 +80,7 @@ class Jobs final : public Starter {
   const Situation& situation_;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
+  std::chrono::steady_clock::time_point last_of_itself_;  // when the master asked by itself
   std::deque<Request> waiting_;
   std::set<std::uint32_t> waiting_numbers_;
   Figures figures_;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <csignal>
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -82,6 +83,8 @@ class SmallMaster {
       return log.str().find(text) != std::string::npos;
     });
   }
+  /// Jobs that have paused may go on.
+  void wake_jobs() const { std::ofstream(folder_ / "wake").put('!'); }
   /// Jobs of 100 and more may end.
   void let_jobs_end() const { std::ofstream(folder_ / "go").put('!'); }
   /// The next word that is said.
@@ -325,6 +328,34 @@ TEST_CASE("what is asked for again while it runs runs once more") {
   const auto words = master.next(3);
   CHECK(letters(words) == "JjJ");
   CHECK(words[1].number == 100);
+}
+
+TEST_CASE("a job that pauses gives its place to others, and has one again before it goes on") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({60, 61, 62});
+  CHECK(std::ranges::count(master.next(6), 'p', &Word::what) == 3);
+  master.ask_for({100, 101});
+  CHECK(letters(master.next(2)) == "jj");
+  master.wake_jobs();
+  CHECK(master.is_silent());  // both places are taken
+  master.let_jobs_end();
+  const auto words = master.next(8);
+  CHECK(std::ranges::count(words, 'g', &Word::what) == 3);
+  CHECK(std::ranges::count(words, 'J', &Word::what) == 5);
+}
+
+TEST_CASE("no more jobs pause than may, and others wait to begin") {
+  SmallMaster master;
+  master.next(2);
+  // Two may run at once, and three pause beside them.
+  master.ask_for({60, 61, 62, 63, 64, 65});
+  CHECK(std::ranges::count(master.next(10), 'p', &Word::what) == 5);
+  CHECK(master.is_silent());
+  master.wake_jobs();
+  const auto words = master.next(14);
+  CHECK(std::ranges::count(words, 'J', &Word::what) == 6);
+  CHECK(std::ranges::count(words, 'j', &Word::what) == 1);
 }
 
 TEST_CASE("a job that takes longer than it may is ended, and its place is another's") {

@@ -5,7 +5,8 @@
 //   small-master FOLDER                the master
 //   small-master --receiver FOLDER     holds FOLDER/lock, and answers who connects to FOLDER/s; ends
 //                                      only when there is no FOLDER/hold
-//   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1, 14 by SIGSEGV; 100 and
+//   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1, 14 by SIGSEGV, 60 to 69
+//                                      when they have paused until there is FOLDER/wake; 100 and
 //                                      more: when there is FOLDER/go; 200 and more: not by SIGTERM
 //                                      either
 //
@@ -14,6 +15,7 @@
 // receiver's program, FOLDER/log the log.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -109,6 +111,18 @@ int work(ChildContext& child) {
   return 0;
 }
 
+/// As a job does that has to wait for its time.
+void pause(const control::Channel& channel, int number) {
+  channel.send({control::Verb::kPause});
+  say('p', number);
+  while (::access((folder + "/wake").c_str(), F_OK) != 0) ::usleep(1000);
+  channel.send({control::Verb::kResume});
+  pollfd answer{channel.fd(), POLLIN, 0};
+  control::Message message{};
+  ::poll(&answer, 1, -1);
+  say(channel.receive(&message) == control::Received::kMessage ? 'g' : '!', number);
+}
+
 std::optional<Program> program_for(const std::string& from, std::uint32_t number) {
   if (from != "pool test" || number == 50) return std::nullopt;
   return Program{"/proc/self/exe", {"small-master", "--job", std::to_string(number), folder}};
@@ -137,7 +151,8 @@ int run_master(int argc, char** argv) {
   services[0].run = work;
   services[1].name = "jobs";
   services[1].kind = ServiceKind::kJob;
-  services[1].on_request = OnRequest{control::Verb::kBackoffice, program_for};
+  services[1].on_request =
+      OnRequest{.verb = control::Verb::kBackoffice, .program_for = program_for, .most_paused = 3};
   services[1].processes.max_children = 2;
   services[1].starts_alone = true;
   services[1].longest_run = std::chrono::seconds(2);
@@ -171,7 +186,9 @@ int main(int argc, char** argv) {
   if (words.front() != "--job") return run_master(argc, argv);
   const int number = std::stoi(words.at(1));
   if (number >= 200) ::signal(SIGTERM, SIG_IGN);
-  say(is_clean(2) ? 'j' : '!', number);
+  const auto channel = control::Channel::of_standard_input();
+  say(is_clean(2) || channel.fd() == 3 ? 'j' : '!', number);
+  if (number >= 60 && number < 70) pause(channel, number);
   while (number >= 100 && ::access((folder + "/go").c_str(), F_OK) != 0) ::usleep(1000);
   say('J', number);
   if (number == 14) ::raise(SIGSEGV);
