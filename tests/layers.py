@@ -61,9 +61,10 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "worker": {"fastcgi": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
                "": {"pool", "reload"}},
-    "app": {"": set(), "quarryd": {""}, "quarry/common": set(), "quarry/remote": {"quarry/common"},
+    "app": {"": set(), "quarryd": {""}, "quarry/common": set(), "quarry/backoffice": {"quarry/common"},
+            "quarry/remote": {"quarry/common"},
             "quarry/spool": {"quarry/common"}, "quarry/status": {"quarry/common"},
-            "quarry": {"", "quarry/common", "quarry/remote", "quarry/spool", "quarry/status"}},
+            "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/remote", "quarry/spool", "quarry/status"}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 

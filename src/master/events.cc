@@ -78,7 +78,9 @@ void Loop::on_message(const Service& from, const control::Message& message) {
 
 bool Loop::pass_to_jobs(const std::string& from, const control::Message& message) {
   for (const auto& one : services_) {
-    if (one->jobs == nullptr || one->service().on_request->verb != message.verb) continue;
+    if (one->jobs == nullptr) continue;
+    const OnRequest& kind = *one->service().on_request;
+    if (kind.verb != message.verb || kind.from != from) continue;
     one->jobs->asked(from, message.number);
     return true;
   }

@@ -57,7 +57,7 @@ class Loop {
   void second_passed();
   void check_requests();
   void on_message(const Service& from, const control::Message& message);
-  /// Whether MESSAGE of the service called FROM is for one that runs on request, which is told.
+  /// Whether MESSAGE of the service called FROM is for one that runs on its request, and is told.
   bool pass_to_jobs(const std::string& from, const control::Message& message);
   void bury_the_dead();
   void bury(pid_t pid, int status);

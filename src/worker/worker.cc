@@ -44,7 +44,7 @@ int run(const WorkerOptions& options, const WorkerHandles& handles) {
   keep_reply_memory();
   auto acceptor = start(handles.listener, handles.control.fd(), options.allowed_clients);
   if (!acceptor) return cannot_start(acceptor.error());
-  Site site(options, handles.board, base::ListenQueue::of(handles.listener));
+  Site site(options, handles.board, base::ListenQueue::of(handles.listener), handles.control);
   const LoopOptions loop{{options.head_timeout, options.read_timeout},
                          options.max_requests,
                          options.access_log.get(),

@@ -72,6 +72,8 @@ struct OnRequest {
   /// What is executed for NUMBER where the service called FROM asks; nothing: FROM may not ask for
   /// it, or the master knows nothing under it. Called in the master, and often: it must be cheap.
   std::function<std::optional<Program>(const std::string& from, std::uint32_t number)> program_for;
+  /// The service whose children may ask.
+  std::string from = {};
   /// How many may wait for their time (control::Verb::kPause) beside those that run.
   std::size_t most_paused = 0;
   /// Asked for by the master itself, as the service's own number EVERY_NUMBER, each time that EVERY

@@ -38,6 +38,9 @@ struct CheckInLock {
   std::int64_t since = 0;  // seconds since 1970
 };
 
+/// How long such a word counts, where the setting `lock-timeout` does not say it.
+inline constexpr std::int64_t kCheckInLockSeconds = 60;
+
 /// Who sent what a Receipt stores; becomes one row of `rcvfrom`, and only if something is stored.
 struct Sender {
   std::int64_t uid = 0;

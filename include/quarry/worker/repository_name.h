@@ -5,6 +5,7 @@
 // to write "..", a hidden file, an option, or an escape that something further in might undo.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +28,10 @@ class RepositoryName {
   explicit RepositoryName(std::string_view text) : text_(text) {}
   std::string text_;
 };
+
+/// What a worker calls the repository NAME to the master ("": the only one of its pool), which takes
+/// no names of it. Several names may have one number: then the work of all of them is looked at.
+std::uint32_t number_of(std::string_view name);
 
 /// A name that the beginning of a path may mean, and what of the path follows it.
 struct NameCandidate {

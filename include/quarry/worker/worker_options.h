@@ -5,10 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
@@ -31,6 +33,25 @@ struct AdmissionOptions {
   std::uint64_t login_failures = 5;              // that cost no time
 };
 
+/// Whether a repository's background work is due.
+struct BackgroundLook {
+  bool is_wanted = false;
+  /// In seconds since 1970: it will not be before that, whatever is asked of the repository.
+  std::int64_t quiet_until = 0;
+};
+
+/// What is done for a repository when nobody waits for it: the backoffice.
+struct BackgroundOptions {
+  bool is_enabled = true;
+  std::chrono::milliseconds lease_time{60'000};   // between the beginnings of two runs
+  std::chrono::milliseconds interval{3'600'000};  // between runs that nobody's request asks for
+  std::chrono::milliseconds longest_run{600'000};
+  std::uint64_t max_children = 4;    // that run at once
+  std::uint64_t max_sleepers = 100;  // that wait for their time beside them
+  /// Looks, without writing, after a request. Empty: nothing is ever due.
+  std::function<base::Result<BackgroundLook>(repository::Repository&)> look = {};
+};
+
 struct WorkerOptions {
   std::string pool;
   /// One of the two: a file that is served whatever the path, or a folder with NAME.fossil files.
@@ -41,6 +62,7 @@ struct WorkerOptions {
   repository::OpenOptions open;
   sync::SessionOptions session;
   AdmissionOptions admission;
+  BackgroundOptions background;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

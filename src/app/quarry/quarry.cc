@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backoffice/backoffice_commands.h"
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "remote/password.h"
@@ -112,6 +113,31 @@ void add_verify(CLI::App& app, Run& run) {
   auto& verify = arguments_of(*command, run, run_verify);
   command->add_option("FILE", verify.file, "the repository file to check")->required();
   command->add_flag("--quiet", verify.quiet, "print faults only");
+}
+
+void add_backoffice(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand(
+      "backoffice", "do what is to be done for repositories when nobody waits: mail, hooks, …");
+  auto& arguments = arguments_of(*command, run, run_backoffice);
+  command->add_option("FILE", arguments.files, "the repository files")->required();
+  command->add_option("--poll", arguments.poll,
+                      "go on, and look about every so many seconds what has changed");
+  command
+      ->add_option("--min", arguments.min,
+                   "of --poll: every so many seconds also what has not changed (0: never)")
+      ->capture_default_str();
+  command->add_flag("--nodelay", arguments.no_delay, "run at once or not at all");
+  command->add_flag("--nolease", arguments.no_lease, "run whoever has the lease");
+  command->add_option("--logfile", arguments.log_file, "append a line for each run to this file");
+  command->add_flag("--trace", arguments.trace, "say on standard error what is done");
+  command->add_option("--courier", arguments.courier, "the socket of the courier, for events");
+  command->add_option("-c,--config", arguments.config,
+                      "the server's configuration, which says where the courier and peers are");
+  // What a server says.
+  command->add_flag("--automatic", arguments.is_automatic)->group("");
+  command->add_flag("--folder", arguments.is_folder)->group("");
+  command->add_option("--number", arguments.number)->group("");
+  command->add_option("--lease-time", arguments.lease_time)->group("");
 }
 
 void add_lease(CLI::App& app, Run& run) {
@@ -286,6 +312,7 @@ int main(int argc, char** argv) {
                 true);
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
+  app::add_backoffice(cli, run);
   app::add_lease(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);

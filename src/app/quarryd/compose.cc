@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "backoffice_service.h"
 #include "configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
@@ -28,6 +29,11 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   options.repositories = pool.repositories;
   options.allowed_clients = pool.allowed_clients;
   options.status = status_options(pool);
+  options.background.look = [lease_time = options.background.lease_time](auto& repository) {
+    return look_for_work(repository, lease_time);
+  };
+  // There is nobody to be asked; see backoffice_service().
+  if (!pool.process.chroot.empty()) options.background.is_enabled = false;
   return options;
 }
 
@@ -159,7 +165,8 @@ base::Result<master::Control> open_control(const master::Config& config, std::st
   return control;
 }
 
-base::Result<std::vector<Service>> compose(const master::Config& config, Start start,
+base::Result<std::vector<Service>> compose(const master::Config& config,
+                                           const std::filesystem::path& path, Start start,
                                            Inherited& inherited) {
   std::vector<Service> services;
   std::optional<Service> front;
@@ -176,7 +183,9 @@ base::Result<std::vector<Service>> compose(const master::Config& config, Start s
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
+    auto backoffice = backoffice_service(pool, service, worker_options_in(pool).background, path);
     services.push_back(std::move(service));
+    if (backoffice) services.push_back(std::move(*backoffice));
     if (status) services.push_back(std::move(*status));
   }
   // Last, so that the workers are there when the first request comes.

@@ -2,6 +2,7 @@
 // manager meets what its children do.
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace quarry::app {
 /// What happens where a log cannot be opened: a first start fails, a reload goes on without it.
 enum class Start { kFirst, kReload };
 
-/// The services of CONFIG, with their sockets bound and their logs open. Sockets that are among
+/// The services of CONFIG, which was read from PATH ("": from no file), with their sockets bound and their logs open. Sockets that are among
 /// INHERITED are taken from there. Errors: what could not be bound or opened.
-base::Result<std::vector<master::Service>> compose(const master::Config& config, Start start,
+base::Result<std::vector<master::Service>> compose(const master::Config& config,
+                                                   const std::filesystem::path& path, Start start,
                                                    std::vector<master::InheritedSocket>& inherited);
 
 /// The control socket of CONFIG, which comes from the file or folder ABOUT, in the same way; one

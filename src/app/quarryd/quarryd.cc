@@ -144,7 +144,9 @@ int run(const master::Config& config, const CommandLine& line,
   }
   std::vector<std::string> inheritable(inherited.size());
   std::ranges::transform(inherited, inheritable.begin(), &master::InheritedSocket::address);
-  auto services = app::compose(config, start, inherited);
+  const auto path =
+      line.config.empty() ? std::filesystem::path() : std::filesystem::absolute(line.config);
+  auto services = app::compose(config, path, start, inherited);
   if (!services) return failed_to_compose(config, inheritable, services.error());
   const auto about = std::filesystem::absolute(line.config + line.serve).string();
   auto control = app::open_control(config, about, inherited);

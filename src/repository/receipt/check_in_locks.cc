@@ -18,7 +18,6 @@ using artifact::HashName;
 namespace {
 
 constexpr std::string_view kPrefix = "ci-lock-";
-constexpr std::int64_t kDefaultTimeout = 60;
 
 struct LockRow {
   std::string name;
@@ -53,7 +52,7 @@ base::Result<std::optional<CheckInLock>> Receipt::lock_check_in(
   Repository::State& r = state_->r;
   return guarded(r.path, [&]() -> base::Result<Answer> {
     if (r.derivation.has_pending()) r.derivation.run();
-    std::int64_t timeout = kDefaultTimeout;
+    std::int64_t timeout = kCheckInLockSeconds;
     {
       Query query =
           r.database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='lock-timeout'");

@@ -59,6 +59,13 @@ std::optional<RepositoryName> RepositoryName::parse(std::string_view text) {
   }
 }
 
+std::uint32_t number_of(std::string_view name) {
+  // FNV-1a, 32 bits.
+  std::uint32_t hash = 2166136261U;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
+  return hash;
+}
+
 std::vector<NameCandidate> names_in(std::string_view path) {
   path = trim_slashes(path);
   if (has_dot_segment(path)) return {};

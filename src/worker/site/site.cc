@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "admission.h"
 #include "quarry/base/log.h"
 #include "quarry/http/syntax.h"
@@ -35,12 +37,13 @@ Reply not_there(const base::Error& error) {
 }  // namespace
 
 Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
-           const base::ListenQueue& queue)
+           const base::ListenQueue& queue, const control::Channel& master)
     : options_(options),
       board_(board),
       status_(options.status, board, queue),
       log_gate_(board.holds()),
-      cache_(options.cache, open_options()) {}
+      cache_(options.cache, open_options()),
+      background_(options, master) {}
 
 repository::OpenOptions Site::open_options() {
   repository::OpenOptions options = options_.open;
@@ -59,8 +62,13 @@ base::Result<Target> Site::resolve(std::string_view path) {
 }
 
 base::Result<repository::Repository*> Site::open(const Target& target) {
-  if (target.name) return cache_.named(options_.repositories, *target.name);
-  return cache_.file(options_.repository);
+  auto opened = target.name ? cache_.named(options_.repositories, *target.name)
+                            : cache_.file(options_.repository);
+  if (opened) {
+    asked_ = *opened;
+    asked_name_ = target.name ? target.name->str() : "";
+  }
+  return opened;
 }
 
 Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
@@ -138,6 +146,9 @@ Reply Site::reply_of(sync::Reply answer, const repository::Repository& repositor
 
 void Site::work_after_reply() {
   cache_.keep_logs_short();
+  if (repository::Repository* asked = std::exchange(asked_, nullptr)) {
+    background_.after_request(*asked, asked_name_);
+  }
 }
 
 bool Site::has_idle_work() const {

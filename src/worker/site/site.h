@@ -3,7 +3,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
 
+#include "background.h"
 #include "fastcgi/request.h"
 #include "pool_log_gate.h"
 #include "quarry/base/listen_queue.h"
@@ -17,13 +19,14 @@ namespace quarry::worker {
 
 class Site : public Handler {
  public:
-  /// OPTIONS and BOARD must outlive it. QUEUE is that of the pool's listening socket.
+  /// OPTIONS, BOARD and MASTER must outlive it. QUEUE is that of the pool's listening socket.
   Site(const WorkerOptions& options, const scoreboard::Board& board,
-       const base::ListenQueue& queue);
+       const base::ListenQueue& queue, const control::Channel& master);
 
   Reply answer(const Request& request, const BodyReader& read_body,
                scoreboard::Slot& slot) override;
-  /// A checkpoint of what was written where the log beside the repository has become too long.
+  /// A checkpoint of what was written where the log beside the repository has become too long, and
+  /// background work, where it is due.
   void work_after_reply() override;
   /// A checkpoint of what was written, so that the log beside a repository is empty when nobody
   /// writes.
@@ -48,6 +51,10 @@ class Site : public Handler {
   PoolLogGate log_gate_;
   scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;
+  Background background_;
+  /// That of the last request, until the work after its reply; the cache's.
+  repository::Repository* asked_ = nullptr;
+  std::string asked_name_;
 };
 
 }  // namespace quarry::worker

@@ -151,8 +151,10 @@ int run_master(int argc, char** argv) {
   services[0].run = work;
   services[1].name = "jobs";
   services[1].kind = ServiceKind::kJob;
-  services[1].on_request =
-      OnRequest{.verb = control::Verb::kBackoffice, .program_for = program_for, .most_paused = 3};
+  services[1].on_request = OnRequest{.verb = control::Verb::kBackoffice,
+                                     .program_for = program_for,
+                                     .from = "pool test",
+                                     .most_paused = 3};
   services[1].processes.max_children = 2;
   services[1].starts_alone = true;
   services[1].longest_run = std::chrono::seconds(2);

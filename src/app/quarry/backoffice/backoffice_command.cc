@@ -1,0 +1,163 @@
+// quarry backoffice: what is to be done for a repository when nobody waits. Once for one repository;
+// or for several, each in a process of its own, so that one that fails is no other's trouble; now and
+// then, with --poll. The server starts it with words of its own.
+#include <fmt/core.h>
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <system_error>
+#include <thread>
+
+#include "backoffice_commands.h"
+#include "backoffice_run.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "quarry/worker/repository_folder.h"
+#include "quarry/worker/repository_name.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::steady_clock;
+
+// Deeper folders are not looked into: a symbolic link may lead round in circles.
+constexpr int kDeepestFolder = 8;
+
+/// The repositories in FOLDER that are served, under names of the NUMBER, if there is one.
+std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std::uint32_t> number) {
+  std::vector<fs::path> found;
+  std::error_code error;
+  constexpr auto kOptions = fs::directory_options::skip_permission_denied |
+                            fs::directory_options::follow_directory_symlink;
+  for (fs::recursive_directory_iterator at(folder, kOptions, error), end; !error && at != end;
+       at.increment(error)) {
+    if (at.depth() >= kDeepestFolder) at.disable_recursion_pending();
+    if (at->path().extension() != ".fossil") continue;
+    const auto relative = at->path().lexically_relative(folder).replace_extension();
+    const auto name = worker::RepositoryName::parse(relative.string());
+    if (!name || (number && worker::number_of(name->str()) != *number)) continue;
+    if (const auto located = worker::locate(folder, *name)) found.push_back(located->path);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+/// A change of the repository in PATH is to be seen in one of these.
+std::string state_of(const std::string& path) {
+  std::string state;
+  for (const char* suffix : {"", "-wal"}) {
+    struct stat status {};
+    if (::stat((path + suffix).c_str(), &status) != 0) continue;
+    state +=
+        fmt::format("{} {}.{} ", status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec);
+  }
+  return state;
+}
+
+/// Runs this program once for FILE, in a process of its own, and waits for it. Its exit code.
+int run_apart(const BackofficeArguments& arguments, const std::string& file) {
+  std::vector<std::string> words{"quarry", "backoffice",
+                                 arguments.is_automatic ? "--nodelay" : "--nolease"};
+  if (!arguments.log_file.empty()) {
+    words.insert(words.end(), {"--logfile", arguments.log_file});
+  }
+  if (!arguments.config.empty()) words.insert(words.end(), {"--config", arguments.config});
+  if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
+  if (arguments.is_automatic) words.push_back("--automatic");
+  if (arguments.trace) words.push_back("--trace");
+  words.insert(words.end(), {"--", file});
+  std::vector<char*> pointers;
+  for (std::string& word : words) pointers.push_back(word.data());
+  pointers.push_back(nullptr);
+  pid_t pid = -1;
+  if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, pointers.data(), ::environ) != 0) {
+    return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", file)});
+  }
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0) {
+    // It has the same terminal, and ends by the same signal; or it is told.
+    if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
+  }
+  return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
+}
+
+int run_each(const BackofficeArguments& arguments, const std::vector<std::string>& files) {
+  int code = kDone;
+  for (const std::string& file : files) {
+    if (Interruption::signal() != 0) break;
+    code = std::max(code, run_apart(arguments, file));
+  }
+  return code;
+}
+
+/// Sleeps, unless somebody wants this to end.
+void wait_for(std::chrono::seconds time) {
+  const auto end = steady_clock::now() + time;
+  while (Interruption::signal() == 0 && steady_clock::now() < end) {
+    // A signal ends it: not by restarting what was interrupted.
+    const timespec step{1, 0};
+    ::nanosleep(&step, nullptr);
+  }
+}
+
+int poll(const BackofficeArguments& arguments) {
+  struct Seen {
+    std::string state;
+    steady_clock::time_point ran;
+  };
+  std::map<std::string, Seen> seen;
+  while (Interruption::signal() == 0) {
+    for (const std::string& file : arguments.files) {
+      Seen& last = seen[file];
+      const bool is_due = arguments.min > 0 &&
+                          steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
+      if (last.ran != steady_clock::time_point() && !is_due && last.state == state_of(file)) {
+        continue;
+      }
+      run_apart(arguments, file);
+      // As the run has left it.
+      last = {state_of(file), steady_clock::now()};
+    }
+    wait_for(std::chrono::seconds(arguments.poll));
+  }
+  return kDone;
+}
+
+/// The words of a server: a repository, or those in a folder that the number may mean, or all.
+int run_for_server(const BackofficeArguments& arguments, const control::Channel& master) {
+  const std::string& place = arguments.files.front();
+  std::vector<fs::path> files{place};
+  if (arguments.is_folder) files = repositories_in(place, arguments.number);
+  if (arguments.is_folder && !arguments.number) {
+    std::vector<std::string> names;
+    for (const fs::path& file : files) names.push_back(file.string());
+    return run_each(arguments, names);
+  }
+  int code = kDone;
+  for (const fs::path& file : files) {
+    if (const auto done = BackofficeRun(arguments, master).run(file); !done) {
+      code = failed(done.error());
+    }
+  }
+  return code;
+}
+
+}  // namespace
+
+int run_backoffice(const BackofficeArguments& arguments) {
+  const control::Channel master = control::Channel::of_standard_input();
+  const Interruption interruption;
+  if (arguments.poll > 0) return poll(arguments);
+  if (arguments.is_automatic) return run_for_server(arguments, master);
+  if (arguments.files.size() > 1) return run_each(arguments, arguments.files);
+  const auto done = BackofficeRun(arguments, master).run(arguments.files.front());
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace quarry::app

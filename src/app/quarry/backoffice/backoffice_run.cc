@@ -1,0 +1,131 @@
+#include "backoffice_run.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "backoffice_jobs.h"
+#include "common/interruption.h"
+#include "quarry/backoffice/turn.h"
+#include "quarry/base/fd.h"
+#include "quarry/base/time.h"
+
+namespace quarry::app {
+namespace {
+
+using backoffice::Turn;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+bool is_interrupted() {
+  return Interruption::signal() != 0;
+}
+
+/// Waits for TIME, or until somebody asks this process to end, or, where IS_ANSWERED is asked for,
+/// until the master has answered. Whether it is still wanted.
+bool sleep_for(milliseconds time, const control::Channel& master, bool wants_answer) {
+  const auto end = steady_clock::now() + time;
+  while (!is_interrupted()) {
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+    if (left.count() <= 0) return true;
+    pollfd answer{master.fd(), POLLIN, 0};
+    // A signal between the look and the wait is seen a second later.
+    const auto step = std::min(left, milliseconds(1000));
+    if (::poll(&answer, 1, static_cast<int>(step.count())) <= 0) continue;
+    control::Message message{};
+    const auto received = master.receive(&message);
+    // Without a master there is nobody to wait for.
+    if (received == control::Received::kClosed) return !wants_answer;
+    if (wants_answer && received == control::Received::kMessage) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+void BackofficeRun::trace(const std::string& message) const {
+  if (arguments_.trace) fmt::print(stderr, "backoffice {}: {}\n", ::getpid(), message);
+}
+
+/// Sleeps until the turn may have come, in nobody's way: without the file, and without the master's
+/// place, if there is one.
+bool BackofficeRun::pause(std::chrono::seconds time) const {
+  trace(fmt::format("sleeps for {} s", time.count()));
+  if (master_.fd() < 0) return sleep_for(time, master_, false);
+  constexpr std::chrono::hours kForEver{24 * 365};
+  master_.send({control::Verb::kPause});
+  if (!sleep_for(time, master_, false)) return false;
+  master_.send({control::Verb::kResume});
+  return sleep_for(kForEver, master_, true);
+}
+
+base::Result<Turn> BackofficeRun::wait_for_turn(const std::filesystem::path& file) {
+  const backoffice::TurnOptions options{
+      .lease_time = std::chrono::seconds(std::max<std::int64_t>(arguments_.lease_time, 1)),
+      .may_wait = !arguments_.no_delay};
+  for (;;) {
+    QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+    if (arguments_.no_lease) return Turn::kRun;
+    QUARRY_TRY_ASSIGN(const auto decision,
+                      backoffice::take_turn(*repository_, ::getpid(), options));
+    if (decision.turn != Turn::kWait) return decision.turn;
+    repository_.reset();
+    if (!pause(decision.sleep)) return Turn::kLeave;
+  }
+}
+
+base::Result<void> BackofficeRun::run(const std::filesystem::path& file) {
+  if (arguments_.is_automatic) {
+    QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_->snapshot());
+    if (repository_->settings().get_bool(backoffice::kDisableSetting, false)) return {};
+  }
+  QUARRY_TRY_ASSIGN(const Turn turn, wait_for_turn(file));
+  if (turn == Turn::kRun) return work(*repository_);
+  trace(fmt::format("{}: another process sees to it", file.string()));
+  return {};
+}
+
+base::Result<void> BackofficeRun::work(repository::Repository& repository) {
+  trace(fmt::format("{}: begins", repository.path().string()));
+  const auto begin = steady_clock::now();
+  QUARRY_TRY_ASSIGN(const auto jobs, jobs_for(arguments_, repository));
+  const backoffice::RunReport report = backoffice::run_jobs(repository, jobs, is_interrupted);
+  const auto took = std::chrono::duration<double, std::milli>(steady_clock::now() - begin);
+  trace(fmt::format("{}: done after {:.1f} ms", repository.path().string(), took.count()));
+  note(repository, report);
+  tell_failures(arguments_, repository, report);
+  if (report.failures.empty()) return {};
+  const backoffice::Failure& first = report.failures.front();
+  return base::fail(first.error.code, fmt::format("{}: {}: {}", repository.path().string(),
+                                                  first.job, first.error.message));
+}
+
+/// A line in the file that was asked for, or that the repository's settings name.
+void BackofficeRun::note(repository::Repository& repository,
+                         const backoffice::RunReport& report) const {
+  std::string path = arguments_.log_file;
+  if (path.empty()) {
+    const auto snapshot = repository.snapshot();
+    if (!snapshot) return;
+    path = repository.settings().get(backoffice::kLogFileSetting).value_or("");
+  }
+  if (path.empty()) return;
+  std::string what;
+  for (const auto& [job, count] : report.done) what += fmt::format(", {}: {}", job, count);
+  for (const auto& failure : report.failures) what += fmt::format(", {} failed", failure.job);
+  const std::string line =
+      fmt::format("{}Z backoffice {} ran on {}{}\n", base::iso_seconds(base::system_clock().now()),
+                  ::getpid(), repository.path().string(), what);
+  const base::Fd file(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
+  if (!file || ::write(file.get(), line.data(), line.size()) < 0) {
+    fmt::print(stderr, "{}\n",
+               base::fail_errno(fmt::format("cannot write to {}", path)).error().message);
+  }
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,94 @@
+#include "backoffice_service.h"
+
+#include <fmt/core.h>
+
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "quarry/backoffice/turn.h"
+#include "quarry/base/log.h"
+#include "quarry/worker/repository_name.h"
+
+namespace quarry::app {
+namespace {
+
+// Of no name: number_of() of a name may be it, too, and then all of them are looked at.
+constexpr std::uint32_t kAllRepositories = 0;
+
+/// Beside this program, as it was built, or where it is installed.
+std::filesystem::path quarry_program() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  const auto beside = self.parent_path() / "quarry";
+  if (!error && std::filesystem::exists(beside, error)) return beside;
+  return std::filesystem::path(QUARRY_PROGRAM_FOLDER) / "quarry";
+}
+
+std::vector<std::string> arguments_for(const master::PoolConfig& pool,
+                                       const worker::BackgroundOptions& options,
+                                       const std::filesystem::path& config) {
+  const auto lease = std::chrono::ceil<std::chrono::seconds>(options.lease_time);
+  std::vector<std::string> words{"quarry", "backoffice", "--automatic", "--lease-time",
+                                 std::to_string(lease.count())};
+  if (!config.empty()) words.insert(words.end(), {"--config", config.string()});
+  const bool is_one = !pool.repository.empty();
+  if (!is_one) words.insert(words.end(), {"--folder"});
+  words.push_back(std::filesystem::absolute(is_one ? pool.repository : pool.repositories).string());
+  return words;
+}
+
+}  // namespace
+
+std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
+                                                  const master::Service& pool_service,
+                                                  const worker::BackgroundOptions& options,
+                                                  const std::filesystem::path& config) {
+  if (!options.is_enabled) return std::nullopt;
+  if (!pool.process.chroot.empty()) {
+    base::log(
+        base::LogLevel::kNotice,
+        "[{}] has a chroot, in which there are no programs: nothing runs the backoffice of its "
+        "repositories (see \"backoffice\" in quarry.conf(5))",
+        pool_service.name);
+    return std::nullopt;
+  }
+  master::Service service;
+  service.name = fmt::format("backoffice {}", pool.name);
+  service.kind = master::ServiceKind::kJob;
+  service.run_as = pool.run_as;
+  service.process = pool.process;
+  service.process.catch_output = true;  // that is how the log hears of it
+  service.processes.max_children = options.max_children;
+  service.longest_run = options.longest_run;
+  const auto program_for =
+      [path = quarry_program(), pool = pool_service.name, own = service.name,
+       is_folder = pool.repository.empty(), words = arguments_for(pool, options, config)](
+          const std::string& from, std::uint32_t number) -> std::optional<master::Program> {
+    if (from != pool && from != own) return std::nullopt;
+    std::vector<std::string> arguments = words;
+    if (is_folder && from == pool) {
+      arguments.insert(arguments.end(), {"--number", std::to_string(number)});
+    }
+    return master::Program{path, std::move(arguments)};
+  };
+  service.on_request =
+      master::OnRequest{.verb = control::Verb::kBackoffice,
+                        .program_for = program_for,
+                        .from = pool_service.name,
+                        .most_paused = options.max_sleepers,
+                        .every = std::chrono::duration_cast<std::chrono::seconds>(options.interval),
+                        .every_number = kAllRepositories};
+  return service;
+}
+
+base::Result<worker::BackgroundLook> look_for_work(repository::Repository& repository,
+                                                   std::chrono::milliseconds lease_time) {
+  const backoffice::TurnOptions options{.lease_time =
+                                            std::chrono::ceil<std::chrono::seconds>(lease_time)};
+  QUARRY_TRY_ASSIGN(const auto outlook, backoffice::look_ahead(repository, options));
+  return worker::BackgroundLook{outlook.is_wanted, outlook.until};
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,83 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "quarry/backoffice/jobs.h"
+#include "quarry/repository/maintenance.h"
+#include "quarry/repository/receipt.h"
+
+namespace quarry::backoffice {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Its value: DUE OPTIMIZE RID, when maintenance and the next look at statistics are due (in seconds
+// since 1970), and where verification goes on.
+constexpr const char* kRow = "quarry-maintenance";
+constexpr std::int64_t kDay = 86'400;
+
+struct Progress {
+  std::int64_t due = 0;
+  std::int64_t optimize_at = 0;
+  std::int64_t rid = 0;
+
+  static Progress parse(std::string_view text) {
+    Progress progress;
+    for (std::int64_t* number : {&progress.due, &progress.optimize_at, &progress.rid}) {
+      text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+      const auto end = std::from_chars(text.data(), text.data() + text.size(), *number).ptr;
+      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    }
+    return progress;
+  }
+  std::string text() const { return fmt::format("{} {} {}", due, optimize_at, rid); }
+};
+
+base::Result<Progress> read_progress(repository::Repository& repository) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  return Progress::parse(repository.settings().get(kRow).value_or(""));
+}
+
+base::Result<void> write_progress(repository::Repository& repository, const Progress& progress) {
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY(receipt.set_config(kRow, progress.text()));
+  return receipt.commit();
+}
+
+base::Result<std::size_t> maintain(Workplace& workplace, const MaintenanceOptions& options) {
+  repository::Repository& repository = workplace.repository;
+  const std::int64_t now = repository.options().clock->now().value / 1000;
+  const std::int64_t interval = options.interval.count();
+  QUARRY_TRY_ASSIGN(Progress progress, read_progress(repository));
+  // One that lies far ahead is of a clock that was put back since.
+  if (progress.due > now && progress.due <= now + interval) return std::size_t{0};
+
+  repository::Maintenance maintenance(repository);
+  QUARRY_TRY_ASSIGN(const std::size_t gone, maintenance.prune(options.access_log_kept));
+  if (progress.optimize_at <= now || progress.optimize_at > now + kDay) {
+    QUARRY_TRY(maintenance.optimize());
+    progress.optimize_at = now + kDay;
+  }
+  const auto end = std::min(workplace.end, steady_clock::now() + options.verification);
+  QUARRY_TRY_ASSIGN(const auto slice,
+                    maintenance.verify(std::max<std::int64_t>(progress.rid, 1),
+                                       [&] { return steady_clock::now() >= end; }));
+  progress.rid = slice.next;
+  progress.due = now + interval;
+  QUARRY_TRY(write_progress(repository, progress));
+  repository.keep_log_short();
+  if (slice.damage.empty()) return slice.artifacts + gone;
+  return base::fail(base::ErrorCode::kCorrupt,
+                    fmt::format("{} damaged artifacts, among them {}; see quarry verify",
+                                slice.damage.size(), slice.damage.front()));
+}
+
+}  // namespace
+
+Job maintenance(const MaintenanceOptions& options) {
+  return {"maintenance", std::chrono::seconds(30),
+          [options](Workplace& workplace) { return maintain(workplace, options); }};
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,35 @@
+#include "quarry/backoffice/run.h"
+
+#include <exception>
+
+namespace quarry::backoffice {
+namespace {
+
+/// What a job's statements end with when they are bounded, or when the file is damaged, is thrown.
+base::Result<std::size_t> run_one(const Job& job, Workplace& workplace) {
+  try {
+    return job.run(workplace);
+  } catch (const std::exception& error) {
+    return base::fail(base::ErrorCode::kIo, error.what());
+  }
+}
+
+}  // namespace
+
+RunReport run_jobs(repository::Repository& repository, const std::vector<Job>& jobs,
+                   const std::function<bool()>& is_interrupted) {
+  RunReport report;
+  for (const Job& job : jobs) {
+    if (is_interrupted && is_interrupted()) break;
+    Workplace workplace{repository, std::chrono::steady_clock::now() + job.budget};
+    auto done = run_one(job, workplace);
+    if (!done) {
+      report.failures.push_back({job.name, std::move(done).error()});
+    } else if (*done > 0) {
+      report.done.emplace_back(job.name, *done);
+    }
+  }
+  return report;
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,41 @@
+#include "background.h"
+
+#include <exception>
+
+#include "quarry/base/log.h"
+#include "quarry/worker/repository_name.h"
+
+namespace quarry::worker {
+namespace {
+
+// More are not remembered: a look costs some microseconds.
+constexpr std::size_t kMostRemembered = 1000;
+
+/// LOOK's answer; after an error nothing is due: whatever is wrong with the file is told by requests.
+BackgroundLook look_safely(const BackgroundOptions& options, repository::Repository& repository) {
+  try {
+    if (auto look = options.look(repository)) return *look;
+  } catch (const std::exception& error) {
+    base::log(base::LogLevel::kDebug, "{}: {}", repository.path().string(), error.what());
+  }
+  return {};
+}
+
+}  // namespace
+
+void Background::after_request(repository::Repository& repository, std::string_view name) {
+  if (!options_.background.is_enabled || !options_.background.look) return;
+  const std::int64_t now = options_.open.clock->now().value / 1000;
+  const std::string& path = repository.path().native();
+  const auto known = quiet_until_.find(path);
+  if (known != quiet_until_.end() && now < known->second) return;
+  const BackgroundLook look = look_safely(options_.background, repository);
+  if (look.is_wanted) {
+    master_.send({control::Verb::kBackoffice, number_of(name)});
+  } else if (look.quiet_until > now) {
+    if (quiet_until_.size() >= kMostRemembered) quiet_until_.clear();
+    quiet_until_.insert_or_assign(path, look.quiet_until);
+  }
+}
+
+}  // namespace quarry::worker
