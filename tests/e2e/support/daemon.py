@@ -31,7 +31,8 @@ class Daemon:
         self.socket = folder / "pool.sock"
         self.log_path = folder / "error.log"
         self.config = folder / "quarryd.conf"
-        words = {"listen": self.socket, "repository": repository, "pm": "static", "pm.max_children": 1}
+        words = {"listen": self.socket, "repository": repository, "pm": "static", "pm.max_children": 1,
+                 "backoffice": "no"}
         words |= user()
         text = section("global", {"error_log": self.log_path, **(settings or {})})
         if http is not None:

@@ -54,8 +54,8 @@ class Server:
         return [line for line in self.log().splitlines() if CRASH.search(line)]
 
     def workers(self) -> list[int]:
-        """Pids of the children that answer requests: all but the gateway."""
-        return [pid for pid in process.children(self.main.pid) if "gateway" not in process.name(pid)]
+        """Pids of the children that answer requests."""
+        return [pid for pid in process.children(self.main.pid) if process.name(pid).startswith("pool ")]
 
     def is_complete(self) -> bool:
         """Whether quarryd's first children are all there, and past the moment in which they still have its name."""
@@ -164,7 +164,9 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
     if http:
         lines += ["[http]", f"listen = {http}", "catch_workers_output = yes"]
         lines += [f"{name[5:]} = {value}" for name, value in settings.items() if name.startswith("http.")]
-    settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", **settings}
+    # Runs of the backoffice would be among the children that tests count, and write to the file.
+    settings = {"pm": "static", "pm.max_children": str(workers), "catch_workers_output": "yes", "backoffice": "no",
+                **settings}
     lines += ["[www]", f"listen = {listen}", f"{kind} = {target}"]
     if os.geteuid() == 0 and "user" not in settings:
         lines.append("user = root")

@@ -7,22 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "held_clock.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 #include "temporary_folder.h"
 
 namespace quarry::repository::test {
-
-/// A clock that stands still until it is told to go on.
-class HeldClock : public base::Clock {
- public:
-  base::UnixMillis now() const override { return {now_}; }
-  void advance(std::int64_t millis) { now_ += millis; }
-
- private:
-  std::int64_t now_ = 1700000000000;
-};
 
 class World {
  public:

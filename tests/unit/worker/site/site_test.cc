@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "held_clock.h"
 #include "quarry/base/log.h"
 #include "world.h"
 
@@ -21,7 +22,8 @@ class Asker {
       : options_(std::move(options)),
         board_(*quarry::scoreboard::Board::create("test", 1)),
         slot_(board_.slot(0)),
-        site_(options_, board_, {}) {}
+        channel_(*quarry::control::Channel::make_pair()),
+        site_(options_, board_, {}, channel_.second) {}
 
   Reply ask(const Request& request, std::string body = "") {
     body_was_read_ = false;
@@ -43,11 +45,22 @@ class Asker {
                 .remote_address = "192.0.2.1"});
   }
   bool body_was_read() const { return body_was_read_; }
+  /// The numbers that the master is asked for after a reply, with a space behind each.
+  std::string work_after_reply() {
+    site_.work_after_reply();
+    std::string asked;
+    for (quarry::control::Message message{};
+         channel_.first.receive(&message) == quarry::control::Received::kMessage;) {
+      asked += std::to_string(message.number) + " ";
+    }
+    return asked;
+  }
 
  private:
   WorkerOptions options_;
   quarry::scoreboard::Board board_;
   quarry::scoreboard::Slot slot_;
+  std::pair<quarry::control::Channel, quarry::control::Channel> channel_;
   Site site_;
   bool body_was_read_ = false;
 };
@@ -188,4 +201,44 @@ TEST_CASE("a file that is no repository is an error of the server, told to the l
   CHECK(reply.status == 500);
   CHECK(reply.body == "the repository cannot be opened\n");
   CHECK(reply.error.find("broken.fossil") != std::string::npos);
+}
+
+TEST_CASE("after a request for a repository the master is asked for a run that is due") {
+  const World world;
+  world.repository("one.fossil");
+  world.repository("two.fossil");
+  WorkerOptions options = of_folder(world);
+  HeldClock clock;
+  options.open.clock = &clock;
+  BackgroundLook look{true, 0};
+  int looks = 0;
+  options.background.look = [&](auto&) -> quarry::base::Result<BackgroundLook> {
+    ++looks;
+    return look;
+  };
+  Asker pool(options);
+  const std::string one = std::to_string(number_of("one")) + " ";
+  pool.sync("/one");
+  CHECK(pool.work_after_reply() == one);
+  CHECK(pool.work_after_reply() == "");  // once for each request
+  pool.get("/one");
+  CHECK(pool.work_after_reply() == one);
+  pool.sync("/none");
+  CHECK(pool.work_after_reply() == "");
+
+  // Nothing is due before a time: until then nobody looks, at this repository.
+  const std::int64_t now = clock.now().value / 1000;
+  look = {false, now + 30};
+  pool.sync("/one");
+  CHECK(pool.work_after_reply() == "");
+  looks = 0;
+  pool.sync("/one");
+  CHECK(pool.work_after_reply() == "");
+  CHECK(looks == 0);
+  look = {true, 0};
+  pool.sync("/two");
+  CHECK(pool.work_after_reply() == std::to_string(number_of("two")) + " ");
+  clock.advance(30'000);
+  pool.sync("/one");
+  CHECK(pool.work_after_reply() == one);
 }

@@ -1,0 +1,280 @@
+"""Who runs a repository's background work, and when: `quarry backoffice`, by hand and by the server."""
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import subprocess
+import time
+
+import pytest
+
+from support import fastcgi, repofile
+from support.daemon import section, user
+from support.places import program
+from support.process import children, name, wait_until
+from support.program import quarry
+
+RUNS = "runs.log"
+
+
+def rows(path):
+    with sqlite3.connect(path) as database:
+        return dict(database.execute("SELECT name, value FROM config WHERE name IN ('backoffice', 'quarry-lease', "
+                                     "'quarry-maintenance')"))
+
+
+def lease(path):
+    return [int(number) for number in rows(path).get("backoffice", "0 0 0 0").split()]
+
+
+@pytest.fixture
+def served(start, fresh, tmp_path):
+    """A server whose backoffice notes each run in a file; its lease is a short one."""
+    repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
+
+    def begin(**pool):
+        return start({"backoffice": "yes", "backoffice.lease_time": "2s", **pool}), tmp_path / RUNS
+    return begin
+
+
+def runs(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def ask(server):
+    reply = fastcgi.ask(server.socket, "/")
+    assert "Fossil repository" in reply.text
+
+
+def jobs(server):
+    return [pid for pid in children(server.main.pid) if name(pid) == "quarry"]
+
+
+def figures(server, pool="backoffice www"):
+    done = quarry("status", "--socket", server.folder / "control.sock", "--json")
+    assert done.returncode == 0, done.stderr
+    return next(each for each in json.loads(done.stdout)["services"] if each["service"] == pool)["jobs"]
+
+
+# --- by hand -------------------------------------------------------------------------------------------
+
+
+def test_a_run_takes_the_lease_and_another_waits_for_its_turn(fresh):
+    assert quarry("backoffice", fresh).returncode == 0
+    first = lease(fresh)
+    assert first[0] > 0 and 0 < first[1] - time.time() <= 60 and first[2:] == [0, 0]
+    second = subprocess.Popen([program("quarry"), "backoffice", fresh])
+    try:
+        wait_until(lambda: lease(fresh)[2] == second.pid, "the next one")
+        assert lease(fresh)[3] == first[1] + 60
+        third = quarry("backoffice", "--trace", fresh)
+        assert third.returncode == 0 and "another process sees to it" in third.stderr
+        assert second.poll() is None
+    finally:
+        second.send_signal(signal.SIGTERM)
+        assert second.wait(10) == 0
+    # It is known not to be there: its number may be somebody else's by now.
+    fourth = subprocess.Popen([program("quarry"), "backoffice", fresh])
+    try:
+        wait_until(lambda: lease(fresh)[2] == fourth.pid, "the next one")
+    finally:
+        fourth.kill()
+        fourth.wait()
+
+
+def test_fossil_takes_our_processes_for_what_they_are(fresh, fossil):
+    quarry("backoffice", fresh)
+    current = lease(fresh)
+    # Its own waits for our lease, and writes itself in as the next one.
+    waiting = subprocess.Popen(["fossil", "backoffice", fresh], env=fossil.environment)
+    try:
+        wait_until(lambda: lease(fresh)[2] == waiting.pid, "fossil as the next one")
+        assert lease(fresh)[:2] == current[:2]
+        assert "another process sees to it" in quarry("backoffice", "--trace", fresh).stderr
+    finally:
+        waiting.kill()
+        waiting.wait()
+
+
+def test_what_fossil_has_begun_is_waited_for(fresh, fossil):
+    fossil("backoffice", fresh)
+    assert lease(fresh)[1] > time.time()
+    assert "another process sees to it" in quarry("backoffice", "--nodelay", "--trace", fresh).stderr
+    assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
+
+
+def test_a_run_with_nothing_to_do_writes_nothing(fresh):
+    quarry("backoffice", "--nolease", fresh)
+    with sqlite3.connect(fresh) as database:
+        before = database.execute("PRAGMA data_version").fetchone()
+        for _ in range(3):
+            assert quarry("backoffice", "--nolease", fresh).returncode == 0
+        assert database.execute("PRAGMA data_version").fetchone() == before
+
+
+def test_several_are_run_each_for_itself(fresh, small, tmp_path):
+    done = quarry("backoffice", "--trace", fresh, tmp_path / "nothing.fossil", small)
+    assert done.returncode == 1
+    assert done.stderr.count(": begins") == 2 and "nothing.fossil" in done.stderr
+
+
+def test_polling_runs_what_has_changed(fresh, small, tmp_path, fossil):
+    log = tmp_path / RUNS
+    polling = subprocess.Popen([program("quarry"), "backoffice", "--poll", "1", "--logfile", log, fresh, small])
+    try:
+        wait_until(lambda: len(runs(log)) == 2, "a run of both")
+        repofile.set_config(small, "project-name", "changed")
+        wait_until(lambda: len(runs(log)) == 3, "another run", 20)
+        assert str(small) in runs(log)[2]
+    finally:
+        polling.terminate()
+        assert polling.wait(10) == 0
+
+
+def test_settings_of_fossil_mean_what_they_mean_there(fresh, tmp_path):
+    repofile.set_config(fresh, "backoffice-logfile", str(tmp_path / RUNS))
+    quarry("backoffice", fresh)
+    assert re.fullmatch(rf"[-0-9T:]+Z backoffice \d+ ran on {re.escape(str(fresh))}.*", runs(tmp_path / RUNS)[0])
+    repofile.set_config(fresh, "backoffice-nodelay", "1")
+    assert "another process sees to it" in quarry("backoffice", "--trace", fresh).stderr
+    # By hand it runs all the same.
+    repofile.set_config(fresh, "backoffice-disable", "1")
+    assert ": begins" in quarry("backoffice", "--nolease", "--trace", fresh).stderr
+
+
+@pytest.mark.parametrize("words", [["--poll", "x", "f"], [], ["--min", "1.5", "f"]])
+def test_wrong_words_are_told(words):
+    done = quarry("backoffice", *words)
+    assert done.returncode == 2 and done.stderr
+
+
+def test_maintenance_finds_damage_and_says_so(fresh, small):
+    assert quarry("backoffice", "--nolease", small).returncode == 0
+    verified = rows(small)["quarry-maintenance"].split()
+    assert verified[2] == "0"  # all of them, in one look
+    with sqlite3.connect(small) as database:
+        database.execute("UPDATE blob SET content=(SELECT content FROM blob WHERE rid=2) WHERE rid=1")
+        database.execute("UPDATE config SET value='0 0 0' WHERE name='quarry-maintenance'")
+    done = quarry("backoffice", "--nolease", small)
+    assert done.returncode == 1
+    assert re.search(r"maintenance: \d+ damaged artifacts, among them [0-9a-f]+: ", done.stderr), done.stderr
+
+
+def test_maintenance_forgets_what_has_expired(fresh):
+    with sqlite3.connect(fresh) as database:
+        database.execute("INSERT INTO config(name, value, mtime) VALUES('ci-lock-aa', '{}', strftime('%s')-3600), "
+                         "('ci-lock-bb', '{}', strftime('%s'))")
+        database.execute("CREATE TABLE accesslog(uname TEXT, ipaddr TEXT, success BOOLEAN, mtime TIMESTAMP)")
+        database.execute("INSERT INTO accesslog VALUES('a', '1', 1, julianday('now')-400), ('b', '1', 1, julianday('now'))")
+    assert quarry("backoffice", "--nolease", fresh).returncode == 0
+    with sqlite3.connect(fresh) as database:
+        assert database.execute("SELECT name FROM config WHERE name GLOB 'ci-lock*'").fetchall() == [("ci-lock-bb",)]
+        assert database.execute("SELECT uname FROM accesslog").fetchall() == [("b",)]
+
+
+# --- by the server -------------------------------------------------------------------------------------
+
+
+def test_each_request_is_followed_by_a_run_and_no_two_are_nearer_than_the_lease(served):
+    server, log = served()
+    ask(server)
+    wait_until(lambda: len(runs(log)) == 1, "a run")
+    begun = time.monotonic()
+    ask(server)
+    wait_until(lambda: jobs(server), "the next one")
+    assert len(runs(log)) == 1
+    for _ in range(20):
+        ask(server)
+    assert len(jobs(server)) <= 2
+    wait_until(lambda: len(runs(log)) == 2, "a second run")
+    assert time.monotonic() - begun > 1
+    wait_until(lambda: not jobs(server), "the end of all")
+    assert len(runs(log)) == 2
+
+
+def test_a_repository_that_wants_none_has_none(served, fresh, start):
+    repofile.set_config(fresh, "backoffice-disable", "1")
+    server, log = served()
+    for _ in range(5):
+        ask(server)
+    quiet, _ = served(backoffice="no")
+    ask(quiet)
+    time.sleep(0.5)  # in which a run would have been over
+    assert not runs(log) and not jobs(server) and not jobs(quiet) and "backoffice" not in rows(fresh)
+
+
+def test_repositories_of_a_folder_are_told_apart(start, tmp_path, fossil):
+    folder = tmp_path / "folder"
+    (folder / "deep").mkdir(parents=True)
+    for each in ("one", "deep/two", "three"):
+        fossil.new(folder / f"{each}.fossil")
+        repofile.set_config(folder / f"{each}.fossil", "backoffice-logfile", str(tmp_path / RUNS))
+    server = start({"backoffice": "yes", "repository": None, "repositories": folder})
+    assert "Fossil repository" in fastcgi.ask(server.socket, "/deep/two").text
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "a run")
+    assert "deep/two.fossil" in runs(tmp_path / RUNS)[0]
+
+
+def test_all_have_a_run_now_and_then_though_nobody_comes(start, tmp_path, fossil):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for each in ("one", "two"):
+        fossil.new(folder / f"{each}.fossil")
+        repofile.set_config(folder / f"{each}.fossil", "backoffice-logfile", str(tmp_path / RUNS))
+    start({"backoffice": "yes", "backoffice.interval": "1s", "repository": None, "repositories": folder})
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 2, "a run of both")
+    assert {"one.fossil", "two.fossil"} == {re.search(r"(\w+\.fossil)", line).group(1) for line in runs(tmp_path / RUNS)}
+
+
+def test_a_reload_and_a_stop_end_those_that_sleep(served):
+    server, log = served(**{"backoffice.lease_time": "60s"})
+    ask(server)
+    wait_until(lambda: len(runs(log)) == 1, "a run")
+    ask(server)
+    wait_until(lambda: jobs(server), "one that sleeps")
+    sleeper = jobs(server)[0]
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: sleeper not in jobs(server), "its end")
+    # Nobody is next any more, and whoever comes makes somebody so.
+    ask(server)
+    wait_until(lambda: jobs(server), "another one")
+    server.main.stop()
+
+
+def test_runs_are_bounded_and_who_sleeps_does_not_count(start, tmp_path, fossil):
+    """Of three repositories each has one that sleeps, and a fourth one has its run beside them."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    names = ["one", "two", "three", "four"]
+    for each in names:
+        fossil.new(folder / f"{each}.fossil")
+        repofile.set_config(folder / f"{each}.fossil", "backoffice-logfile", str(tmp_path / RUNS))
+    server = start({"backoffice": "yes", "backoffice.max_children": 1, "repository": None, "repositories": folder},
+                   settings={"control.socket": tmp_path / "control.sock"})
+    log = tmp_path / RUNS
+    for number, each in enumerate(names[:3], 1):
+        fastcgi.ask(server.socket, f"/{each}")
+        wait_until(lambda: len(runs(log)) == number, "a run")  # noqa: B023
+        fastcgi.ask(server.socket, f"/{each}")
+        wait_until(lambda: len(jobs(server)) == number, "one that sleeps")  # noqa: B023
+    fastcgi.ask(server.socket, "/four")
+    wait_until(lambda: len(runs(log)) == 4, "a run beside those who sleep")
+    done = quarry("status", "--socket", tmp_path / "control.sock", "--json")
+    told = next(each for each in json.loads(done.stdout)["services"] if each["service"] == "backoffice www")["jobs"]
+    assert told["paused"] == 3 and told["failed"] == 0 and told["started"] == 7
+
+
+def test_a_run_that_crashes_is_in_the_log_and_nobody_elses_trouble(served, fresh):
+    repofile.set_config(fresh, "backoffice-logfile", "/nowhere/at/all")
+    server, _ = served()
+    repofile.set_config(fresh, "backoffice-logfile", "/nowhere/at/all")
+    ask(server)
+    server.wait_for_log("cannot write to /nowhere/at/all")
+    ask(server)
+    wait_until(lambda: jobs(server), "one that sleeps")
+    os.kill(jobs(server)[0], signal.SIGSEGV)
+    server.wait_for_log("was ended by signal 11")
+    ask(server)
+    assert server.main.is_running()

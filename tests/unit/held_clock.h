@@ -1,0 +1,16 @@
+// Time for tests.
+#pragma once
+
+#include <cstdint>
+
+#include "quarry/base/time.h"
+
+/// A clock that stands still until it is told to go on.
+class HeldClock : public quarry::base::Clock {
+ public:
+  quarry::base::UnixMillis now() const override { return {now_}; }
+  void advance(std::int64_t millis) { now_ += millis; }
+
+ private:
+  std::int64_t now_ = 1700000000000;
+};
