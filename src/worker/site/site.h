@@ -20,8 +20,8 @@ namespace quarry::worker {
 class Site : public Handler {
  public:
   /// OPTIONS, BOARD and MASTER must outlive it. QUEUE is that of the pool's listening socket.
-  Site(const WorkerOptions& options, const scoreboard::Board& board,
-       const base::ListenQueue& queue, const control::Channel& master);
+  Site(const WorkerOptions& options, const scoreboard::Board& board, const base::ListenQueue& queue,
+       const control::Channel& master);
 
   Reply answer(const Request& request, const BodyReader& read_body,
                scoreboard::Slot& slot) override;

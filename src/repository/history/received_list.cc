@@ -1,0 +1,150 @@
+#include "quarry/repository/received_list.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <string_view>
+
+#include "quarry/artifact/structural.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+namespace {
+
+struct Row {
+  Rid rid;
+  std::string_view hash;
+};
+
+using Description = std::optional<std::string>;
+
+Description as_check_in(Database& database, const Row& row) {
+  Query query = database.query(
+      "SELECT coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "   WHERE rid=event.objid AND tagid=8 AND tagtype>0),'trunk'),"
+      " coalesce(euser,user), strftime('%Y-%m-%d %H:%M',mtime)"
+      " FROM event WHERE objid=?1 AND type='ci'");
+  if (!query.bind(1, row.rid).step()) return std::nullopt;
+  return fmt::format("check-in to {} by {} on {}", query.text(0), query.text(1), query.text(2));
+}
+
+Description as_file(Database& database, const Row& row) {
+  Query query = database.query(
+      "SELECT filename.name FROM mlink CROSS JOIN filename ON filename.fnid=mlink.fnid"
+      " WHERE mlink.fid=?1 AND EXISTS(SELECT 1 FROM event WHERE objid=mlink.mid)"
+      " ORDER BY mlink.rowid LIMIT 1");
+  if (!query.bind(1, row.rid).step()) return std::nullopt;
+  return fmt::format("file {}", query.text(0));
+}
+
+/// What has set tags on others that still stand.
+Description as_tag(Repository& repository, const Row& row) {
+  Database& database = repository.internals().database;
+  Query is_control = database.query("SELECT 1 FROM event WHERE objid=?1 AND type='g'");
+  if (!is_control.bind(1, row.rid).step()) return std::nullopt;
+  const auto content = repository.content(row.rid);
+  if (!content) return std::nullopt;
+  const auto control = artifact::parse_structural(*content);
+  if (!control) return std::nullopt;
+  for (const artifact::TagCard& tag : control->tags) {
+    Query query = database.query(
+        "SELECT substr(uuid,1,16) FROM blob WHERE uuid=?1 AND rid<>?2"
+        " AND EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+        "  WHERE tagxref.rid=blob.rid AND srcid=?2)");
+    if (query.bind(1, tag.target).bind(2, row.rid).step()) {
+      return fmt::format("tag {}", query.text(0));
+    }
+  }
+  return std::nullopt;
+}
+
+/// Clusters, and documents, which are known by a tag on themselves.
+Description as_document(Database& database, const Row& row) {
+  Query query = database.query(
+      "SELECT tagname FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 CROSS JOIN tag"
+      " ON tag.tagid=tagxref.tagid WHERE tagxref.rid=?1 AND (tagname='cluster'"
+      " OR tagname GLOB 'tkt-*' OR tagname GLOB 'wiki-*' OR tagname GLOB 'event-*')"
+      // A ticket before a page, and that before a technote: fossil asks in this order.
+      " ORDER BY CASE substr(tagname,1,2) WHEN 'cl' THEN 1 WHEN 'tk' THEN 2 WHEN 'wi' THEN 3"
+      "  ELSE 4 END");
+  if (!query.bind(1, row.rid).step()) return std::nullopt;
+  const std::string_view tag = query.text(0);
+  if (tag == "cluster") return "cluster";
+  if (tag.starts_with("tkt-")) return fmt::format("ticket {}", tag.substr(4).substr(0, 21));
+  if (tag.starts_with("wiki-")) return fmt::format("wiki \"{}\"", tag.substr(5));
+  return fmt::format("event {}", tag.substr(6));
+}
+
+Description as_attachment(Database& database, const Row& row) {
+  Query control = database.query("SELECT filename FROM attachment WHERE attachid=?1");
+  if (control.bind(1, row.rid).step()) {
+    return fmt::format("attachment-control for {}", control.text(0));
+  }
+  Query content =
+      database.query("SELECT filename FROM attachment WHERE src=?1 ORDER BY attachid LIMIT 1");
+  if (!content.bind(1, row.hash).step()) return std::nullopt;
+  return fmt::format("attachment {}", content.text(0));
+}
+
+Description as_post(Database& database, const Row& row) {
+  if (!database.has_table("forumpost")) return std::nullopt;
+  Query query = database.query(
+      "SELECT fpid=froot, substr(uuid,1,14) FROM forumpost JOIN blob ON blob.rid=froot"
+      " WHERE fpid=?1");
+  if (!query.bind(1, row.rid).step()) return std::nullopt;
+  return fmt::format("{}{}", query.integer(0) != 0 ? "forum-post " : "forum-reply-to ",
+                     query.text(1));
+}
+
+std::string describe(Repository& repository, const Row& row) {
+  Database& database = repository.internals().database;
+  if (auto told = as_check_in(database, row)) return *told;
+  if (auto told = as_file(database, row)) return *told;
+  if (auto told = as_tag(repository, row)) return *told;
+  if (auto told = as_document(database, row)) return *told;
+  if (auto told = as_attachment(database, row)) return *told;
+  return as_post(database, row).value_or("unknown");
+}
+
+}  // namespace
+
+base::Result<std::int64_t> ReceivedList::last_receipt() {
+  Repository::State& r = repository_.internals();
+  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
+    Query query = r.database.query("SELECT max(rcvid) FROM rcvfrom");
+    return query.step() ? query.integer(0) : 0;
+  });
+}
+
+base::Result<std::int64_t> ReceivedList::first_to_tell(std::int64_t after) {
+  Repository::State& r = repository_.internals();
+  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
+    Query query = r.database.query(
+        "SELECT min(rcvid) FROM rcvfrom WHERE rcvid>=?1"
+        " AND mtime>=(SELECT mtime FROM rcvfrom ORDER BY rcvid DESC LIMIT 1)-1.0");
+    if (!query.bind(1, after).step() || query.is_null(0)) return after;
+    const std::int64_t oldest = query.integer(0);
+    return after == 0 || oldest == after ? oldest : oldest - 1;
+  });
+}
+
+base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
+                                              std::size_t most) {
+  Repository::State& r = repository_.internals();
+  return guarded(r.path, [&]() -> base::Result<std::string> {
+    std::string lines;
+    Query query = r.database.query(
+        "SELECT rid, uuid FROM blob INDEXED BY fx_quarry_received WHERE rcvid>?1 AND rcvid<=?2"
+        " ORDER BY rid");
+    query.bind(1, after).bind(2, up_to);
+    while (query.step()) {
+      const Row row{query.integer(0), query.text(1)};
+      const std::string line = fmt::format("{} {}\n", row.hash, describe(repository_, row));
+      if (lines.size() + line.size() > most) return lines + "...\n";
+      lines += line;
+    }
+    return lines;
+  });
+}
+
+}  // namespace quarry::repository
