@@ -65,6 +65,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/remote": {"quarry/common"},
             "quarry/spool": {"quarry/common"}, "quarry/status": {"quarry/common"},
             "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/remote", "quarry/spool", "quarry/status"}},
+    "courier": {"ways": set(), "": {"ways"}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
