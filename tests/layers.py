@@ -20,7 +20,7 @@ LAYERS: dict[str, set[str]] = {
     "gateway": {"http", "control", "scoreboard", "base"},
     "worker": {"pages", "sync", "changes", "repository", "event", "http", "control", "scoreboard", "base"},
     "replica": {"transport", "sync", "spool", "repository", "event", "control", "scoreboard", "base"},
-    "backoffice": {"transport", "sync", "courier", "repository", "event", "control", "scoreboard", "base"},
+    "backoffice": {"transport", "sync", "courier", "spool", "repository", "event", "control", "scoreboard", "base"},
     "pages": {"repository", "http", "scoreboard", "base"},
     "changes": {"repository", "artifact", "event", "control", "scoreboard", "base"},
     "courier": {"spool", "event", "control", "scoreboard", "base"},

@@ -3,11 +3,30 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 
 #include "quarry/backoffice/run.h"
+#include "quarry/event/event.h"
+#include "quarry/spool/hand_over.h"
 
 namespace quarry::backoffice {
+
+/// Who is told of what has come, and as what.
+struct TellingOptions {
+  std::shared_ptr<const spool::HandOver> courier;
+  std::string name;               // of the repository, as it is served
+  std::string path;               // of its file, absolute
+  std::string fossil = "fossil";  // what hooks get for %F
+};
+/// What all events about REPOSITORY have in common. Inside a Snapshot or a Receipt.
+event::Head head_of(repository::Repository& repository, const TellingOptions& options);
+/// Tells the courier of what came since the last time. The first time nothing is: what is there then
+/// is no news. An event is told again where this process ends before it has noted that it was.
+Job tell_events(const TellingOptions& options);
+/// Has the courier run the hooks that `fossil hook add` stored, with what came since the last time
+/// (repository/received_list.h), unless a push is going on.
+Job after_receive_hooks(const TellingOptions& options);
 
 struct MaintenanceOptions {
   std::chrono::seconds interval{3600};           // between two looks

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -16,6 +17,8 @@ namespace {
 
 // Of no name: number_of() of a name may be it, too, and then all of them are looked at.
 constexpr std::uint32_t kAllRepositories = 0;
+
+constexpr std::chrono::milliseconds kOnTop{60'000};
 
 /// Beside this program, as it was built, or where it is installed.
 std::filesystem::path quarry_program() {
@@ -61,7 +64,8 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   service.process = pool.process;
   service.process.catch_output = true;  // that is how the log hears of it
   service.processes.max_children = options.max_children;
-  service.longest_run = options.longest_run;
+  // One that sleeps is not to be ended before its time has come.
+  service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kOnTop);
   const auto program_for =
       [path = quarry_program(), pool = pool_service.name, own = service.name,
        is_folder = pool.repository.empty(), words = arguments_for(pool, options, config)](

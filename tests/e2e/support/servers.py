@@ -117,6 +117,8 @@ class Launcher:
 
     def _gateway(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
         port = free_port()
+        if not settings:
+            disable_backoffice(target)
         main = Process([places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings)],
                        folder / "log", env=self.fossil.environment)
         server = self._remember(Server("gateway", port, target, folder, main))

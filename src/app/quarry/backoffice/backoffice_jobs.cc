@@ -2,24 +2,75 @@
 
 #include <fmt/core.h>
 
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
 #include "quarry/backoffice/jobs.h"
+#include "quarry/event/event.h"
 
 namespace quarry::app {
+namespace {
 
-base::Result<std::vector<backoffice::Job>> jobs_for(const BackofficeArguments& /*arguments*/,
-                                                    repository::Repository& /*repository*/) {
+// For a hand-over, which waits for the courier's disk.
+constexpr std::chrono::seconds kCourierPatience{20};
+
+/// As the repository in PATH is served.
+std::string served_name(const BackofficeArguments& arguments, const std::filesystem::path& path) {
+  if (!arguments.is_folder) return path.stem().string();
+  return path.lexically_relative(arguments.files.front()).replace_extension().string();
+}
+
+backoffice::TellingOptions telling(const BackofficeArguments& arguments,
+                                   const repository::Repository& repository) {
+  return {.courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierPatience),
+          .name = served_name(arguments, repository.path()),
+          .path = std::filesystem::absolute(repository.path()).string()};
+}
+
+/// To the courier as an event; that is no more than a try.
+void tell_courier(const BackofficeArguments& arguments, repository::Repository& repository,
+                  const backoffice::RunReport& report) {
+  const auto options = telling(arguments, repository);
+  std::vector<spool::NewMessage> messages;
+  {
+    const auto snapshot = repository.snapshot();
+    if (!snapshot) return;
+    for (const backoffice::Failure& failure : report.failures) {
+      event::Event event{.head = backoffice::head_of(repository, options),
+                         .record = event::BackofficeFailure{failure.job, failure.error.message}};
+      event.head.key = fmt::format("{}/failure/{}/{}", event.head.project_code, failure.job,
+                                   event.head.time.value);
+      messages.push_back({.content = event::to_message(event), .key = event.head.key});
+    }
+  }
+  if (const auto told = options.courier->hand_over(messages); !told) {
+    fmt::print(stderr, "{}\n", told.error().message);
+  }
+}
+
+}  // namespace
+
+std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
+                                      repository::Repository& repository) {
   std::vector<backoffice::Job> jobs;
+  if (!arguments.courier.empty()) {
+    jobs.push_back(backoffice::tell_events(telling(arguments, repository)));
+    jobs.push_back(backoffice::after_receive_hooks(telling(arguments, repository)));
+  }
   jobs.push_back(backoffice::maintenance({}));
   return jobs;
 }
 
-void tell_failures(const BackofficeArguments& /*arguments*/, repository::Repository& repository,
+void tell_failures(const BackofficeArguments& arguments, repository::Repository& repository,
                    const backoffice::RunReport& report) {
+  if (report.failures.empty()) return;
   // The first is the command's own error.
   for (std::size_t i = 1; i < report.failures.size(); ++i) {
     fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
                report.failures[i].error.message);
   }
+  if (!arguments.courier.empty()) tell_courier(arguments, repository, report);
 }
 
 }  // namespace quarry::app

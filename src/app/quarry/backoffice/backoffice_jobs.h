@@ -5,14 +5,12 @@
 
 #include "backoffice_commands.h"
 #include "quarry/backoffice/run.h"
-#include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
 
 namespace quarry::app {
 
-/// Error: the configuration cannot be read.
-base::Result<std::vector<backoffice::Job>> jobs_for(const BackofficeArguments& arguments,
-                                                    repository::Repository& repository);
+std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
+                                      repository::Repository& repository);
 
 /// Tells standard error what has failed in REPOSITORY, and the courier, where there is one.
 void tell_failures(const BackofficeArguments& arguments, repository::Repository& repository,

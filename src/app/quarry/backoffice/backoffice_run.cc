@@ -93,7 +93,7 @@ base::Result<void> BackofficeRun::run(const std::filesystem::path& file) {
 base::Result<void> BackofficeRun::work(repository::Repository& repository) {
   trace(fmt::format("{}: begins", repository.path().string()));
   const auto begin = steady_clock::now();
-  QUARRY_TRY_ASSIGN(const auto jobs, jobs_for(arguments_, repository));
+  const auto jobs = jobs_for(arguments_, repository);
   const backoffice::RunReport report = backoffice::run_jobs(repository, jobs, is_interrupted);
   const auto took = std::chrono::duration<double, std::milli>(steady_clock::now() - begin);
   trace(fmt::format("{}: done after {:.1f} ms", repository.path().string(), took.count()));

@@ -1,0 +1,186 @@
+// What came since the courier was last told of something, as events (quarry-events(7)):
+//
+//   config   quarry-told       RECEIPT ARTIFACT: how far that is (repository::ArrivalMark)
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <set>
+
+#include "quarry/backoffice/jobs.h"
+#include "quarry/event/event.h"
+#include "quarry/repository/arrivals.h"
+#include "quarry/repository/receipt.h"
+
+namespace quarry::backoffice {
+namespace {
+
+using event::Event;
+using repository::ArrivalMark;
+
+constexpr const char* kRow = "quarry-told";
+// Artifacts that are told of before the mark moves on.
+constexpr std::size_t kAtOnce = 500;
+
+std::optional<ArrivalMark> parse_mark(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  ArrivalMark mark;
+  const char* const end = text->data() + text->size();
+  const auto first = std::from_chars(text->data(), end, mark.receipt);
+  if (first.ec != std::errc() || first.ptr == end) return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, mark.artifact);
+  if (second.ec != std::errc()) return std::nullopt;
+  return mark;
+}
+
+base::Result<void> write_mark(repository::Repository& repository, const ArrivalMark& mark) {
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  QUARRY_TRY(receipt.set_config(kRow, fmt::format("{} {}", mark.receipt, mark.artifact)));
+  return receipt.commit();
+}
+
+std::optional<event::ArtifactKind> kind_to_tell(repository::ArtifactKind kind) {
+  using repository::ArtifactKind;
+  switch (kind) {
+    case ArtifactKind::kCheckIn:
+      return event::ArtifactKind::kCheckIn;
+    case ArtifactKind::kControl:
+      return event::ArtifactKind::kControl;
+    case ArtifactKind::kWiki:
+      return event::ArtifactKind::kWiki;
+    case ArtifactKind::kTicket:
+      return event::ArtifactKind::kTicket;
+    case ArtifactKind::kTechnote:
+      return event::ArtifactKind::kTechnote;
+    case ArtifactKind::kForum:
+      return event::ArtifactKind::kForum;
+    case ArtifactKind::kAttachment:
+      return event::ArtifactKind::kAttachment;
+    case ArtifactKind::kData:
+    case ArtifactKind::kCluster:
+      return std::nullopt;  // of no interest by themselves
+  }
+  return std::nullopt;
+}
+
+class Telling {
+ public:
+  Telling(repository::Repository& repository, const TellingOptions& options)
+      : head_(head_of(repository, options)) {}
+
+  void add(const repository::Received& received) {
+    event::Push push{.login = received.login,
+                     .address = received.address,
+                     .artifacts = received.artifacts.size(),
+                     .check_ins = 0,
+                     .branches = {}};
+    std::set<std::string> branches;
+    for (const repository::ReceivedArtifact& artifact : received.artifacts) {
+      add(artifact, received.time);
+      if (artifact.kind != repository::ArtifactKind::kCheckIn) continue;
+      ++push.check_ins;
+      if (artifact.entry && branches.size() < event::kMostNames) {
+        branches.insert(artifact.entry->branch);
+      }
+    }
+    if (received.artifacts.empty()) return;
+    push.branches.assign(branches.begin(), branches.end());
+    // A large push is told of in parts, each by its first artifact.
+    put(fmt::format("push/{}/{}", received.receipt, received.artifacts.front().name.str()),
+        received.time, std::move(push));
+  }
+  std::vector<spool::NewMessage> take() { return std::move(messages_); }
+
+ private:
+  void add(const repository::ReceivedArtifact& artifact, base::UnixMillis time) {
+    const auto kind = kind_to_tell(artifact.kind);
+    if (!kind) return;
+    event::Artifact record{
+        .kind = *kind,
+        .hash = std::string(artifact.name.str()),
+        .size = static_cast<std::uint64_t>(std::max<std::int64_t>(artifact.size, 0))};
+    if (artifact.entry) {
+      record.user = artifact.entry->user;
+      record.time = artifact.entry->time;
+      record.comment = artifact.entry->comment;
+      record.branch = artifact.entry->branch;
+    }
+    put(fmt::format("artifact/{}", artifact.name.str()), time, std::move(record));
+  }
+
+  void put(const std::string& key, base::UnixMillis time, event::Record record) {
+    Event event{.head = head_, .record = std::move(record)};
+    event.head.key = fmt::format("{}/{}", head_.project_code, key);
+    event.head.time = time;
+    messages_.push_back({.content = event::to_message(event), .key = event.head.key});
+  }
+
+  event::Head head_;
+  std::vector<spool::NewMessage> messages_;
+};
+
+struct Batch {
+  std::vector<spool::NewMessage> messages;
+  ArrivalMark mark;
+  bool is_at_end = false;
+};
+
+base::Result<Batch> read_batch(repository::Repository& repository, const ArrivalMark& mark,
+                               const TellingOptions& options) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  QUARRY_TRY_ASSIGN(const auto arrived, repository::Arrivals(repository).after(mark, kAtOnce));
+  Telling telling(repository, options);
+  for (const repository::Received& received : arrived.received) telling.add(received);
+  return Batch{telling.take(), arrived.mark, arrived.is_at_end};
+}
+
+base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  return parse_mark(repository.settings().get(kRow));
+}
+
+base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& options) {
+  repository::Repository& repository = workplace.repository;
+  QUARRY_TRY(repository::Arrivals(repository).prepare());
+  QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
+  if (!mark) {
+    // What is there already when a courier comes is no news.
+    {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+      QUARRY_TRY_ASSIGN(mark, repository::Arrivals(repository).end());
+    }
+    QUARRY_TRY(write_mark(repository, *mark));
+    return std::size_t{0};
+  }
+  std::size_t told = 0;
+  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(repository, *mark, options));
+    is_at_end = batch.is_at_end;
+    if (batch.mark == *mark) break;
+    // The courier has them on its disk before the mark moves on.
+    if (!batch.messages.empty()) QUARRY_TRY(options.courier->hand_over(batch.messages));
+    QUARRY_TRY(write_mark(repository, batch.mark));
+    mark = batch.mark;
+    told += batch.messages.size();
+  }
+  return told;
+}
+
+}  // namespace
+
+event::Head head_of(repository::Repository& repository, const TellingOptions& options) {
+  auto settings = repository.settings();
+  return {.key = {},
+          .time = repository.options().clock->now(),
+          .project_code = settings.project_code(),
+          .project_name = settings.get("project-name").value_or(""),
+          .repository = options.name,
+          .url = settings.get("email-url").value_or("")};
+}
+
+Job tell_events(const TellingOptions& options) {
+  return {"events", std::chrono::seconds(60),
+          [options](Workplace& workplace) { return tell(workplace, options); }};
+}
+
+}  // namespace quarry::backoffice

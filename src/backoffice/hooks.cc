@@ -1,0 +1,119 @@
+// The hooks that `fossil hook add` has stored, which run when something came:
+//
+//   config   hooks             [{"type": "after-receive", "cmd": …, "seq": …}, …]
+//            hook-last-rcvid   the last request that they were told of
+//            hook-embargo      seconds since 1970: a push that goes on is waited for until then
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "quarry/backoffice/jobs.h"
+#include "quarry/event/event.h"
+#include "quarry/repository/arrivals.h"
+#include "quarry/repository/receipt.h"
+#include "quarry/repository/received_list.h"
+
+namespace quarry::backoffice {
+namespace {
+
+constexpr const char* kHooks = "hooks";
+constexpr const char* kLast = "hook-last-rcvid";
+constexpr const char* kEmbargo = "hook-embargo";
+constexpr std::size_t kMostHooks = 100;
+
+/// The commands of hooks of TEXT that run after something came, in their order.
+std::vector<std::string> commands_in(const std::string& text) {
+  std::vector<std::pair<double, std::string>> found;
+  const auto hooks = nlohmann::json::parse(text, nullptr, false);
+  if (!hooks.is_array()) return {};
+  for (const auto& hook : hooks) {
+    if (!hook.is_object() || hook.value("type", nlohmann::json()) != "after-receive") continue;
+    const auto command = hook.find("cmd");
+    if (command == hook.end() || !command->is_string() || found.size() >= kMostHooks) continue;
+    const auto place = hook.find("seq");
+    const bool has_place = place != hook.end() && place->is_number();
+    found.emplace_back(has_place ? place->get<double>() : 0, command->get<std::string>());
+  }
+  std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
+  std::vector<std::string> commands;
+  for (auto& [place, command] : found) commands.push_back(std::move(command));
+  return commands;
+}
+
+struct DueHooks {
+  std::vector<std::string> commands;  // none: nothing is to be done
+  std::int64_t last = 0;              // the request that they were told of, where this is done
+  std::string input;
+};
+
+/// Inside a Snapshot.
+base::Result<DueHooks> due_hooks(repository::Repository& repository) {
+  DueHooks due;
+  auto settings = repository.settings();
+  const auto text = settings.get(kHooks);
+  if (!text) return due;
+  const std::int64_t now = repository.options().clock->now().value / 1000;
+  if (now < settings.get_int(kEmbargo, 0)) return due;
+  repository::ReceivedList list(repository);
+  const std::int64_t told = settings.get_int(kLast, 0);
+  QUARRY_TRY_ASSIGN(due.last, list.last_receipt());
+  if (told >= due.last) return due;
+  due.commands = commands_in(*text);
+  if (due.commands.empty()) return due;
+  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_tell(told));
+  QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMostInput - 4));
+  return due;
+}
+
+std::vector<spool::NewMessage> messages_for(const DueHooks& due, const TellingOptions& options,
+                                            repository::Repository& repository) {
+  std::vector<spool::NewMessage> messages;
+  for (std::size_t i = 0; i < due.commands.size(); ++i) {
+    event::Event event{.head = head_of(repository, options),
+                       .record = event::Hook{.command = due.commands[i],
+                                             .repository = options.path,
+                                             .fossil = options.fossil,
+                                             .input = due.input}};
+    event.head.key = fmt::format("{}/hook/{}/{}", event.head.project_code, due.last, i);
+    messages.push_back({.content = event::to_message(event), .key = event.head.key});
+  }
+  return messages;
+}
+
+base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& options) {
+  repository::Repository& repository = workplace.repository;
+  DueHooks due;
+  std::vector<spool::NewMessage> messages;
+  {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+    if (!repository.settings().get(kHooks)) return std::size_t{0};
+  }
+  QUARRY_TRY(repository::Arrivals(repository).prepare());
+  {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+    QUARRY_TRY_ASSIGN(due, due_hooks(repository));
+    if (due.commands.empty()) return std::size_t{0};
+    messages = messages_for(due, options, repository);
+  }
+  // The courier has it on its disk before the mark moves on. Where fossil's own backoffice, or
+  // another of ours, has moved it meanwhile, the hooks run twice, and never not at all.
+  for (const spool::NewMessage& message : messages) {
+    QUARRY_TRY(options.courier->hand_over({&message, 1}));
+  }
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  if (repository.settings().get_int(kLast, 0) < due.last) {
+    QUARRY_TRY(receipt.set_config(kLast, std::to_string(due.last)));
+    QUARRY_TRY(receipt.commit());
+  }
+  return messages.size();
+}
+
+}  // namespace
+
+Job after_receive_hooks(const TellingOptions& options) {
+  return {"after-receive hooks", std::chrono::seconds(60),
+          [options](Workplace& workplace) { return run_hooks(workplace, options); }};
+}
+
+}  // namespace quarry::backoffice
