@@ -2,7 +2,7 @@
 //
 //   [global]   the master itself: log, pid file, how long a stop may take
 //   [http]     the built-in HTTP front; absent: none
-//   [NAME]     any other section is a pool of workers
+//   [NAME]     any other section is a pool of workers, unless somebody else knows it
 //
 // Directives have PHP-FPM's names wherever they mean the same. Everything is checked before
 // anything is started, and every mistake is reported with its file and line; an unknown directive
@@ -103,10 +103,18 @@ struct PoolConfig {
   std::shared_ptr<CarriedOptions> carried;  // null: there are no such words
 };
 
+/// A section whose words are all others': the master only carries them.
+struct CarriedSection {
+  std::string name;
+  std::string place;  // FILE:LINE
+  std::shared_ptr<CarriedOptions> carried;
+};
+
 struct Config {
   GlobalConfig global;
   std::optional<HttpConfig> http;
   std::vector<PoolConfig> pools;
+  std::vector<CarriedSection> carried;
 
   /// The pool behind the HTTP front; there is one in a Config that was read.
   const PoolConfig& pool_of_http() const;
@@ -136,6 +144,10 @@ struct ReadingOptions {
   /// meaning to. May be empty.
   std::function<std::shared_ptr<CarriedOptions>()> pool_options{};
   std::function<std::shared_ptr<CarriedOptions>()> http_options{};
+  /// Makes what all words of the section called NAME go into; null: it is a pool. May be empty.
+  std::function<std::shared_ptr<CarriedOptions>(const std::string& name)> carried_section{};
+  /// Reads such sections alone, and passes all others over.
+  bool carried_sections_alone = false;
 };
 
 /// Reads PATH.

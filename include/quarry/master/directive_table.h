@@ -100,13 +100,16 @@ class CarriedOptions {
   virtual base::Result<void> set(std::string_view key, const std::string& value) = 0;
   virtual bool is_relative(std::string_view key, std::string_view value) const = 0;
   virtual std::vector<ShownDirective> shown() const = 0;
+  /// What is wrong with the section as a whole, once it is read. Error kInvalid.
+  virtual base::Result<void> check() const { return {}; }
 };
 
 /// OPTIONS by their TABLE, which must outlive this.
 template <typename Options>
-class OptionsBy final : public CarriedOptions {
+class OptionsBy : public CarriedOptions {
  public:
-  explicit OptionsBy(std::span<const Directive<Options>> table) : table_(table) {}
+  explicit OptionsBy(std::span<const Directive<Options>> table, Options options = {})
+      : table_(table), options_(std::move(options)) {}
 
   const Options& options() const { return options_; }
   bool has(std::string_view key) const override { return find_directive(table_, key) != nullptr; }

@@ -4,6 +4,8 @@
 // value that is not set is shown as nothing.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <concepts>
 #include <limits>
 #include <optional>
@@ -12,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "quarry/base/escape.h"
+#include "quarry/base/log_options.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/directive_table.h"
 #include "quarry/master/values.h"
@@ -114,6 +118,33 @@ struct Path : Text {
   static base::Result<void> put(auto& target, const std::string& value) {
     return master::put(target, parse_path(value));
   }
+};
+
+/// Where a log goes: error_log.
+struct LogTarget {
+  static base::Result<void> put(base::LogOptions& log, const std::string& value) {
+    return base::set_log_target(log, value);
+  }
+  static Shown show(const base::LogOptions& log) { return {base::log_target_of(log)}; }
+  static bool is_relative(std::string_view value) {
+    const std::string_view word = value.substr(0, value.find(':'));
+    return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald";
+  }
+};
+
+/// A facility of syslog(3).
+struct Facility {
+  static base::Result<void> put(int& target, const std::string& value) {
+    const auto facility = base::syslog_facility_named(value);
+    if (!facility) {
+      return base::fail(base::ErrorCode::kInvalid,
+                        fmt::format("\"{}\" is no facility of syslog(3), such as daemon or local0",
+                                    base::printable(value)));
+    }
+    target = *facility;
+    return {};
+  }
+  static Shown show(int facility) { return {std::string(base::syslog_facility_name(facility))}; }
 };
 
 /// The path of a page in a URL.

@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "courier_configuration.h"
 #include "gateway_directives.h"
 #include "worker_directives.h"
 
@@ -16,19 +17,27 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   options.http_options = [] {
     return std::make_shared<master::OptionsBy<gateway::GatewayOptions>>(gateway_directives());
   };
+  options.carried_section = courier_section;
   return options;
+}
+
+master::ConfigReading checked(master::ConfigReading reading) {
+  for (std::string& mistake : courier_mistakes(reading.config)) {
+    reading.mistakes.push_back(std::move(mistake));
+  }
+  return reading;
 }
 
 }  // namespace
 
 master::ConfigReading read_configuration(const std::filesystem::path& path,
                                          master::ReadingOptions options) {
-  return master::read_config(path, with_words(std::move(options)));
+  return checked(master::read_config(path, with_words(std::move(options))));
 }
 
 master::ConfigReading parse_configuration(std::string_view text, const std::string& path,
                                           master::ReadingOptions options) {
-  return master::parse_config(text, path, with_words(std::move(options)));
+  return checked(master::parse_config(text, path, with_words(std::move(options))));
 }
 
 worker::WorkerOptions worker_options_in(const master::PoolConfig& pool) {

@@ -13,10 +13,6 @@
 
 namespace quarry::courier {
 
-using base::ErrorCode;
-using base::fail;
-using base::Result;
-
 namespace {
 
 constexpr std::size_t kMostAddress = 320;  // RFC 5321: 64 before the @, 255 behind it
@@ -53,19 +49,6 @@ struct ListEnd {
 using List = std::unique_ptr<curl_slist, ListEnd>;
 
 }  // namespace
-
-Result<void> check_smtp_url(std::string_view url) {
-  if (!url.starts_with("smtp://") && !url.starts_with("smtps://")) {
-    return fail(ErrorCode::kInvalid,
-                fmt::format("\"{}\" is no smtp://HOST[:PORT] and no smtps://HOST[:PORT]",
-                            base::printable(base::without_secrets(url))));
-  }
-  if (!base::credentials_in(url).empty()) {
-    return fail(ErrorCode::kInvalid,
-                "a user and a password do not belong into the URL: there are words for them");
-  }
-  return {};
-}
 
 bool MailReport::is_sent_to_all() const {
   return std::ranges::all_of(recipients,

@@ -25,6 +25,7 @@ std::string dump(const Config& config) {
   add_section(text, "global", config.global);
   if (config.http) add_section(text, "http", *config.http);
   for (const PoolConfig& pool : config.pools) add_section(text, pool.name, pool);
+  for (const CarriedSection& section : config.carried) add_section(text, section.name, section);
   return text;
 }
 

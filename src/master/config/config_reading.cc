@@ -38,7 +38,13 @@ class Checker {
     for (const base::IniMistake& remark : files_.remarks) {
       notices_.emplace(remark.line, remark.message);
     }
-    for (const base::IniSection& section : files_.merged.sections) read_section(section);
+    for (const base::IniSection& section : files_.merged.sections) {
+      if (!read_carried(section) && !options_.carried_sections_alone) read_section(section);
+    }
+    if (options_.carried_sections_alone) {
+      in_line_order();
+      return std::move(reading_);
+    }
     if (reading_.config.pools.empty()) {
       report(0, "there is no pool: add a section such as [www] with listen and repository");
     }
@@ -109,6 +115,23 @@ class Checker {
     } else {
       read_pool(section);
     }
+  }
+
+  /// Whether SECTION is one that somebody else knows.
+  bool read_carried(const base::IniSection& section) {
+    if (!options_.carried_section) return false;
+    CarriedSection carried{section.name, files_.place_of(section.line),
+                           options_.carried_section(section.name)};
+    if (!carried.carried) return false;
+    const std::size_t mistakes = mistakes_.size();
+    apply(section, carried);
+    const auto checked = carried.carried->check();
+    // A word that is wrong may be what is missing.
+    if (!checked && mistakes_.size() == mistakes) {
+      report(section.line, fmt::format("[{}] {}", section.name, checked.error().message));
+    }
+    reading_.config.carried.push_back(std::move(carried));
+    return true;
   }
 
   void check_control(const Lines& lines) {
@@ -314,7 +337,7 @@ class Checker {
   }
 
   void check_http() {
-    auto& [global, http, pools] = reading_.config;
+    auto& [global, http, pools, carried] = reading_.config;
     if (!http) return;
     if (http->listen && http->listen->is_unix()) {
       report(http->line, "[http] listens on ADDRESS:PORT, not on a path");

@@ -24,17 +24,6 @@ constexpr std::uint64_t kMaxChildren = 10000;
 /// As many children as a machine may be asked for.
 using Children = Number<1, kMaxChildren>;
 
-struct LogTarget {
-  static Result<void> put(base::LogOptions& log, Value value) {
-    return base::set_log_target(log, value);
-  }
-  static Shown show(const base::LogOptions& log) { return {base::log_target_of(log)}; }
-  static bool is_relative(std::string_view value) {
-    const std::string_view word = value.substr(0, value.find(':'));
-    return Path::is_relative(value) && word != "stderr" && word != "syslog" && word != "journald";
-  }
-};
-
 struct LogLevel {
   static Result<void> put(base::LogLevel& target, Value value) {
     bool known = false;
@@ -57,20 +46,6 @@ struct LogForm {
     return {};
   }
   static Shown show(base::LogForm form) { return {form == base::LogForm::kJson ? "json" : "text"}; }
-};
-
-struct Facility {
-  static Result<void> put(int& target, Value value) {
-    const auto facility = base::syslog_facility_named(value);
-    if (!facility) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("\"{}\" is no facility of syslog(3), such as daemon or local0",
-                              base::printable(value)));
-    }
-    target = *facility;
-    return {};
-  }
-  static Shown show(int facility) { return {std::string(base::syslog_facility_name(facility))}; }
 };
 
 struct Ident : Text {
@@ -252,6 +227,18 @@ std::vector<ShownDirective> shown_directives(const HttpConfig& section) {
 }
 std::vector<ShownDirective> shown_directives(const PoolConfig& section) {
   return shown_in_section<PoolConfig>(kPoolDirectives, section);
+}
+
+Result<void> set_directive(CarriedSection& section, std::string_view key, Value value) {
+  return section.carried->set(key, value);
+}
+
+bool is_relative(const CarriedSection& section, std::string_view key, std::string_view value) {
+  return section.carried->is_relative(key, value);
+}
+
+std::vector<ShownDirective> shown_directives(const CarriedSection& section) {
+  return section.carried->shown();
 }
 
 }  // namespace quarry::master

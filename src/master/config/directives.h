@@ -19,15 +19,19 @@ base::Result<void> set_directive(HttpConfig& section, std::string_view key,
                                  const std::string& value);
 base::Result<void> set_directive(PoolConfig& section, std::string_view key,
                                  const std::string& value);
+base::Result<void> set_directive(CarriedSection& section, std::string_view key,
+                                 const std::string& value);
 
 /// Whether VALUE of the directive KEY is the path of a file that does not begin with a slash.
 bool is_relative(const GlobalConfig&, std::string_view key, std::string_view value);
 bool is_relative(const HttpConfig& section, std::string_view key, std::string_view value);
 bool is_relative(const PoolConfig& section, std::string_view key, std::string_view value);
+bool is_relative(const CarriedSection& section, std::string_view key, std::string_view value);
 
 /// Each directive of a section with what it is set to, by the configuration or by default.
 std::vector<ShownDirective> shown_directives(const GlobalConfig& section);
 std::vector<ShownDirective> shown_directives(const HttpConfig& section);
 std::vector<ShownDirective> shown_directives(const PoolConfig& section);
+std::vector<ShownDirective> shown_directives(const CarriedSection& section);
 
 }  // namespace quarry::master

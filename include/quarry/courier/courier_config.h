@@ -1,0 +1,15 @@
+// The configuration of a courier as a whole.
+#pragma once
+
+#include <vector>
+
+#include "quarry/courier/options.h"
+
+namespace quarry::courier {
+
+struct CourierConfig {
+  CourierOptions options;
+  std::vector<DestinationOptions> destinations;
+};
+
+}  // namespace quarry::courier

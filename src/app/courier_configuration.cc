@@ -1,0 +1,265 @@
+#include "courier_configuration.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/event/event.h"
+#include "quarry/master/credentials.h"
+#include "quarry/master/kinds.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using courier::CourierOptions;
+using courier::DestinationOptions;
+using courier::DestinationType;
+using courier::StartTls;
+using master::Directive;
+using master::Duration;
+using master::Mode;
+using master::Number;
+using master::Path;
+using master::Shown;
+using master::Size;
+using master::Switch;
+using master::Text;
+using master::Timeout;
+
+constexpr std::string_view kCourier = "courier";
+constexpr std::string_view kDestination = "destination ";
+
+/// Names between commas.
+struct Names {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    target = master::split_list(value);
+    return {};
+  }
+  static Shown show(const std::vector<std::string>& names) {
+    std::string joined;
+    for (const std::string& each : names) joined += (joined.empty() ? "" : ", ") + each;
+    return joined.empty() ? Shown() : Shown{joined};
+  }
+};
+
+struct EventTypes : Names {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    QUARRY_TRY(Names::put(target, value));
+    for (const std::string& each : target) {
+      if (event::covers_any(each)) continue;
+      return fail(
+          ErrorCode::kInvalid,
+          fmt::format("\"{}\" is no type of event, nor the beginning of one with a * behind "
+                      "it: see quarry-events(7)",
+                      base::printable(each)));
+    }
+    return {};
+  }
+};
+
+struct Addresses : Names {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    QUARRY_TRY(Names::put(target, value));
+    for (const std::string& each : target) {
+      if (each.find('@') != std::string::npos && each.find_first_of(" \t<>") == std::string::npos) {
+        continue;
+      }
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("\"{}\" is no address like name@domain", base::printable(each)));
+    }
+    return {};
+  }
+};
+
+struct Address : Text {
+  static Result<void> put(std::string& target, const std::string& value) {
+    std::vector<std::string> all;
+    QUARRY_TRY(Addresses::put(all, value));
+    if (all.size() != 1) return fail(ErrorCode::kInvalid, "it is one address");
+    target = all.front();
+    return {};
+  }
+};
+
+struct Type {
+  static Result<void> put(DestinationType& target, const std::string& value) {
+    target = courier::destination_type_named(value);
+    if (target != DestinationType::kNone) return {};
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is none of webhook, mail, program, syslog, journald, file",
+                            base::printable(value)));
+  }
+  static Shown show(DestinationType type) {
+    const std::string_view name = courier::name_of(type);
+    return name.empty() ? Shown() : Shown{std::string(name)};
+  }
+};
+
+struct StartTlsWord {
+  static constexpr auto kWords =
+      std::to_array<std::pair<StartTls, std::string_view>>({{StartTls::kOff, "off"},
+                                                            {StartTls::kIfOffered, "if-offered"},
+                                                            {StartTls::kRequired, "required"}});
+  static Result<void> put(StartTls& target, const std::string& value) {
+    const auto at =
+        std::ranges::find(kWords, value, &std::pair<StartTls, std::string_view>::second);
+    if (at == kWords.end()) {
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is none of off, if-offered, required",
+                                                   base::printable(value)));
+    }
+    target = at->first;
+    return {};
+  }
+  static Shown show(StartTls value) {
+    return {std::string(
+        std::ranges::find(kWords, value, &std::pair<StartTls, std::string_view>::first)->second)};
+  }
+};
+
+struct CommandWords {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    return master::put(target, courier::split_command(value));
+  }
+  static Shown show(const std::vector<std::string>& words) {
+    return words.empty() ? Shown() : Shown{courier::join_command(words)};
+  }
+};
+
+/// One a line.
+struct Headers {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    QUARRY_TRY(courier::check_header(value));
+    target.push_back(value);
+    return {};
+  }
+  static Shown show(const std::vector<std::string>& headers) { return headers; }
+};
+
+constexpr auto kCourierDirectives = std::to_array<Directive<CourierOptions>>({
+    {"socket", Path(), QUARRY_FIELD(socket)},
+    {"spool.directory", Path(), QUARRY_FIELD(spool_directory)},
+    {"spool.max_disk_space", Size(), QUARRY_FIELD(max_disk_space)},
+    {"error_log", master::LogTarget(), QUARRY_FIELD(log)},
+    {"user", Text(), QUARRY_FIELD(user)},
+    {"group", Text(), QUARRY_FIELD(group)},
+    {"listen.owner", Text(), QUARRY_FIELD(listen_owner)},
+    {"listen.group", Text(), QUARRY_FIELD(listen_group)},
+    {"listen.mode", Mode(), QUARRY_FIELD(listen_mode)},
+    {"fossil", Text(), QUARRY_FIELD(fossil)},
+    {"hooks", Switch(), QUARRY_FIELD(hooks)},
+    {"hooks.timeout", Timeout(), QUARRY_FIELD(hook_timeout)},
+});
+
+constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptions>>({
+    {"type", Type(), QUARRY_FIELD(type)},
+    {"events", EventTypes(), QUARRY_FIELD(events)},
+    {"projects", Names(), QUARRY_FIELD(projects)},
+    {"repositories", Names(), QUARRY_FIELD(repositories)},
+    {"in_order", Switch(), QUARRY_FIELD(in_order)},
+    {"max_attempts", Number<>(), QUARRY_FIELD(max_attempts)},
+    {"retry.delay", Timeout(), QUARRY_FIELD(retry_delay)},
+    {"retry.max_delay", Timeout(), QUARRY_FIELD(retry_max_delay)},
+    {"timeout", Duration(), QUARRY_FIELD(timeout)},
+    {"window", Number<1, 65536>(), QUARRY_FIELD(window)},
+    {"url", Text(), QUARRY_FIELD(url)},
+    {"secret_file", Path(), QUARRY_FIELD(secret_file)},
+    {"header[]", Headers(), QUARRY_FIELD(headers)},
+    {"ca_file", Path(), QUARRY_FIELD(ca_file)},
+    {"allow_redirects", Switch(), QUARRY_FIELD(allow_redirects)},
+    {"from", Address(), QUARRY_FIELD(from)},
+    {"to", Addresses(), QUARRY_FIELD(to)},
+    {"starttls", StartTlsWord(), QUARRY_FIELD(start_tls)},
+    {"user", Text(), QUARRY_FIELD(user)},
+    {"password_file", Path(), QUARRY_FIELD(password_file)},
+    {"sendmail", Path(), QUARRY_FIELD(sendmail)},
+    {"command", CommandWords(), QUARRY_FIELD(command)},
+    {"facility", master::Facility(), QUARRY_FIELD(facility)},
+    {"tag", Text(), QUARRY_FIELD(tag)},
+    {"socket", Path(), QUARRY_FIELD(socket)},
+    {"path", Path(), QUARRY_FIELD(path)},
+});
+
+class CourierSection final : public master::OptionsBy<CourierOptions> {
+ public:
+  CourierSection() : OptionsBy(kCourierDirectives) {}
+
+  Result<void> check() const override {
+    const CourierOptions& named = options();
+    if (named.user.empty() && !named.group.empty()) {
+      return fail(ErrorCode::kInvalid, "group needs a user beside it");
+    }
+    if (!named.user.empty()) QUARRY_TRY(master::credentials_named(named.user, named.group));
+    if (!named.listen_owner.empty()) QUARRY_TRY(master::credentials_named(named.listen_owner, ""));
+    if (!named.listen_group.empty()) QUARRY_TRY(master::group_named(named.listen_group));
+    QUARRY_TRY(base::SocketAddress::parse(named.socket));
+    return {};
+  }
+};
+
+class DestinationSection final : public master::OptionsBy<DestinationOptions> {
+ public:
+  explicit DestinationSection(std::string name)
+      : OptionsBy(kDestinationDirectives, {.name = std::move(name)}) {}
+
+  Result<void> check() const override {
+    QUARRY_TRY(courier::check_destination_name(options().name));
+    return options().check();
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name) {
+  if (name == kCourier) return std::make_shared<CourierSection>();
+  if (!name.starts_with(kDestination)) return nullptr;
+  return std::make_shared<DestinationSection>(name.substr(kDestination.size()));
+}
+
+std::optional<courier::CourierConfig> courier_config_in(const master::Config& config) {
+  std::optional<courier::CourierConfig> found;
+  for (const master::CarriedSection& section : config.carried) {
+    if (section.name != kCourier) continue;
+    found.emplace();
+    found->options = master::options_in<CourierOptions>(section.carried);
+  }
+  if (!found) return found;
+  for (const master::CarriedSection& section : config.carried) {
+    if (!section.name.starts_with(kDestination)) continue;
+    found->destinations.push_back(master::options_in<DestinationOptions>(section.carried));
+  }
+  return found;
+}
+
+std::vector<std::string> courier_mistakes(const master::Config& config) {
+  std::vector<std::string> mistakes;
+  if (courier_config_in(config)) return mistakes;
+  for (const master::CarriedSection& section : config.carried) {
+    if (!section.name.starts_with(kDestination)) continue;
+    mistakes.push_back(fmt::format("{}: [{}] needs a section [courier], which delivers to it",
+                                   section.place, section.name));
+  }
+  return mistakes;
+}
+
+CourierReading read_courier_config(const std::filesystem::path& path) {
+  master::ReadingOptions options;
+  options.carried_section = courier_section;
+  options.carried_sections_alone = true;
+  master::ConfigReading reading = master::read_config(path, options);
+  CourierReading result{.config = {}, .mistakes = std::move(reading.mistakes)};
+  if (!result.mistakes.empty()) return result;
+  result.mistakes = courier_mistakes(reading.config);
+  const auto config = courier_config_in(reading.config);
+  if (config) {
+    result.config = *config;
+  } else if (result.mistakes.empty()) {
+    result.mistakes.push_back(fmt::format("{}: there is no section [courier]", path.string()));
+  }
+  return result;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,95 @@
+// quarry-courier: delivers events. Reads its part of the configuration, takes its socket from the
+// master or opens it, and hands over to the courier.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <string>
+
+#include "courier_configuration.h"
+#include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
+#include "quarry/base/socket.h"
+#include "quarry/courier/courier.h"
+#include "quarry/master/credentials.h"
+#include "usage.h"
+
+namespace {
+
+namespace app = quarry::app;
+namespace base = quarry::base;
+namespace courier = quarry::courier;
+namespace master = quarry::master;
+
+constexpr int kFailed = 1;
+
+int failed(const base::Error& error) {
+  fmt::print(stderr, "quarry-courier: {}\n", error.message);
+  return kFailed;
+}
+
+/// The socket that the master, or systemd, has opened for this; or one that is made now.
+base::Result<base::Fd> listener_of(const courier::CourierOptions& options) {
+  for (base::Fd& fd : base::activated_sockets()) {
+    const auto address = base::local_address(fd);
+    if (address && address->is_unix()) return std::move(fd);
+  }
+  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.socket));
+  base::ListenOptions listen{.mode = options.listen_mode};
+  if (!options.listen_owner.empty()) {
+    QUARRY_TRY_ASSIGN(const auto owner, master::credentials_named(options.listen_owner, ""));
+    listen.owner = owner.uid;
+  }
+  if (!options.listen_group.empty()) {
+    QUARRY_TRY_ASSIGN(listen.group, master::group_named(options.listen_group));
+  }
+  return base::listen_on(address, listen);
+}
+
+base::Result<void> run(const courier::CourierConfig& config) {
+  const courier::CourierOptions& options = config.options;
+  QUARRY_TRY_ASSIGN(auto listener, listener_of(options));
+  QUARRY_TRY(base::open_log(options.log));
+  if (::geteuid() == 0 && !options.user.empty()) {
+    QUARRY_TRY_ASSIGN(const auto user, master::credentials_named(options.user, options.group));
+    QUARRY_TRY(master::become(user));
+  }
+  return courier::run(config, std::move(listener), [] {
+    const auto reopened = base::reopen_log(base::Reopening::kMakesFile);
+    if (!reopened) base::log(base::LogLevel::kError, "{}", reopened.error().message);
+  });
+}
+
+int run_command_line(int argc, char** argv) {
+  std::string path;
+  CLI::App cli("Delivers events: to webhooks, by mail, to programs, logs and files.",
+               "quarry-courier");
+  cli.set_version_flag("--version", "quarry-courier " QUARRY_VERSION);
+  cli.add_option("-c,--config", path, "The configuration file of quarryd")->required();
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app::end_of_parse(cli, error);
+  }
+  app::CourierReading reading = app::read_courier_config(path);
+  for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
+  if (!reading.mistakes.empty()) return kFailed;
+  reading.config.options.log.ident = "quarry-courier";
+  const auto done = run(reading.config);
+  return done ? 0 : failed(done.error());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::tzset();
+  courier::hold_signals();
+  try {
+    return run_command_line(argc, argv);
+  } catch (const std::exception& error) {
+    return failed({.message = error.what()});
+  }
+}

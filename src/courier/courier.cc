@@ -1,0 +1,140 @@
+#include "quarry/courier/courier.h"
+
+#include <curl/curl.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <csignal>
+#include <memory>
+#include <thread>
+
+#include "destination.h"
+#include "quarry/base/log.h"
+#include "quarry/base/service_manager.h"
+#include "quarry/spool/hand_over.h"
+#include "quarry/spool/stream.h"
+
+namespace quarry::courier {
+namespace {
+
+using base::LogLevel;
+using base::Result;
+
+sigset_t awaited_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int number : {SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&signals, number);
+  return signals;
+}
+
+void report(const std::string& line) {
+  base::log(LogLevel::kWarning, "{}", line);
+}
+
+class Courier {
+ public:
+  explicit Courier(const CourierConfig& config) : config_(config) {}
+
+  Result<void> open() {
+    const CourierOptions& options = config_.options;
+    QUARRY_TRY_ASSIGN(stream_, spool::Stream::open({.place = {options.spool_directory, kStreamName},
+                                                    .max_disk_space = options.max_disk_space},
+                                                   report));
+    for (const DestinationOptions& each : config_.destinations) QUARRY_TRY(add(each));
+    if (options.hooks) {
+      QUARRY_TRY(add({.name = kHooksName,
+                      .type = DestinationType::kHooks,
+                      .retry_delay = std::chrono::seconds(10)}));
+    }
+    tell_of_others();
+    return {};
+  }
+
+  Result<void> serve(base::Fd listener) {
+    for (const auto& each : destinations_) each->start();
+    QUARRY_TRY_ASSIGN(server_, spool::HandOverServer::start(*stream_, std::move(listener), report));
+    return {};
+  }
+
+  void reopen() {
+    for (const auto& each : destinations_) each->reopen();
+  }
+
+  /// What is in hand is finished, where that takes no longer than kEndingTime.
+  void end() {
+    server_.reset();
+    for (const auto& each : destinations_) each->stop();
+    const auto end = std::chrono::steady_clock::now() + kEndingTime;
+    const auto have_ended = [this] {
+      return std::ranges::all_of(destinations_, [](const auto& each) { return each->has_ended(); });
+    };
+    while (!have_ended() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    for (const auto& each : destinations_) each->interrupt();
+    destinations_.clear();
+    stream_.reset();
+  }
+
+ private:
+  Result<void> add(const DestinationOptions& options) {
+    QUARRY_TRY_ASSIGN(auto subscription,
+                      stream_->subscribe(options.name, subscription_options(options)));
+    destinations_.push_back(
+        std::make_unique<Destination>(config_.options, options, std::move(subscription)));
+    names_.push_back(options.name);
+    return {};
+  }
+
+  /// What was a destination once keeps its events: a mistake in the configuration loses none.
+  void tell_of_others() {
+    for (const auto& each : stream_->statistics()) {
+      if (std::ranges::find(names_, each.name) != names_.end()) continue;
+      base::log(LogLevel::kWarning,
+                "the destination {} is no longer in the configuration: {} events wait for it. "
+                "`quarry courier forget {}` removes them",
+                each.name, each.waiting, each.name);
+    }
+  }
+
+  const CourierConfig& config_;
+  std::unique_ptr<spool::Stream> stream_;
+  std::vector<std::unique_ptr<Destination>> destinations_;
+  std::vector<std::string> names_;
+  std::unique_ptr<spool::HandOverServer> server_;
+};
+
+}  // namespace
+
+void hold_signals() {
+  const sigset_t signals = awaited_signals();
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  // An ignored one never arrives, blocked or not. That of a terminal stays the starter's affair.
+  ::signal(SIGTERM, SIG_DFL);
+  ::signal(SIGUSR1, SIG_DFL);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+Result<void> run(const CourierConfig& config, base::Fd listener,
+                 const std::function<void()>& reopen) {
+  curl_global_init(CURL_GLOBAL_DEFAULT);
+  Courier courier(config);
+  QUARRY_TRY(courier.open());
+  QUARRY_TRY(courier.serve(std::move(listener)));
+  base::log(LogLevel::kNotice, "ready: {} destinations, on {}", config.destinations.size(),
+            config.options.socket);
+  base::notify_service_manager("READY=1");
+  const sigset_t signals = awaited_signals();
+  for (;;) {
+    int number = 0;
+    if (::sigwait(&signals, &number) != 0) continue;
+    if (number != SIGUSR1) break;
+    reopen();
+    courier.reopen();
+  }
+  base::log(LogLevel::kNotice, "ends");
+  courier.end();
+  return {};
+}
+
+}  // namespace quarry::courier

@@ -1,0 +1,197 @@
+#include "destination.h"
+
+#include <fmt/core.h>
+
+#include <exception>
+
+#include "filter.h"
+#include "quarry/base/log.h"
+#include "ways/make_way.h"
+
+namespace quarry::courier {
+namespace {
+
+using base::LogLevel;
+using Clock = std::chrono::steady_clock;
+using spool::Outcome;
+using spool::Settlement;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostTaken = 64;
+/// A process that is killed delivers again what it had not settled: no more than these, or than
+/// what takes so long.
+constexpr std::size_t kMostUnsettled = 32;
+constexpr milliseconds kLongestUnsettled{100};
+constexpr milliseconds kAfterTrouble{2000};
+constexpr milliseconds kWithoutWay{10'000};
+constexpr milliseconds kIdle{60'000};
+
+}  // namespace
+
+spool::SubscriptionOptions subscription_options(const DestinationOptions& options) {
+  spool::SubscriptionOptions subscription;
+  subscription.in_order = options.in_order;
+  subscription.window = options.window;
+  subscription.most_attempts = options.max_attempts;
+  subscription.retry.base = options.retry_delay;
+  subscription.retry.most = options.retry_max_delay;
+  return subscription;
+}
+
+Destination::Destination(const CourierOptions& courier, DestinationOptions options,
+                         std::shared_ptr<spool::Subscription> subscription)
+    : courier_(courier), options_(std::move(options)), subscription_(std::move(subscription)) {}
+
+Destination::~Destination() {
+  stop();
+  interrupt();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Destination::start() {
+  thread_ = std::thread([this] {
+    try {
+      run();
+    } catch (const std::exception& error) {
+      base::log(LogLevel::kError, "[{}] ends: {}", options_.name, error.what());
+    }
+    has_ended_ = true;
+  });
+}
+
+void Destination::reopen() {
+  wants_reopening_ = true;
+  subscription_->wake();
+}
+
+void Destination::stop() {
+  is_stopping_ = true;
+  subscription_->wake();
+  const std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void Destination::interrupt() {
+  is_interrupted_ = true;
+}
+
+void Destination::pause(milliseconds time) {
+  std::unique_lock lock(mutex_);
+  changed_.wait_for(lock, time, [this] { return is_stopping_.load(); });
+}
+
+bool Destination::make_way() {
+  auto way = courier::make_way(courier_, options_, [this] { return is_interrupted_.load(); });
+  if (way) {
+    way_ = std::move(*way);
+    return true;
+  }
+  base::log(LogLevel::kError, "[{}] {}: its events wait until that is mended", options_.name,
+            way.error().message);
+  pause(kWithoutWay);
+  return false;
+}
+
+Destination::Messages Destination::next() {
+  auto taken = subscription_->take(kMostTaken);
+  if (!taken) {
+    base::log(LogLevel::kError, "[{}] {}", options_.name, taken.error().message);
+    pause(kAfterTrouble);
+    return {};
+  }
+  if (taken->empty()) subscription_->wait(kIdle);
+  return std::move(*taken);
+}
+
+void Destination::run() {
+  while (!is_stopping_) {
+    if (!way_ && !make_way()) continue;
+    if (wants_reopening_.exchange(false)) way_->reopen();
+    const Messages messages = next();
+    if (!messages.empty()) deliver_all(messages);
+  }
+}
+
+Settlement Destination::deliver(const spool::StreamedMessage& message) {
+  const auto event = event::parse(message.content);
+  if (!event) return {message.sequence, Outcome::kGivenUp, event.error().message};
+  if (!is_for(options_, *event)) return {message.sequence};
+  Delivered delivered;
+  try {
+    delivered = way_->deliver({message, *event});
+  } catch (const std::exception& error) {
+    delivered = later(error.what());
+  }
+  Settlement settlement{message.sequence, delivered.outcome, delivered.why, delivered.delay};
+  note(message, settlement);
+  return settlement;
+}
+
+/// Of failures that follow each other the first is told, and how many they were.
+void Destination::note(const spool::StreamedMessage& message, const Settlement& settlement) {
+  switch (settlement.outcome) {
+    case Outcome::kReturned:
+      return;
+    case Outcome::kDone:
+      if (failures_ > 0) {
+        base::log(LogLevel::kNotice, "[{}] delivers again, after {} failures", options_.name,
+                  failures_);
+      }
+      failures_ = 0;
+      return;
+    case Outcome::kGivenUp:
+      base::log(LogLevel::kError, "[{}] gives event {} up: {}", options_.name, message.id,
+                settlement.error);
+      return;
+    case Outcome::kLater:
+      break;
+  }
+  if (options_.max_attempts != 0 && message.attempts >= options_.max_attempts) {
+    base::log(LogLevel::kError, "[{}] gives event {} up after {} tries: {}", options_.name,
+              message.id, message.attempts, settlement.error);
+  } else if (failures_++ == 0) {
+    base::log(LogLevel::kWarning, "[{}] event {}: {}; it is tried again", options_.name, message.id,
+              settlement.error);
+  }
+}
+
+void Destination::deliver_all(const Messages& messages) {
+  std::vector<Settlement> settlements;
+  Clock::time_point settled_at = Clock::now();
+  bool is_held_back = false;
+  for (const spool::StreamedMessage& message : messages) {
+    const bool is_tried = !is_held_back && !is_stopping_;
+    settlements.push_back(is_tried ? deliver(message)
+                                   : Settlement{message.sequence, Outcome::kReturned});
+    if (options_.in_order && settlements.back().outcome == Outcome::kLater) is_held_back = true;
+    if (settlements.size() < kMostUnsettled && Clock::now() - settled_at < kLongestUnsettled) {
+      continue;
+    }
+    settle(settlements);
+    settled_at = Clock::now();
+  }
+  settle(settlements);
+}
+
+void Destination::settle(std::vector<Settlement>& settlements) {
+  if (settlements.empty()) return;
+  if (const auto finished = way_->finish(); !finished) {
+    base::log(LogLevel::kError, "[{}] {}", options_.name, finished.error().message);
+    for (Settlement& each : settlements) {
+      if (each.outcome == Outcome::kDone) {
+        each = {each.sequence, Outcome::kLater, finished.error().message};
+      }
+    }
+  }
+  for (;;) {
+    const auto settled = subscription_->settle(settlements);
+    // With no space they count until this process ends.
+    if (settled || settled.error().code == base::ErrorCode::kNoSpace) break;
+    base::log(LogLevel::kError, "[{}] {}", options_.name, settled.error().message);
+    if (is_stopping_) break;
+    pause(kAfterTrouble);
+  }
+  settlements.clear();
+}
+
+}  // namespace quarry::courier

@@ -1,0 +1,69 @@
+// One destination: a thread that takes its events from the stream, delivers them, and notes what
+// became of each. What it waits for holds up nobody else.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "quarry/courier/options.h"
+#include "quarry/spool/stream.h"
+#include "ways/way.h"
+
+namespace quarry::courier {
+
+/// How its subscription is to be.
+spool::SubscriptionOptions subscription_options(const DestinationOptions& options);
+
+class Destination {
+ public:
+  /// COURIER is not owned.
+  Destination(const CourierOptions& courier, DestinationOptions options,
+              std::shared_ptr<spool::Subscription> subscription);
+  /// Ends it at once.
+  ~Destination();
+  Destination(const Destination&) = delete;
+  Destination& operator=(const Destination&) = delete;
+
+  void start();
+  /// Files are opened anew before the next delivery.
+  void reopen();
+  /// Takes nothing more. What is being delivered goes on until interrupt().
+  void stop();
+  void interrupt();
+  bool has_ended() const { return has_ended_; }
+
+ private:
+  using Messages = std::vector<spool::StreamedMessage>;
+
+  void run();
+  bool make_way();
+  /// Waits for the next messages; none: see what has changed.
+  Messages next();
+  void deliver_all(const Messages& messages);
+  spool::Settlement deliver(const spool::StreamedMessage& message);
+  void note(const spool::StreamedMessage& message, const spool::Settlement& settlement);
+  void settle(std::vector<spool::Settlement>& settlements);
+  /// Waits, unless it is to stop.
+  void pause(std::chrono::milliseconds time);
+
+  const CourierOptions& courier_;
+  DestinationOptions options_;
+  std::shared_ptr<spool::Subscription> subscription_;
+  std::unique_ptr<Way> way_;
+  std::uint64_t failures_ = 0;  // one after the other
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> is_interrupted_{false};
+  std::atomic<bool> wants_reopening_{false};
+  std::atomic<bool> has_ended_{false};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::thread thread_;
+};
+
+}  // namespace quarry::courier

@@ -1,0 +1,11 @@
+// Which events are for a destination.
+#pragma once
+
+#include "quarry/courier/options.h"
+#include "quarry/event/event.h"
+
+namespace quarry::courier {
+
+bool is_for(const DestinationOptions& destination, const event::Event& event);
+
+}  // namespace quarry::courier

@@ -1,0 +1,211 @@
+#include "quarry/courier/options.h"
+
+#include <fmt/core.h>
+#include <strings.h>
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/url.h"
+
+namespace quarry::courier {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+struct NamedType {
+  DestinationType type;
+  std::string_view name;
+};
+constexpr auto kTypes = std::to_array<NamedType>({
+    {DestinationType::kWebhook, "webhook"},
+    {DestinationType::kMail, "mail"},
+    {DestinationType::kProgram, "program"},
+    {DestinationType::kSyslog, "syslog"},
+    {DestinationType::kJournald, "journald"},
+    {DestinationType::kFile, "file"},
+});
+
+/// What a destination of TYPE cannot do without.
+struct NeededWord {
+  DestinationType type;
+  std::string_view word;
+  bool (*is_there)(const DestinationOptions&);
+};
+constexpr auto kNeeded = std::to_array<NeededWord>({
+    {DestinationType::kWebhook, "url = http://… or https://…",
+     [](const DestinationOptions& options) { return !options.url.empty(); }},
+    {DestinationType::kMail, "from = ADDRESS",
+     [](const DestinationOptions& options) { return !options.from.empty(); }},
+    {DestinationType::kMail, "to = ADDRESS, …",
+     [](const DestinationOptions& options) { return !options.to.empty(); }},
+    {DestinationType::kProgram, "command = PROGRAM ARGUMENT…",
+     [](const DestinationOptions& options) { return !options.command.empty(); }},
+    {DestinationType::kFile, "path = FILE",
+     [](const DestinationOptions& options) { return !options.path.empty(); }},
+});
+
+bool is_token(char c) {
+  constexpr std::string_view kOthers = "!#$%&'*+-.^_`|~";
+  return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+         kOthers.find(c) != std::string_view::npos;
+}
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+/// Takes the word at the front of TEXT, which begins with none of the blanks.
+Result<std::string> take_word(std::string_view& text) {
+  std::string word;
+  while (!text.empty() && !is_blank(text.front())) {
+    const char quote = text.front();
+    text.remove_prefix(1);
+    if (quote != '"' && quote != '\'') {
+      word += quote;
+      continue;
+    }
+    for (;; text.remove_prefix(1)) {
+      if (text.empty()) return fail(ErrorCode::kInvalid, "a quotation mark has no end");
+      if (text.front() == quote) break;
+      const bool is_escape = quote == '"' && text.size() > 1 && text.front() == '\\' &&
+                             (text[1] == '"' || text[1] == '\\');
+      if (is_escape) text.remove_prefix(1);
+      word += text.front();
+    }
+    text.remove_prefix(1);
+  }
+  return word;
+}
+
+}  // namespace
+
+std::string_view name_of(DestinationType type) {
+  const auto at = std::ranges::find(kTypes, type, &NamedType::type);
+  return at == kTypes.end() ? "" : at->name;
+}
+
+DestinationType destination_type_named(std::string_view name) {
+  const auto at = std::ranges::find(kTypes, name, &NamedType::name);
+  return at == kTypes.end() ? DestinationType::kNone : at->type;
+}
+
+Result<void> check_destination_name(std::string_view name) {
+  const bool is_word = std::ranges::all_of(name, [](char c) {
+    return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '-' ||
+           c == '_';
+  });
+  if (name.empty() || name.size() > 64 || !is_word) {
+    return fail(ErrorCode::kInvalid,
+                "the name of a destination has 1 to 64 of the characters A-Z a-z 0-9 - _");
+  }
+  if (name == kHooksName) {
+    return fail(ErrorCode::kInvalid, "the destination hooks is there by itself: [courier] hooks");
+  }
+  return {};
+}
+
+std::chrono::milliseconds DestinationOptions::delivery_timeout() const {
+  if (timeout.count() > 0) return timeout;
+  return type == DestinationType::kWebhook ? kWebhookTimeout : kOtherTimeout;
+}
+
+Result<void> DestinationOptions::check() const {
+  if (type == DestinationType::kNone) {
+    return fail(ErrorCode::kInvalid,
+                "a destination needs type = webhook, mail, program, syslog, journald or file");
+  }
+  for (const NeededWord& needed : kNeeded) {
+    if (needed.type != type || needed.is_there(*this)) continue;
+    return fail(ErrorCode::kInvalid,
+                fmt::format("a destination of the type {} needs {}", name_of(type), needed.word));
+  }
+  if (type == DestinationType::kWebhook) QUARRY_TRY(check_webhook_url(url));
+  if (type == DestinationType::kMail && !url.empty()) QUARRY_TRY(check_smtp_url(url));
+  if (user.empty() != password_file.empty()) {
+    return fail(ErrorCode::kInvalid, "user and password_file need each other");
+  }
+  if (retry_max_delay < retry_delay) {
+    return fail(ErrorCode::kInvalid, "retry.max_delay is less than retry.delay");
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> split_command(std::string_view text) {
+  std::vector<std::string> words;
+  for (;;) {
+    while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+    if (text.empty()) break;
+    QUARRY_TRY_ASSIGN(auto word, take_word(text));
+    words.push_back(std::move(word));
+  }
+  if (words.empty()) return fail(ErrorCode::kInvalid, "there is no program");
+  return words;
+}
+
+std::string join_command(const std::vector<std::string>& words) {
+  std::string text;
+  for (const std::string& word : words) {
+    if (!text.empty()) text += ' ';
+    if (!word.empty() && word.find_first_of(" \t\"'\\") == std::string::npos) {
+      text += word;
+      continue;
+    }
+    text += '"';
+    for (const char c : word) {
+      if (c == '"' || c == '\\') text += '\\';
+      text += c;
+    }
+    text += '"';
+  }
+  return text;
+}
+
+Result<void> check_header(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const bool is_header = colon != std::string_view::npos && !name.empty() &&
+                         std::ranges::all_of(name, is_token) &&
+                         std::ranges::none_of(text, [](char c) {
+                           return (static_cast<unsigned char>(c) < ' ' && c != '\t') || c == 0x7f;
+                         });
+  if (!is_header) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no header like Name: value", base::printable(name)));
+  }
+  constexpr auto kOurs = std::to_array<std::string_view>(
+      {"Content-Type", "Content-Length", "Transfer-Encoding", "Host", "Connection",
+       "X-Quarry-Event", "X-Quarry-Delivery", "X-Quarry-Signature"});
+  const bool is_ours = std::ranges::any_of(kOurs, [&](std::string_view ours) {
+    return ours.size() == name.size() && ::strncasecmp(ours.data(), name.data(), name.size()) == 0;
+  });
+  if (is_ours) return fail(ErrorCode::kInvalid, fmt::format("{} is set by the courier", name));
+  return {};
+}
+
+Result<void> check_webhook_url(std::string_view url) {
+  const bool is_plain = std::ranges::none_of(
+      url, [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
+  if (is_plain && (url.starts_with("http://") || url.starts_with("https://"))) return {};
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no http:// or https:// URL",
+                                               base::printable(base::without_secrets(url))));
+}
+
+Result<void> check_smtp_url(std::string_view url) {
+  if (!url.starts_with("smtp://") && !url.starts_with("smtps://")) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no smtp://HOST[:PORT] and no smtps://HOST[:PORT]",
+                            base::printable(base::without_secrets(url))));
+  }
+  if (!base::credentials_in(url).empty()) {
+    return fail(ErrorCode::kInvalid,
+                "a user and a password do not belong into the URL: there are words for them");
+  }
+  return {};
+}
+
+}  // namespace quarry::courier

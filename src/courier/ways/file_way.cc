@@ -1,0 +1,44 @@
+#include "file_way.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace quarry::courier {
+
+base::Result<void> FileWay::append(std::string_view line) {
+  if (!file_) {
+    constexpr mode_t kMode = 0640;
+    file_.reset(::open(options_.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kMode));
+    if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
+  }
+  struct stat before {};
+  if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
+  is_dirty_ = true;
+  const ssize_t written = ::write(file_.get(), line.data(), line.size());
+  if (written == static_cast<ssize_t>(line.size())) return {};
+  auto error = written < 0 ? base::fail_errno(fmt::format("cannot write to {}", options_.path))
+                           : base::fail(base::ErrorCode::kNoSpace,
+                                        fmt::format("cannot write to {}: no space", options_.path));
+  // Half a line is nobody's; a device has none.
+  if (written > 0 && ::ftruncate(file_.get(), before.st_size) != 0) file_.reset();
+  return error;
+}
+
+Delivered FileWay::deliver(const Letter& letter) {
+  const auto done = append(letter.message.content + "\n");
+  return done ? Delivered{} : later(done.error().message);
+}
+
+base::Result<void> FileWay::finish() {
+  if (!is_dirty_ || !file_) return {};
+  is_dirty_ = false;
+  // What cannot be synced, a pipe say, has nothing to lose.
+  if (::fdatasync(file_.get()) == 0 || errno == EINVAL || errno == EROFS) return {};
+  auto error = base::fail_errno(fmt::format("cannot sync {}", options_.path));
+  file_.reset();
+  return error;
+}
+
+}  // namespace quarry::courier

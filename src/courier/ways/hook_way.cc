@@ -1,0 +1,83 @@
+#include "hook_way.h"
+
+#include <fmt/core.h>
+#include <sysexits.h>
+
+#include <variant>
+
+#include "child.h"
+#include "quarry/base/fossil_environment.h"
+#include "quarry/base/log.h"
+
+namespace quarry::courier {
+
+using base::ErrorCode;
+using base::fail;
+
+namespace {
+
+/// Blanks are for the author to quote: fossil splits words there, too.
+bool is_for_shell(std::string_view name) {
+  return name.find_first_of("$`\"'\\;&|<>()*?[]{}!#~\n\r") != std::string_view::npos ||
+         name.find('\0') != std::string_view::npos;
+}
+
+/// What a hook that calls fossil needs, beside the small one.
+std::vector<std::string> hook_environment() {
+  const std::vector<std::string> small = small_environment();
+  std::vector<const char*> pointers;
+  for (const std::string& each : small) pointers.push_back(each.c_str());
+  pointers.push_back(nullptr);
+  return base::fossil_environment(pointers.data());
+}
+
+}  // namespace
+
+base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil) {
+  const std::string& fossil = hook.fossil.empty() ? default_fossil : hook.fossil;
+  for (const std::string& name : {fossil, hook.repository}) {
+    if (!is_for_shell(name)) continue;
+    return fail(ErrorCode::kInvalid,
+                fmt::format("a hook cannot be given the name {}: it means something to a shell",
+                            base::printable(name)));
+  }
+  std::string line;
+  for (std::size_t i = 0; i < hook.command.size(); ++i) {
+    const char c = hook.command[i];
+    const char next = c == '%' && i + 1 < hook.command.size() ? hook.command[i + 1] : '\0';
+    if (next == 'F') {
+      line += fossil;
+    } else if (next == 'R') {
+      line += hook.repository;
+    } else if (next != 'A') {
+      line += c;
+      continue;
+    }
+    ++i;
+  }
+  return line;
+}
+
+Delivered HookWay::deliver(const Letter& letter) {
+  const auto* hook = std::get_if<event::Hook>(&letter.event.record);
+  if (hook == nullptr) return {};
+  const auto line = hook_line(*hook, options_.fossil);
+  if (!line) return given_up(line.error().message);
+  const std::string& repository = letter.event.head.repository;
+  const auto ended =
+      run_to_end({{"/bin/sh", "-c", *line}, hook_environment(), hook->input, options_.hook_timeout},
+                 is_interrupted_);
+  if (!ended) return later(ended.error().message);
+  if (!ended->output.empty()) {
+    base::log(base::LogLevel::kNotice, "[hooks] {}: {}", base::printable(repository),
+              base::printable(ended->output, kMostOutput));
+  }
+  if (ended->how == Ended::How::kInterrupted) return {.outcome = spool::Outcome::kReturned};
+  std::string why = fmt::format("a hook of {}: {}", base::printable(repository), in_words(*ended));
+  if (ended->how != Ended::How::kExited) return given_up(std::move(why));
+  if (ended->code == EX_TEMPFAIL) return later(std::move(why));
+  if (ended->code != 0) base::log(base::LogLevel::kWarning, "[hooks] {}", why);
+  return {};
+}
+
+}  // namespace quarry::courier

@@ -1,0 +1,29 @@
+// The after-receive hooks of repositories, as `fossil backoffice` runs them: a line for /bin/sh, with
+// the list of what was received on standard input. What it returns does not matter there, nor here,
+// but for 75 (EX_TEMPFAIL): again later. A hook that is ended by a signal, or takes too long, is given
+// up, so that somebody can have a look and run it again.
+#pragma once
+
+#include "quarry/courier/options.h"
+#include "way.h"
+
+namespace quarry::courier {
+
+/// COMMAND with %F and %R replaced by FOSSIL and REPOSITORY, and %A by nothing, as they are: quoting
+/// is up to who has written the command, as it is with fossil. All other % stay. Errors: kInvalid, a
+/// shell would take something in FOSSIL or REPOSITORY for more than a part of a name.
+base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil);
+
+class HookWay final : public Way {
+ public:
+  HookWay(const CourierOptions& options, Interrupted is_interrupted)
+      : options_(options), is_interrupted_(std::move(is_interrupted)) {}
+
+  Delivered deliver(const Letter& letter) override;
+
+ private:
+  CourierOptions options_;
+  Interrupted is_interrupted_;
+};
+
+}  // namespace quarry::courier

@@ -1,0 +1,83 @@
+#include "log_way.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <ctime>
+
+#include "quarry/base/socket.h"
+
+namespace quarry::courier {
+namespace {
+
+constexpr const char* kSyslogSocket = "/dev/log";
+constexpr const char* kJournalSocket = "/run/systemd/journal/socket";
+
+/// "Mmm dd hh:mm:ss", of this machine's time.
+std::string syslog_time() {
+  constexpr std::array<const char*, 12> kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                   "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  return fmt::format("{} {:>2} {:02}:{:02}:{:02}", kMonths[static_cast<std::size_t>(local.tm_mon)],
+                     local.tm_mday, local.tm_hour, local.tm_min, local.tm_sec);
+}
+
+}  // namespace
+
+LogWay::LogWay(const DestinationOptions& options) : options_(options) {
+  if (!options_.socket.empty()) return;
+  options_.socket = options_.type == DestinationType::kJournald ? kJournalSocket : kSyslogSocket;
+}
+
+base::Result<void> LogWay::connect() {
+  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options_.socket));
+  socket_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket_) return base::fail_errno("socket");
+  if (::connect(socket_.get(), address.get(), address.size()) == 0) return {};
+  auto error = base::fail_errno(fmt::format("cannot connect to {}", options_.socket));
+  socket_.reset();
+  return error;
+}
+
+std::string LogWay::datagram_of(const Letter& letter) const {
+  const std::string& json = letter.message.content;  // has no line ends
+  if (options_.type == DestinationType::kJournald) {
+    return fmt::format(
+        "PRIORITY={}\nSYSLOG_FACILITY={}\nSYSLOG_IDENTIFIER={}\nQUARRY_EVENT={}\n"
+        "QUARRY_DELIVERY={}\nMESSAGE={}\n",
+        LOG_INFO, options_.facility >> 3, options_.tag, event::type_of(letter.event),
+        letter.message.id, json);
+  }
+  return fmt::format("<{}>{} {}[{}]: {}", options_.facility | LOG_INFO, syslog_time(), options_.tag,
+                     ::getpid(), json);
+}
+
+Delivered LogWay::deliver(const Letter& letter) {
+  const std::string datagram = datagram_of(letter);
+  // A daemon that was started again has another socket.
+  for (int attempt = 0;; ++attempt) {
+    if (!socket_) {
+      const auto connected = connect();
+      if (!connected) return later(connected.error().message);
+    }
+    // A daemon that does not read for so long is as good as away.
+    const timeval patience{.tv_sec = 5, .tv_usec = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+    if (::send(socket_.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL) >= 0) return {};
+    if (errno == EMSGSIZE) {
+      return given_up(
+          fmt::format("{} takes no message of {} bytes", options_.socket, datagram.size()));
+    }
+    const auto error = base::fail_errno(options_.socket);
+    socket_.reset();
+    if (attempt > 0) return later(error.error().message);
+  }
+}
+
+}  // namespace quarry::courier

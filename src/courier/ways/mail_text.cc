@@ -1,0 +1,122 @@
+#include "mail_text.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace quarry::courier {
+namespace {
+
+constexpr std::size_t kMostSubject = 180;
+
+/// "Name:     value" lines; what has no value is left out.
+class Lines {
+ public:
+  void add(std::string_view name, std::string_view value) {
+    if (!value.empty()) text_ += fmt::format("{:<12} {}\n", fmt::format("{}:", name), value);
+  }
+  void add(std::string_view name, const std::vector<std::string>& names) {
+    std::string joined;
+    for (const std::string& each : names) joined += (joined.empty() ? "" : ", ") + each;
+    add(name, joined);
+  }
+  void add(std::string_view name, std::uint64_t number) { add(name, std::to_string(number)); }
+  void paragraph(std::string_view text) {
+    if (!text.empty()) text_ += fmt::format("\n{}\n", text);
+  }
+  std::string take() { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+struct Subject {
+  std::string operator()(const event::Artifact& artifact) const {
+    return fmt::format("{} by {}: {}", event::name_of(artifact.kind), artifact.user,
+                       artifact.title.empty() ? artifact.comment : artifact.title);
+  }
+  std::string operator()(const event::Push& push) const {
+    return fmt::format("{} pushed {} artifacts, {} check-ins", push.login, push.artifacts,
+                       push.check_ins);
+  }
+  std::string operator()(const event::ChangeSet& change_set) const {
+    return fmt::format("change set {} of {}: {}", change_set.id, change_set.branch,
+                       change_set.stage);
+  }
+  std::string operator()(const event::BackofficeFailure& failure) const {
+    return fmt::format("backoffice job {} failed: {}", failure.job, failure.message);
+  }
+  std::string operator()(const event::Security& security) const {
+    return fmt::format("security: {} of {}", security.what, security.user);
+  }
+  std::string operator()(const event::Test& test) const {
+    return fmt::format("test of {}: {}", test.destination, test.message);
+  }
+  std::string operator()(const event::Hook&) const { return "hook"; }
+};
+
+struct Text {
+  Lines& lines;
+
+  void operator()(const event::Artifact& artifact) const {
+    lines.add("User", artifact.user);
+    lines.add("Date", base::iso_seconds(artifact.time) + "Z");
+    lines.add("Branch", artifact.branch);
+    lines.add("Tags", artifact.tags);
+    lines.add("Artifact", artifact.hash);
+    lines.add("Title", artifact.title);
+    lines.paragraph(artifact.comment);
+  }
+  void operator()(const event::Push& push) const {
+    lines.add("User", push.login);
+    lines.add("Address", push.address);
+    lines.add("Artifacts", push.artifacts);
+    lines.add("Check-ins", push.check_ins);
+    lines.add("Branches", push.branches);
+  }
+  void operator()(const event::ChangeSet& change_set) const {
+    lines.add("Change set", change_set.id);
+    lines.add("Branch", change_set.branch);
+    lines.add("Stage", change_set.stage);
+    lines.add("From", change_set.from);
+    lines.paragraph(change_set.detail);
+  }
+  void operator()(const event::BackofficeFailure& failure) const {
+    lines.add("Job", failure.job);
+    lines.paragraph(failure.message);
+  }
+  void operator()(const event::Security& security) const {
+    lines.add("What", security.what);
+    lines.add("User", security.user);
+    lines.add("Address", security.address);
+    lines.paragraph(security.detail);
+  }
+  void operator()(const event::Test& test) const { lines.paragraph(test.message); }
+  void operator()(const event::Hook&) const {}
+};
+
+}  // namespace
+
+std::string subject_of(const event::Event& event) {
+  const auto& head = event.head;
+  std::string subject =
+      fmt::format("[{}] {}", head.project_name.empty() ? head.repository : head.project_name,
+                  std::visit(Subject(), event.record));
+  // One line of it.
+  subject.resize(std::min(subject.size(), subject.find_first_of("\r\n")));
+  std::ranges::replace_if(
+      subject, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; }, ' ');
+  return event::cut(subject, kMostSubject);
+}
+
+std::string text_of(const event::Event& event) {
+  Lines lines;
+  lines.add("Project", event.head.project_name);
+  lines.add("Repository", event.head.repository);
+  lines.add("Event", event::type_of(event));
+  std::visit(Text{lines}, event.record);
+  lines.paragraph(event.head.url);
+  return lines.take();
+}
+
+}  // namespace quarry::courier

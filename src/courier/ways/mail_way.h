@@ -1,0 +1,40 @@
+// A mail for each event, over SMTP or through a sendmail program.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "quarry/courier/options.h"
+#include "quarry/courier/smtp.h"
+#include "way.h"
+
+namespace quarry::courier {
+
+/// EVENT as a mail with all its headers, and lines that end in LF.
+std::string compose_mail(const event::Event& event, const DestinationOptions& options);
+
+class MailWay final : public Way {
+ public:
+  /// Errors: the password cannot be read.
+  static base::Result<std::unique_ptr<Way>> make(const DestinationOptions& options,
+                                                 Interrupted is_interrupted);
+
+  Delivered deliver(const Letter& letter) override;
+
+ private:
+  MailWay(const DestinationOptions& options, Interrupted is_interrupted)
+      : options_(options), is_interrupted_(std::move(is_interrupted)) {}
+  Delivered through_sendmail(const std::string& message);
+  Delivered over_smtp(std::uint64_t id, const std::string& message);
+
+  DestinationOptions options_;
+  Interrupted is_interrupted_;
+  std::unique_ptr<SmtpSender> sender_;  // null: sendmail
+  /// By the id of a message that is to be tried again, who is not to get it once more.
+  std::map<std::uint64_t, std::set<std::string>> settled_;
+};
+
+}  // namespace quarry::courier

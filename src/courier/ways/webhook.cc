@@ -1,0 +1,159 @@
+#include "webhook.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/base/escape.h"
+#include "signature.h"
+
+namespace quarry::courier {
+namespace {
+
+constexpr std::size_t kMostReply = std::size_t{1} << 20;
+constexpr std::size_t kShownReply = 120;
+constexpr long kMostRedirects = 3;
+constexpr std::chrono::milliseconds kMostRetryAfter{86'400'000};
+
+/// Of URL what may be told: the rest may be a secret.
+std::string origin_of(const std::string& url) {
+  const std::size_t host = url.find("://") + 3;
+  std::string_view authority = std::string_view(url).substr(host);
+  authority = authority.substr(0, authority.find_first_of("/?#"));
+  const std::size_t at = authority.rfind('@');
+  if (at != std::string_view::npos) authority.remove_prefix(at + 1);
+  return url.substr(0, host) + base::printable(authority);
+}
+
+}  // namespace
+
+bool is_final_status(long status) {
+  constexpr auto kFinal = std::to_array<long>({400, 405, 406, 410, 411, 413, 414, 415, 422, 431});
+  return std::ranges::find(kFinal, status) != kFinal.end();
+}
+
+base::Result<std::unique_ptr<Way>> Webhook::make(const DestinationOptions& options,
+                                                 Interrupted is_interrupted) {
+  std::string secret;
+  if (!options.secret_file.empty()) {
+    QUARRY_TRY_ASSIGN(secret, read_secret(options.secret_file));
+  }
+  std::unique_ptr<Webhook> way(new Webhook(options, std::move(secret), std::move(is_interrupted)));
+  if (way->handle_ == nullptr) {
+    return base::fail(base::ErrorCode::kIo, "libcurl does not start");
+  }
+  way->prepare();
+  return way;
+}
+
+Webhook::Webhook(const DestinationOptions& options, std::string secret, Interrupted is_interrupted)
+    : options_(options),
+      secret_(std::move(secret)),
+      is_interrupted_(std::move(is_interrupted)),
+      handle_(curl_easy_init()) {}
+
+Webhook::~Webhook() {
+  curl_easy_cleanup(handle_);
+}
+
+/// What goes beyond a bound ends the transfer; its status is known by then.
+std::size_t Webhook::receive(char* bytes, std::size_t size, std::size_t count, void* self) {
+  auto& webhook = *static_cast<Webhook*>(self);
+  const std::size_t length = size * count;
+  const std::size_t room = kShownReply - std::min(kShownReply, webhook.beginning_.size());
+  webhook.beginning_.append(bytes, std::min(length, room));
+  webhook.received_ += length;
+  return webhook.received_ > kMostReply ? 0 : length;
+}
+
+int Webhook::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                  curl_off_t /*unused*/) {
+  return static_cast<Webhook*>(self)->is_interrupted_() ? 1 : 0;
+}
+
+void Webhook::prepare() {
+  const auto timeout = static_cast<long>(options_.delivery_timeout().count());
+  curl_easy_setopt(handle_, CURLOPT_URL, options_.url.c_str());
+  curl_easy_setopt(handle_, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle_, CURLOPT_REDIR_PROTOCOLS_STR,
+                   options_.url.starts_with("https:") ? "https" : "http,https");
+  curl_easy_setopt(handle_, CURLOPT_FOLLOWLOCATION, options_.allow_redirects ? 1L : 0L);
+  curl_easy_setopt(handle_, CURLOPT_MAXREDIRS, kMostRedirects);
+  // As a POST, to wherever it goes.
+  curl_easy_setopt(handle_, CURLOPT_POSTREDIR, static_cast<long>(CURL_REDIR_POST_ALL));
+  curl_easy_setopt(handle_, CURLOPT_PROXY, "");
+  curl_easy_setopt(handle_, CURLOPT_POST, 1L);
+  curl_easy_setopt(handle_, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
+  curl_easy_setopt(handle_, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle_, CURLOPT_CONNECTTIMEOUT_MS, timeout);
+  curl_easy_setopt(handle_, CURLOPT_TIMEOUT_MS, timeout);
+  curl_easy_setopt(handle_, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(handle_, CURLOPT_XFERINFOFUNCTION, &Webhook::look);
+  curl_easy_setopt(handle_, CURLOPT_XFERINFODATA, this);
+  curl_easy_setopt(handle_, CURLOPT_WRITEFUNCTION, &Webhook::receive);
+  curl_easy_setopt(handle_, CURLOPT_WRITEDATA, this);
+  curl_easy_setopt(handle_, CURLOPT_ERRORBUFFER, message_.data());
+  if (!options_.ca_file.empty()) {
+    curl_easy_setopt(handle_, CURLOPT_CAINFO, options_.ca_file.c_str());
+    curl_easy_setopt(handle_, CURLOPT_CAPATH, nullptr);
+  }
+}
+
+curl_slist* Webhook::headers_of(const Letter& letter) const {
+  curl_slist* headers = nullptr;
+  const auto add = [&headers](const std::string& header) {
+    curl_slist* longer = curl_slist_append(headers, header.c_str());
+    if (longer != nullptr) headers = longer;
+  };
+  add("Content-Type: application/json");
+  // Without it libcurl waits for a `100 Continue` before a long body.
+  add("Expect:");
+  add(fmt::format("X-Quarry-Event: {}", event::type_of(letter.event)));
+  add(fmt::format("X-Quarry-Delivery: {}", letter.message.id));
+  if (!secret_.empty()) {
+    add("X-Quarry-Signature: sha256=" + signature_of(secret_, letter.message.content));
+  }
+  for (const std::string& header : options_.headers) add(header);
+  return headers;
+}
+
+Delivered Webhook::deliver(const Letter& letter) {
+  struct ListEnd {
+    void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  };
+  const std::unique_ptr<curl_slist, ListEnd> headers(headers_of(letter));
+  const std::string& body = letter.message.content;
+  message_[0] = '\0';
+  received_ = 0;
+  beginning_.clear();
+  curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(handle_, CURLOPT_POSTFIELDS, body.data());
+  curl_easy_setopt(handle_, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+  const CURLcode code = curl_easy_perform(handle_);
+  curl_easy_setopt(handle_, CURLOPT_HTTPHEADER, nullptr);
+  return answer_of(code);
+}
+
+Delivered Webhook::answer_of(CURLcode code) {
+  long status = 0;
+  curl_easy_getinfo(handle_, CURLINFO_RESPONSE_CODE, &status);
+  const bool is_answered = code == CURLE_OK || (code == CURLE_WRITE_ERROR && status != 0);
+  if (!is_answered) {
+    if (code == CURLE_ABORTED_BY_CALLBACK) return {.outcome = spool::Outcome::kReturned};
+    const char* why = message_[0] != '\0' ? message_.data() : curl_easy_strerror(code);
+    return later(fmt::format("{}: {}", origin_of(options_.url), base::printable(why)));
+  }
+  if (status >= 200 && status < 300) return {};
+  std::string why = fmt::format("{}: HTTP status {}", origin_of(options_.url), status);
+  if (!beginning_.empty()) why += ": " + base::printable(beginning_, kShownReply);
+  if (is_final_status(status)) return given_up(std::move(why));
+  Delivered delivered = later(std::move(why));
+  curl_off_t seconds = 0;
+  if (curl_easy_getinfo(handle_, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK && seconds > 0) {
+    const std::chrono::seconds asked(std::min<curl_off_t>(seconds, kMostRetryAfter.count() / 1000));
+    delivered.delay = asked;
+  }
+  return delivered;
+}
+
+}  // namespace quarry::courier
