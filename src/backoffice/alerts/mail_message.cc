@@ -1,0 +1,94 @@
+#include "mail_message.h"
+
+#include <mutex>
+
+namespace quarry::backoffice {
+namespace {
+
+struct ReleaseText {
+  void operator()(char* text) const { g_free(text); }
+};
+using GText = std::unique_ptr<char, ReleaseText>;
+
+struct ReleaseObject {
+  void operator()(gpointer object) const { g_object_unref(object); }
+};
+
+std::string as_utf8(const std::string& text) {
+  const GText valid(g_utf8_make_valid(text.data(), static_cast<gssize>(text.size())));
+  return valid.get();
+}
+
+/// TEXT on one line: whatever would end a header is a blank.
+std::string on_one_line(const std::string& text) {
+  std::string line = as_utf8(text);
+  for (char& c : line) {
+    if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = ' ';
+  }
+  return line;
+}
+
+/// Of the control characters, those that belong into a text.
+std::string body_text(const std::string& text) {
+  std::string body;
+  for (const char c : as_utf8(text)) {
+    if (static_cast<unsigned char>(c) >= ' ' || c == '\n' || c == '\t') body += c;
+  }
+  return body;
+}
+
+}  // namespace
+
+MailMessage::MailMessage() {
+  static std::once_flag once;
+  std::call_once(once, [] { g_mime_init(); });
+  message_.reset(g_mime_message_new(FALSE));
+}
+
+void MailMessage::set_from(const std::string& name, const std::string& address) {
+  g_mime_message_add_mailbox(message_.get(), GMIME_ADDRESS_TYPE_FROM,
+                             name.empty() ? nullptr : on_one_line(name).c_str(),
+                             on_one_line(address).c_str());
+}
+
+void MailMessage::set_to(const std::string& address) {
+  g_mime_message_add_mailbox(message_.get(), GMIME_ADDRESS_TYPE_TO, nullptr,
+                             on_one_line(address).c_str());
+}
+
+void MailMessage::set_subject(const std::string& subject) {
+  g_mime_message_set_subject(message_.get(), on_one_line(subject).c_str(), "utf-8");
+}
+
+void MailMessage::set_date(base::UnixMillis time) {
+  GDateTime* date = g_date_time_new_from_unix_utc(time.value / 1000);
+  if (date == nullptr) return;
+  g_mime_message_set_date(message_.get(), date);
+  g_date_time_unref(date);
+}
+
+void MailMessage::set_message_id(const std::string& id) {
+  g_mime_message_set_message_id(message_.get(), on_one_line(id).c_str());
+}
+
+void MailMessage::set_header(const char* name, const std::string& value) {
+  g_mime_object_set_header(GMIME_OBJECT(message_.get()), name, on_one_line(value).c_str(), "utf-8");
+}
+
+void MailMessage::set_body(const std::string& text) {
+  const std::unique_ptr<GMimeTextPart, ReleaseObject> part(g_mime_text_part_new());
+  g_mime_text_part_set_charset(part.get(), "utf-8");
+  g_mime_text_part_set_text(part.get(), body_text(text).c_str());
+  g_mime_part_set_content_encoding(GMIME_PART(part.get()), GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE);
+  g_mime_message_set_mime_part(message_.get(), GMIME_OBJECT(part.get()));
+}
+
+std::string MailMessage::text() const {
+  GMimeFormatOptions* format = g_mime_format_options_new();
+  g_mime_format_options_set_newline_format(format, GMIME_NEWLINE_FORMAT_DOS);
+  const GText text(g_mime_object_to_string(GMIME_OBJECT(message_.get()), format));
+  g_mime_format_options_free(format);
+  return text.get();
+}
+
+}  // namespace quarry::backoffice
