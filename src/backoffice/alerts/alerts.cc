@@ -30,6 +30,9 @@ constexpr std::int64_t kHashDigits = 10;
 constexpr std::int64_t kFewestHashDigits = 6;
 constexpr std::int64_t kMostHashDigits = 40;
 
+// Bytes: of what stands in a header, whose lines have a limit (RFC 5322, 2.1.1).
+constexpr std::size_t kLongestSetting = 500;
+
 /// What of a run is wanted.
 struct Work {
   bool alerts = false;
@@ -88,15 +91,19 @@ class AlertRun {
   bool read_settings() {
     const auto read = [&](const char* name, std::string& to) {
       to = repository_.settings().get(name).value_or("");
-      if (to.empty())
-        complain(report_, fmt::format("the setting {} is needed, and is not set", name));
-      return !to.empty();
+      const bool is_usable = !to.empty() && to.size() <= kLongestSetting;
+      if (!is_usable) {
+        complain(report_, fmt::format("the setting {} is needed, of at most {} bytes, and {}", name,
+                                      kLongestSetting, to.empty() ? "not set" : "longer"));
+      }
+      return is_usable;
     };
     if (!read("email-url", settings_.url) || !read("email-subname", settings_.subject) ||
         !read("email-self", settings_.from)) {
       return false;
     }
-    settings_.list = repository_.settings().get("email-listid").value_or("");
+    settings_.list =
+        repository_.settings().get("email-listid").value_or("").substr(0, kLongestSetting);
     settings_.hash_digits = static_cast<std::size_t>(
         std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
                    kMostHashDigits));

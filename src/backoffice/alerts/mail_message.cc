@@ -1,5 +1,7 @@
 #include "mail_message.h"
 
+#include <fmt/core.h>
+
 #include <mutex>
 
 namespace quarry::backoffice {
@@ -26,6 +28,19 @@ std::string on_one_line(const std::string& text) {
     if (static_cast<unsigned char>(c) < ' ' || c == '\x7F') c = ' ';
   }
   return line;
+}
+
+/// TEXT, with what is beyond ASCII as it is written in a URL.
+std::string in_ascii(const std::string& text) {
+  std::string ascii;
+  for (const char c : text) {
+    if (static_cast<unsigned char>(c) < 0x80) {
+      ascii += c;
+    } else {
+      ascii += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return ascii;
 }
 
 /// Of the control characters, those that belong into a text.
@@ -75,10 +90,23 @@ void MailMessage::set_header(const char* name, const std::string& value) {
   g_mime_object_set_header(GMIME_OBJECT(message_.get()), name, on_one_line(value).c_str(), "utf-8");
 }
 
+void MailMessage::set_token_header(const char* name, const std::string& value) {
+  set_header(name, "-");
+  GMimeHeader* header = g_mime_header_list_get_header(
+      g_mime_object_get_header_list(GMIME_OBJECT(message_.get())), name);
+  g_mime_header_set_raw_value(header, (" " + in_ascii(on_one_line(value)) + "\n").c_str());
+}
+
 void MailMessage::set_body(const std::string& text) {
+  const std::string body = body_text(text);
+  const std::unique_ptr<GMimeStream, ReleaseObject> stream(
+      g_mime_stream_mem_new_with_buffer(body.data(), body.size()));
+  const std::unique_ptr<GMimeDataWrapper, ReleaseObject> content(
+      g_mime_data_wrapper_new_with_stream(stream.get(), GMIME_CONTENT_ENCODING_DEFAULT));
+  // Always the same charset, and not the smallest that has all the characters.
   const std::unique_ptr<GMimeTextPart, ReleaseObject> part(g_mime_text_part_new());
   g_mime_text_part_set_charset(part.get(), "utf-8");
-  g_mime_text_part_set_text(part.get(), body_text(text).c_str());
+  g_mime_part_set_content(GMIME_PART(part.get()), content.get());
   g_mime_part_set_content_encoding(GMIME_PART(part.get()), GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE);
   g_mime_message_set_mime_part(message_.get(), GMIME_OBJECT(part.get()));
 }

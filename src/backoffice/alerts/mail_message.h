@@ -22,7 +22,10 @@ class MailMessage {
   void set_date(base::UnixMillis time);
   /// Without angle brackets.
   void set_message_id(const std::string& id);
+  /// Text for people.
   void set_header(const char* name, const std::string& value);
+  /// A value for programs: an address, a URL or the like, neither folded nor encoded.
+  void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
   /// Lines end with CRLF.

@@ -123,15 +123,15 @@ std::string renewal_body(const OutgoingMail& mail, const MailSettings& settings)
 }
 
 void set_unsubscribe(MailMessage& message, const OutgoingMail& mail, const MailSettings& settings) {
-  message.set_header("List-Unsubscribe",
-                     fmt::format("<{}/unsubscribe/{}>", settings.url, mail.code));
-  message.set_header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click");
+  message.set_token_header("List-Unsubscribe",
+                           fmt::format("<{}/unsubscribe/{}>", settings.url, mail.code));
+  message.set_token_header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click");
 }
 
 void set_sender(MailMessage& message, std::string_view name, const MailSettings& settings) {
   if (name.empty()) return message.set_from("", settings.from);
   message.set_from(std::string(name), mailbox_of(name) + "@" + host_of(settings.from));
-  message.set_header("Sender", fmt::format("<{}>", settings.from));
+  message.set_token_header("Sender", fmt::format("<{}>", settings.from));
 }
 
 void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent& event,
@@ -150,8 +150,8 @@ void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent
   message.set_subject(fmt::format("{} {}", settings.subject, post.title));
   message.set_message_id(event.name.substr(0, kMessageIdDigits) + "@" + host);
   if (!post.reply_to.empty()) {
-    message.set_header("In-Reply-To",
-                       fmt::format("<{}@{}>", post.reply_to.substr(0, kMessageIdDigits), host));
+    message.set_token_header(
+        "In-Reply-To", fmt::format("<{}@{}>", post.reply_to.substr(0, kMessageIdDigits), host));
   }
 }
 
@@ -188,7 +188,15 @@ std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertE
   if (events.empty() && mail.kind != MailKind::kRenewal) return std::nullopt;
   MailMessage message;
   message.set_to(mail.address);
-  if (!settings.list.empty()) message.set_header("List-Id", settings.list);
+  if (!settings.list.empty()) {
+    const bool is_plain = std::ranges::all_of(
+        settings.list, [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+    if (is_plain) {
+      message.set_token_header("List-Id", settings.list);
+    } else {
+      message.set_header("List-Id", settings.list);
+    }
+  }
   if (mail.kind == MailKind::kPost) {
     if (!events.front().post) return std::nullopt;
     write_post(message, mail, events.front(), settings);
