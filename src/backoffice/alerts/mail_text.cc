@@ -90,7 +90,6 @@ std::string post_body(const OutgoingMail& mail, const AlertEvent& event,
   body += fmt::format("Forum post by {} on {}\n{}/forumpost/{}\n\n", post.author, event.time,
                       settings.url, event.name.substr(0, settings.hash_digits));
   body += post.is_too_long ? "(It is too long for a mail: read it there.)\n" : post.text;
-  if (!body.ends_with('\n')) body += '\n';
   return body + fmt::format("\n-- \nUnsubscribe: {}/unsubscribe/{}\n", settings.url, mail.code);
 }
 
