@@ -66,6 +66,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "app": {"": set(), "quarryd": {""}, "quarry/common": set(), "quarry/remote": {"quarry/common"},
             "quarry/spool": {"quarry/common"}, "quarry/status": {"quarry/common"},
             "quarry": {"", "quarry/common", "quarry/remote", "quarry/spool", "quarry/status"}},
+    "courier": {"ways": set(), "": {"ways"}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 

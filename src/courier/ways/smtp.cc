@@ -1,0 +1,262 @@
+#include "quarry/courier/smtp.h"
+
+#include <curl/curl.h>
+#include <fmt/core.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/url.h"
+#include "smtp_dialogue.h"
+
+namespace quarry::courier {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+constexpr std::size_t kMostAddress = 320;  // RFC 5321: 64 before the @, 255 behind it
+
+/// What is none could smuggle commands into the dialogue.
+bool is_address(std::string_view text) {
+  return !text.empty() && text.size() <= kMostAddress && std::ranges::none_of(text, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte <= ' ' || byte == 0x7f || c == '<' || c == '>';
+  });
+}
+
+/// TEXT with CRLF at the end of each line.
+std::string with_network_lines(std::string_view text) {
+  std::string lines;
+  lines.reserve(text.size() + text.size() / 32 + 2);
+  char before = 0;
+  for (const char c : text) {
+    if (c == '\n' && before != '\r') lines += '\r';
+    lines += c;
+    before = c;
+  }
+  if (!lines.ends_with('\n')) lines += "\r\n";
+  return lines;
+}
+
+MailReport refused(const Mail& mail, const std::string& why) {
+  return {std::vector<RecipientFate>(mail.recipients.size(), {MailFate::kRefused, why})};
+}
+
+struct ListEnd {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using List = std::unique_ptr<curl_slist, ListEnd>;
+
+}  // namespace
+
+Result<void> check_smtp_url(std::string_view url) {
+  if (!url.starts_with("smtp://") && !url.starts_with("smtps://")) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no smtp://HOST[:PORT] and no smtps://HOST[:PORT]",
+                            base::printable(base::without_secrets(url))));
+  }
+  if (!base::credentials_in(url).empty()) {
+    return fail(ErrorCode::kInvalid,
+                "a user and a password do not belong into the URL: there are words for them");
+  }
+  return {};
+}
+
+bool MailReport::is_sent_to_all() const {
+  return std::ranges::all_of(recipients,
+                             [](const auto& each) { return each.fate == MailFate::kSent; });
+}
+
+bool MailReport::is_any_later() const {
+  return std::ranges::any_of(recipients,
+                             [](const auto& each) { return each.fate == MailFate::kLater; });
+}
+
+std::string MailReport::why() const {
+  const auto at = std::ranges::find_if(
+      recipients, [](const auto& each) { return each.fate != MailFate::kSent; });
+  return at == recipients.end() ? std::string() : at->why;
+}
+
+struct SmtpSender::State {
+  explicit State(SmtpOptions its_options)
+      : options(std::move(its_options)), handle(curl_easy_init()) {}
+  ~State();
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  void prepare();
+  void prepare_tls();
+  /// One try.
+  MailReport attempt(const Mail& mail, curl_slist* recipients, bool on_new_connection);
+  bool was_connection_new() const;
+
+  static std::size_t read(char* buffer, std::size_t size, std::size_t count, void* self);
+  static int trace(CURL*, curl_infotype type, char* bytes, std::size_t size, void* self);
+  static int look(void* self, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
+  static std::size_t forget(char*, std::size_t size, std::size_t count, void*) {
+    return size * count;
+  }
+
+  SmtpOptions options;
+  CURL* handle;
+  SmtpDialogue dialogue;
+  std::string lines;  // the message as it is sent
+  std::size_t read_up_to = 0;
+  std::array<char, CURL_ERROR_SIZE> message{};
+};
+
+SmtpSender::State::~State() {
+  // libcurl says QUIT, and would wait minutes for a server that hangs.
+  curl_socket_t socket = CURL_SOCKET_BAD;
+  if (handle != nullptr && curl_easy_getinfo(handle, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK &&
+      socket != CURL_SOCKET_BAD) {
+    ::shutdown(socket, SHUT_RD);
+  }
+  curl_easy_cleanup(handle);
+}
+
+std::size_t SmtpSender::State::read(char* buffer, std::size_t size, std::size_t count, void* self) {
+  auto& state = *static_cast<State*>(self);
+  const std::size_t length = std::min(size * count, state.lines.size() - state.read_up_to);
+  std::copy_n(state.lines.data() + state.read_up_to, length, buffer);
+  state.read_up_to += length;
+  return length;
+}
+
+int SmtpSender::State::trace(CURL* /*unused*/, curl_infotype type, char* bytes, std::size_t size,
+                             void* self) {
+  auto& dialogue = static_cast<State*>(self)->dialogue;
+  if (type == CURLINFO_HEADER_OUT) dialogue.sent({bytes, size});
+  if (type == CURLINFO_HEADER_IN) dialogue.received({bytes, size});
+  return 0;
+}
+
+int SmtpSender::State::look(void* self, curl_off_t /*unused*/, curl_off_t /*unused*/,
+                            curl_off_t /*unused*/, curl_off_t /*unused*/) {
+  const auto& asked = static_cast<State*>(self)->options.is_interrupted;
+  return asked && asked() ? 1 : 0;
+}
+
+void SmtpSender::State::prepare_tls() {
+  const bool is_required = options.start_tls == StartTls::kRequired;
+  const bool is_checked = is_required || options.url.starts_with("smtps:") ||
+                          !options.ca_file.empty() || !options.user.empty();
+  curl_easy_setopt(handle, CURLOPT_USE_SSL,
+                   static_cast<long>(is_required                           ? CURLUSESSL_ALL
+                                     : options.start_tls == StartTls::kOff ? CURLUSESSL_NONE
+                                                                           : CURLUSESSL_TRY));
+  curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, is_checked ? 1L : 0L);
+  curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, is_checked ? 2L : 0L);
+  if (!options.ca_file.empty()) {
+    curl_easy_setopt(handle, CURLOPT_CAINFO, options.ca_file.c_str());
+    curl_easy_setopt(handle, CURLOPT_CAPATH, nullptr);
+  }
+}
+
+void SmtpSender::State::prepare() {
+  curl_easy_setopt(handle, CURLOPT_URL, options.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "smtp,smtps");
+  curl_easy_setopt(handle, CURLOPT_PROXY, "");
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS,
+                   static_cast<long>(options.connect_timeout.count()));
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(options.timeout.count()));
+  prepare_tls();
+  if (!options.user.empty()) {
+    curl_easy_setopt(handle, CURLOPT_USERNAME, options.user.c_str());
+    curl_easy_setopt(handle, CURLOPT_PASSWORD, options.password.c_str());
+  }
+  curl_easy_setopt(handle, CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1L);
+  curl_easy_setopt(handle, CURLOPT_UPLOAD, 1L);
+  curl_easy_setopt(handle, CURLOPT_READFUNCTION, &State::read);
+  curl_easy_setopt(handle, CURLOPT_READDATA, this);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &State::forget);
+  curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+  curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &State::look);
+  curl_easy_setopt(handle, CURLOPT_XFERINFODATA, this);
+  // The dialogue is told to this function alone: nothing is printed.
+  curl_easy_setopt(handle, CURLOPT_VERBOSE, 1L);
+  curl_easy_setopt(handle, CURLOPT_DEBUGFUNCTION, &State::trace);
+  curl_easy_setopt(handle, CURLOPT_DEBUGDATA, this);
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, message.data());
+}
+
+bool SmtpSender::State::was_connection_new() const {
+  long connects = 0;
+  curl_easy_getinfo(handle, CURLINFO_NUM_CONNECTS, &connects);
+  return connects > 0;
+}
+
+MailReport SmtpSender::State::attempt(const Mail& mail, curl_slist* recipients,
+                                      bool on_new_connection) {
+  message[0] = '\0';
+  read_up_to = 0;
+  dialogue.begin(mail.recipients.size());
+  curl_easy_setopt(handle, CURLOPT_MAIL_FROM, mail.from.c_str());
+  curl_easy_setopt(handle, CURLOPT_MAIL_RCPT, recipients);
+  curl_easy_setopt(handle, CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(lines.size()));
+  curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, on_new_connection ? 1L : 0L);
+  const CURLcode code = curl_easy_perform(handle);
+  curl_easy_setopt(handle, CURLOPT_MAIL_RCPT, nullptr);
+  if (code == CURLE_OK) return dialogue.report("");
+  return dialogue.report(fmt::format(
+      "{}: {}", base::without_secrets(options.url),
+      base::printable(message[0] != '\0' ? message.data() : curl_easy_strerror(code), 400)));
+}
+
+SmtpSender::SmtpSender(SmtpOptions options) : state_(std::make_unique<State>(std::move(options))) {
+  if (state_->handle != nullptr) state_->prepare();
+}
+
+SmtpSender::~SmtpSender() = default;
+
+MailReport SmtpSender::send(const Mail& mail) {
+  if (mail.message.size() > kMostMail) {
+    return refused(mail, fmt::format("a mail of more than {} bytes", kMostMail));
+  }
+  if (mail.recipients.size() > kMostRecipients) {
+    return refused(mail, fmt::format("a mail to more than {} recipients", kMostRecipients));
+  }
+  if (mail.recipients.empty()) return {};
+  if (!mail.from.empty() && !is_address(mail.from)) {
+    return refused(mail, fmt::format("\"{}\" is no address", base::printable(mail.from)));
+  }
+  MailReport report = refused(mail, "it is no address");
+  Mail sent{mail.from, {}, mail.message};
+  std::vector<std::size_t> places;
+  List recipients;
+  for (std::size_t i = 0; i < mail.recipients.size(); ++i) {
+    if (!is_address(mail.recipients[i])) continue;
+    curl_slist* longer = curl_slist_append(recipients.get(), mail.recipients[i].c_str());
+    if (longer == nullptr || state_->handle == nullptr) {
+      return {std::vector<RecipientFate>(mail.recipients.size(),
+                                         {MailFate::kLater, "libcurl has no memory"})};
+    }
+    // The list begins where it did, unless it was empty.
+    (void)recipients.release();
+    recipients.reset(longer);
+    sent.recipients.push_back(mail.recipients[i]);
+    places.push_back(i);
+  }
+  if (places.empty()) return report;
+  state_->lines = with_network_lines(mail.message);
+  MailReport taken = state_->attempt(sent, recipients.get(), false);
+  // A server may have ended a connection that was not used for a while.
+  if (taken.is_any_later() && !state_->was_connection_new() &&
+      !state_->dialogue.has_begun_message()) {
+    taken = state_->attempt(sent, recipients.get(), true);
+  }
+  state_->lines = {};
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    report.recipients[places[i]] = std::move(taken.recipients[i]);
+  }
+  return report;
+}
+
+}  // namespace quarry::courier

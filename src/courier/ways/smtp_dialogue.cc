@@ -1,0 +1,105 @@
+#include "smtp_dialogue.h"
+
+#include <charconv>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::courier {
+namespace {
+
+constexpr std::size_t kMostShown = 400;
+constexpr std::size_t kMostLine = 2000;
+
+// A login is wanted, or was refused: for the administrator to mend, not the mail's fault.
+constexpr int kLoginWanted = 530;
+constexpr int kLoginRefused = 535;
+
+}  // namespace
+
+void SmtpDialogue::begin(std::size_t recipients) {
+  *this = {};
+  recipients_.resize(recipients);
+}
+
+void SmtpDialogue::sent(std::string_view command) {
+  if (command.starts_with("MAIL ")) {
+    stage_ = Stage::kMail;
+  } else if (command.starts_with("RCPT ")) {
+    // Each answer goes to the command that was sent last.
+    if (stage_ == Stage::kRecipient) ++next_recipient_;
+    stage_ = Stage::kRecipient;
+  } else if (command.starts_with("DATA")) {
+    stage_ = Stage::kData;
+  } else {
+    // A QUIT, say.
+    stage_ = Stage::kOther;
+  }
+}
+
+std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view line) {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  int status = 0;
+  const auto [end, error] =
+      std::from_chars(line.data(), line.data() + std::min<std::size_t>(line.size(), 3), status);
+  if (error != std::errc() || end != line.data() + 3) return std::nullopt;
+  // More lines follow.
+  if (line.size() > 3 && line[3] == '-') return std::nullopt;
+  return Answer{status, base::printable(line.substr(0, kMostLine), kMostShown)};
+}
+
+void SmtpDialogue::received(std::string_view line) {
+  auto answer = answer_of(line);
+  if (!answer) return;
+  const bool is_positive = answer->status < 400;
+  switch (stage_) {
+    case Stage::kOther:
+      break;
+    case Stage::kRecipient:
+      if (next_recipient_ < recipients_.size()) {
+        recipients_[next_recipient_] = std::move(*answer);
+      }
+      break;
+    case Stage::kData:
+      if (is_positive) {
+        stage_ = Stage::kMessage;
+        break;
+      }
+      [[fallthrough]];
+    case Stage::kMail:
+      if (!is_positive) refusal_ = std::move(*answer);
+      break;
+    case Stage::kMessage:
+      if (is_positive)
+        is_taken_ = true;
+      else
+        refusal_ = std::move(*answer);
+      break;
+  }
+}
+
+RecipientFate SmtpDialogue::fate_of(const Answer& answer) {
+  const bool is_ours = answer.status == kLoginWanted || answer.status == kLoginRefused;
+  const bool is_final = answer.status >= 500 && !is_ours;
+  return {is_final ? MailFate::kRefused : MailFate::kLater, answer.text};
+}
+
+MailReport SmtpDialogue::report(const std::string& error) const {
+  MailReport report;
+  for (const auto& answer : recipients_) {
+    RecipientFate fate;
+    // What a recipient was refused for says more than what became of the mail then.
+    if (answer && answer->status >= 400) {
+      fate = fate_of(*answer);
+    } else if (is_taken_ && answer) {
+      fate.fate = MailFate::kSent;
+    } else if (refusal_) {
+      fate = fate_of(*refusal_);
+    } else {
+      fate.why = error.empty() ? "the server has said nothing of this recipient" : error;
+    }
+    report.recipients.push_back(std::move(fate));
+  }
+  return report;
+}
+
+}  // namespace quarry::courier

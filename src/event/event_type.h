@@ -1,0 +1,14 @@
+// From the name of a type to its record.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "quarry/event/event.h"
+
+namespace quarry::event {
+
+/// An empty record of TYPE, and for an artifact of its kind; nothing: there is no such type.
+std::optional<Record> record_of_type(std::string_view type);
+
+}  // namespace quarry::event

@@ -1,0 +1,76 @@
+"""A real SMTP server (aiosmtpd) for a test, which can refuse, hang, ask for a login, or speak TLS."""
+
+import ssl
+import subprocess
+import time
+from pathlib import Path
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import AuthResult, LoginPassword
+
+from support.process import free_port
+
+
+class Handler:
+    """Keeps what comes; the answers of RECIPIENTS and of `at_end` are for a test to set."""
+
+    def __init__(self):
+        self.mails = []
+        self.sessions = set()
+        self.recipients = {}  # address: answer
+        self.at_end = "250 taken"
+        self.delay = 0.0
+
+    async def handle_RCPT(self, server, session, envelope, address, options):
+        answer = self.recipients.get(address, "250 ok")
+        if answer.startswith("250"):
+            envelope.rcpt_tos.append(address)
+        return answer
+
+    async def handle_DATA(self, server, session, envelope):
+        if self.delay:
+            time.sleep(self.delay)  # the whole server hangs
+        if self.at_end.startswith("250"):
+            self.sessions.add(session.peer)
+            self.mails.append(envelope)
+        return self.at_end
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    """A certificate of 127.0.0.1 that nobody else has signed, and its key."""
+    made, key = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=127.0.0.1",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", made],
+                   check=True, capture_output=True)
+    return made, key
+
+
+class MailServer:
+    def __init__(self, tls: tuple[Path, Path] | None = None, login: tuple[str, str] | None = None):
+        self.handler = Handler()
+        self.port = free_port()
+        options = {}
+        if tls:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*tls)
+            options["tls_context"] = context
+        if login:
+            options["authenticator"] = lambda server, session, envelope, mechanism, data: AuthResult(
+                success=isinstance(data, LoginPassword) and (data.login.decode(), data.password.decode()) == login)
+            options |= {"auth_required": True, "auth_require_tls": bool(tls)}
+        self.controller = Controller(self.handler, hostname="127.0.0.1", port=self.port, **options)
+
+    @property
+    def url(self) -> str:
+        return f"smtp://127.0.0.1:{self.port}"
+
+    @property
+    def mails(self) -> list:
+        return self.handler.mails
+
+    def __enter__(self) -> "MailServer":
+        self.controller.start()
+        return self
+
+    def __exit__(self, *unused) -> None:
+        self.controller.stop()

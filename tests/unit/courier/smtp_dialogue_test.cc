@@ -1,0 +1,90 @@
+// What became of a mail, by what the server has answered.
+#include "smtp_dialogue.h"
+
+#include <doctest/doctest.h>
+
+using namespace quarry::courier;
+
+namespace {
+
+struct Turn {
+  const char* command;
+  const char* answer;
+};
+
+MailReport report_of(std::size_t recipients, std::initializer_list<Turn> turns,
+                     const std::string& error = "") {
+  SmtpDialogue dialogue;
+  dialogue.begin(recipients);
+  dialogue.received("220 mail.example\r\n");
+  for (const Turn& turn : turns) {
+    if (*turn.command != '\0') dialogue.sent(turn.command);
+    if (*turn.answer != '\0') dialogue.received(turn.answer);
+  }
+  return dialogue.report(error);
+}
+
+}  // namespace
+
+TEST_CASE("everybody who was accepted has the mail once the server has taken it") {
+  const auto report = report_of(2, {{"EHLO me", "250 hello"},
+                                    {"MAIL FROM:<a@b>", "250 ok"},
+                                    {"RCPT TO:<c@d>", "250 ok"},
+                                    {"RCPT TO:<e@f>", "250 ok"},
+                                    {"DATA", "354 go on"},
+                                    {"", "250 taken"}});
+  CHECK(report.is_sent_to_all());
+  CHECK(report.why().empty());
+}
+
+TEST_CASE("each recipient has a fate of its own") {
+  const auto report = report_of(3, {{"MAIL FROM:<a@b>", "250 ok"},
+                                    {"RCPT TO:<c@d>", "550 5.1.1 no such user"},
+                                    {"RCPT TO:<e@f>", "250 ok"},
+                                    {"RCPT TO:<g@h>", "452 too many"},
+                                    {"DATA", "354 go on"},
+                                    {"", "250 taken"}});
+  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].why == "550 5.1.1 no such user");
+  CHECK(report.recipients[1].fate == MailFate::kSent);
+  CHECK(report.recipients[2].fate == MailFate::kLater);
+  CHECK(report.is_any_later());
+}
+
+TEST_CASE("the farewell says nothing of a mail") {
+  const auto report = report_of(
+      1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "550 no"}, {"QUIT", "221 bye"}}, "x");
+  CHECK(report.recipients[0].fate == MailFate::kRefused);
+}
+
+TEST_CASE("a mail that is refused at its end is nobody's") {
+  const auto report = report_of(1,
+                                {{"MAIL FROM:<a@b>", "250 ok"},
+                                 {"RCPT TO:<c@d>", "250 ok"},
+                                 {"DATA", "354 go on"},
+                                 {"", "554 spam"}},
+                                "failed");
+  CHECK(report.recipients[0].fate == MailFate::kRefused);
+}
+
+TEST_CASE("a connection that breaks before the last answer means later") {
+  const auto report = report_of(
+      1, {{"MAIL FROM:<a@b>", "250 ok"}, {"RCPT TO:<c@d>", "250 ok"}, {"DATA", "354 go on"}},
+      "it broke");
+  CHECK(report.recipients[0].fate == MailFate::kLater);
+  CHECK(report.recipients[0].why == "it broke");
+}
+
+TEST_CASE("a login that is wanted or refused is no reason to give the mail up") {
+  CHECK(report_of(1, {{"MAIL FROM:<a@b>", "530 log in"}}, "x").recipients[0].fate ==
+        MailFate::kLater);
+  CHECK(report_of(1, {{"AUTH PLAIN secret", "535 no"}}, "login denied").recipients[0].why ==
+        "login denied");
+}
+
+TEST_CASE("of an answer of several lines the last one counts, and what is no answer nothing") {
+  const auto report = report_of(
+      1, {{"MAIL FROM:<a@b>", "250-one\r\n"}, {"", "nonsense"}, {"", "2"}, {"", "550 no\r\n"}});
+  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[0].why == "550 no");
+}

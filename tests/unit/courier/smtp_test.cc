@@ -1,0 +1,50 @@
+// Mail to a server that is there (tests/e2e/courier has a real one), and to ones that are not.
+#include "quarry/courier/smtp.h"
+
+#include <doctest/doctest.h>
+
+#include "quarry/base/socket.h"
+
+using namespace quarry;
+using namespace quarry::courier;
+
+TEST_CASE("only URLs of SMTP servers, without a password, are taken") {
+  CHECK(check_smtp_url("smtp://localhost"));
+  CHECK(check_smtp_url("smtps://mail.example:465"));
+  CHECK_FALSE(check_smtp_url("http://localhost"));
+  CHECK_FALSE(check_smtp_url("localhost"));
+  const auto refused = check_smtp_url("smtp://ann:secret@localhost");
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message.find("secret") == std::string::npos);
+}
+
+TEST_CASE("what is no address is refused without a server") {
+  SmtpSender sender({.url = "smtp://127.0.0.1:1"});
+  const auto report = sender.send({"a@b", {"c@d>\r\nRCPT TO:<e@f", "g h"}, "Subject: x\n\nx\n"});
+  REQUIRE(report.recipients.size() == 2);
+  CHECK(report.recipients[0].fate == MailFate::kRefused);
+  CHECK(report.recipients[1].fate == MailFate::kRefused);
+  CHECK(sender.send({"a b", {"c@d"}, "x"}).recipients[0].fate == MailFate::kRefused);
+  CHECK(sender.send({"a@b", {}, "x"}).recipients.empty());
+}
+
+TEST_CASE("a server that is not there, or hangs, means later") {
+  const auto address = base::SocketAddress::parse("127.0.0.1:0");
+  REQUIRE(address);
+  auto listener = base::listen_on(*address);
+  REQUIRE(listener);
+  const auto local = base::local_address(*listener);
+  REQUIRE(local);
+  SmtpOptions options{.url = "smtp://" + local->str()};
+  options.timeout = std::chrono::milliseconds(300);
+  {
+    // Nobody accepts.
+    SmtpSender sender(options);
+    CHECK(sender.send({"a@b", {"c@d"}, "x"}).recipients[0].fate == MailFate::kLater);
+  }
+  listener->reset();
+  SmtpSender sender(options);
+  const auto report = sender.send({"a@b", {"c@d"}, "x"});
+  CHECK(report.recipients[0].fate == MailFate::kLater);
+  CHECK(report.why().find("127.0.0.1") != std::string::npos);
+}

@@ -1,0 +1,168 @@
+// Events as JSON and back, and what is refused.
+#include "quarry/event/event.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+using namespace quarry;
+using namespace quarry::event;
+using nlohmann::json;
+
+namespace {
+
+Head head() {
+  return {.key = "0a1b/artifact/cafe",
+          .time = {1'772'600'767'123},
+          .project_code = "0a1b",
+          .project_name = "A \"project\"",
+          .repository = "team/one",
+          .url = "https://example.org/team/one"};
+}
+
+std::vector<Record> every_record() {
+  return {
+      Artifact{.kind = ArtifactKind::kForum,
+               .hash = "cafe",
+               .user = "ann",
+               .time = {1'000},
+               .title = "A thread",
+               .comment = "line one\nline two\t\x01",
+               .branch = "trunk",
+               .tags = {"release", "größer"},
+               .size = 1234},
+      Push{.login = "ann",
+           .address = "192.0.2.1",
+           .artifacts = 12,
+           .check_ins = 3,
+           .branches = {"trunk", "feature"}},
+      ChangeSet{.id = "17", .branch = "trunk", .stage = "queueing", .from = "prequeue"},
+      BackofficeFailure{.job = "alerts", .message = "no SMTP server"},
+      Security{.what = "login", .user = "bob", .address = "::1", .detail = "too many"},
+      Test{.destination = "chat", .message = "Does it work?"},
+      Hook{
+          .command = "echo %R", .repository = "/srv/a.fossil", .fossil = "fossil", .input = "x\n"}};
+}
+
+base::ErrorCode refusal(const json& from) {
+  const auto read = parse(from.dump());
+  REQUIRE_FALSE(read);
+  return read.error().code;
+}
+
+json valid() {
+  return json::parse(to_message({head(), Push{.login = "ann"}}));
+}
+
+}  // namespace
+
+TEST_CASE("every record is the same after it was written and read") {
+  for (const Record& record : every_record()) {
+    const Event event{head(), record};
+    const auto read = parse(to_message(event));
+    REQUIRE(read);
+    CHECK(*read == event);
+    CHECK(to_message(event).find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("the JSON has the members that the man page names") {
+  const json written = json::parse(
+      to_message({head(), Artifact{.kind = ArtifactKind::kCheckIn, .hash = "cafe", .time = {0}}}));
+  CHECK(written["version"] == 1);
+  CHECK(written["type"] == "artifact.check-in");
+  CHECK(written["id"] == "0a1b/artifact/cafe");
+  CHECK(written["time"] == "2026-03-04T05:06:07.123Z");
+  CHECK(written["project"]["name"] == "A \"project\"");
+  CHECK(written["artifact"]["time"] == "1970-01-01T00:00:00.000Z");
+}
+
+TEST_CASE("bytes that are no UTF-8 are replaced, and the rest is kept") {
+  const auto read = parse(to_message({head(), Push{.login = "a\xff"
+                                                            "b"}}));
+  REQUIRE(read);
+  CHECK(std::get<Push>(read->record).login ==
+        "a\xef\xbf\xbd"
+        "b");
+}
+
+TEST_CASE("what is too long is cut with a mark, and can be read then") {
+  const auto read =
+      parse(to_message({head(), Artifact{.comment = std::string(kMostText + 1, 'x'),
+                                         .tags = std::vector<std::string>(
+                                             kMostNames + 1, std::string(2000, 't'))}}));
+  REQUIRE(read);
+  const auto& artifact = std::get<Artifact>(read->record);
+  CHECK(artifact.comment.size() == kMostText);
+  CHECK(artifact.comment.ends_with("x…"));
+  CHECK(artifact.tags.size() == kMostNames);
+  CHECK(artifact.tags.back() == "…");
+}
+
+TEST_CASE("a cut halves no character") {
+  CHECK(cut("abc", 3) == "abc");
+  CHECK(cut("abcd", 3) == "…");
+  CHECK(cut("aäöü", 6) == "aä…");
+  CHECK(cut("aäöü", 5) == "a…");
+  CHECK(cut("abcd", 2) == "");
+}
+
+TEST_CASE("a hook's command is never cut: it is refused") {
+  const auto read = parse(to_message({head(), Hook{.command = std::string(kMostText + 1, 'x')}}));
+  REQUIRE_FALSE(read);
+  CHECK(read.error().code == base::ErrorCode::kLimit);
+}
+
+TEST_CASE("members that are missing, of another kind, or too long are refused") {
+  CHECK_FALSE(parse(""));
+  CHECK_FALSE(parse("[]"));
+  CHECK_FALSE(parse("{\"version\": 1"));
+  for (const char* name : {"version", "type", "id", "time"}) {
+    json from = valid();
+    from.erase(name);
+    CHECK(refusal(from) == base::ErrorCode::kInvalid);
+  }
+  json from = valid();
+  from["version"] = 2;
+  CHECK(refusal(from) == base::ErrorCode::kInvalid);
+  from = valid();
+  from["type"] = "pull";
+  CHECK(refusal(from) == base::ErrorCode::kInvalid);
+  from = valid();
+  from["time"] = "yesterday";
+  CHECK(refusal(from) == base::ErrorCode::kInvalid);
+  from = valid();
+  from["push"]["artifacts"] = -1;
+  CHECK(refusal(from) == base::ErrorCode::kInvalid);
+  from = valid();
+  from["push"]["branches"] = json::array({1});
+  CHECK(refusal(from) == base::ErrorCode::kInvalid);
+  from = valid();
+  from["id"] = std::string(kMostKey + 1, 'k');
+  CHECK(refusal(from) == base::ErrorCode::kLimit);
+  from = valid();
+  from["push"]["login"] = std::string(kMostName + 1, 'k');
+  CHECK(refusal(from) == base::ErrorCode::kLimit);
+}
+
+TEST_CASE("members that are not known are passed over") {
+  json from = valid();
+  from["later"] = {{"a", 1}};
+  from["push"]["later"] = 1;
+  CHECK(parse(from.dump()));
+}
+
+TEST_CASE("deep nesting is refused or passed over, and takes no memory to speak of") {
+  json from = valid();
+  CHECK_FALSE(parse(std::string(1'000'000, '[')));
+}
+
+TEST_CASE("a pattern covers a type, or what begins as it") {
+  CHECK(covers("push", "push"));
+  CHECK_FALSE(covers("push", "pushes"));
+  CHECK(covers("artifact.*", "artifact.wiki"));
+  CHECK(covers("*", "security"));
+  CHECK(covers_any("artifact.wiki"));
+  CHECK(covers_any("back*"));
+  CHECK_FALSE(covers_any("commit"));
+}
