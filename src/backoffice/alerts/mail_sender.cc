@@ -7,6 +7,7 @@
 
 #include "mail_command.h"
 #include "mail_folder.h"
+#include "mail_relay.h"
 #include "quarry/base/escape.h"
 #include "quarry/repository/mail_database.h"
 
@@ -79,6 +80,11 @@ Result<std::unique_ptr<MailSender>> make_sender(repository::Repository& reposito
   if (method == "pipe") {
     QUARRY_TRY_ASSIGN(std::string command, needed(repository, "email-send-command"));
     return Sender(std::make_unique<MailCommand>(std::move(command)));
+  }
+  if (method == "relay") {
+    QUARRY_TRY_ASSIGN(const std::string host, needed(repository, "email-send-relayhost"));
+    QUARRY_TRY_ASSIGN(const std::string self, needed(repository, "email-self"));
+    return MailRelay::make(host, self.substr(self.find('@') + 1));
   }
   return fail(ErrorCode::kInvalid,
               fmt::format("email-send-method is \"{}\": off, dir, db, pipe, relay and stdout are "
