@@ -11,7 +11,7 @@ using repository::Subscriber;
 namespace {
 
 // What no user has.
-constexpr char kNobodys = '*';
+constexpr char kNobodys = '\0';
 
 bool has(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
@@ -56,8 +56,9 @@ char readers_right(char type) {
 
 bool may_see(const Subscriber& subscriber, const repository::AlertReference& event) {
   if (has(subscriber.capabilities, 'a') || has(subscriber.capabilities, 's')) return true;
-  return has(subscriber.capabilities,
-             event.needs_moderator ? moderators_right(event.type) : readers_right(event.type));
+  const char right =
+      event.needs_moderator ? moderators_right(event.type) : readers_right(event.type);
+  return right != kNobodys && has(subscriber.capabilities, right);
 }
 
 }  // namespace
