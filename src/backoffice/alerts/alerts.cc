@@ -54,8 +54,7 @@ class AlertRun {
       rehearsal_.emplace(std::move(receipt));
     }
     if (work.alerts) QUARRY_TRY(decide(AlertTiming::kAtOnce));
-    QUARRY_TRY_ASSIGN(const bool is_day, takes_day(work));
-    if (is_day && work.digests) QUARRY_TRY(decide(AlertTiming::kDigest));
+    QUARRY_TRY(decide_daily(work));
     QUARRY_TRY(OutboxRun(repository_, options_, settings_, *sender_, report_).run());
     return finish();
   }
@@ -153,28 +152,22 @@ class AlertRun {
     return is_digest_due(repository_, options_.clock->now());
   }
 
-  /// Whether what is done once a day is this run's; the renewals with it.
-  Result<bool> takes_day(const Work& work) {
-    if (!work.digests && !work.renewals) return false;
+  /// Digests and renewals. The day counts as done when all is decided, not before: a run that is
+  /// killed meanwhile leaves the rest to the next one.
+  Result<void> decide_daily(const Work& work) {
     if (work.only_when_due) {
       QUARRY_TRY_ASSIGN(const bool is_day, is_due());
-      if (!is_day) return false;
+      if (!is_day) return {};
     }
-    bool is_ours = true;
-    const auto take = [&](Receipt& receipt) -> Result<void> {
-      if (work.only_when_due) {
-        // Another run may have begun meanwhile.
-        is_ours = is_digest_due(repository_, options_.clock->now());
-        if (!is_ours) return {};
-        QUARRY_TRY(mark_digest(receipt, options_.clock->now()));
-      }
-      if (!work.renewals) return {};
+    if (work.digests) QUARRY_TRY(decide(AlertTiming::kDigest));
+    if (!work.renewals || is_over()) return {};
+    return in_transaction([&](Receipt& receipt) -> Result<void> {
       QUARRY_TRY_ASSIGN(const std::size_t mails, claim_renewals(repository_, receipt, now()));
       report_.composed += mails;
-      return {};
-    };
-    QUARRY_TRY(in_transaction(take));
-    return is_ours;
+      // Another run may have been faster, which does no harm.
+      if (!work.only_when_due) return {};
+      return mark_digest(receipt, options_.clock->now());
+    });
   }
 
   Result<AlertReport> finish() {

@@ -1,6 +1,8 @@
 // What a mail tells of an event.
+#include <algorithm>
 #include <cctype>
 
+#include "post_links.h"
 #include "quarry/artifact/structural.h"
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/repository.h"
@@ -24,17 +26,16 @@ std::string display_name(std::string_view info) {
   return std::string(info);
 }
 
-/// The first version of the post that the post RID answers.
+/// The name of the first version of the post that the post RID answers.
 std::string answered_post(Database& database, Rid rid) {
-  Query query = database.query(
-      "WITH RECURSIVE earlier(fpid) AS ("
-      " SELECT firt FROM forumpost WHERE fpid=?1"
-      " UNION SELECT f.fprev FROM earlier AS e CROSS JOIN forumpost AS f ON f.fpid=e.fpid"
-      "  WHERE f.fprev IS NOT NULL)"
-      "SELECT b.uuid FROM earlier AS e CROSS JOIN forumpost AS f ON f.fpid=e.fpid"
-      " CROSS JOIN blob AS b ON b.rid=f.fpid WHERE f.fprev IS NULL");
-  query.bind(1, rid);
-  return query.step() ? std::string(query.text(0)) : std::string();
+  Rid post = links_of_post(database, rid).answered;
+  for (int versions = 0; versions < kMaxThread; ++versions) {
+    const PostLinks links = links_of_post(database, post);
+    if (!links.is_there) return {};
+    if (links.earlier == 0) return name_of(database, post);
+    post = links.earlier;
+  }
+  return {};
 }
 
 std::string title_of(std::string_view comment) {
@@ -49,15 +50,14 @@ base::Result<std::optional<AlertPost>> read_post(Repository& repository, Rid rid
   using Found = std::optional<AlertPost>;
   Database& database = repository.internals().database;
   Query query = database.query(
-      "SELECT e.comment, coalesce(e.euser,e.user), u.info FROM event AS e"
-      " JOIN forumpost AS f ON f.fpid=e.objid LEFT JOIN user AS u ON "
-      "u.login=coalesce(e.euser,e.user)"
-      " WHERE e.objid=?1");
+      "SELECT e.comment, coalesce(e.euser,e.user) FROM event AS e"
+      " WHERE e.objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)");
   if (!query.bind(1, rid).step()) return Found{};
   AlertPost post;
   if (!query.text(0).empty()) post.title = title_of(query.text(0));
   post.author = query.text(1);
-  post.sender = display_name(query.text(2));
+  Query user = database.query("SELECT info FROM user WHERE login=?1");
+  if (user.bind(1, std::string_view(post.author)).step()) post.sender = display_name(user.text(0));
   if (post.sender.empty()) post.sender = post.author;
   post.reply_to = answered_post(database, rid);
   post.is_too_long = size > kLongestPost;
@@ -70,6 +70,29 @@ base::Result<std::optional<AlertPost>> read_post(Repository& repository, Rid rid
   return post;
 }
 
+/// The names of branches and releases that the artifact RID has.
+std::string symbolic_tags(Database& database, Rid rid) {
+  Query query = database.query(
+      "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
+      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagtype>0");
+  query.bind(1, rid);
+  std::string tags;
+  while (query.step()) {
+    constexpr std::string_view kPrefix = "sym-";
+    if (!query.text(0).starts_with(kPrefix)) continue;
+    if (!tags.empty()) tags += ", ";
+    tags += query.text(0).substr(kPrefix.size());
+  }
+  return tags;
+}
+
+/// The ticket that changes with the tag TAG are of.
+std::string ticket_of_tag(Database& database, std::int64_t tag) {
+  Query query =
+      database.query("SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'");
+  return query.bind(1, tag).step() ? std::string(query.text(0)) : std::string();
+}
+
 }  // namespace
 
 base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference,
@@ -77,24 +100,23 @@ base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& refe
   using Found = std::optional<AlertEvent>;
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<Found> {
+    Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1");
+    blob.bind(1, reference.rid);
+    if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
     Query query = state.database.query(
-        "SELECT b.uuid, CASE WHEN e.type='t' THEN (SELECT substr(tagname,5) FROM tag"
-        "  WHERE tagid=e.tagid AND tagname LIKE 'tkt-%') ELSE b.uuid END, datetime(e.mtime),"
-        " coalesce(e.ecomment,e.comment,''), coalesce(e.euser,e.user,''),"
-        " (SELECT group_concat(substr(tagname,5),', ') FROM tagxref CROSS JOIN tag USING(tagid)"
-        "  WHERE tagxref.rid=b.rid AND tagxref.tagtype>0 AND tagname GLOB 'sym-*'), b.size"
-        " FROM event AS e JOIN blob AS b ON b.rid=e.objid WHERE e.objid=?1");
-    query.bind(1, reference.rid);
-    if (!query.step() || !query.text(0).starts_with(reference.hash)) return Found{};
+        "SELECT datetime(mtime), coalesce(ecomment,comment,''), coalesce(euser,user,''), type,"
+        " tagid FROM event WHERE objid=?1");
+    if (!query.bind(1, reference.rid).step()) return Found{};
     AlertEvent event{.reference = reference,
-                     .name = std::string(query.text(1)),
-                     .time = std::string(query.text(2)),
-                     .comment = std::string(query.text(3)),
-                     .user = std::string(query.text(4)),
-                     .tags = std::string(query.text(5)),
+                     .name = std::string(blob.text(0)),
+                     .time = std::string(query.text(0)),
+                     .comment = std::string(query.text(1)),
+                     .user = std::string(query.text(2)),
+                     .tags = symbolic_tags(state.database, reference.rid),
                      .post = std::nullopt};
+    if (query.text(3) == "t") event.name = ticket_of_tag(state.database, query.integer(4));
     if (!as_post) return event;
-    QUARRY_TRY_ASSIGN(event.post, read_post(repository_, reference.rid, query.integer(6)));
+    QUARRY_TRY_ASSIGN(event.post, read_post(repository_, reference.rid, blob.integer(1)));
     return event.post ? Found(std::move(event)) : Found{};
   });
 }

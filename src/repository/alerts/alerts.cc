@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "post_links.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
 
@@ -13,8 +14,6 @@ namespace {
 
 // Of an artifact's name, kept with its number.
 constexpr std::size_t kHashStart = 16;
-// Of the posts that a post answers: a thread is rarely that deep.
-constexpr std::int64_t kMaxAnswered = 1000;
 
 bool has_column(Database& database, std::string_view table, std::string_view column) {
   return database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2 COLLATE nocase")
@@ -32,38 +31,34 @@ bool are_up_to_date(Database& database) {
 /// What waits for a moderator is pending until the moderators were told of it, and then again when it
 /// is let through.
 constexpr std::string_view kPendingAtOnce =
-    "SELECT p.eventid, b.uuid, e.objid, EXISTS(SELECT 1 FROM private WHERE rid=substr(p.eventid,2))"
-    " FROM pending_alert AS p LEFT JOIN event AS e ON e.objid=substr(p.eventid,2)+0"
-    " LEFT JOIN blob AS b ON b.rid=e.objid"
-    " WHERE p.sentSep IS FALSE AND NOT"
-    " (p.sentMod IS TRUE AND EXISTS(SELECT 1 FROM private WHERE rid=substr(p.eventid,2)))"
-    " ORDER BY e.mtime, p.eventid LIMIT ?1";
+    "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
+    " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0),"
+    " EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))"
+    " FROM pending_alert WHERE sentSep IS FALSE AND NOT"
+    " (sentMod IS TRUE AND EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2)))"
+    " ORDER BY 3, 1 LIMIT ?1";
 
 /// What waits for a moderator is in no digest.
 constexpr std::string_view kPendingDigest =
-    "SELECT p.eventid, b.uuid, e.objid, 0"
-    " FROM pending_alert AS p LEFT JOIN event AS e ON e.objid=substr(p.eventid,2)+0"
-    " LEFT JOIN blob AS b ON b.rid=e.objid"
-    " WHERE p.sentDigest IS FALSE"
-    " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=substr(p.eventid,2))"
-    " ORDER BY e.mtime, p.eventid LIMIT ?1";
+    "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
+    " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0), 0"
+    " FROM pending_alert WHERE sentDigest IS FALSE"
+    " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))"
+    " ORDER BY 3, 1 LIMIT ?1";
 
 void read_post(Database& database, PendingAlert& alert) {
-  const Rid rid = alert.reference->rid;
-  Query post =
-      database.query("SELECT fprev IS NOT NULL, firt IS NOT NULL FROM forumpost WHERE fpid=?1");
-  if (!post.bind(1, rid).step()) return alert.reference.reset();
-  alert.is_edit = post.integer(0) != 0;
-  alert.is_answer = post.integer(1) != 0;
-  Query answered = database.query(
-      "WITH RECURSIVE upward(fpid) AS ("
-      " SELECT firt FROM forumpost WHERE fpid=?1 AND firt IS NOT NULL"
-      " UNION SELECT f.firt FROM upward AS u CROSS JOIN forumpost AS f ON f.fpid=u.fpid"
-      "  WHERE f.firt IS NOT NULL LIMIT ?2)"
-      "SELECT DISTINCT coalesce(e.euser,e.user) FROM upward AS u CROSS JOIN event AS e"
-      " ON e.objid=u.fpid");
-  answered.bind(1, rid).bind(2, kMaxAnswered);
-  while (answered.step()) alert.answered.emplace_back(answered.text(0));
+  PostLinks links = links_of_post(database, alert.reference->rid);
+  if (!links.is_there) return alert.reference.reset();
+  alert.is_edit = links.earlier != 0;
+  alert.is_answer = links.answered != 0;
+  for (int depth = 0; depth < kMaxThread && links.answered != 0; ++depth) {
+    Query query = database.query("SELECT coalesce(euser,user,'') FROM event WHERE objid=?1");
+    if (query.bind(1, links.answered).step()) alert.answered.emplace_back(query.text(0));
+    links = links_of_post(database, links.answered);
+  }
+  std::ranges::sort(alert.answered);
+  const auto repeated = std::ranges::unique(alert.answered);
+  alert.answered.erase(repeated.begin(), repeated.end());
 }
 
 /// What users lend to others.
@@ -156,10 +151,12 @@ base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std:
       while (query.step()) {
         PendingAlert& alert = alerts.emplace_back();
         alert.id = query.text(0);
-        if (alert.id.empty() || query.is_null(1)) continue;
+        const Rid rid = query.integer(1);
+        const std::string hash = name_of(state.database, rid).substr(0, kHashStart);
+        if (alert.id.empty() || hash.empty()) continue;
         alert.reference = AlertReference{.type = alert.id.front(),
-                                         .rid = query.integer(2),
-                                         .hash = std::string(query.text(1).substr(0, kHashStart)),
+                                         .rid = rid,
+                                         .hash = hash,
                                          .needs_moderator = query.integer(3) != 0};
       }
     }
@@ -196,7 +193,7 @@ base::Result<void> Alerts::visit_subscribers(
     // Both comparisons are fossil's: one who never was in touch does not expire.
     Query query = database.query(
         "SELECT hex(subscriberCode), semail, ssub, suname, user.cap"
-        " FROM subscriber LEFT JOIN user ON login=suname"
+        " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"
         " WHERE sverified AND NOT sdonotcall"
         " AND (CASE WHEN ?1 THEN sdigest IS TRUE ELSE sdigest IS FALSE END)"
         " AND coalesce(subscriber.lastContact, subscriber.mtime)>=?2"

@@ -55,14 +55,44 @@ MailKind kind_of(std::string_view name) {
   return MailKind::kAlert;
 }
 
+/// 0: none is.
+std::int64_t first_due(Database& database, MailTime now) {
+  Query query = database.query(
+      "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
+      "  ORDER BY due, id LIMIT 1),"
+      " (SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due>?2 LIMIT 1), 0)");
+  query.bind(1, now.count()).bind(2, (now + kNeverSoLong).count());
+  return query.step() ? query.integer(0) : 0;
+}
+
+/// Nothing where it is to somebody who wants no mail any more.
+std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
+  Query row = database.query(
+      "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1");
+  if (!row.bind(1, id).step()) return std::nullopt;
+  const std::string code(row.blob(1));
+  Query subscriber = database.query(
+      "SELECT hex(subscriberCode), semail, ssub FROM subscriber"
+      " WHERE subscriberCode=?1 AND NOT coalesce(sdonotcall,0)");
+  if (!subscriber.bind_blob(1, code).step()) return std::nullopt;
+  return OutgoingMail{.id = id,
+                      .kind = kind_of(row.text(0)),
+                      .code = std::string(subscriber.text(0)),
+                      .address = std::string(subscriber.text(1)),
+                      .letters = std::string(subscriber.text(2)),
+                      .about = read_references(row.text(2)),
+                      .token = std::string(row.text(3)),
+                      .made = MailTime(row.integer(4)),
+                      .attempts = row.integer(5)};
+}
+
 }  // namespace
 
 base::Result<bool> MailOutbox::has_due(MailTime now) {
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<bool> {
     if (!has_outbox(database)) return false;
-    Query query = database.query("SELECT 1 FROM fx_quarry_mail WHERE due<=?1 OR due>?2 LIMIT 1");
-    return query.bind(1, now.count()).bind(2, (now + kNeverSoLong).count()).step();
+    return first_due(database, now) != 0;
   });
 }
 
@@ -104,29 +134,13 @@ base::Result<std::optional<OutgoingMail>> MailOutbox::claim(MailTime now, MailTi
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<std::optional<OutgoingMail>> {
     while (has_outbox(database)) {
-      Query query = database.query(
-          "SELECT m.id, m.kind, hex(m.code), m.about, m.token, m.made, m.attempts, s.semail, "
-          "s.ssub,"
-          " s.subscriberId IS NOT NULL AND NOT coalesce(s.sdonotcall,0)"
-          " FROM fx_quarry_mail AS m"
-          " LEFT JOIN subscriber AS s ON s.subscriberCode=m.code"
-          " WHERE m.due<=?1 OR m.due>?2 ORDER BY m.due, m.id LIMIT 1");
-      query.bind(1, now.count()).bind(2, (now + kNeverSoLong).count());
-      if (!query.step()) break;
-      const std::int64_t id = query.integer(0);
-      if (query.integer(9) == 0) {
+      const std::int64_t id = first_due(database, now);
+      if (id == 0) break;
+      auto mail = read_mail(database, id);
+      if (!mail) {
         database.query("DELETE FROM fx_quarry_mail WHERE id=?1").bind(1, id).run();
         continue;
       }
-      OutgoingMail mail{.id = id,
-                        .kind = kind_of(query.text(1)),
-                        .code = std::string(query.text(2)),
-                        .address = std::string(query.text(7)),
-                        .letters = std::string(query.text(8)),
-                        .about = read_references(query.text(3)),
-                        .token = std::string(query.text(4)),
-                        .made = MailTime(query.integer(5)),
-                        .attempts = query.integer(6)};
       database.query("UPDATE fx_quarry_mail SET due=?2 WHERE id=?1")
           .bind(1, id)
           .bind(2, until.count())
