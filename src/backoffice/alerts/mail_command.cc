@@ -145,8 +145,11 @@ Result<void> MailCommand::send(const Letter& letter) {
   const bool has_ended = wait_for(pid, output.get(), Clock::now() + timeout_, why);
   if (!has_ended) ::kill(-pid, SIGKILL);
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  pid_t waited = -1;
+  do {
+    waited = ::waitpid(pid, &status, 0);
+  } while (waited < 0 && errno == EINTR);
+  if (waited < 0) return base::fail_errno("how " + what + " ended is not known");
   if (!has_ended) {
     return fail(ErrorCode::kIo, fmt::format("{} took longer than {} s and was ended", what,
                                             timeout_.count() / 1000));

@@ -13,6 +13,12 @@ namespace {
 
 // Bytes. A longer one is read on the web.
 constexpr std::int64_t kLongestPost = 1 << 20;
+// Characters. Nobody reads more in a mail; the rest is cut off.
+constexpr std::int64_t kLongestComment = 100'000;
+constexpr std::int64_t kLongestTitle = 1000;
+constexpr std::int64_t kLongestName = 300;
+// Bytes.
+constexpr std::size_t kMostTags = 10'000;
 
 /// The name of a person that INFO, which people write of a user, begins with: what is before an
 /// address in angle brackets on the first line.
@@ -50,14 +56,16 @@ base::Result<std::optional<AlertPost>> read_post(Repository& repository, Rid rid
   using Found = std::optional<AlertPost>;
   Database& database = repository.internals().database;
   Query query = database.query(
-      "SELECT e.comment, coalesce(e.euser,e.user) FROM event AS e"
-      " WHERE e.objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)");
-  if (!query.bind(1, rid).step()) return Found{};
+      "SELECT substr(comment,1,?2), substr(coalesce(euser,user),1,?3) FROM event"
+      " WHERE objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)");
+  query.bind(1, rid).bind(2, kLongestTitle).bind(3, kLongestName);
+  if (!query.step()) return Found{};
   AlertPost post;
   if (!query.text(0).empty()) post.title = title_of(query.text(0));
   post.author = query.text(1);
-  Query user = database.query("SELECT info FROM user WHERE login=?1");
-  if (user.bind(1, std::string_view(post.author)).step()) post.sender = display_name(user.text(0));
+  Query user = database.query("SELECT substr(info,1,?2) FROM user WHERE login=?1");
+  if (user.bind(1, std::string_view(post.author)).bind(2, kLongestName).step())
+    post.sender = display_name(user.text(0));
   if (post.sender.empty()) post.sender = post.author;
   post.reply_to = answered_post(database, rid);
   post.is_too_long = size > kLongestPost;
@@ -77,7 +85,7 @@ std::string symbolic_tags(Database& database, Rid rid) {
       " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagtype>0");
   query.bind(1, rid);
   std::string tags;
-  while (query.step()) {
+  while (tags.size() < kMostTags && query.step()) {
     constexpr std::string_view kPrefix = "sym-";
     if (!query.text(0).starts_with(kPrefix)) continue;
     if (!tags.empty()) tags += ", ";
@@ -104,9 +112,10 @@ base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& refe
     blob.bind(1, reference.rid);
     if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
     Query query = state.database.query(
-        "SELECT datetime(mtime), coalesce(ecomment,comment,''), coalesce(euser,user,''), type,"
-        " tagid FROM event WHERE objid=?1");
-    if (!query.bind(1, reference.rid).step()) return Found{};
+        "SELECT datetime(mtime), substr(coalesce(ecomment,comment,''),1,?2),"
+        " substr(coalesce(euser,user,''),1,?3), type, tagid FROM event WHERE objid=?1");
+    query.bind(1, reference.rid).bind(2, kLongestComment).bind(3, kLongestName);
+    if (!query.step()) return Found{};
     AlertEvent event{.reference = reference,
                      .name = std::string(blob.text(0)),
                      .time = std::string(query.text(0)),
