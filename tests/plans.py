@@ -63,6 +63,13 @@ WALKS = {
     "FROM reportfmt WHERE mtime>=0": "an area of the configuration",
     "FROM concealed WHERE mtime>=0": "an area of the configuration",
     "FROM subscriber WHERE sverified": "an area of the configuration",
+    # Mail to subscribers.
+    "FROM pending_alert": "what somebody is still to be told of, at most a day's events",
+    "FROM subscriber LEFT JOIN user": "everybody who gets mail",
+    "FROM subscriber WHERE lastContact<=?2": "everybody who gets mail, once a week",
+    "UPDATE subscriber SET lastContact=mtime": "once in the life of a file",
+    "FROM user WHERE login IN (": "as many rows as users",
+    "= SELECT count(*) FROM fx_quarry_mail": "what waits to be sent",
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for ten thousand row numbers without a row",
     # A tag whose cards contradict each other is computed over the whole history.
     "SELECT objid FROM event WHERE type='g'": "a disputed tag",
@@ -125,6 +132,7 @@ PASSED = {
     ("database.cc", "std::string_view sql"): "the definition",
     ("database.cc", "const std::string& sql"): "the definition",
     ("database.cc", "sql"): "the callers of end_transaction",
+    ("alerts.cc", "timing == AlertTiming::kDigest ? kPendingDigest : kPendingAtOnce"): "the constants",
     ("bulk_load.cc", "dropped.mapped()"): "the index as it was",
     ("exported_config.cc", "target.find"): "kTargets",
     ("exported_config.cc", "row"): "kTargets",

@@ -38,4 +38,13 @@ struct LeaseArguments {
 };
 int run_lease(const LeaseArguments& arguments);
 
+struct AlertsArguments {
+  std::string file;
+  bool digest = false;   // instead of alerts
+  bool renewal = false;  // notices of subscriptions that will end, too
+  bool is_test = false;  // print, and count nothing as sent
+};
+int run_alerts_send(const AlertsArguments& arguments);
+int run_alerts_pending(const AlertsArguments& arguments);
+
 }  // namespace quarry::app

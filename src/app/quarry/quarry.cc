@@ -147,6 +147,20 @@ void add_lease(CLI::App& app, Run& run) {
   command->add_option("FILE", lease.file, "the repository file")->required();
 }
 
+void add_alerts(CLI::App& app, Run& run) {
+  CLI::App* alerts = app.add_subcommand("alerts", "mail to the subscribers of a repository");
+  alerts->require_subcommand(1);
+  CLI::App* sending = alerts->add_subcommand("send", "send what is pending, now");
+  auto& sent = arguments_of(*sending, run, run_alerts_send);
+  sending->add_option("FILE", sent.file, "the repository file")->required();
+  sending->add_flag("--digest", sent.digest, "the digest, instead of alerts");
+  sending->add_flag("--renewal", sent.renewal, "notices of subscriptions that will end, too");
+  sending->add_flag("--test", sent.is_test, "print the mails, and count nothing as sent");
+  CLI::App* listing = alerts->add_subcommand("pending", "list what is still to be told");
+  auto& listed = arguments_of(*listing, run, run_alerts_pending);
+  listing->add_option("FILE", listed.file, "the repository file")->required();
+}
+
 void add_rebuild(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand(
       "rebuild", "compute every derived table from the artifacts; all or nothing");
@@ -314,6 +328,7 @@ int main(int argc, char** argv) {
   app::add_rebuild(cli, run);
   app::add_backoffice(cli, run);
   app::add_lease(cli, run);
+  app::add_alerts(cli, run);
   app::add_status(cli, run);
   app::add_top(cli, run);
   app::add_spool(cli, run);

@@ -1,0 +1,82 @@
+// quarry alerts: mail to a repository's subscribers, sent now, and what is still to be told.
+#include <fmt/core.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "commands.h"
+#include "common/exit_codes.h"
+#include "quarry/backoffice/alerts.h"
+#include "quarry/repository/alerts.h"
+#include "quarry/repository/mail_outbox.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::app {
+namespace {
+
+using backoffice::AlertReport;
+using repository::Repository;
+using Step = base::Result<AlertReport> (*)(Repository&, const backoffice::AlertOptions&);
+
+// Rows at a time.
+constexpr std::size_t kRows = 1000;
+
+/// Returns the exit code.
+int run_step(Repository& repository, Step step, bool is_rehearsal) {
+  const auto report = step(repository, {.is_rehearsal = is_rehearsal});
+  repository.keep_log_short();
+  if (!report) return failed(report.error());
+  for (const std::string& complaint : report->complaints) {
+    fmt::print(stderr, "quarry: {}\n", complaint);
+  }
+  if (!report->is_enabled && report->complaints.empty()) {
+    fmt::print(stderr,
+               "quarry: mail is off: no table of subscribers, or email-send-method is off\n");
+  }
+  if (!is_rehearsal && report->is_enabled) {
+    fmt::print("events: {}  mails sent: {}  failed: {}  given up: {}  waiting: {}\n",
+               report->events, report->sent, report->failed, report->given_up, report->waiting);
+  }
+  return report->complaints.empty() ? kDone : kFailed;
+}
+
+base::Result<void> print_pending(Repository& repository) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  repository::Alerts alerts(repository);
+  QUARRY_TRY_ASSIGN(const bool are_kept, alerts.are_kept());
+  if (!are_kept) return {};
+  std::string last;
+  while (true) {
+    QUARRY_TRY_ASSIGN(const auto rows, alerts.marks(kRows, last));
+    for (const repository::AlertMarks& row : rows) {
+      fmt::print("{:>10} {:>7} {:>10} {:>7}\n", row.id, row.sent_at_once ? "sentSep" : "",
+                 row.sent_digest ? "sentDigest" : "", row.sent_to_moderators ? "sentMod" : "");
+    }
+    if (rows.size() < kRows) break;
+    last = rows.back().id;
+  }
+  QUARRY_TRY_ASSIGN(const std::size_t mails, repository::MailOutbox(repository).size());
+  if (mails > 0) fmt::print("mails waiting: {}\n", mails);
+  return {};
+}
+
+}  // namespace
+
+int run_alerts_send(const AlertsArguments& arguments) {
+  auto repository = Repository::open(arguments.file);
+  if (!repository) return failed(repository.error());
+  const Step step = arguments.digest ? backoffice::send_digests : backoffice::send_alerts;
+  const int code = run_step(**repository, step, arguments.is_test);
+  if (!arguments.renewal || code != kDone) return code;
+  return run_step(**repository, backoffice::send_renewals, arguments.is_test);
+}
+
+int run_alerts_pending(const AlertsArguments& arguments) {
+  auto repository = Repository::open(arguments.file);
+  if (!repository) return failed(repository.error());
+  const auto printed = print_pending(**repository);
+  return printed ? kDone : failed(printed.error());
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,112 @@
+#include "alert_claims.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "mail_choice.h"
+
+namespace quarry::backoffice {
+
+using base::Result;
+using repository::AlertReference;
+using repository::Alerts;
+using repository::AlertTiming;
+using repository::MailKind;
+using repository::MailOutbox;
+using repository::MailTime;
+using repository::PendingAlert;
+using repository::Repository;
+using repository::Subscriber;
+
+namespace {
+
+// Of one mail, and so of one transaction.
+constexpr std::size_t kMaxEvents = 1000;
+// Of one transaction: each subscriber may be told of each event.
+constexpr std::size_t kMaxReferences = 200'000;
+
+// Days. Shorter intervals are none, as for fossil.
+constexpr std::int64_t kShortestInterval = 14;
+constexpr std::int64_t kWarningTime = 7;
+
+/// Whether a mail of TIMING that ALERT is in is about nothing else.
+bool has_own_mail(AlertTiming timing, const PendingAlert& alert) {
+  return timing == AlertTiming::kAtOnce && alert.reference->type == 'f';
+}
+
+/// The mails to SUBSCRIBER about those of ALERTS that are for him. Returns how many.
+Result<std::size_t> add_mails(MailOutbox& outbox, AlertTiming timing, const Subscriber& subscriber,
+                              const std::vector<PendingAlert>& alerts, MailTime now) {
+  std::size_t mails = 0;
+  std::vector<AlertReference> together;
+  for (const PendingAlert& alert : alerts) {
+    if (!is_told(subscriber, alert)) continue;
+    if (has_own_mail(timing, alert)) {
+      QUARRY_TRY(outbox.add(MailKind::kPost, subscriber.code, {*alert.reference}, now));
+      ++mails;
+    } else {
+      together.push_back(*alert.reference);
+    }
+  }
+  if (together.empty()) return mails;
+  const MailKind kind = timing == AlertTiming::kDigest ? MailKind::kDigest : MailKind::kAlert;
+  QUARRY_TRY(outbox.add(kind, subscriber.code, together, now));
+  return mails + 1;
+}
+
+}  // namespace
+
+Result<Claimed> claim_alerts(Repository& repository, AlertTiming timing, MailTime now) {
+  Alerts alerts(repository);
+  MailOutbox outbox(repository);
+  QUARRY_TRY(alerts.bring_up_to_date());
+  QUARRY_TRY_ASSIGN(const std::size_t subscribers, alerts.count_subscribers(timing));
+  const std::size_t limit = std::clamp(kMaxReferences / std::max<std::size_t>(subscribers, 1),
+                                       std::size_t{1}, kMaxEvents);
+  QUARRY_TRY_ASSIGN(const auto pending, alerts.pending(timing, limit));
+  if (pending.empty()) return Claimed{};
+  Claimed claimed{.events = pending.size(), .mails = 0};
+  QUARRY_TRY(alerts.visit_subscribers(timing, [&](const Subscriber& subscriber) -> Result<void> {
+    QUARRY_TRY_ASSIGN(const std::size_t mails, add_mails(outbox, timing, subscriber, pending, now));
+    claimed.mails += mails;
+    return {};
+  }));
+  QUARRY_TRY(alerts.mark_sent(timing, pending));
+  return claimed;
+}
+
+Result<std::size_t> claim_renewals(Repository& repository, repository::Receipt& receipt,
+                                   MailTime now) {
+  repository::Settings settings = repository.settings();
+  const std::int64_t interval = settings.get_int("email-renew-interval", 0);
+  if (interval < kShortestInterval) return std::size_t{0};
+  const std::int64_t warned = settings.get_int("email-renew-warning", 0);
+  const std::int64_t warning = now.count() / 86400 - interval + kWarningTime;
+  if (warning < warned + kWarningTime) return std::size_t{0};
+  std::size_t mails = 0;
+  MailOutbox outbox(repository);
+  QUARRY_TRY(
+      Alerts(repository)
+          .visit_expiring(warned, warning, [&](const Subscriber& subscriber) -> Result<void> {
+            ++mails;
+            return outbox.add(MailKind::kRenewal, subscriber.code, {}, now);
+          }));
+  // Those who were warned last time and did nothing get no mail from now on.
+  if (warned > 0) QUARRY_TRY(receipt.set_config("email-renew-cutoff", std::to_string(warned)));
+  QUARRY_TRY(receipt.set_config("email-renew-warning", std::to_string(warning)));
+  return mails;
+}
+
+bool is_digest_due(Repository& repository, base::UnixMillis now) {
+  const auto day = static_cast<std::int64_t>(std::floor(base::julian_day(now)));
+  return day > repository.settings().get_int("email-last-digest", 0);
+}
+
+Result<void> mark_digest(repository::Receipt& receipt, base::UnixMillis now) {
+  const auto day = static_cast<std::int64_t>(std::floor(base::julian_day(now)));
+  return receipt.set_config("email-last-digest", std::to_string(day));
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,208 @@
+#include "quarry/backoffice/alerts.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "alert_claims.h"
+#include "mail_sender.h"
+#include "mail_text.h"
+#include "outbox_run.h"
+#include "quarry/base/escape.h"
+
+namespace quarry::backoffice {
+
+using base::Result;
+using repository::Alerts;
+using repository::AlertTiming;
+using repository::MailOutbox;
+using repository::MailTime;
+using repository::Receipt;
+using repository::Repository;
+
+namespace {
+
+// Of an artifact's name in links to posts: fossil's default, and what the setting can say.
+constexpr std::int64_t kHashDigits = 10;
+constexpr std::int64_t kFewestHashDigits = 6;
+constexpr std::int64_t kMostHashDigits = 40;
+
+// Bytes: of what stands in a header, whose lines have a limit (RFC 5322, 2.1.1).
+constexpr std::size_t kLongestSetting = 500;
+
+/// What of a run is wanted.
+struct Work {
+  bool alerts = false;
+  bool digests = false;
+  bool renewals = false;
+  bool only_when_due = false;  // digests and renewals: once a day
+};
+
+class AlertRun {
+ public:
+  AlertRun(Repository& repository, const AlertOptions& options)
+      : repository_(repository), options_(options) {}
+
+  Result<AlertReport> run(const Work& work) {
+    QUARRY_TRY(look());
+    if (sender_ == nullptr) return std::move(report_);
+    if (options_.is_rehearsal) {
+      QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
+      rehearsal_.emplace(std::move(receipt));
+    }
+    if (work.alerts) QUARRY_TRY(decide(AlertTiming::kAtOnce));
+    QUARRY_TRY(decide_daily(work));
+    QUARRY_TRY(OutboxRun(repository_, options_, settings_, *sender_, report_).run());
+    return finish();
+  }
+
+ private:
+  MailTime now() const { return MailTime(options_.clock->now().value / 1000); }
+
+  /// Finds out whether mail is set up, and how.
+  Result<void> look() {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    QUARRY_TRY_ASSIGN(const bool are_kept, Alerts(repository_).are_kept());
+    if (!are_kept) return {};
+    auto sender = choose_sender();
+    if (!sender) {
+      complain(report_, sender.error().message);
+    } else if (*sender != nullptr) {
+      report_.is_enabled = true;
+      if (read_settings()) sender_ = *sender;
+    }
+    return {};
+  }
+
+  Result<MailSender*> choose_sender() {
+    if (options_.sender != nullptr) return options_.sender;
+    if (options_.is_rehearsal) {
+      own_sender_ = make_printer();
+    } else {
+      QUARRY_TRY_ASSIGN(own_sender_, make_sender(repository_));
+    }
+    return own_sender_.get();
+  }
+
+  bool read_settings() {
+    const auto read = [&](const char* name, std::string& to) {
+      to = repository_.settings().get(name).value_or("");
+      const bool is_usable = !to.empty() && to.size() <= kLongestSetting;
+      if (!is_usable) {
+        complain(report_, fmt::format("the setting {} is needed, of at most {} bytes, and {}", name,
+                                      kLongestSetting, to.empty() ? "not set" : "longer"));
+      }
+      return is_usable;
+    };
+    if (!read("email-url", settings_.url) || !read("email-subname", settings_.subject) ||
+        !read("email-self", settings_.from)) {
+      return false;
+    }
+    settings_.list =
+        repository_.settings().get("email-listid").value_or("").substr(0, kLongestSetting);
+    settings_.hash_digits = static_cast<std::size_t>(
+        std::clamp(repository_.settings().get_int("hash-digits", kHashDigits), kFewestHashDigits,
+                   kMostHashDigits));
+    if (is_mail_address(settings_.from)) return true;
+    complain(report_, fmt::format("email-self, \"{}\", is no address of the form NAME@HOST",
+                                  base::printable(settings_.from)));
+    return false;
+  }
+
+  bool is_over() const { return options_.is_over && options_.is_over(); }
+
+  /// Runs ACTION in a Receipt, which it gets, and keeps what it did.
+  template <typename Action>
+  Result<void> in_transaction(Action&& action) {
+    if (rehearsal_) return action(*rehearsal_);
+    QUARRY_TRY_ASSIGN(Receipt receipt, repository_.receive());
+    QUARRY_TRY(action(receipt));
+    return receipt.commit();
+  }
+
+  Result<bool> has_pending(AlertTiming timing) {
+    if (rehearsal_) return Alerts(repository_).has_pending(timing);
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    return Alerts(repository_).has_pending(timing);
+  }
+
+  /// Transaction after transaction, so that others may write in between.
+  Result<void> decide(AlertTiming timing) {
+    while (!is_over()) {
+      QUARRY_TRY_ASSIGN(const bool is_any, has_pending(timing));
+      if (!is_any) return {};
+      Claimed claimed;
+      QUARRY_TRY(in_transaction([&](Receipt&) -> Result<void> {
+        QUARRY_TRY_ASSIGN(claimed, claim_alerts(repository_, timing, now()));
+        return {};
+      }));
+      report_.events += claimed.events;
+      report_.composed += claimed.mails;
+      if (claimed.events == 0) return {};
+    }
+    return {};
+  }
+
+  Result<bool> is_due() {
+    if (rehearsal_) return is_digest_due(repository_, options_.clock->now());
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    return is_digest_due(repository_, options_.clock->now());
+  }
+
+  /// Digests and renewals. The day counts as done when all is decided, not before: a run that is
+  /// killed meanwhile leaves the rest to the next one.
+  Result<void> decide_daily(const Work& work) {
+    if (work.only_when_due) {
+      QUARRY_TRY_ASSIGN(const bool is_day, is_due());
+      if (!is_day) return {};
+    }
+    if (work.digests) QUARRY_TRY(decide(AlertTiming::kDigest));
+    if (!work.renewals || is_over()) return {};
+    return in_transaction([&](Receipt& receipt) -> Result<void> {
+      QUARRY_TRY_ASSIGN(const std::size_t mails, claim_renewals(repository_, receipt, now()));
+      report_.composed += mails;
+      // Another run may have been faster, which does no harm.
+      if (!work.only_when_due) return {};
+      return mark_digest(receipt, options_.clock->now());
+    });
+  }
+
+  Result<AlertReport> finish() {
+    if (rehearsal_) return std::move(report_);
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+    QUARRY_TRY_ASSIGN(report_.waiting, MailOutbox(repository_).size());
+    return std::move(report_);
+  }
+
+  Repository& repository_;
+  const AlertOptions& options_;
+  AlertReport report_;
+  MailSettings settings_;
+  std::unique_ptr<MailSender> own_sender_;
+  MailSender* sender_ = nullptr;
+  std::optional<Receipt> rehearsal_;  // rolled back
+};
+
+}  // namespace
+
+Result<AlertReport> send_alerts(Repository& repository, const AlertOptions& options) {
+  return AlertRun(repository, options).run({.alerts = true});
+}
+
+Result<AlertReport> send_digests(Repository& repository, const AlertOptions& options) {
+  return AlertRun(repository, options).run({.digests = true});
+}
+
+Result<AlertReport> send_renewals(Repository& repository, const AlertOptions& options) {
+  return AlertRun(repository, options).run({.renewals = true});
+}
+
+Result<AlertReport> send_due_mail(Repository& repository, const AlertOptions& options) {
+  return AlertRun(repository, options)
+      .run({.alerts = true, .digests = true, .renewals = true, .only_when_due = true});
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,70 @@
+#include "mail_choice.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace quarry::backoffice {
+
+using repository::PendingAlert;
+using repository::Subscriber;
+
+namespace {
+
+// What no user has.
+constexpr char kNobodys = '\0';
+
+bool has(std::string_view letters, char letter) {
+  return letters.find(letter) != std::string_view::npos;
+}
+
+bool wants(const Subscriber& subscriber, const PendingAlert& alert) {
+  const char kind = alert.is_edit ? 'x' : alert.reference->type;
+  if (has(subscriber.letters, kind)) return true;
+  if (kind != 'f') return false;
+  if (has(subscriber.letters, 'n') && !alert.is_answer) return true;
+  return has(subscriber.letters, 'r') && !subscriber.user.empty() &&
+         std::ranges::find(alert.answered, subscriber.user) != alert.answered.end();
+}
+
+char moderators_right(char type) {
+  switch (type) {
+    case 'f':
+      return '5';
+    case 't':
+      return 'q';
+    case 'w':
+      return 'l';
+    default:
+      return kNobodys;
+  }
+}
+
+char readers_right(char type) {
+  switch (type) {
+    case 'c':
+      return 'o';
+    case 'f':
+      return '2';
+    case 't':
+      return 'r';
+    case 'w':
+      return 'j';
+    default:
+      return kNobodys;
+  }
+}
+
+bool may_see(const Subscriber& subscriber, const repository::AlertReference& event) {
+  if (has(subscriber.capabilities, 'a') || has(subscriber.capabilities, 's')) return true;
+  const char right =
+      event.needs_moderator ? moderators_right(event.type) : readers_right(event.type);
+  return right != kNobodys && has(subscriber.capabilities, right);
+}
+
+}  // namespace
+
+bool is_told(const Subscriber& subscriber, const PendingAlert& alert) {
+  return alert.reference && wants(subscriber, alert) && may_see(subscriber, *alert.reference);
+}
+
+}  // namespace quarry::backoffice

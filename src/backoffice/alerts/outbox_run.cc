@@ -1,0 +1,157 @@
+#include "outbox_run.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::backoffice {
+
+using base::ErrorCode;
+using base::Result;
+using repository::AlertEvent;
+using repository::MailKind;
+using repository::MailOutbox;
+using repository::MailTime;
+using repository::OutgoingMail;
+
+namespace {
+
+// Longer than any sender tries; one that was killed has its mail sent again then.
+constexpr MailTime kClaim = std::chrono::minutes(5);
+constexpr MailTime kFirstDelay = std::chrono::minutes(1);
+constexpr MailTime kLongestDelay = std::chrono::hours(1);
+constexpr MailTime kLifetime = std::chrono::days(5);
+// One after another: it is not the mails, then.
+constexpr int kMaxFailures = 3;
+constexpr std::size_t kMaxComplaints = 10;
+// That a mail was sent must not be forgotten because somebody writes for long.
+constexpr int kTriesToSettle = 6;
+
+MailTime delay_after(std::int64_t attempts) {
+  return std::min(kLongestDelay, kFirstDelay * (1 << std::clamp<std::int64_t>(attempts, 0, 10)));
+}
+
+}  // namespace
+
+void complain(AlertReport& report, std::string text) {
+  if (report.complaints.size() < kMaxComplaints) report.complaints.push_back(std::move(text));
+}
+
+MailTime OutboxRun::now() const {
+  return MailTime(options_.clock->now().value / 1000);
+}
+
+template <typename Action>
+Result<void> OutboxRun::in_transaction(Action&& action) {
+  if (options_.is_rehearsal) return action();
+  for (int tries = 1;; ++tries) {
+    auto receipt = repository_.receive();
+    if (!receipt && receipt.error().code == ErrorCode::kBusy && last_ && tries < kTriesToSettle) {
+      continue;
+    }
+    if (!receipt) return std::unexpected(receipt.error());
+    QUARRY_TRY(action());
+    return receipt->commit();
+  }
+}
+
+Result<void> OutboxRun::settle() {
+  MailOutbox outbox(repository_);
+  if (!last_) return {};
+  if (last_->outcome == Outcome::kPutOff) {
+    return outbox.put_off(last_->mail, now() + delay_after(last_->mail.attempts));
+  }
+  return outbox.remove(last_->mail);
+}
+
+Result<std::optional<OutgoingMail>> OutboxRun::settle_and_claim(bool wants_more) {
+  std::optional<OutgoingMail> mail;
+  if (!last_ && !wants_more) return mail;
+  const auto step = [&]() -> Result<void> {
+    QUARRY_TRY(settle());
+    if (!wants_more) return {};
+    QUARRY_TRY_ASSIGN(mail, MailOutbox(repository_).claim(now(), now() + kClaim));
+    return {};
+  };
+  QUARRY_TRY(in_transaction(step));
+  last_.reset();
+  return mail;
+}
+
+Result<bool> OutboxRun::has_due() {
+  if (options_.is_rehearsal) return true;
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  return MailOutbox(repository_).has_due(now());
+}
+
+Result<void> OutboxRun::run() {
+  QUARRY_TRY_ASSIGN(const bool has_any, has_due());
+  if (!has_any) return {};
+  while (true) {
+    const bool wants_more = can_go_on_ && !(options_.is_over && options_.is_over());
+    QUARRY_TRY_ASSIGN(const auto mail, settle_and_claim(wants_more));
+    if (!mail) return {};
+    QUARRY_TRY(attempt(*mail));
+  }
+}
+
+Result<std::optional<Letter>> OutboxRun::make_letter(const OutgoingMail& mail) {
+  std::vector<AlertEvent> events;
+  for (const repository::AlertReference& reference : mail.about) {
+    // A moderator has decided meanwhile.
+    if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
+    QUARRY_TRY_ASSIGN(
+        auto event, repository::Alerts(repository_).event(reference, mail.kind == MailKind::kPost));
+    if (event) events.push_back(std::move(*event));
+  }
+  return compose(mail, events, settings_, options_.clock->now());
+}
+
+Result<std::optional<Letter>> OutboxRun::make_letter_in_snapshot(const OutgoingMail& mail) {
+  if (options_.is_rehearsal) return make_letter(mail);
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  return make_letter(mail);
+}
+
+void OutboxRun::note_failure(const OutgoingMail& mail, const base::Error& error) {
+  const bool is_old = now() - mail.made > kLifetime;
+  const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
+  last_->outcome = is_given_up ? Outcome::kGivenUp : Outcome::kPutOff;
+  ++(is_given_up ? report_.given_up : report_.failed);
+  // That a letter is refused says nothing of others.
+  if (error.code == ErrorCode::kDenied) {
+    failures_in_a_row_ = 0;
+  } else if (++failures_in_a_row_ >= kMaxFailures || error.code == ErrorCode::kBusy) {
+    can_go_on_ = false;
+  }
+  complain(report_, fmt::format("mail to {}: {} ({})", base::printable(mail.address), error.message,
+                                is_given_up ? "given up" : "to be tried again"));
+}
+
+Result<void> OutboxRun::attempt(const OutgoingMail& mail) {
+  last_ = Attempt{mail, Outcome::kDone};
+  if (!is_mail_address(mail.address)) {
+    note_failure(mail, {ErrorCode::kDenied, "this is no address"});
+    return {};
+  }
+  const auto letter = make_letter_in_snapshot(mail);
+  // An artifact that cannot be read must not be in the way of all others' mails.
+  if (!letter) {
+    note_failure(mail, letter.error());
+    return {};
+  }
+  if (!*letter) return {};
+  if (const auto sent = sender_.send(**letter); !sent) {
+    note_failure(mail, sent.error());
+    return {};
+  }
+  failures_in_a_row_ = 0;
+  ++report_.sent;
+  return {};
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,60 @@
+// Empties the outbox: mail after mail is claimed, made, handed to a sender, and settled.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "mail_sender.h"
+#include "mail_text.h"
+#include "quarry/backoffice/alerts.h"
+#include "quarry/repository/mail_outbox.h"
+
+namespace quarry::backoffice {
+
+class OutboxRun {
+ public:
+  /// None is owned. Counts into REPORT.
+  OutboxRun(repository::Repository& repository, const AlertOptions& options,
+            const MailSettings& settings, MailSender& sender, AlertReport& report)
+      : repository_(repository),
+        options_(options),
+        settings_(settings),
+        sender_(sender),
+        report_(report) {}
+
+  /// Until none is due, the run is over, or nothing can be sent at present. No Snapshot may be
+  /// alive; a Receipt only of a rehearsal.
+  base::Result<void> run();
+
+ private:
+  enum class Outcome { kDone, kPutOff, kGivenUp };
+  struct Attempt {
+    repository::OutgoingMail mail;
+    Outcome outcome = Outcome::kDone;
+  };
+
+  repository::MailTime now() const;
+  base::Result<bool> has_due();
+  base::Result<std::optional<repository::OutgoingMail>> settle_and_claim(bool wants_more);
+  base::Result<void> settle();
+  template <typename Action>
+  base::Result<void> in_transaction(Action&& action);
+  base::Result<std::optional<Letter>> make_letter(const repository::OutgoingMail& mail);
+  base::Result<std::optional<Letter>> make_letter_in_snapshot(const repository::OutgoingMail& mail);
+  base::Result<void> attempt(const repository::OutgoingMail& mail);
+  void note_failure(const repository::OutgoingMail& mail, const base::Error& error);
+
+  repository::Repository& repository_;
+  const AlertOptions& options_;
+  const MailSettings& settings_;
+  MailSender& sender_;
+  AlertReport& report_;
+  std::optional<Attempt> last_;  // not yet settled
+  int failures_in_a_row_ = 0;
+  bool can_go_on_ = true;
+};
+
+/// Notes TEXT among what went wrong, unless that is long already.
+void complain(AlertReport& report, std::string text);
+
+}  // namespace quarry::backoffice

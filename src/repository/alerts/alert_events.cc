@@ -1,0 +1,133 @@
+// What a mail tells of an event.
+#include <algorithm>
+#include <cctype>
+
+#include "post_links.h"
+#include "quarry/artifact/structural.h"
+#include "quarry/repository/alerts.h"
+#include "quarry/repository/repository.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+namespace {
+
+// Bytes. A longer one is read on the web.
+constexpr std::int64_t kLongestPost = 1 << 20;
+// Characters. Nobody reads more in a mail; the rest is cut off.
+constexpr std::int64_t kLongestComment = 100'000;
+constexpr std::int64_t kLongestTitle = 1000;
+constexpr std::int64_t kLongestName = 300;
+// Bytes.
+constexpr std::size_t kMostTags = 10'000;
+
+/// The name of a person that INFO, which people write of a user, begins with: what is before an
+/// address in angle brackets on the first line.
+std::string display_name(std::string_view info) {
+  const auto is_blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };
+  while (!info.empty() && is_blank(info.front())) info.remove_prefix(1);
+  const std::size_t end = info.find_first_of("<\n");
+  if (end == std::string_view::npos || info[end] != '<') return {};
+  info = info.substr(0, end);
+  while (!info.empty() && is_blank(info.back())) info.remove_suffix(1);
+  return std::string(info);
+}
+
+/// The name of the first version of the post that the post RID answers.
+std::string answered_post(Database& database, Rid rid) {
+  Rid post = links_of_post(database, rid).answered;
+  for (int versions = 0; versions < kMaxThread; ++versions) {
+    const PostLinks links = links_of_post(database, post);
+    if (!links.is_there) return {};
+    if (links.earlier == 0) return name_of(database, post);
+    post = links.earlier;
+  }
+  return {};
+}
+
+std::string title_of(std::string_view comment) {
+  const std::size_t colon = comment.find(':');
+  if (colon == std::string_view::npos) return std::string(comment.substr(1));
+  return std::string(comment.substr(std::min(colon + 2, comment.size())));
+}
+
+/// Nothing where the artifact RID, of SIZE bytes, is no post, or cannot be read.
+base::Result<std::optional<AlertPost>> read_post(Repository& repository, Rid rid,
+                                                 std::int64_t size) {
+  using Found = std::optional<AlertPost>;
+  Database& database = repository.internals().database;
+  Query query = database.query(
+      "SELECT substr(comment,1,?2), substr(coalesce(euser,user),1,?3) FROM event"
+      " WHERE objid=?1 AND EXISTS(SELECT 1 FROM forumpost WHERE fpid=?1)");
+  query.bind(1, rid).bind(2, kLongestTitle).bind(3, kLongestName);
+  if (!query.step()) return Found{};
+  AlertPost post;
+  if (!query.text(0).empty()) post.title = title_of(query.text(0));
+  post.author = query.text(1);
+  Query user = database.query("SELECT substr(info,1,?2) FROM user WHERE login=?1");
+  if (user.bind(1, std::string_view(post.author)).bind(2, kLongestName).step())
+    post.sender = display_name(user.text(0));
+  if (post.sender.empty()) post.sender = post.author;
+  post.reply_to = answered_post(database, rid);
+  post.is_too_long = size > kLongestPost;
+  if (post.is_too_long) return post;
+  QUARRY_TRY_ASSIGN(const std::string content, repository.content(rid));
+  const auto artifact = artifact::parse_structural(content);
+  if (!artifact || artifact->type != artifact::StructuralType::kForumPost) return Found{};
+  post.author = artifact->user;
+  post.text = artifact->text;
+  return post;
+}
+
+/// The names of branches and releases that the artifact RID has.
+std::string symbolic_tags(Database& database, Rid rid) {
+  Query query = database.query(
+      "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
+      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagtype>0");
+  query.bind(1, rid);
+  std::string tags;
+  while (tags.size() < kMostTags && query.step()) {
+    constexpr std::string_view kPrefix = "sym-";
+    if (!query.text(0).starts_with(kPrefix)) continue;
+    if (!tags.empty()) tags += ", ";
+    tags += query.text(0).substr(kPrefix.size());
+  }
+  return tags;
+}
+
+/// The ticket that changes with the tag TAG are of.
+std::string ticket_of_tag(Database& database, std::int64_t tag) {
+  Query query =
+      database.query("SELECT substr(tagname,5) FROM tag WHERE tagid=?1 AND tagname GLOB 'tkt-*'");
+  return query.bind(1, tag).step() ? std::string(query.text(0)) : std::string();
+}
+
+}  // namespace
+
+base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& reference,
+                                                      bool as_post) {
+  using Found = std::optional<AlertEvent>;
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<Found> {
+    Query blob = state.database.query("SELECT uuid, size FROM blob WHERE rid=?1");
+    blob.bind(1, reference.rid);
+    if (!blob.step() || !blob.text(0).starts_with(reference.hash)) return Found{};
+    Query query = state.database.query(
+        "SELECT datetime(mtime), substr(coalesce(ecomment,comment,''),1,?2),"
+        " substr(coalesce(euser,user,''),1,?3), type, tagid FROM event WHERE objid=?1");
+    query.bind(1, reference.rid).bind(2, kLongestComment).bind(3, kLongestName);
+    if (!query.step()) return Found{};
+    AlertEvent event{.reference = reference,
+                     .name = std::string(blob.text(0)),
+                     .time = std::string(query.text(0)),
+                     .comment = std::string(query.text(1)),
+                     .user = std::string(query.text(2)),
+                     .tags = symbolic_tags(state.database, reference.rid),
+                     .post = std::nullopt};
+    if (query.text(3) == "t") event.name = ticket_of_tag(state.database, query.integer(4));
+    if (!as_post) return event;
+    QUARRY_TRY_ASSIGN(event.post, read_post(repository_, reference.rid, blob.integer(1)));
+    return event.post ? Found(std::move(event)) : Found{};
+  });
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,272 @@
+// The alerts that are pending, and the subscribers. What is told of an event: alert_events.cc.
+#include "quarry/repository/alerts.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "post_links.h"
+#include "quarry/repository/repository.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+namespace {
+
+// Of an artifact's name, kept with its number.
+constexpr std::size_t kHashStart = 16;
+
+bool has_column(Database& database, std::string_view table, std::string_view column) {
+  return database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2 COLLATE nocase")
+      .bind(1, table)
+      .bind(2, column)
+      .step();
+}
+
+/// Whether the tables are as fossil has them by now, and not as it had them at first.
+bool are_up_to_date(Database& database) {
+  return has_column(database, "pending_alert", "sentMod") &&
+         has_column(database, "subscriber", "lastContact");
+}
+
+/// What waits for a moderator is pending until the moderators were told of it, and then again when it
+/// is let through.
+constexpr std::string_view kPendingAtOnce =
+    "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
+    " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0),"
+    " EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))"
+    " FROM pending_alert WHERE sentSep IS FALSE AND NOT"
+    " (sentMod IS TRUE AND EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2)))"
+    " ORDER BY 3, 1 LIMIT ?1";
+
+/// What waits for a moderator is in no digest.
+constexpr std::string_view kPendingDigest =
+    "SELECT eventid, (SELECT objid FROM event WHERE objid=substr(eventid,2)+0),"
+    " (SELECT mtime FROM event WHERE objid=substr(eventid,2)+0), 0"
+    " FROM pending_alert WHERE sentDigest IS FALSE"
+    " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))"
+    " ORDER BY 3, 1 LIMIT ?1";
+
+void read_post(Database& database, PendingAlert& alert) {
+  PostLinks links = links_of_post(database, alert.reference->rid);
+  if (!links.is_there) return alert.reference.reset();
+  alert.is_edit = links.earlier != 0;
+  alert.is_answer = links.answered != 0;
+  for (int depth = 0; depth < kMaxThread && links.answered != 0; ++depth) {
+    Query query = database.query("SELECT coalesce(euser,user,'') FROM event WHERE objid=?1");
+    if (query.bind(1, links.answered).step()) alert.answered.emplace_back(query.text(0));
+    links = links_of_post(database, links.answered);
+  }
+  std::ranges::sort(alert.answered);
+  const auto repeated = std::ranges::unique(alert.answered);
+  alert.answered.erase(repeated.begin(), repeated.end());
+}
+
+/// What users lend to others.
+struct LentCapabilities {
+  std::string developer;
+  std::string reader;
+  std::string everybody;  // nobody's and anonymous'
+};
+
+LentCapabilities lent_capabilities(Database& database) {
+  LentCapabilities lent;
+  Query query = database.query(
+      "SELECT login, cap FROM user WHERE login IN ('anonymous','developer','nobody','reader')");
+  while (query.step()) {
+    const std::string_view login = query.text(0);
+    std::string& to = login == "developer" ? lent.developer
+                      : login == "reader"  ? lent.reader
+                                           : lent.everybody;
+    to += query.text(1);
+  }
+  return lent;
+}
+
+/// In fossil's order: a developer may be a reader by what `developer` has, but not the other way.
+std::string all_capabilities(std::string_view own, const LentCapabilities& lent) {
+  std::string all(own);
+  if (all.find('v') != std::string::npos) all += lent.developer;
+  if (all.find('u') != std::string::npos) all += lent.reader;
+  return all + lent.everybody;
+}
+
+std::int64_t cutoff(Database& database) {
+  Query query =
+      database.query("SELECT CAST(value AS INTEGER) FROM config WHERE name='email-renew-cutoff'");
+  return query.step() ? query.integer(0) : 0;
+}
+
+}  // namespace
+
+base::Result<bool> Alerts::are_kept() {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<bool> {
+    return state.database.has_table("subscriber") && state.database.has_table("pending_alert");
+  });
+}
+
+base::Result<void> Alerts::bring_up_to_date() {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    if (!has_column(database, "pending_alert", "sentMod")) {
+      database.execute("ALTER TABLE pending_alert ADD COLUMN sentMod BOOLEAN DEFAULT false");
+    }
+    if (!has_column(database, "subscriber", "lastContact")) {
+      database.execute(
+          "ALTER TABLE subscriber ADD COLUMN lastContact INT;"
+          "UPDATE subscriber SET lastContact=mtime/86400");
+    }
+    return {};
+  });
+}
+
+base::Result<bool> Alerts::has_pending(AlertTiming timing) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<bool> {
+    if (!are_up_to_date(database)) return database.query("SELECT 1 FROM pending_alert").step();
+    if (timing == AlertTiming::kDigest) {
+      return database
+          .query(
+              "SELECT 1 FROM pending_alert WHERE sentDigest IS FALSE"
+              " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2)) LIMIT 1")
+          .step();
+    }
+    return database
+        .query(
+            "SELECT 1 FROM pending_alert WHERE sentSep IS FALSE AND NOT (sentMod IS TRUE"
+            " AND EXISTS(SELECT 1 FROM private WHERE rid=substr(eventid,2))) LIMIT 1")
+        .step();
+  });
+}
+
+base::Result<std::vector<PendingAlert>> Alerts::pending(AlertTiming timing, std::size_t limit) {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<std::vector<PendingAlert>> {
+    if (state.derivation.has_pending()) state.derivation.run();
+    std::vector<PendingAlert> alerts;
+    {
+      Query query =
+          state.database.query(timing == AlertTiming::kDigest ? kPendingDigest : kPendingAtOnce);
+      query.bind(1, static_cast<std::int64_t>(limit));
+      while (query.step()) {
+        PendingAlert& alert = alerts.emplace_back();
+        alert.id = query.text(0);
+        const Rid rid = query.integer(1);
+        const std::string hash = name_of(state.database, rid).substr(0, kHashStart);
+        if (alert.id.empty() || hash.empty()) continue;
+        alert.reference = AlertReference{.type = alert.id.front(),
+                                         .rid = rid,
+                                         .hash = hash,
+                                         .needs_moderator = query.integer(3) != 0};
+      }
+    }
+    if (timing == AlertTiming::kDigest) return alerts;
+    const bool has_posts = state.database.has_table("forumpost");
+    for (PendingAlert& alert : alerts) {
+      if (!alert.reference || alert.reference->type != 'f') continue;
+      if (has_posts) {
+        read_post(state.database, alert);
+      } else {
+        alert.reference.reset();
+      }
+    }
+    return alerts;
+  });
+}
+
+base::Result<std::size_t> Alerts::count_subscribers(AlertTiming timing) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<std::size_t> {
+    Query query = database.query(
+        "SELECT count(*) FROM subscriber WHERE sverified AND NOT sdonotcall"
+        " AND (CASE WHEN ?1 THEN sdigest IS TRUE ELSE sdigest IS FALSE END)");
+    query.bind(1, timing == AlertTiming::kDigest ? 1 : 0).step();
+    return static_cast<std::size_t>(query.integer(0));
+  });
+}
+
+base::Result<void> Alerts::visit_subscribers(
+    AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    const LentCapabilities lent = lent_capabilities(database);
+    // Both comparisons are fossil's: one who never was in touch does not expire.
+    Query query = database.query(
+        "SELECT hex(subscriberCode), semail, ssub, suname, user.cap"
+        " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"
+        " WHERE sverified AND NOT sdonotcall"
+        " AND (CASE WHEN ?1 THEN sdigest IS TRUE ELSE sdigest IS FALSE END)"
+        " AND coalesce(subscriber.lastContact, subscriber.mtime)>=?2"
+        " ORDER BY subscriberId");
+    query.bind(1, timing == AlertTiming::kDigest ? 1 : 0).bind(2, cutoff(database));
+    while (query.step()) {
+      QUARRY_TRY(visit({.code = std::string(query.text(0)),
+                        .address = std::string(query.text(1)),
+                        .letters = std::string(query.text(2)),
+                        .user = std::string(query.text(3)),
+                        .capabilities = all_capabilities(query.text(4), lent)}));
+    }
+    return {};
+  });
+}
+
+base::Result<void> Alerts::visit_expiring(
+    std::int64_t after, std::int64_t until,
+    const std::function<base::Result<void>(const Subscriber&)>& visit) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    Query query = database.query(
+        "SELECT hex(subscriberCode), semail, ssub, suname FROM subscriber"
+        " WHERE lastContact<=?2 AND lastContact>?1 AND NOT sdonotcall AND length(sdigest)>0"
+        " ORDER BY subscriberId");
+    query.bind(1, after).bind(2, until);
+    while (query.step()) {
+      QUARRY_TRY(visit({.code = std::string(query.text(0)),
+                        .address = std::string(query.text(1)),
+                        .letters = std::string(query.text(2)),
+                        .user = std::string(query.text(3)),
+                        .capabilities = {}}));
+    }
+    return {};
+  });
+}
+
+base::Result<std::vector<AlertMarks>> Alerts::marks(std::size_t limit, std::string_view after) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<std::vector<AlertMarks>> {
+    std::vector<AlertMarks> all;
+    const bool knows_moderators = has_column(database, "pending_alert", "sentMod");
+    Query query = database.query(
+        knows_moderators ? "SELECT eventid, sentSep IS TRUE, sentDigest IS TRUE, sentMod IS TRUE"
+                           " FROM pending_alert WHERE eventid>?1 ORDER BY eventid LIMIT ?2"
+                         : "SELECT eventid, sentSep IS TRUE, sentDigest IS TRUE, 0"
+                           " FROM pending_alert WHERE eventid>?1 ORDER BY eventid LIMIT ?2");
+    query.bind(1, after).bind(2, static_cast<std::int64_t>(limit));
+    while (query.step()) {
+      all.push_back({std::string(query.text(0)), query.integer(1) != 0, query.integer(2) != 0,
+                     query.integer(3) != 0});
+    }
+    return all;
+  });
+}
+
+base::Result<void> Alerts::mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    for (const PendingAlert& alert : alerts) {
+      const bool was_for_moderators = alert.reference && alert.reference->needs_moderator;
+      Query mark = database.query(timing == AlertTiming::kDigest
+                                      ? "UPDATE pending_alert SET sentDigest=true WHERE eventid=?1"
+                                  : was_for_moderators
+                                      ? "UPDATE pending_alert SET sentMod=true WHERE eventid=?1"
+                                      : "UPDATE pending_alert SET sentSep=true WHERE eventid=?1");
+      mark.bind(1, std::string_view(alert.id)).run();
+      database.query("DELETE FROM pending_alert WHERE eventid=?1 AND sentDigest AND sentSep")
+          .bind(1, std::string_view(alert.id))
+          .run();
+    }
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,177 @@
+#include "quarry/repository/mail_outbox.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "quarry/base/hex.h"
+#include "quarry/repository/repository.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+namespace {
+
+// Nothing is put off for so long: the clock was put back meanwhile.
+constexpr MailTime kNeverSoLong{24 * 3600};
+
+// By the values of MailKind.
+constexpr std::array<std::string_view, 4> kKinds{"alert", "post", "digest", "renewal"};
+
+bool has_outbox(Database& database) {
+  return database.has_table("fx_quarry_mail");
+}
+
+void make_outbox(Database& database) {
+  if (has_outbox(database)) return;
+  database.execute(
+      "CREATE TABLE fx_quarry_mail("
+      "id INTEGER PRIMARY KEY,"
+      "kind TEXT NOT NULL,"     // alert, post, digest, renewal
+      "code BLOB NOT NULL,"     // subscriber.subscriberCode
+      "about TEXT NOT NULL,"    // references of events, with blanks between
+      "token TEXT NOT NULL,"    // for its Message-Id
+      "made INTEGER NOT NULL,"  // seconds since 1970
+      "due INTEGER NOT NULL,"   // nobody touches it before
+      "attempts INTEGER NOT NULL DEFAULT 0);"
+      "CREATE INDEX fx_quarry_mail_due ON fx_quarry_mail(due)");
+}
+
+std::vector<AlertReference> read_references(std::string_view text) {
+  std::vector<AlertReference> references;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    if (auto reference = AlertReference::parse(text.substr(0, end))) {
+      references.push_back(std::move(*reference));
+    }
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return references;
+}
+
+MailKind kind_of(std::string_view name) {
+  for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+    if (kKinds[kind] == name) return static_cast<MailKind>(kind);
+  }
+  return MailKind::kAlert;
+}
+
+/// 0: none is.
+std::int64_t first_due(Database& database, MailTime now) {
+  Query query = database.query(
+      "SELECT coalesce((SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due<=?1"
+      "  ORDER BY due, id LIMIT 1),"
+      " (SELECT id FROM fx_quarry_mail INDEXED BY fx_quarry_mail_due WHERE due>?2 LIMIT 1), 0)");
+  query.bind(1, now.count()).bind(2, (now + kNeverSoLong).count());
+  return query.step() ? query.integer(0) : 0;
+}
+
+/// Nothing where it is to somebody who wants no mail any more.
+std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
+  Query row = database.query(
+      "SELECT kind, code, about, token, made, attempts FROM fx_quarry_mail WHERE id=?1");
+  if (!row.bind(1, id).step()) return std::nullopt;
+  const std::string code(row.blob(1));
+  Query subscriber = database.query(
+      "SELECT hex(subscriberCode), semail, ssub FROM subscriber"
+      " WHERE subscriberCode=?1 AND NOT coalesce(sdonotcall,0)");
+  if (!subscriber.bind_blob(1, code).step()) return std::nullopt;
+  return OutgoingMail{.id = id,
+                      .kind = kind_of(row.text(0)),
+                      .code = std::string(subscriber.text(0)),
+                      .address = std::string(subscriber.text(1)),
+                      .letters = std::string(subscriber.text(2)),
+                      .about = read_references(row.text(2)),
+                      .token = std::string(row.text(3)),
+                      .made = MailTime(row.integer(4)),
+                      .attempts = row.integer(5)};
+}
+
+}  // namespace
+
+base::Result<bool> MailOutbox::has_due(MailTime now) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<bool> {
+    if (!has_outbox(database)) return false;
+    return first_due(database, now) != 0;
+  });
+}
+
+base::Result<std::size_t> MailOutbox::size() {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<std::size_t> {
+    if (!has_outbox(database)) return std::size_t{0};
+    Query query = database.query("SELECT count(*) FROM fx_quarry_mail");
+    return query.step() ? static_cast<std::size_t>(query.integer(0)) : std::size_t{0};
+  });
+}
+
+base::Result<void> MailOutbox::add(MailKind kind, const std::string& code,
+                                   const std::vector<AlertReference>& about, MailTime now) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    const auto bytes = base::from_hex(code);
+    if (!bytes) return base::fail(base::ErrorCode::kInvalid, "a subscriber's code is no number");
+    make_outbox(database);
+    std::string text;
+    for (const AlertReference& reference : about) {
+      if (!text.empty()) text += ' ';
+      text += reference.text();
+    }
+    database
+        .query(
+            "INSERT INTO fx_quarry_mail(kind,code,about,token,made,due)"
+            " VALUES(?1,?2,?3,printf('%x',?4)||'q'||lower(hex(randomblob(8))),?4,?4)")
+        .bind(1, kKinds[static_cast<std::size_t>(kind)])
+        .bind_blob(2, *bytes)
+        .bind(3, std::string_view(text))
+        .bind(4, now.count())
+        .run();
+    return {};
+  });
+}
+
+base::Result<std::optional<OutgoingMail>> MailOutbox::claim(MailTime now, MailTime until) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<std::optional<OutgoingMail>> {
+    while (has_outbox(database)) {
+      const std::int64_t id = first_due(database, now);
+      if (id == 0) break;
+      auto mail = read_mail(database, id);
+      if (!mail) {
+        database.query("DELETE FROM fx_quarry_mail WHERE id=?1").bind(1, id).run();
+        continue;
+      }
+      database.query("UPDATE fx_quarry_mail SET due=?2 WHERE id=?1")
+          .bind(1, id)
+          .bind(2, until.count())
+          .run();
+      return mail;
+    }
+    return std::nullopt;
+  });
+}
+
+base::Result<void> MailOutbox::remove(const OutgoingMail& mail) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    database.query("DELETE FROM fx_quarry_mail WHERE id=?1 AND token=?2")
+        .bind(1, mail.id)
+        .bind(2, std::string_view(mail.token))
+        .run();
+    return {};
+  });
+}
+
+base::Result<void> MailOutbox::put_off(const OutgoingMail& mail, MailTime due) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    database.query("UPDATE fx_quarry_mail SET due=?3, attempts=attempts+1 WHERE id=?1 AND token=?2")
+        .bind(1, mail.id)
+        .bind(2, std::string_view(mail.token))
+        .bind(3, due.count())
+        .run();
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

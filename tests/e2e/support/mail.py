@@ -1,0 +1,138 @@
+"""Mail of a repository: what is set up for it, and what came of it."""
+
+import email
+import email.policy
+import re
+import subprocess
+from dataclasses import dataclass, field
+from email.message import EmailMessage
+from pathlib import Path
+
+from aiosmtpd.controller import Controller
+from aiosmtpd.smtp import SMTP
+
+from support import repofile, wire
+from support.fossil import Fossil
+
+URL = "https://example.org/project"
+SELF = "project@example.org"
+
+
+def set_up(path: Path, fossil: Fossil, folder: Path, **settings: str) -> None:
+    """Has fossil make its tables, and mail go to FOLDER, or as SETTINGS (with _ for -) say."""
+    folder.mkdir(exist_ok=True)
+    # Fossil would send at once what a test is to find pending.
+    fossil("settings", "backoffice-disable", "on", "-R", path)
+    fossil("alerts", "status", "-R", path)
+    values = {"email_send_method": "dir", "email_send_dir": str(folder), "email_url": URL, "email_subname": "[proj]",
+              "email_self": SELF, "email_listid": "<project.example.org>", **settings}
+    for name, value in values.items():
+        fossil("settings", name.replace("_", "-"), value, "-R", path)
+
+
+def subscribe(path: Path, address: str, letters: str, user: str | None = None, digest: int | None = 0,
+              verified: int = 1, do_not_call: int | None = 0, contact: int | None = 30_000) -> None:
+    repofile.execute(path, "INSERT INTO subscriber(semail,suname,sverified,sdonotcall,sdigest,ssub,sctime,mtime,smip,"
+                     "lastContact) VALUES(?,?,?,?,?,?,1,1,'',?)",
+                     address, user, verified, do_not_call, digest, letters, contact)
+
+
+def store(path: Path, *artifacts: bytes) -> list[str]:
+    """Pushes ARTIFACTS, with all rights, to fossil; returns their names."""
+    code = repofile.project_code(path)
+    body = wire.body(f"push {'0' * 40} {code}", *[wire.file_card(artifact) for artifact in artifacts])
+    request = (f"POST /xfer HTTP/1.0\r\nContent-Type: application/x-fossil-uncompressed\r\n"
+               f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+    done = subprocess.run(["fossil", "test-http", str(path)], input=request, capture_output=True, timeout=60, check=False)
+    assert b"200 OK" in done.stdout and b"error " not in done.stdout, done.stdout
+    return [wire.sha3(artifact) for artifact in artifacts]
+
+
+def number(path: Path, name: str) -> int:
+    """The row of the artifact NAME."""
+    return int(repofile.value(path, "SELECT rid FROM blob WHERE uuid=?", name))
+
+
+def hold_back(path: Path, name: str) -> None:
+    """The artifact NAME waits for a moderator."""
+    repofile.execute(path, "INSERT INTO private(rid) VALUES(?)", number(path, name))
+
+
+def let_through(path: Path, name: str) -> None:
+    repofile.execute(path, "DELETE FROM private WHERE rid=?", number(path, name))
+
+
+def pending(path: Path) -> list[tuple]:
+    return repofile.query(path, "SELECT eventid, sentSep, sentDigest, sentMod FROM pending_alert ORDER BY eventid")
+
+
+def parse(data: bytes) -> EmailMessage:
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    assert not message.defects, message.defects
+    return message
+
+
+def read(folder: Path) -> list[EmailMessage]:
+    return [parse(path.read_bytes()) for path in sorted(folder.glob("*.email"))]
+
+
+def text(message: EmailMessage) -> str:
+    return message.get_content().replace("\r\n", "\n")
+
+
+def _sorted_tags(found: re.Match) -> str:
+    return " tags: " + ", ".join(sorted(found[1].split(", ")))
+
+
+def facts(message: EmailMessage) -> dict:
+    """What two programs' mails must have in common: all but the words of the first line and what is random."""
+    body = re.sub(r" tags: ([^)\n]*)", _sorted_tags, text(message))
+    is_post = " activity alert" not in message["Subject"]
+    return {
+        **{name: str(message[name]).strip() for name in ("Subject", "List-Id", "In-Reply-To") if message[name] is not None},
+        # Later versions of fossil have these two in a post's mail as well.
+        **{name: str(message[name]).strip() for name in ("List-Unsubscribe", "List-Unsubscribe-Post") if not is_post},
+        "to": [address.addr_spec for address in message["To"].addresses],
+        "from": [(address.display_name, address.addr_spec) for address in message["From"].addresses],
+        "sender": message["Sender"].address.addr_spec if message["Sender"] else None,
+        "id": message["Message-Id"].strip() if is_post and "Pending" not in message["Subject"] else None,
+        "body": body if is_post else body.split("\n", 1)[1],
+    }
+
+
+def all_facts(folder: Path) -> list[dict]:
+    return sorted((facts(message) for message in read(folder)), key=repr)
+
+
+@dataclass
+class Received:
+    """What a mail server was given."""
+
+    envelopes: list = field(default_factory=list)  # (from, to, message)
+    answer: str = "250 OK"
+    answers: dict[str, str] = field(default_factory=dict)  # by recipient
+
+    def recipients(self) -> list[str]:
+        return sorted(to for _, to, _ in self.envelopes)
+
+    # The names of the rest are the library's.
+    async def handle_RCPT(self, server, session, envelope, address, options) -> str:  # noqa: ANN001, N802
+        answer = self.answers.get(address, self.answer)
+        if answer.startswith("250"):
+            envelope.rcpt_tos.append(address)
+        return answer
+
+    async def handle_DATA(self, server, session, envelope) -> str:  # noqa: ANN001, N802
+        for to in envelope.rcpt_tos:
+            self.envelopes.append((envelope.mail_from, to, parse(envelope.content)))
+        return "250 taken"
+
+
+class MailServer(Controller):
+    """A real SMTP server on 127.0.0.1, stopped by stop()."""
+
+    def __init__(self, port: int, received: Received):
+        super().__init__(received, hostname="127.0.0.1", port=port)
+
+    def factory(self) -> SMTP:
+        return SMTP(self.handler, enable_SMTPUTF8=True)

@@ -1,0 +1,407 @@
+// Runs over a repository: what is decided, what is sent, and what is tried again, by a clock that
+// the test moves.
+#include "quarry/backoffice/alerts.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mail_command.h"
+#include "mail_sender.h"
+#include "quarry/repository/alerts.h"
+#include "quarry/repository/mail_outbox.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::backoffice;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using base::ErrorCode;
+
+namespace {
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kDay = 86400 * kSecond;
+
+class RecordingSender : public MailSender {
+ public:
+  base::Result<void> send(const Letter& letter) override {
+    if (before) before(letter);
+    if (error) return base::fail(*error, "as the test has it");
+    to.push_back(letter.to);
+    messages.push_back(letter.message);
+    return {};
+  }
+
+  std::function<void(const Letter&)> before;
+  std::optional<ErrorCode> error;
+  std::vector<std::string> to;
+  std::vector<std::string> messages;
+};
+
+/// A repository whose subscribers are told of check-ins.
+class AlertWorld : public World {
+ public:
+  AlertWorld() {
+    sql("CREATE TABLE subscriber(subscriberId INTEGER PRIMARY KEY,"
+        " subscriberCode BLOB DEFAULT (randomblob(32)) UNIQUE, semail TEXT UNIQUE COLLATE nocase,"
+        " suname TEXT, sverified BOOLEAN DEFAULT true, sdonotcall BOOLEAN, sdigest BOOLEAN, ssub "
+        "TEXT,"
+        " sctime INTDATE, mtime INTDATE, smip TEXT, lastContact INT)");
+    sql("CREATE TABLE pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false,"
+        " sentDigest BOOLEAN DEFAULT false, sentMod BOOLEAN DEFAULT false) WITHOUT ROWID");
+    set("email-send-method", "dir");
+    set("email-send-dir", folder.string());
+    set("email-url", "https://example.org/p");
+    set("email-subname", "[p]");
+    set("email-self", "p@example.org");
+  }
+
+  void set(const std::string& name, const std::string& value) {
+    sql(fmt::format("REPLACE INTO config(name,value,mtime) VALUES('{}','{}',1)", name, value));
+  }
+  void subscribe(const std::string& address, bool digest = false, int contact = 30000) {
+    sql(
+        fmt::format("INSERT INTO subscriber(semail,sdonotcall,sdigest,ssub,mtime,lastContact)"
+                    " VALUES('{}',0,{},'c',1,{})",
+                    address, digest ? 1 : 0, contact));
+  }
+  void check_in(const std::string& comment) {
+    clock.advance(kSecond);
+    put(artifact::format_check_in(
+        {.comment = comment,
+         .date = clock.now(),
+         .user = "ann",
+         .files = {},
+         .parents = {*artifact::HashName::parse(sql("SELECT uuid FROM blob WHERE rid=1"))},
+         .repository_checksum = "",
+         .tags = {}}));
+  }
+  using Step = base::Result<AlertReport> (*)(Repository&, const AlertOptions&);
+  AlertReport run(Step step = send_alerts) {
+    const auto report = step(*repository, {.clock = &clock, .sender = &sender});
+    REQUIRE_MESSAGE(report, report.error().message);
+    return *report;
+  }
+
+  RecordingSender sender;
+};
+
+std::size_t count(const std::string& text, const std::string& part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+    ++found;
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("what is new is told once, all of it in one mail") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  world.check_in("two");
+  const AlertReport report = world.run();
+  CHECK(report.is_enabled);
+  CHECK(report.events == 2);
+  CHECK(report.sent == 1);
+  CHECK(report.waiting == 0);
+  CHECK(count(world.sender.messages.at(0), "/info/") == 2);
+  CHECK(world.run().sent == 0);
+  world.check_in("three");
+  CHECK(world.run().sent == 1);
+  CHECK(count(world.sender.messages.at(1), "/info/") == 1);
+}
+
+TEST_CASE("a run with nothing to do writes nothing") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  world.run(send_due_mail);
+  {
+    // Nobody could write.
+    auto receipt = world.repository->receive();
+    REQUIRE(receipt);
+    auto other = Repository::open(
+        world.file(), {.busy_timeout = std::chrono::milliseconds(10), .clock = &world.clock});
+    REQUIRE(other);
+    CHECK(send_due_mail(**other, {.clock = &world.clock, .sender = &world.sender}));
+  }
+  CHECK(world.sender.to.size() == 1);
+}
+
+TEST_CASE("a mail that could not be sent is tried again, and the same mail") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  world.sender.error = ErrorCode::kIo;
+  const AlertReport failed = world.run();
+  CHECK(failed.failed == 1);
+  CHECK(failed.waiting == 1);
+  CHECK(failed.complaints.size() == 1);
+  world.sender.error.reset();
+  CHECK(world.run().sent == 0);
+  world.clock.advance(59 * kSecond);
+  CHECK(world.run().sent == 0);
+  world.clock.advance(1 * kSecond);
+  CHECK(world.run().sent == 1);
+  CHECK(world.run().waiting == 0);
+}
+
+TEST_CASE("delays grow to an hour, and after five days a mail is given up") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  world.sender.error = ErrorCode::kIo;
+  std::vector<std::int64_t> attempts;
+  std::size_t given_up = 0;
+  for (std::int64_t minute = 0; minute < 6 * 24 * 60; ++minute) {
+    const AlertReport report = world.run();
+    if (report.failed > 0) attempts.push_back(minute);
+    given_up += report.given_up;
+    world.clock.advance(60 * kSecond);
+  }
+  REQUIRE(attempts.size() > 8);
+  CHECK(std::vector(attempts.begin(), attempts.begin() + 8) ==
+        std::vector<std::int64_t>{0, 1, 3, 7, 15, 31, 63, 123});
+  CHECK(attempts.back() <= 5 * 24 * 60);
+  CHECK(attempts.back() > 5 * 24 * 60 - 120);
+  CHECK(given_up == 1);
+  CHECK(world.run().waiting == 0);
+}
+
+TEST_CASE("who is refused for good is in nobody's way") {
+  AlertWorld world;
+  for (int n = 0; n < 5; ++n) world.subscribe(fmt::format("p{}@example.net", n));
+  world.subscribe("no address");
+  world.check_in("one");
+  world.sender.error = ErrorCode::kDenied;
+  const AlertReport report = world.run();
+  CHECK(report.given_up == 6);
+  CHECK(report.waiting == 0);
+}
+
+TEST_CASE("a run ends where nothing can be sent, and after three failures one after another") {
+  AlertWorld world;
+  for (int n = 0; n < 9; ++n) world.subscribe(fmt::format("p{}@example.net", n));
+  world.check_in("one");
+  world.sender.error = ErrorCode::kBusy;
+  CHECK(world.run().failed == 1);
+  world.sender.error = ErrorCode::kIo;
+  const AlertReport report = world.run();
+  CHECK(report.failed == 3);
+  CHECK(report.waiting == 9);
+  world.sender.error.reset();
+  // Those that were tried are not due yet.
+  CHECK(world.run().sent == 5);
+  world.clock.advance(120 * kSecond);
+  CHECK(world.run().sent == 4);
+}
+
+TEST_CASE("a run ends when its time is over, and the next one goes on") {
+  AlertWorld world;
+  for (int n = 0; n < 5; ++n) world.subscribe(fmt::format("p{}@example.net", n));
+  world.check_in("one");
+  const auto report =
+      send_alerts(*world.repository, {.clock = &world.clock,
+                                      .is_over = [&] { return world.sender.to.size() >= 2; },
+                                      .sender = &world.sender});
+  REQUIRE(report);
+  CHECK(report->sent == 2);
+  CHECK(report->waiting == 3);
+  CHECK(world.run().sent == 3);
+}
+
+TEST_CASE("a run that begins while another one sends finds other mails") {
+  AlertWorld world;
+  for (int n = 0; n < 6; ++n) world.subscribe(fmt::format("p{}@example.net", n));
+  world.check_in("one");
+  RecordingSender other;
+  world.sender.before = [&](const Letter&) {
+    if (!other.to.empty()) return;
+    auto again = Repository::open(world.file(), {.clock = &world.clock});
+    REQUIRE(again);
+    REQUIRE(send_alerts(**again, {.clock = &world.clock, .sender = &other}));
+  };
+  world.run();
+  CHECK(world.sender.to == std::vector<std::string>{"p0@example.net"});
+  CHECK(other.to.size() == 5);
+}
+
+TEST_CASE("a mail that was claimed by a run that is gone is sent after five minutes") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  {
+    auto receipt = world.repository->receive();
+    MailOutbox outbox(*world.repository);
+    const MailTime now(world.clock.now().value / 1000);
+    REQUIRE(outbox.add(
+        MailKind::kAlert, world.sql("SELECT hex(subscriberCode) FROM subscriber"),
+        {*AlertReference::parse("c1:" + world.sql("SELECT uuid FROM blob WHERE rid=1"))}, now));
+    REQUIRE(outbox.claim(now, now + std::chrono::minutes(5)).value());
+    REQUIRE(receipt->commit());
+  }
+  CHECK(world.run().waiting == 1);
+  CHECK(world.sender.to.size() == 1);
+  world.clock.advance(299 * kSecond);
+  world.run();
+  CHECK(world.sender.to.size() == 1);
+  world.clock.advance(kSecond);
+  CHECK(world.run().waiting == 0);
+  CHECK(world.sender.to.size() == 2);
+}
+
+TEST_CASE("a clock that was put back holds no mail up") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  world.sender.error = ErrorCode::kIo;
+  world.run();
+  world.sender.error.reset();
+  world.clock.advance(-10 * kDay);
+  CHECK(world.run().sent == 1);
+}
+
+TEST_CASE("the digest goes out in the first run of a day that begins at noon") {
+  AlertWorld world;
+  world.subscribe("ann@example.net", true);
+  world.check_in("one");
+  CHECK(world.run(send_due_mail).sent == 1);
+  world.check_in("two");
+  CHECK(world.run(send_due_mail).sent == 0);
+  // Until noon and no further.
+  const std::int64_t noon = kDay - (world.clock.now().value + kDay / 2) % kDay;
+  world.clock.advance(noon - kSecond);
+  CHECK(world.run(send_due_mail).sent == 0);
+  world.check_in("three");
+  const AlertReport report = world.run(send_due_mail);
+  CHECK(report.sent == 1);
+  CHECK(count(world.sender.messages.back(), "/info/") == 2);
+  CHECK(world.sql("SELECT count(*) FROM pending_alert") == "0");
+}
+
+TEST_CASE("a run leaves what fossil's backoffice leaves, which then finds nothing to do") {
+  const auto today = static_cast<int>(base::system_clock().now().value / kDay);
+  AlertWorld ours;
+  AlertWorld fossils;
+  for (AlertWorld* world : {&ours, &fossils}) {
+    world->subscribe("ann@example.net");
+    world->subscribe("bob@example.net", true, today - 25);
+    world->check_in("one");
+    world->set("email-renew-interval", "30");
+    world->set("email-renew-warning", "20000");
+  }
+  REQUIRE(send_due_mail(*ours.repository, {}));
+  REQUIRE_MESSAGE(fossils.fossil("backoffice " + fossils.file().string()), fossils.fossil_output);
+  const std::string left =
+      "SELECT group_concat(name||'='||value) FROM (SELECT name, value FROM config"
+      " WHERE name GLOB 'email-[rl]*' ORDER BY name)";
+  CHECK(ours.sql(left) == fossils.sql(left));
+  CHECK(ours.sql("SELECT count(*) FROM pending_alert") == "0");
+  CHECK(fossils.sql("SELECT count(*) FROM pending_alert") == "0");
+  const auto mails = [](const AlertWorld& world) {
+    return std::ranges::count_if(
+        std::filesystem::directory_iterator(world.folder.path()),
+        [](const auto& entry) { return entry.path().extension() == ".email"; });
+  };
+  // An alert, a digest, and a notice.
+  CHECK(mails(fossils) == 3);
+  CHECK(mails(ours) == 3);
+  REQUIRE(ours.fossil("backoffice " + ours.file().string()));
+  CHECK(mails(ours) == 3);
+}
+
+TEST_CASE("a subscription that ends is told of once, and then gets no mail") {
+  AlertWorld world;
+  const std::int64_t today = world.clock.now().value / kDay;
+  world.set("email-renew-interval", "30");
+  world.set("email-renew-warning", std::to_string(today - 40));
+  world.subscribe("old@example.net", false, static_cast<int>(today) - 25);
+  world.subscribe("new@example.net", false, static_cast<int>(today) - 10);
+  CHECK(world.run(send_renewals).sent == 1);
+  CHECK(world.sender.to == std::vector<std::string>{"old@example.net"});
+  CHECK(count(world.sender.messages.at(0), "/renew/") == 1);
+  CHECK(world.run(send_renewals).sent == 0);
+  world.clock.advance(7 * kDay);
+  world.run(send_renewals);
+  world.sender.to.clear();
+  world.check_in("one");
+  world.run();
+  CHECK(world.sender.to == std::vector<std::string>{"new@example.net"});
+}
+
+TEST_CASE("very many events come in mails of a thousand") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  const std::string rid = world.sql("SELECT objid FROM event LIMIT 1");
+  world.sql(
+      "WITH RECURSIVE n(x) AS (VALUES(90000) UNION ALL SELECT x+1 FROM n WHERE x<92499)"
+      " INSERT INTO pending_alert(eventid) SELECT 'c'||x FROM n");
+  world.sql(fmt::format("INSERT INTO pending_alert(eventid) VALUES('c{}')", rid));
+  const AlertReport report = world.run();
+  CHECK(report.events == 2501);
+  CHECK(report.sent == 1);  // all but one are of events that are not there
+  CHECK(world.sql("SELECT count(*) FROM pending_alert WHERE NOT sentSep") == "0");
+}
+
+TEST_CASE("an event whose artifact was removed since is told to nobody") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.check_in("one");
+  world.sender.error = ErrorCode::kIo;
+  world.run();
+  world.sender.error.reset();
+  world.sql("DELETE FROM event");
+  world.clock.advance(60 * kSecond);
+  const AlertReport report = world.run();
+  CHECK(report.sent == 0);
+  CHECK(report.waiting == 0);
+}
+
+TEST_CASE("tables of fossil's first versions get the columns that they lack") {
+  AlertWorld world;
+  world.sql("DROP TABLE pending_alert");
+  world.sql(
+      "CREATE TABLE pending_alert(eventid TEXT PRIMARY KEY, sentSep BOOLEAN DEFAULT false,"
+      " sentDigest BOOLEAN DEFAULT false) WITHOUT ROWID");
+  world.sql("ALTER TABLE subscriber DROP COLUMN lastContact");
+  world.sql(
+      "INSERT INTO subscriber(semail,sdonotcall,sdigest,ssub,mtime)"
+      " VALUES('ann@example.net',0,0,'c',1)");
+  world.check_in("one");
+  CHECK(world.run().sent == 1);
+  CHECK(world.sql("SELECT sentMod FROM pending_alert") == "0");
+}
+
+TEST_CASE("a command that takes too long is ended with all that it started") {
+  const TemporaryFolder folder;
+  const auto mark = folder / "mark";
+  MailCommand command("(sleep 2; echo late >" + mark.string() + ") & sleep 30",
+                      std::chrono::milliseconds(300));
+  const auto begin = std::chrono::steady_clock::now();
+  const auto sent = command.send({.from = "a@b", .to = "c@d", .message = "x\r\n"});
+  REQUIRE_FALSE(sent);
+  CHECK(sent.error().code == ErrorCode::kIo);
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+  // The process that it left behind would write by now.
+  std::this_thread::sleep_for(std::chrono::milliseconds(2200));
+  CHECK_FALSE(std::filesystem::exists(mark));
+}
+
+TEST_CASE("a command that reads nothing, or prints without end, holds nobody up") {
+  const std::string large(1 << 20, 'x');
+  CHECK(MailCommand("true").send({.from = "a@b", .to = "c@d", .message = large}));
+  const auto sent = MailCommand("yes no | head -c 1000000; exit 1")
+                        .send({.from = "a@b", .to = "c@d", .message = large});
+  REQUIRE_FALSE(sent);
+  CHECK(sent.error().message.size() < 2500);
+}
