@@ -193,7 +193,7 @@ TEST_CASE("with a prefix, paths may be relative to it, but for those inside a ch
   CHECK(read(text).mistakes.size() == 6);
   const auto reading = parse_configuration(text, "q.conf", {.prefix = world.folder()});
   REQUIRE(reading.mistakes.empty());
-  const auto& [global, http, pools] = reading.config;
+  const auto& [global, http, pools, carried] = reading.config;
   CHECK(global.log.path == world.folder() + "/log/quarryd.log");
   CHECK(global.pid_file == world.folder() + "/run/q.pid");
   CHECK(global.control->path() == world.folder() + "/run/q.control");
