@@ -19,6 +19,7 @@
 #include "backoffice/backoffice_commands.h"
 #include "commands.h"
 #include "common/exit_codes.h"
+#include "courier/courier_commands.h"
 #include "remote/password.h"
 #include "remote/remote_commands.h"
 #include "spool/spool_commands.h"
@@ -284,6 +285,39 @@ void add_spool(CLI::App& app, Run& run) {
        "dequeuetimeend", "checkpointinterval", "syncqueuefiles", "oncorruption"});
 }
 
+CourierArguments& add_courier_command(CLI::App& courier, Run& run, const char* name,
+                                      const char* description,
+                                      int (*action)(const CourierArguments&)) {
+  CLI::App* command = courier.add_subcommand(name, description);
+  auto& arguments = arguments_of(*command, run, action);
+  command->add_option("-c,--config", arguments.config, "the server's configuration")
+      ->capture_default_str();
+  return arguments;
+}
+
+void add_courier(CLI::App& app, Run& run) {
+  CLI::App* courier = app.add_subcommand("courier", "look after the delivery of events");
+  courier->require_subcommand(1);
+  auto& status = add_courier_command(*courier, run, "status",
+                                     "tell what waits for each destination", run_courier_status);
+  courier->get_subcommand("status")->add_flag("--json", status.as_json, "as JSON");
+  auto& test = add_courier_command(*courier, run, "test",
+                                   "send an event to one destination, and tell what became of it",
+                                   run_courier_test);
+  CLI::App* testing = courier->get_subcommand("test");
+  testing->add_option("NAME", test.destination, "the destination")->required();
+  testing->add_option("--timeout", test.timeout, "how many seconds to wait")
+      ->capture_default_str()
+      ->check(CLI::Range(0.1, 86400.0));
+  auto& forget = add_courier_command(
+      *courier, run, "forget",
+      "remove what waits for a destination that is no longer in the configuration",
+      run_courier_forget);
+  courier->get_subcommand("forget")
+      ->add_option("NAME", forget.destination, "what it was called")
+      ->required();
+}
+
 }  // namespace
 
 /// What is opened first would be taken for a stream that was closed. What is written to a closed
@@ -332,6 +366,7 @@ int main(int argc, char** argv) {
   app::add_status(cli, run);
   app::add_top(cli, run);
   app::add_spool(cli, run);
+  app::add_courier(cli, run);
   try {
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

@@ -1,0 +1,23 @@
+// Where the courier of a configuration keeps its events.
+#pragma once
+
+#include <string>
+
+#include "courier_commands.h"
+#include "quarry/base/result.h"
+#include "quarry/courier/courier_config.h"
+#include "quarry/spool/spool.h"
+
+namespace quarry::app {
+
+/// Errors: kInvalid, the configuration is wrong, or has no courier.
+base::Result<courier::CourierConfig> courier_config_of(const CourierArguments& arguments);
+
+inline spool::SpoolPlace place_of(const courier::CourierConfig& config) {
+  return {config.options.spool_directory, courier::kStreamName};
+}
+
+/// Tells what is found in the files of a stream.
+void report_stream(const std::string& line);
+
+}  // namespace quarry::app

@@ -1,0 +1,196 @@
+"""Webhooks: everything arrives, in order, and once while nothing breaks; whatever the other end does."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from support.courier import QUICK, Courier, Webhook, event, is_signed, running
+from support.process import wait_until
+from support.program import quarry
+
+
+def webhook(server: Webhook, **words: object) -> dict[str, object]:
+    return {"type": "webhook", "url": server.url} | QUICK | words
+
+
+def ids(count: int) -> list[str]:
+    return [event(i)["id"] for i in range(count)]
+
+
+def test_events_arrive_once_in_order_and_over_one_connection(tmp_path: Path):
+    secret = tmp_path / "secret"
+    secret.write_text("a key\n")
+    with Webhook() as server, running(tmp_path / "c", {"chat": webhook(server, secret_file=secret, **{
+            "header[]": ["Authorization: Bearer x", "X-Other: y; z"]})}) as courier:
+        events = [event(i) for i in range(300)]
+        courier.hand_over(events)
+        courier.wait_until_delivered("chat")
+        assert server.taken == events
+        assert server.connections == 1
+        for number, (_, headers, body) in enumerate(server.requests):
+            assert is_signed(headers, body, "a key") and not is_signed(headers, body, "another")
+            assert headers["Content-Type"] == "application/json" and headers["User-Agent"].startswith("Quarry/")
+            assert headers["X-Quarry-Event"] == "push" and headers["X-Quarry-Delivery"] == str(number + 1)
+            assert headers["Authorization"] == "Bearer x" and headers["X-Other"] == "y; z"
+        assert "a key" not in courier.log()
+
+
+def test_without_a_secret_nothing_is_signed(tmp_path: Path):
+    with Webhook() as server, running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+        courier.hand_over([event(0)])
+        courier.wait_until_delivered("chat")
+        assert "X-Quarry-Signature" not in server.requests[0][1]
+
+
+@pytest.mark.parametrize("trouble", [500, 503, 401, 404, 302, "reset"])
+def test_a_server_that_fails_now_and_then_gets_everything_in_order(tmp_path: Path, trouble: object):
+    with Webhook(lambda number, body: trouble if number % 3 == 1 else 200) as server:
+        with running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+            courier.hand_over([event(i) for i in range(12)])
+            courier.wait_until_delivered("chat")
+            assert server.ids() == ids(12)
+            assert courier.status()["chat"]["dead"] == 0
+
+
+def test_a_server_that_is_down_gets_everything_when_it_is_back(tmp_path: Path):
+    server = Webhook()
+    with running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+        courier.hand_over([event(i) for i in range(50)])
+        wait_until(lambda: courier.status()["chat"]["tries"] >= 3, "some tries")
+        with server:
+            courier.wait_until_delivered("chat")
+            assert server.ids() == ids(50)
+        assert courier.log().count("it is tried again") == 1 and "delivers again, after" in courier.log()
+
+
+def test_retry_after_is_respected(tmp_path: Path):
+    with Webhook(lambda number, body: (429, {"Retry-After": "1"}) if number == 1 else 200) as server:
+        with running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+            courier.hand_over([event(0)])
+            courier.wait_until_delivered("chat")
+            first, second = (when for when, _, _ in server.requests)
+            assert 0.95 < second - first < 5
+
+
+def test_a_slow_server_is_not_waited_for_longer_than_the_timeout(tmp_path: Path):
+    with Webhook(lambda number, body: 3.0 if number == 1 else 200) as server:
+        with running(tmp_path / "c", {"chat": webhook(server, timeout="300ms")}) as courier:
+            courier.hand_over([event(0)])
+            start = time.monotonic()
+            wait_until(lambda: len(server.requests) == 2, "the second try")
+            assert time.monotonic() - start < 2.5
+
+
+def test_a_request_that_is_refused_for_good_is_a_dead_letter_and_can_be_replayed(tmp_path: Path):
+    refuses = True
+    with Webhook(lambda number, body: 422 if refuses and body["push"]["artifacts"] == 1 else 200) as server:
+        with running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+            courier.hand_over([event(i) for i in range(3)])
+            courier.wait_until_delivered("chat")
+            assert server.ids() == [event(0)["id"], event(2)["id"]]
+            assert courier.status()["chat"]["dead"] == 1
+            assert "gives event 2 up: http://127.0.0.1" in courier.log() and "\x1b" not in courier.log()
+            assert "/hook" not in courier.log(), "a URL's path may be a secret"
+            courier.stop()
+            refuses = False
+            done = quarry("spool", "replay", courier.words["spool.directory"], "--filename", "events", "--dead", "chat")
+            assert done.returncode == 0, done.stderr
+            courier.start()
+            courier.wait_until_delivered("chat")
+            assert server.ids()[2:] == [event(1)["id"]]
+
+
+def test_after_so_many_tries_an_event_is_given_up(tmp_path: Path):
+    with Webhook(lambda number, body: 500 if body["push"]["artifacts"] == 0 else 200) as server:
+        with running(tmp_path / "c", {"chat": webhook(server, max_attempts=3)}) as courier:
+            courier.hand_over([event(0), event(1)])
+            courier.wait_until_delivered("chat")
+            assert len(server.requests) == 4 and server.ids() == [event(1)["id"]]
+            assert courier.status()["chat"]["dead"] == 1 and "after 3 tries" in courier.log()
+
+
+def test_who_is_away_delays_nobody(tmp_path: Path):
+    with Webhook() as away, Webhook(lambda number, body: 20.0) as slow, Webhook() as there:
+        away.__exit__()
+        with running(tmp_path / "c", {"away": webhook(away), "slow": webhook(slow), "there": webhook(there)}) as courier:
+            start = time.monotonic()
+            courier.hand_over([event(i) for i in range(200)])
+            wait_until(lambda: len(there.taken) == 200, "what is there to have everything")
+            assert time.monotonic() - start < 10
+            assert courier.status()["away"]["waiting"] == 200
+            assert courier.status()["slow"]["waiting"] == 200
+            start = time.monotonic()
+            courier.stop()
+            assert time.monotonic() - start < 9, "what hangs is not waited for"
+        away.__enter__()
+
+
+def test_out_of_order_one_that_fails_lets_others_pass(tmp_path: Path):
+    fails = True
+    with Webhook(lambda number, body: 500 if fails and body["push"]["artifacts"] == 0 else 200) as server:
+        with running(tmp_path / "c", {"chat": webhook(server, in_order="no")}) as courier:
+            courier.hand_over([event(i) for i in range(20)])
+            wait_until(lambda: server.ids() == ids(20)[1:], "all others")
+            fails = False
+            courier.wait_until_delivered("chat")
+            assert server.ids() == ids(20)[1:] + ids(1)
+
+
+def test_redirects_are_followed_only_where_that_is_allowed(tmp_path: Path):
+    with Webhook() as target, Webhook(lambda number, body: (307, {"Location": target.url})) as server:
+        with running(tmp_path / "c", {"no": webhook(server), "yes": webhook(server, allow_redirects="yes")}) as courier:
+            courier.hand_over([event(0)])
+            courier.wait_until_delivered("yes")
+            assert target.ids() == ids(1)
+            assert courier.status()["no"]["waiting"] == 1
+
+
+def test_a_proxy_of_the_environment_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    with Webhook() as server, running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+        courier.hand_over([event(0)])
+        courier.wait_until_delivered("chat")
+        assert server.ids() == ids(1)
+
+
+def test_a_secret_that_is_not_there_is_waited_for(tmp_path: Path):
+    with Webhook() as server:
+        with running(tmp_path / "c", {"chat": webhook(server, secret_file=tmp_path / "none"), "other": webhook(server)}) \
+                as courier:
+            courier.hand_over([event(0)])
+            courier.wait_until_delivered("other")
+            assert courier.status()["chat"]["waiting"] == 1
+            assert f"cannot open {tmp_path}/none" in courier.log()
+
+
+@pytest.mark.parametrize("after", [1, 37, 150])
+def test_what_is_killed_loses_nothing(tmp_path: Path, after: int):
+    with Webhook() as server:
+        courier = Courier(tmp_path / "c", {"chat": webhook(server)}).start()
+        try:
+            for round_ in range(3):
+                courier.hand_over([event(i) for i in range(round_ * 100, round_ * 100 + 100)], batch=7)
+                wait_until(lambda: len(server.taken) >= min(after, round_ * 100 + 90), "some deliveries")
+                courier.kill()
+                courier.start()
+            courier.wait_until_delivered("chat")
+        finally:
+            courier.stop()
+        got = server.ids()
+        assert list(dict.fromkeys(got)) == ids(300), "each, in order of its first arrival"
+        assert len(got) <= 300 + 3 * 64
+
+
+def test_after_a_quiet_end_nothing_comes_twice(tmp_path: Path):
+    with Webhook() as server:
+        courier = Courier(tmp_path / "c", {"chat": webhook(server)}).start()
+        for round_ in range(3):
+            courier.hand_over([event(i) for i in range(round_ * 100, round_ * 100 + 100)])
+            wait_until(lambda: len(server.taken) > round_ * 100 + 20, "some deliveries")
+            courier.stop()
+            courier.start()
+        courier.wait_until_delivered("chat")
+        courier.stop()
+        assert server.ids() == ids(300)

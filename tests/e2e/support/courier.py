@@ -1,0 +1,179 @@
+"""quarry-courier with a configuration of the test's own words, and what it delivers to."""
+
+import contextlib
+import hashlib
+import hmac
+import json
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from support import places
+from support.daemon import section
+from support.process import Process, free_port, wait_until
+from support.program import quarry
+
+QUICK = {"retry.delay": "20ms", "retry.max_delay": "100ms"}
+
+
+def event(number: int, type_: str = "push", **more: object) -> dict:
+    """An event as the backoffice would tell it."""
+    part = {"push": "push", "hook": "hook", "test": "test", "security": "security"}.get(type_, "artifact")
+    members = {"push": {"login": "ann", "artifacts": number}}.get(part, {})
+    head = {"version": 1, "type": type_, "id": f"0a1b/{type_}/{number}", "time": "2026-03-04T05:06:07.123Z",
+            "project": {"code": "0a1b", "name": "One"}, "repository": "team/one", "url": "https://example.org/one"}
+    return head | {part: members | more.pop("part", {})} | more
+
+
+class Courier:
+    """[courier] with WORDS, and a [destination NAME] for each of DESTINATIONS."""
+
+    def __init__(self, folder: Path, destinations: dict[str, dict[str, object]], **words: object):
+        folder.mkdir(exist_ok=True)
+        self.folder = folder
+        self.socket = folder / "courier.sock"
+        self.config = folder / "quarry.conf"
+        self.words = {"socket": self.socket, "spool.directory": folder / "spool"} | words
+        self.main: Process | None = None
+        self.configure(destinations)
+
+    def configure(self, destinations: dict[str, dict[str, object]]) -> None:
+        text = section("courier", self.words)
+        for name, words in destinations.items():
+            lists = "".join(f"header[] = {header}\n" for header in words.get("header[]", []))
+            text += section(f"destination {name}", {key: value for key, value in words.items() if key != "header[]"}) + lists
+        self.config.write_text(text)
+
+    def start(self) -> "Courier":
+        ready = self.log().count("ready: ")
+        self.main = Process([places.program("quarry-courier"), "--config", self.config], self.folder / "output")
+        wait_until(lambda: self.log().count("ready: ") > ready or not self.main.is_running(), "quarry-courier")
+        assert self.main.is_running(), self.log()
+        return self
+
+    def log(self) -> str:
+        output = self.folder / "output"
+        return output.read_text(errors="replace") if output.exists() else ""
+
+    def kill(self) -> None:
+        self.main.send(signal.SIGKILL)
+        self.main.wait()
+
+    def stop(self) -> None:
+        if self.main and self.main.is_running():
+            assert self.main.stop() == 0, self.log()
+
+    def hand_over(self, events: list[dict], batch: int = 100) -> None:
+        lines = "".join(json.dumps(each) + "\n" for each in events)
+        subprocess.run([places.build_directory() / "tests" / "unit" / "courier" / "hand-over-events", self.socket,
+                        "--batch", str(batch)], input=lines, text=True, timeout=60, check=True, capture_output=True)
+
+    def status(self) -> dict[str, dict]:
+        done = quarry("courier", "status", "--json", "--config", self.config)
+        assert done.returncode == 0, done.stderr
+        return {each["name"]: each for each in json.loads(done.stdout)["destinations"]}
+
+    def wait_until_delivered(self, name: str, seconds: float = 20) -> None:
+        wait_until(lambda: self.status()[name]["waiting"] == 0, f"everything to be delivered to {name}", seconds)
+
+
+@contextlib.contextmanager
+def running(folder: Path, destinations: dict[str, dict[str, object]], **words: object) -> Iterator[Courier]:
+    courier = Courier(folder, destinations, **words).start()
+    try:
+        yield courier
+    finally:
+        courier.stop()
+
+
+class Webhook:
+    """An HTTP server that keeps what it takes. ANSWER says what it does to a request: a status, a status with
+    headers, "reset", or a number of seconds to wait first."""
+
+    def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200, port: int | None = None):
+        self.port = port or free_port()
+        self.answer = answer
+        self.taken: list[dict] = []  # what was answered with 2xx
+        self.requests: list[tuple[float, dict[str, str], bytes]] = []
+        self.connections = 0
+        webhook = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = -1
+            disable_nagle_algorithm = True
+
+            def setup(self):
+                super().setup()
+                webhook.connections += 1
+
+            def log_message(self, *unused):
+                pass
+
+            def do_POST(self):
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                webhook.requests.append((time.monotonic(), dict(self.headers), body))
+                what = webhook.answer(len(webhook.requests), json.loads(body))
+                if isinstance(what, float):
+                    time.sleep(what)
+                    what = 200
+                if what == "reset":
+                    self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    self.connection.close()
+                    self.close_connection = True
+                    return
+                status, headers = what if isinstance(what, tuple) else (what, {})
+                if 200 <= status < 300:
+                    webhook.taken.append(json.loads(body))
+                reply = b"thanks" if status == 200 else b"no: \x1b[31m"
+                self.send_response(status)
+                for name, value in headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(reply)))
+                self.end_headers()
+                self.wfile.write(reply)
+
+            def handle_one_request(self):
+                with contextlib.suppress(ConnectionError, ValueError):
+                    return super().handle_one_request()
+                self.close_connection = True
+
+        class Server(ThreadingHTTPServer):
+            daemon_threads = True
+            allow_reuse_address = True
+
+            def handle_error(self, *unused):
+                pass
+
+        self._make = lambda: Server(("127.0.0.1", self.port), Handler)
+        self._server = None
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/hook"
+
+    def ids(self) -> list[str]:
+        return [each["id"] for each in self.taken]
+
+    def __enter__(self) -> "Webhook":
+        self._server = self._make()
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *unused) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def is_signed(headers: dict[str, str], body: bytes, secret: str) -> bool:
+    """As the manual shows it."""
+    expected = "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return hmac.compare_digest(expected, headers.get("X-Quarry-Signature", ""))
