@@ -28,6 +28,10 @@ Job tell_events(const TellingOptions& options);
 /// (repository/received_list.h), unless a push is going on.
 Job after_receive_hooks(const TellingOptions& options);
 
+/// Sends the mail that is due (alerts.h): alerts, and once a day digests and notices of renewal. What
+/// keeps mail from being sent is an error, while it waits to be tried again.
+Job mail();
+
 struct MaintenanceOptions {
   std::chrono::seconds interval{3600};           // between two looks
   std::chrono::milliseconds verification{2000};  // that each spends on verifying artifacts

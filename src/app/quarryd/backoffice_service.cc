@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "courier_service.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/log.h"
 #include "quarry/worker/repository_name.h"
@@ -20,22 +20,13 @@ constexpr std::uint32_t kAllRepositories = 0;
 
 constexpr std::chrono::milliseconds kOnTop{60'000};
 
-/// Beside this program, as it was built, or where it is installed.
-std::filesystem::path quarry_program() {
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  const auto beside = self.parent_path() / "quarry";
-  if (!error && std::filesystem::exists(beside, error)) return beside;
-  return std::filesystem::path(QUARRY_PROGRAM_FOLDER) / "quarry";
-}
-
 std::vector<std::string> arguments_for(const master::PoolConfig& pool,
                                        const worker::BackgroundOptions& options,
-                                       const std::filesystem::path& config) {
+                                       const std::string& courier) {
   const auto lease = std::chrono::ceil<std::chrono::seconds>(options.lease_time);
   std::vector<std::string> words{"quarry", "backoffice", "--automatic", "--lease-time",
                                  std::to_string(lease.count())};
-  if (!config.empty()) words.insert(words.end(), {"--config", config.string()});
+  if (!courier.empty()) words.insert(words.end(), {"--courier", courier});
   const bool is_one = !pool.repository.empty();
   if (!is_one) words.insert(words.end(), {"--folder"});
   words.push_back(std::filesystem::absolute(is_one ? pool.repository : pool.repositories).string());
@@ -47,7 +38,7 @@ std::vector<std::string> arguments_for(const master::PoolConfig& pool,
 std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
                                                   const master::Service& pool_service,
                                                   const worker::BackgroundOptions& options,
-                                                  const std::filesystem::path& config) {
+                                                  const std::string& courier) {
   if (!options.is_enabled) return std::nullopt;
   if (!pool.process.chroot.empty()) {
     base::log(
@@ -67,8 +58,9 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   // One that sleeps is not to be ended before its time has come.
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kOnTop);
   const auto program_for =
-      [path = quarry_program(), pool = pool_service.name, own = service.name,
-       is_folder = pool.repository.empty(), words = arguments_for(pool, options, config)](
+      [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), pool = pool_service.name,
+       own = service.name, is_folder = pool.repository.empty(),
+       words = arguments_for(pool, options, courier)](
           const std::string& from, std::uint32_t number) -> std::optional<master::Program> {
     if (from != pool && from != own) return std::nullopt;
     std::vector<std::string> arguments = words;

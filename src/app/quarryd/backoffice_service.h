@@ -2,8 +2,9 @@
 // master starts when a worker says that a run is due, and now and then by itself.
 #pragma once
 
-#include <filesystem>
+#include <chrono>
 #include <optional>
+#include <string>
 
 #include "quarry/base/result.h"
 #include "quarry/master/config.h"
@@ -12,13 +13,13 @@
 
 namespace quarry::app {
 
-/// The job service of POOL, whose service is POOL_SERVICE. CONFIG is the file that the server has
-/// its configuration from; "": none. Nothing where the pool wants none, or cannot have one, which
+/// The job service of POOL, whose service is POOL_SERVICE. COURIER is the socket of the courier; "":
+/// there is none. Nothing where the pool wants none, or cannot have one, which
 /// the log then has.
 std::optional<master::Service> backoffice_service(const master::PoolConfig& pool,
                                                   const master::Service& pool_service,
                                                   const worker::BackgroundOptions& options,
-                                                  const std::filesystem::path& config);
+                                                  const std::string& courier);
 
 /// Whether a run is due in REPOSITORY, for BackgroundOptions::look.
 base::Result<worker::BackgroundLook> look_for_work(repository::Repository& repository,

@@ -8,6 +8,7 @@
 
 #include "backoffice_service.h"
 #include "configuration.h"
+#include "courier_service.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
 #include "quarry/worker/worker.h"
@@ -170,6 +171,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
                                            Inherited& inherited) {
   std::vector<Service> services;
   std::optional<Service> front;
+  QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   for (const master::PoolConfig& pool : config.pools) {
     QUARRY_TRY_ASSIGN(auto service, pool_service(pool, start, inherited));
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
@@ -183,11 +185,14 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
-    auto backoffice = backoffice_service(pool, service, worker_options_in(pool).background, path);
+    auto backoffice =
+        backoffice_service(pool, service, worker_options_in(pool).background,
+                           courier ? courier->listener.address()->path() : std::string());
     services.push_back(std::move(service));
     if (backoffice) services.push_back(std::move(*backoffice));
     if (status) services.push_back(std::move(*status));
   }
+  if (courier) services.push_back(std::move(*courier));
   // Last, so that the workers are there when the first request comes.
   if (front) services.push_back(std::move(*front));
   return services;

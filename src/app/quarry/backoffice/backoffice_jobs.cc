@@ -58,6 +58,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
     jobs.push_back(backoffice::tell_events(telling(arguments, repository)));
     jobs.push_back(backoffice::after_receive_hooks(telling(arguments, repository)));
   }
+  jobs.push_back(backoffice::mail());
   jobs.push_back(backoffice::maintenance({}));
   return jobs;
 }
