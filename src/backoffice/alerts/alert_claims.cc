@@ -31,9 +31,9 @@ constexpr std::size_t kMaxReferences = 200'000;
 constexpr std::int64_t kShortestInterval = 14;
 constexpr std::int64_t kWarningTime = 7;
 
-/// Whether a mail of TIMING that ALERT is in is about nothing else.
-bool has_own_mail(AlertTiming timing, const PendingAlert& alert) {
-  return timing == AlertTiming::kAtOnce && alert.reference->type == 'f';
+/// Whether a mail of TIMING that EVENT is in is about nothing else.
+bool has_own_mail(AlertTiming timing, const AlertReference& event) {
+  return timing == AlertTiming::kAtOnce && event.type == 'f';
 }
 
 /// The mails to SUBSCRIBER about those of ALERTS that are for him. Returns how many.
@@ -42,12 +42,13 @@ Result<std::size_t> add_mails(MailOutbox& outbox, AlertTiming timing, const Subs
   std::size_t mails = 0;
   std::vector<AlertReference> together;
   for (const PendingAlert& alert : alerts) {
-    if (!is_told(subscriber, alert)) continue;
-    if (has_own_mail(timing, alert)) {
-      QUARRY_TRY(outbox.add(MailKind::kPost, subscriber.code, {*alert.reference}, now));
+    if (!alert.reference || !is_told(subscriber, alert)) continue;
+    const AlertReference& event = *alert.reference;
+    if (has_own_mail(timing, event)) {
+      QUARRY_TRY(outbox.add(MailKind::kPost, subscriber.code, {event}, now));
       ++mails;
     } else {
-      together.push_back(*alert.reference);
+      together.push_back(event);
     }
   }
   if (together.empty()) return mails;

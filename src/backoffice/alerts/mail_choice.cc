@@ -17,8 +17,8 @@ bool has(std::string_view letters, char letter) {
   return letters.find(letter) != std::string_view::npos;
 }
 
-bool wants(const Subscriber& subscriber, const PendingAlert& alert) {
-  const char kind = alert.is_edit ? 'x' : alert.reference->type;
+bool wants(const Subscriber& subscriber, const PendingAlert& alert, char type) {
+  const char kind = alert.is_edit ? 'x' : type;
   if (has(subscriber.letters, kind)) return true;
   if (kind != 'f') return false;
   if (has(subscriber.letters, 'n') && !alert.is_answer) return true;
@@ -64,7 +64,8 @@ bool may_see(const Subscriber& subscriber, const repository::AlertReference& eve
 }  // namespace
 
 bool is_told(const Subscriber& subscriber, const PendingAlert& alert) {
-  return alert.reference && wants(subscriber, alert) && may_see(subscriber, *alert.reference);
+  if (!alert.reference) return false;
+  return wants(subscriber, alert, alert.reference->type) && may_see(subscriber, *alert.reference);
 }
 
 }  // namespace quarry::backoffice

@@ -84,8 +84,7 @@ std::string events_body(const OutgoingMail& mail, const std::vector<AlertEvent>&
 }
 
 std::string post_body(const OutgoingMail& mail, const AlertEvent& event,
-                      const MailSettings& settings) {
-  const repository::AlertPost& post = *event.post;
+                      const repository::AlertPost& post, const MailSettings& settings) {
   std::string body = moderation_note(event, settings);
   body += fmt::format("Forum post by {} on {}\n{}/forumpost/{}\n\n", post.author, event.time,
                       settings.url, event.name.substr(0, settings.hash_digits));
@@ -134,12 +133,11 @@ void set_sender(MailMessage& message, std::string_view name, const MailSettings&
 }
 
 void write_post(MailMessage& message, const OutgoingMail& mail, const AlertEvent& event,
-                const MailSettings& settings) {
-  const repository::AlertPost& post = *event.post;
+                const repository::AlertPost& post, const MailSettings& settings) {
   const std::string host = host_of(settings.from);
   set_sender(message, post.sender, settings);
   set_unsubscribe(message, mail, settings);
-  message.set_body(post_body(mail, event, settings));
+  message.set_body(post_body(mail, event, post, settings));
   if (event.reference.needs_moderator) {
     // It may be sent again, once it is let through, and has its own identity then.
     message.set_subject(fmt::format("{} Pending Moderation: {}", settings.subject, post.title));
@@ -197,8 +195,9 @@ std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertE
     }
   }
   if (mail.kind == MailKind::kPost) {
-    if (!events.front().post) return std::nullopt;
-    write_post(message, mail, events.front(), settings);
+    const auto& post = events.front().post;
+    if (!post) return std::nullopt;
+    write_post(message, mail, events.front(), *post, settings);
   } else {
     write_others(message, mail, events, settings);
   }

@@ -95,7 +95,7 @@ Result<void> OutboxRun::run() {
     const bool wants_more = can_go_on_ && !(options_.is_over && options_.is_over());
     QUARRY_TRY_ASSIGN(const auto mail, settle_and_claim(wants_more));
     if (!mail) return {};
-    QUARRY_TRY(attempt(*mail));
+    last_ = Attempt{*mail, attempt(*mail)};
   }
 }
 
@@ -117,10 +117,9 @@ Result<std::optional<Letter>> OutboxRun::make_letter_in_snapshot(const OutgoingM
   return make_letter(mail);
 }
 
-void OutboxRun::note_failure(const OutgoingMail& mail, const base::Error& error) {
+OutboxRun::Outcome OutboxRun::failure(const OutgoingMail& mail, const base::Error& error) {
   const bool is_old = now() - mail.made > kLifetime;
   const bool is_given_up = error.code == ErrorCode::kDenied || is_old;
-  last_->outcome = is_given_up ? Outcome::kGivenUp : Outcome::kPutOff;
   ++(is_given_up ? report_.given_up : report_.failed);
   // That a letter is refused says nothing of others.
   if (error.code == ErrorCode::kDenied) {
@@ -130,28 +129,22 @@ void OutboxRun::note_failure(const OutgoingMail& mail, const base::Error& error)
   }
   complain(report_, fmt::format("mail to {}: {} ({})", base::printable(mail.address), error.message,
                                 is_given_up ? "given up" : "to be tried again"));
+  return is_given_up ? Outcome::kGivenUp : Outcome::kPutOff;
 }
 
-Result<void> OutboxRun::attempt(const OutgoingMail& mail) {
-  last_ = Attempt{mail, Outcome::kDone};
+OutboxRun::Outcome OutboxRun::attempt(const OutgoingMail& mail) {
   if (!is_mail_address(mail.address)) {
-    note_failure(mail, {ErrorCode::kDenied, "this is no address"});
-    return {};
+    return failure(mail, {ErrorCode::kDenied, "this is no address"});
   }
-  const auto letter = make_letter_in_snapshot(mail);
+  auto made = make_letter_in_snapshot(mail);
   // An artifact that cannot be read must not be in the way of all others' mails.
-  if (!letter) {
-    note_failure(mail, letter.error());
-    return {};
-  }
-  if (!*letter) return {};
-  if (const auto sent = sender_.send(**letter); !sent) {
-    note_failure(mail, sent.error());
-    return {};
-  }
+  if (!made) return failure(mail, made.error());
+  const std::optional<Letter> letter = std::move(*made);
+  if (!letter) return Outcome::kDone;
+  if (const auto sent = sender_.send(*letter); !sent) return failure(mail, sent.error());
   failures_in_a_row_ = 0;
   ++report_.sent;
-  return {};
+  return Outcome::kDone;
 }
 
 }  // namespace quarry::backoffice

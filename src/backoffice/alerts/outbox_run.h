@@ -41,8 +41,8 @@ class OutboxRun {
   base::Result<void> in_transaction(Action&& action);
   base::Result<std::optional<Letter>> make_letter(const repository::OutgoingMail& mail);
   base::Result<std::optional<Letter>> make_letter_in_snapshot(const repository::OutgoingMail& mail);
-  base::Result<void> attempt(const repository::OutgoingMail& mail);
-  void note_failure(const repository::OutgoingMail& mail, const base::Error& error);
+  Outcome attempt(const repository::OutgoingMail& mail);
+  Outcome failure(const repository::OutgoingMail& mail, const base::Error& error);
 
   repository::Repository& repository_;
   const AlertOptions& options_;
