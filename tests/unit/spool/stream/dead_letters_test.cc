@@ -1,11 +1,13 @@
 // What a subscription gives up: it is kept, listed, and comes back when somebody asks for it.
 #include <doctest/doctest.h>
 
+#include <array>
 #include <string>
 #include <vector>
 
 #include "stream_world.h"
 
+using namespace quarry;
 using namespace quarry::spool;
 using namespace std::chrono_literals;
 
@@ -56,6 +58,26 @@ TEST_CASE("a message that fails too often becomes a dead letter with all that is
   CHECK(figures.given_up == 1);
   CHECK(figures.dead == 1);
   CHECK(figures.delivered == 2);
+}
+
+TEST_CASE(
+    "who looks while the first dead letter is being put away sees the subscription without it") {
+  MemoryFileSystem files;
+  StreamWorld world(files);
+  const auto mail = world.subscribe("mail", three_attempts());
+  // The first file of their stream is there, and their subscription not yet.
+  const auto ours = files.open("/spool/s.stream", base::FileUse::kRead);
+  const auto theirs = files.open("/spool/s.mail.dead.stream", base::FileUse::kMake);
+  REQUIRE(ours);
+  REQUIRE(theirs);
+  std::array<char, 256> bytes{};
+  const auto size = (*ours)->read_at(0, bytes);
+  REQUIRE(size);
+  REQUIRE((*theirs)->append({bytes.data(), *size}));
+  const auto status = stream_status(world.options.place, files);
+  REQUIRE(status);
+  REQUIRE(status->subscriptions.size() == 1);
+  CHECK(status->subscriptions[0].dead == 0);
 }
 
 TEST_CASE("dead letters come back into their subscription alone, as they were, when replayed") {

@@ -1,0 +1,342 @@
+"""Mail, programs, files, syslog and the journal as destinations, which events are theirs, and the hooks."""
+
+import email
+import email.policy
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from support.courier import QUICK, Courier, event, running
+from support.fossil import Fossil
+from support.mailserver import MailServer
+from support.process import wait_until
+
+CHECK_IN = {"hash": "cafe", "user": "ann", "time": "2026-03-04T05:06:07.000Z", "branch": "trunk",
+            "comment": "Größere Änderung:\nmehr\n.\n", "tags": ["release"], "size": 12}
+
+
+def script(path: Path, text: str) -> Path:
+    path.write_text("#!/bin/sh\n" + text)
+    path.chmod(0o755)
+    return path
+
+
+# --- mail --------------------------------------------------------------------------------------------
+
+
+def mail(server: MailServer, **words: object) -> dict[str, object]:
+    return {"type": "mail", "url": server.url, "from": "quarry@example.org", "to": "bob@example.org"} | QUICK | words
+
+
+def test_mail_says_what_happened(tmp_path: Path):
+    with MailServer() as server, running(tmp_path / "c", {"post": mail(server, to="bob@example.org, cy@example.org")}) \
+            as courier:
+        courier.hand_over([event(1, "artifact.check-in", part=CHECK_IN), event(2)])
+        courier.wait_until_delivered("post")
+        first, second = (email.message_from_bytes(each.content, policy=email.policy.default) for each in server.mails)
+        assert first["Subject"] == "[One] check-in by ann: Größere Änderung:"
+        assert first["From"] == "quarry@example.org" and first["To"] == "bob@example.org, cy@example.org"
+        assert first["Auto-Submitted"] == "auto-generated" and first["X-Quarry-Event"] == "artifact.check-in"
+        assert re.fullmatch(r"<[0-9a-f]{40}@example\.org>", first["Message-ID"])
+        assert first["Message-ID"] != second["Message-ID"]
+        assert first["Date"].datetime.isoformat() == "2026-03-04T05:06:07+00:00"
+        text = first.get_content().replace("\r\n", "\n")
+        assert "Größere Änderung:\nmehr\n.\n" in text and "Branch:      trunk" in text and "https://example.org/one" in text
+        assert server.mails[0].rcpt_tos == ["bob@example.org", "cy@example.org"]
+        assert len(server.handler.sessions) == 1
+
+
+def test_who_has_the_mail_does_not_get_it_again(tmp_path: Path):
+    with MailServer() as server, running(tmp_path / "c", {"post": mail(
+            server, to="bob@example.org, full@example.org, gone@example.org")}) as courier:
+        server.handler.recipients = {"full@example.org": "452 full", "gone@example.org": "550 no such user"}
+        courier.hand_over([event(1)])
+        wait_until(lambda: courier.status()["post"]["tries"] >= 3, "some tries")
+        server.handler.recipients = {"gone@example.org": "550 no such user"}
+        courier.wait_until_delivered("post")
+        assert [each.rcpt_tos for each in server.mails] == [["bob@example.org"], ["full@example.org"]]
+        assert courier.status()["post"]["dead"] == 0
+        assert courier.log().count("gone@example.org does not get event 1: 550 no such user") == 1
+
+
+def test_mail_that_is_refused_is_a_dead_letter(tmp_path: Path):
+    with MailServer() as server, running(tmp_path / "c", {"post": mail(server)}) as courier:
+        server.handler.at_end = "554 spam"
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("post")
+        assert courier.status()["post"]["dead"] == 1 and not server.mails
+
+
+def test_a_mail_server_that_is_away_gets_its_mail_when_it_is_there(tmp_path: Path):
+    server = MailServer()
+    with running(tmp_path / "c", {"post": mail(server)}) as courier:
+        courier.hand_over([event(1)])
+        wait_until(lambda: courier.status()["post"]["tries"] >= 3, "some tries")
+        with server:
+            courier.wait_until_delivered("post")
+            assert len(server.mails) == 1
+
+
+def test_mail_with_a_login(tmp_path: Path):
+    password = tmp_path / "password"
+    password.write_text("secret\n")
+    with MailServer(login=("ann", "secret")) as server, running(tmp_path / "c", {"post": mail(
+            server, user="ann", password_file=password, starttls="off")}) as courier:
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("post")
+        assert len(server.mails) == 1 and "secret" not in courier.log()
+
+
+def test_mail_through_sendmail(tmp_path: Path):
+    sendmail = script(tmp_path / "sendmail", f'echo "$@" >> {tmp_path}/arguments; cat >> {tmp_path}/mail\n'
+                                             f'[ -e {tmp_path}/works ] || exit 75\n')
+    words = {"type": "mail", "sendmail": sendmail, "from": "quarry@example.org", "to": "bob@example.org"} | QUICK
+    with running(tmp_path / "c", {"post": words}) as courier:
+        courier.hand_over([event(1)])
+        wait_until(lambda: courier.status()["post"]["tries"] >= 2, "some tries")
+        (tmp_path / "works").touch()
+        courier.wait_until_delivered("post")
+        arguments = set((tmp_path / "arguments").read_text().splitlines())
+        assert arguments == {"-i -f quarry@example.org -- bob@example.org"}
+        assert "Subject: [One] ann pushed 1 artifacts" in (tmp_path / "mail").read_text()
+
+
+# --- programs ----------------------------------------------------------------------------------------
+
+
+def test_program_gets_the_event_its_arguments_and_little_else(tmp_path: Path):
+    program = script(tmp_path / "a program", f'cat /dev/stdin > {tmp_path}/input; printf "%s|" "$@" > {tmp_path}/arguments\n'
+                                             f'env > {tmp_path}/environment; pwd >> {tmp_path}/environment\n'
+                                             'ls -l /proc/self/fd >&2\n')
+    words = {"type": "program", "command": f"'\"{program}\" one \"t w o\" \"$HOME\"'"} | QUICK
+    words["command"] = f"'{program}' one 't w o' '$HOME' "
+    os.environ["QUARRY_TEST_SECRET"] = "hush"
+    try:
+        with running(tmp_path / "c", {"build": words}) as courier:
+            courier.hand_over([event(1)])
+            courier.wait_until_delivered("build")
+            assert json.loads((tmp_path / "input").read_text()) == event(1)
+            assert (tmp_path / "arguments").read_text() == "one|t w o|$HOME|"
+            environment = (tmp_path / "environment").read_text().splitlines()
+            assert "QUARRY_EVENT=push" in environment and "QUARRY_DELIVERY=1" in environment and "/" in environment
+            assert "hush" not in str(environment)
+            log = courier.log()
+            assert "[build]" in log and " 2 -> pipe:" in log
+            assert not re.search(r" [3-9] -> (socket|pipe|anon)", log.split("[build]")[1]), "no descriptor leaks"
+    finally:
+        del os.environ["QUARRY_TEST_SECRET"]
+
+
+@pytest.mark.parametrize(("code", "is_dead"), [(75, False), (1, False), (100, True)])
+def test_what_a_program_returns(tmp_path: Path, code: int, is_dead: bool):
+    program = script(tmp_path / "program", f"[ -e {tmp_path}/works ] || exit {code}\n")
+    with running(tmp_path / "c", {"build": {"type": "program", "command": program} | QUICK}) as courier:
+        courier.hand_over([event(1)])
+        if is_dead:
+            courier.wait_until_delivered("build")
+        else:
+            wait_until(lambda: courier.status()["build"]["tries"] >= 2, "some tries")
+            assert f"exit status {code}" in courier.status()["build"]["last_error"]
+        (tmp_path / "works").touch()
+        courier.wait_until_delivered("build")
+        assert courier.status()["build"]["dead"] == int(is_dead)
+
+
+def test_a_program_that_hangs_is_ended_with_its_children(tmp_path: Path):
+    program = script(tmp_path / "program", f"[ -e {tmp_path}/pids ] && exit 0\ntrap '' TERM\nsleep 300 &\n"
+                                           f"echo $$ $! > {tmp_path}/pids\nwhile :; do sleep 1; done\n")
+    with running(tmp_path / "c", {"build": {"type": "program", "command": program, "timeout": "300ms"} | QUICK}) as courier:
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("build")
+        pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
+        assert len(pids) == 2
+        wait_until(lambda: not any(Path(f"/proc/{pid}").exists() and " Z " not in Path(f"/proc/{pid}/stat").read_text()
+                                   for pid in pids), "all to be ended")
+        assert "it took too long" in courier.status()["build"]["last_error"]
+
+
+def test_a_program_that_floods_and_does_not_read_is_no_trouble(tmp_path: Path):
+    program = script(tmp_path / "program", "head -c 5000000 /dev/zero | tr '\\0' x\n")
+    with running(tmp_path / "c", {"build": {"type": "program", "command": program} | QUICK}) as courier:
+        courier.hand_over([event(i, "security", part={"detail": "x" * 60000}) for i in range(3)])
+        courier.wait_until_delivered("build")
+        assert len(courier.log()) < 60_000
+
+
+# --- files and logs ----------------------------------------------------------------------------------
+
+
+def test_file_is_appended_to_and_opened_anew(tmp_path: Path):
+    path = tmp_path / "events.jsonl"
+    path.write_text("before\n")
+    with running(tmp_path / "c", {"file": {"type": "file", "path": path}}) as courier:
+        courier.hand_over([event(i) for i in range(100)])
+        courier.wait_until_delivered("file")
+        lines = path.read_text().splitlines()
+        assert lines[0] == "before" and [json.loads(line) for line in lines[1:]] == [event(i) for i in range(100)]
+        path.rename(tmp_path / "old")
+        courier.main.send(signal.SIGUSR1)
+        time.sleep(0.3)
+        courier.hand_over([event(100)])
+        courier.wait_until_delivered("file")
+        assert [json.loads(line) for line in path.read_text().splitlines()] == [event(100)]
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_file_that_cannot_be_written_keeps_its_events(tmp_path: Path):
+    with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "no" / "events"} | QUICK}) as courier:
+        courier.hand_over([event(1)])
+        wait_until(lambda: courier.status()["file"]["tries"] >= 2, "some tries")
+        assert "cannot open" in courier.status()["file"]["last_error"]
+        (tmp_path / "no").mkdir()
+        courier.wait_until_delivered("file")
+        assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
+
+
+@pytest.mark.parametrize("kind", ["syslog", "journald"])
+def test_log_daemon(tmp_path: Path, kind: str):
+    path = tmp_path / "log.sock"
+    daemon = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    daemon.settimeout(10)
+    daemon.bind(str(path))
+    with running(tmp_path / "c", {"log": {"type": kind, "socket": path, "facility": "local3", "tag": "events"} | QUICK}) \
+            as courier:
+        courier.hand_over([event(1)])
+        first = daemon.recv(100_000).decode()
+        # A daemon that is started again.
+        daemon.close()
+        path.unlink()
+        daemon = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        daemon.settimeout(10)
+        courier.hand_over([event(2)])
+        wait_until(lambda: courier.status()["log"]["tries"] >= 2, "some tries")
+        daemon.bind(str(path))
+        second = daemon.recv(100_000).decode()
+        courier.wait_until_delivered("log")
+    daemon.close()
+    if kind == "syslog":
+        match = re.fullmatch(r"<(\d+)>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d events\[\d+\]: (.*)", first)
+        assert int(match[1]) == 19 * 8 + 6 and json.loads(match[2]) == event(1)
+    else:
+        fields = dict(line.split("=", 1) for line in first.splitlines())
+        assert fields["PRIORITY"] == "6" and fields["SYSLOG_IDENTIFIER"] == "events" and fields["QUARRY_EVENT"] == "push"
+        assert fields["SYSLOG_FACILITY"] == "19" and json.loads(fields["MESSAGE"]) == event(1)
+    assert event(2)["id"] in second
+
+
+# --- whose events ------------------------------------------------------------------------------------
+
+
+def test_each_destination_gets_what_it_is_for(tmp_path: Path):
+    filters = {"all": {}, "wiki": {"events": "artifact.wiki, sec*"}, "other": {"projects": "Two"},
+               "code": {"projects": "Two, 0a1b"}, "team": {"repositories": "team/*"}, "exact": {"repositories": "team"}}
+    events = [event(1), event(2, "artifact.wiki"), event(3, "security"), event(4, repository="else/one"),
+              event(5, project={"code": "ff", "name": "Two"})]
+    files = {name: {"type": "file", "path": tmp_path / name, **words} for name, words in filters.items()}
+    with running(tmp_path / "c", files) as courier:
+        courier.hand_over(events + [event(6, "hook", part={"command": "true"})])
+        for name in files:
+            courier.wait_until_delivered(name)
+
+        def got(name: str) -> list[int]:
+            text = (tmp_path / name).read_text() if (tmp_path / name).exists() else ""
+            return [int(json.loads(line)["id"].rpartition("/")[2]) for line in text.splitlines()]
+
+        assert {name: got(name) for name in files} == {"all": [1, 2, 3, 4, 5], "wiki": [2, 3], "other": [5],
+                                                       "code": [1, 2, 3, 4, 5], "team": [1, 2, 3, 5], "exact": []}
+
+
+def test_what_is_no_event_is_a_dead_letter(tmp_path: Path):
+    with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "events"}}) as courier:
+        courier.hand_over([{"version": 2}, event(1)])
+        courier.wait_until_delivered("file")
+        assert courier.status()["file"]["dead"] == 1
+        assert json.loads((tmp_path / "events").read_text()) == event(1)
+
+
+def test_destination_that_leaves_the_configuration_keeps_its_events(tmp_path: Path):
+    gone = {"type": "file", "path": tmp_path / "no" / "events"} | QUICK
+    courier = Courier(tmp_path / "c", {"gone": gone, "file": {"type": "file", "path": tmp_path / "events"}}).start()
+    courier.hand_over([event(1)])
+    courier.wait_until_delivered("file")
+    courier.stop()
+    courier.configure({"file": {"type": "file", "path": tmp_path / "events"}})
+    courier.start()
+    assert "the destination gone is no longer in the configuration: 1 events wait" in courier.log()
+    assert courier.status()["gone"]["type"] == "gone"
+    courier.stop()
+    (tmp_path / "no").mkdir()
+    courier.configure({"gone": gone})
+    courier.start()
+    courier.wait_until_delivered("gone")
+    courier.stop()
+    assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
+
+
+# --- hooks -------------------------------------------------------------------------------------------
+
+
+def hook(number: int, command: str, repository: object = "/x/one.fossil", **part: object) -> dict:
+    return event(number, "hook", part={"command": command, "repository": str(repository), **part})
+
+
+def test_hook_is_run_as_fossil_runs_it(tmp_path: Path, fossil: Fossil):
+    """The same command under `fossil hook test` and under the courier."""
+    repository = tmp_path / "one.fossil"
+    fossil("init", repository)
+    line = f'cat > {tmp_path}/input; echo "%R|%A|%%|%x|%F" > {tmp_path}/line'
+    fossil("hook", "add", "--command", line, "--type", "after-receive", "-R", repository)
+    fossil("hook", "test", "0", "--base-rcvid", "0", "-R", repository)
+    theirs = ((tmp_path / "input").read_text(), (tmp_path / "line").read_text())
+    program = theirs[1].strip().rpartition("|")[2]
+    with running(tmp_path / "c", {}) as courier:
+        courier.hand_over([hook(1, line, repository, fossil=program, input=theirs[0])])
+        courier.wait_until_delivered("hooks")
+        assert ((tmp_path / "input").read_text(), (tmp_path / "line").read_text()) == theirs
+        assert str(repository) in theirs[1]
+
+
+def test_what_a_hook_returns_matters_only_where_it_asks_for_another_try(tmp_path: Path):
+    with running(tmp_path / "c", {}, **{"hooks.timeout": "500ms"}) as courier:
+        courier.hand_over([hook(1, f"echo one >> {tmp_path}/ran; echo said; exit 3"), hook(2, "sleep 60"),
+                           hook(3, f"echo three >> {tmp_path}/ran")])
+        courier.wait_until_delivered("hooks")
+        assert (tmp_path / "ran").read_text() == "one\nthree\n"
+        assert courier.status()["hooks"]["dead"] == 1
+        assert "exit status 3" in courier.log() and "[hooks] team/one: said" in courier.log()
+        courier.hand_over([hook(4, "exit 75")])
+        wait_until(lambda: courier.status()["hooks"]["postponed"] == 1, "another try")
+
+
+def test_a_name_that_a_shell_would_run_is_refused(tmp_path: Path):
+    with running(tmp_path / "c", {}) as courier:
+        courier.hand_over([hook(1, "echo %R", f"/x/$(touch {tmp_path}/ran).fossil")])
+        courier.wait_until_delivered("hooks")
+        assert courier.status()["hooks"]["dead"] == 1 and not (tmp_path / "ran").exists()
+
+
+def test_hooks_can_be_turned_off(tmp_path: Path):
+    with running(tmp_path / "c", {}, hooks="no") as courier:
+        courier.hand_over([hook(1, f"touch {tmp_path}/ran")])
+        assert "hooks" not in courier.status() and not (tmp_path / "ran").exists()
+
+
+def test_many_hand_over_at_once(tmp_path: Path):
+    with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "events"}}) as courier:
+        threads = [threading.Thread(target=courier.hand_over, args=([event(100 * i + k) for k in range(100)], 10))
+                   for i in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        courier.wait_until_delivered("file")
+        got = [json.loads(line)["id"] for line in (tmp_path / "events").read_text().splitlines()]
+        assert sorted(got) == sorted(event(i)["id"] for i in range(500))

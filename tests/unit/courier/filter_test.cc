@@ -1,0 +1,96 @@
+// Which events are for a destination, and what a hook's command and a mail become.
+#include "filter.h"
+
+#include <doctest/doctest.h>
+
+#include "hook_way.h"
+#include "mail_text.h"
+#include "mail_way.h"
+
+using namespace quarry;
+using namespace quarry::courier;
+
+namespace {
+
+event::Event event_of(event::Record record) {
+  return {
+      .head = {.key = "k", .project_code = "0a1b", .project_name = "One", .repository = "team/one"},
+      .record = std::move(record)};
+}
+
+DestinationOptions file() {
+  return {.name = "log", .type = DestinationType::kFile};
+}
+
+}  // namespace
+
+TEST_CASE("a destination without filters gets everything but hooks and others' tests") {
+  CHECK(is_for(file(), event_of(event::Push{})));
+  CHECK(is_for(file(), event_of(event::Security{})));
+  CHECK_FALSE(is_for(file(), event_of(event::Hook{})));
+  CHECK_FALSE(is_for(file(), event_of(event::Test{.destination = "chat"})));
+  CHECK(is_for(file(), event_of(event::Test{.destination = "log"})));
+}
+
+TEST_CASE("filters leave out what none of their words covers, but no test") {
+  DestinationOptions options = file();
+  options.events = {"artifact.*"};
+  CHECK(is_for(options, event_of(event::Artifact{})));
+  CHECK_FALSE(is_for(options, event_of(event::Push{})));
+  CHECK(is_for(options, event_of(event::Test{.destination = "log"})));
+  options = file();
+  options.projects = {"One"};
+  CHECK(is_for(options, event_of(event::Push{})));
+  options.repositories = {"other", "team/*"};
+  CHECK(is_for(options, event_of(event::Push{})));
+  options.repositories = {"other"};
+  CHECK_FALSE(is_for(options, event_of(event::Push{})));
+}
+
+TEST_CASE("hooks get their commands and nothing else, whatever a filter says") {
+  DestinationOptions options{.name = "hooks", .type = DestinationType::kHooks};
+  CHECK(is_for(options, event_of(event::Hook{})));
+  CHECK_FALSE(is_for(options, event_of(event::Push{})));
+  options = file();
+  options.events = {"*"};
+  CHECK_FALSE(is_for(options, event_of(event::Hook{})));
+}
+
+TEST_CASE("a hook's line has the names that fossil puts there") {
+  const event::Hook hook{
+      .command = "%F -R %R %A|%%|%", .repository = "/a b.fossil", .fossil = "/bin/fossil"};
+  CHECK(hook_line(hook, "other").value() == "/bin/fossil -R /a b.fossil |%%|%");
+  CHECK(hook_line({.command = "%F%F%"}, "fossil").value() == "fossilfossil%");
+  // Of two % the second may begin a name, as it does for fossil.
+  CHECK(hook_line({.command = "%%R", .repository = "/r"}, "fossil").value() == "%/r");
+}
+
+TEST_CASE("a name that means something to a shell is refused") {
+  for (const char* name :
+       {"/$(x)", "/`x`", "/a;b", "/a\"b", "/a'b", "/a\nb", "/a\\b", "/a*", "/a&b"}) {
+    CHECK_FALSE(hook_line({.command = "%R", .repository = name}, "fossil"));
+    CHECK_FALSE(hook_line({.command = "%F", .repository = "/r"}, name));
+  }
+}
+
+TEST_CASE("a subject is one bounded line, whatever the comment has") {
+  const auto subject = subject_of(event_of(
+      event::Artifact{.user = "ann", .comment = "first\r\nBcc: x@y\n" + std::string(500, 'x')}));
+  CHECK(subject == "[One] check-in by ann: first");
+  CHECK(subject_of(event_of(event::Artifact{.comment = std::string(500, 'x')})).size() <= 180);
+  CHECK(subject_of(event_of(event::Artifact{.comment = "a\x1b[31m"})).find('\x1b') ==
+        std::string::npos);
+}
+
+TEST_CASE("a mail has no header that an event has brought") {
+  DestinationOptions options{.name = "post", .type = DestinationType::kMail};
+  options.from = "quarry@example.org";
+  options.to = {"bob@example.org"};
+  auto event = event_of(event::Artifact{.user = "a\nBcc: x@y", .comment = "c\nBcc: x@y"});
+  event.head.project_name = "One\r\nBcc: x@y";
+  const std::string mail = compose_mail(event, options);
+  const std::string head = mail.substr(0, mail.find("\n\n"));
+  CHECK(head.find("\nBcc:") == std::string::npos);
+  CHECK(head.find("To: bob@example.org") != std::string::npos);
+  CHECK(compose_mail(event, options) == mail);
+}
