@@ -1,27 +1,70 @@
-"""Hooks that `fossil hook add` stored: what is handed to the courier for them is what they read under
-`fossil backoffice`."""
+"""Hooks that `fossil hook add` stored: what they read is what they read under `fossil backoffice`, and the server has
+them run."""
 
-import json
-import shutil
-import socket
-import sqlite3
-import struct
-import threading
+import time
 
 import pytest
 
-from support import repofile
+from support import fastcgi, repofile
+from support.daemon import section
+from support.process import wait_until
 from support.program import quarry
 
 
-class Courier:
-    """As much of the courier as takes messages: what came, acknowledged or refused."""
+def add_hook(fossil, path, output, kind="after-receive"):
+    fossil("hook", "add", "--command", f"cat >>{output}; echo R=%R A=%A. >>{output}.words", "--type", kind, "-R", path)
 
-    def __init__(self, path):
-        self.path = path
-        self.messages = []
-        self.refuses = False
-        self.listener = socket.socket(socket.AF_UNIX)
-        self.listener.bind(str(path))
-        self.listener.listen()
-        threading.Thread(target=self.serve, daemon=True).start()
+
+@pytest.fixture
+def serve_hooks(start, tmp_path):
+    """A server with a courier."""
+    def begin(repository):
+        folder = tmp_path / "spool"
+        folder.mkdir(exist_ok=True)
+        courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
+        return start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=repository, more=courier)
+    return begin
+
+
+def lines(path):
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp_path):
+    theirs = repofile.copy(small, tmp_path / "theirs.fossil")
+    for path, output in ((small, "ours.txt"), (theirs, "theirs.txt")):
+        add_hook(fossil, path, tmp_path / output)
+    fossil("backoffice", "--nolease", theirs)
+    server = serve_hooks(small)
+    fastcgi.ask(server.socket, "/")
+    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook")
+    assert sorted(lines(tmp_path / "ours.txt")) == sorted(lines(tmp_path / "theirs.txt"))
+    assert lines(tmp_path / "ours.txt"), "there was nothing to read"
+    assert lines(tmp_path / "ours.txt.words") == [f"R={small} A=."]
+    assert repofile.value(small, "SELECT value FROM config WHERE name='hook-last-rcvid'") == \
+        repofile.value(theirs, "SELECT value FROM config WHERE name='hook-last-rcvid'")
+    # Once: fossil has nothing left to tell it.
+    fossil("backoffice", "--nolease", small)
+    assert len(lines(tmp_path / "ours.txt.words")) == 1
+
+
+def test_a_push_that_goes_on_is_waited_for(fresh, serve_hooks, fossil, tmp_path):
+    add_hook(fossil, fresh, tmp_path / "out")
+    repofile.set_config(fresh, "hook-embargo", str(int(time.time()) + 3600))
+    server = serve_hooks(fresh)
+    fastcgi.ask(server.socket, "/")
+    wait_until(lambda: "quarry-told" in repofile.value(fresh, "SELECT group_concat(name) FROM config"), "a run")
+    wait_until(lambda: quarry("backoffice", "--nodelay", fresh).returncode == 0, "another run")
+    assert not lines(tmp_path / "out.words")
+    repofile.set_config(fresh, "hook-embargo", str(int(time.time()) - 1))
+    wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook")
+
+
+def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
+    add_hook(fossil, fresh, tmp_path / "before", "before-commit")
+    add_hook(fossil, fresh, tmp_path / "off", "disabled")
+    add_hook(fossil, fresh, tmp_path / "after")
+    server = serve_hooks(fresh)
+    fastcgi.ask(server.socket, "/")
+    wait_until(lambda: lines(tmp_path / "after.words"), "the hook")
+    assert not lines(tmp_path / "before.words") and not lines(tmp_path / "off.words")
