@@ -117,12 +117,12 @@ int poll(const BackofficeArguments& arguments) {
       Seen& last = seen[file];
       const bool is_due = arguments.min > 0 &&
                           steady_clock::now() - last.ran >= std::chrono::seconds(arguments.min);
-      if (last.ran != steady_clock::time_point() && !is_due && last.state == state_of(file)) {
-        continue;
-      }
+      // As the run finds it: what comes while it works is seen the next time. So is what it writes
+      // itself; that run has nothing to do, and writes nothing.
+      const std::string state = state_of(file);
+      if (last.ran != steady_clock::time_point() && !is_due && last.state == state) continue;
       run_apart(arguments, file);
-      // As the run has left it.
-      last = {state_of(file), steady_clock::now()};
+      last = {state, steady_clock::now()};
     }
     wait_for(std::chrono::seconds(arguments.poll));
   }
