@@ -133,6 +133,13 @@ def exists(pid: int) -> bool:
         return False
 
 
+def group(number: int) -> list[str]:
+    """The processes of a process group, as ps(1) tells them; zombies, too."""
+    listing = subprocess.run(["ps", "-e", "-o", "pgid=,pid=,ppid=,stat=,args="], capture_output=True, text=True,
+                             check=True).stdout
+    return [line for line in listing.splitlines() if int(line.split()[0]) == number]
+
+
 class Process:
     """A program in a process group of its own, its output in a file."""
 
