@@ -44,6 +44,7 @@ WALKS = {
     "SELECT 1 FROM tagxref LIMIT 1": "one row",
     "WITH known(url, about, mtime)": "as many rows as settings",
     "FROM config WHERE name IN (": "as many rows as settings",
+    "FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1": "as many rows as settings",
     "FROM unclustered LIMIT 1 OFFSET ?1": "no more rows than its limit",
     "FROM event INDEXED BY event_i1 ORDER BY mtime DESC": "ends after so many rows",
     # Whole tables that a request is about.
@@ -69,8 +70,12 @@ WALKS = {
     "FROM subscriber WHERE lastContact<=?2": "everybody who gets mail, once a week",
     "UPDATE subscriber SET lastContact=mtime": "once in the life of a file",
     "FROM user WHERE login IN (": "as many rows as users",
+    "FROM user LEFT JOIN fx_quarry_users": "as many rows as users",
+    "FROM fx_quarry_users AS known": "as many rows as users",
+    "FROM user WHERE length(login)>0": "as many rows as users",
     "= SELECT count(*) FROM fx_quarry_mail": "what waits to be sent",
-    "SELECT min(rid) FROM blob WHERE rid>?1": "once for ten thousand row numbers without a row",
+    "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",
+    "FROM accesslog WHERE mtime<?1": "what fossil logs of logins in a year, once an hour",
     # A tag whose cards contradict each other is computed over the whole history.
     "SELECT objid FROM event WHERE type='g'": "a disputed tag",
     "FROM tagxref NOT INDEXED WHERE srcid<>0": "many check-ins that came late",
@@ -132,6 +137,9 @@ PASSED = {
     ("database.cc", "std::string_view sql"): "the definition",
     ("database.cc", "const std::string& sql"): "the definition",
     ("database.cc", "sql"): "the callers of end_transaction",
+    ("maintenance.cc", "kAnalysisLimit"): "the constant",
+    ("maintenance.cc", "pruned.count"): "the constants",
+    ("maintenance.cc", "pruned.remove"): "the constants",
     ("alerts.cc", "timing == AlertTiming::kDigest ? kPendingDigest : kPendingAtOnce"): "the constants",
     ("bulk_load.cc", "dropped.mapped()"): "the index as it was",
     ("exported_config.cc", "target.find"): "kTargets",
@@ -157,6 +165,8 @@ CREATE TABLE ftsdocs(rowid INTEGER PRIMARY KEY, type CHAR(1), rid INTEGER, name 
   url TEXT, mtime DATE, bx TEXT, UNIQUE(type,rid));
 CREATE INDEX ftsdocIdxed ON ftsdocs(type,rid,name) WHERE idxed==0;
 CREATE INDEX ftsdocName ON ftsdocs(name) WHERE type='w';
+CREATE TABLE accesslog(uname TEXT, ipaddr TEXT, success BOOLEAN, mtime TIMESTAMP);
+CREATE TABLE admin_log(id INTEGER PRIMARY KEY, time INTEGER, page TEXT, who TEXT, what TEXT);
 CREATE TABLE modreq(objid INTEGER PRIMARY KEY, attachRid INT, tktid TEXT);
 """
 

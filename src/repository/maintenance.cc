@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "quarry/artifact/hash_name.h"
 #include "quarry/repository/receipt.h"
 #include "repository_state.h"
@@ -12,21 +14,25 @@ namespace {
 constexpr std::size_t kMostDamage = 100;
 // Rows that are counted for an index: enough for a plan, and done in a moment.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
-// Rows at once: between two such steps others may write.
+// Row numbers at once: between two such steps others may write.
 constexpr std::size_t kRowsAtOnce = 200;
 
-/// The rows that are to go, in a table with a time.
+/// What prune() takes away, each in two statements: most often there is none of it.
 struct Pruned {
-  const char* table;
-  std::string where;  // with ?1 for the oldest time that stays
-  double oldest;
+  const char* count;
+  const char* remove;
+  double oldest;  // that stays
 };
+constexpr const char* kCountLocks =
+    "SELECT count(*) FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1";
+constexpr const char* kRemoveLocks = "DELETE FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1";
+constexpr const char* kCountLogins = "SELECT count(*) FROM accesslog WHERE mtime<?1";
+constexpr const char* kRemoveLogins = "DELETE FROM accesslog WHERE mtime<?1";
 
-std::int64_t count(Database& database, const Pruned& pruned) {
-  Query query = database.query_once(
-      fmt::format("SELECT count(*) FROM {} WHERE {}", pruned.table, pruned.where));
+bool has_any(Database& database, const Pruned& pruned) {
+  Query query = database.query(pruned.count);
   query.bind(1, pruned.oldest);
-  return query.step() ? query.integer(0) : 0;
+  return query.step() && query.integer(0) > 0;
 }
 
 struct Row {
@@ -34,15 +40,33 @@ struct Row {
   std::optional<artifact::HashName> name;  // nothing: what stands there is none
 };
 
-std::vector<Row> rows_from(Database& database, Rid first) {
+/// Some rows of artifacts, in order.
+struct Rows {
   std::vector<Row> rows;
-  Query query =
-      database.query("SELECT rid, uuid FROM blob WHERE rid>=?1 AND size>=0 ORDER BY rid LIMIT ?2");
-  query.bind(1, first).bind(2, static_cast<std::int64_t>(kRowsAtOnce));
-  while (query.step()) {
-    rows.push_back({query.integer(0), artifact::HashName::parse(query.text(1))});
+  Rid next = 0;  // where to go on; 0: these were the last
+};
+
+/// From FIRST on. Each is looked up by its number: where the statistics say that the table is tiny,
+/// SQLite would walk over all of it to find where to begin.
+Rows rows_from(Database& database, Rid first) {
+  Query end = database.query("SELECT max(rid) FROM blob");
+  const Rid last = end.step() ? end.integer(0) : 0;
+  Rows found{.rows = {}, .next = first};
+  Query row = database.query("SELECT uuid FROM blob WHERE rid=?1 AND size>=0");
+  const Rid up_to = std::min(last, first + static_cast<Rid>(kRowsAtOnce) - 1);
+  for (; found.next <= up_to; ++found.next) {
+    row.rewind();
+    if (!row.bind(1, found.next).step()) continue;
+    found.rows.push_back({found.next, artifact::HashName::parse(row.text(0))});
   }
-  return rows;
+  if (found.next > last) {
+    found.next = 0;
+  } else if (found.rows.empty()) {
+    // There may be a wide gap.
+    Query next = database.query("SELECT min(rid) FROM blob WHERE rid>?1");
+    if (next.bind(1, up_to).step()) found.next = next.integer(0);
+  }
+  return found;
 }
 
 /// "": nothing.
@@ -64,21 +88,18 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     const std::int64_t lock_time =
         repository_.settings().get_int("lock-timeout", kCheckInLockSeconds);
-    all.push_back({"config", "name GLOB 'ci-lock-*' AND mtime<?1",
-                   static_cast<double>(now / 1000 - lock_time)});
+    all.push_back({kCountLocks, kRemoveLocks, static_cast<double>(now / 1000 - lock_time)});
     if (r.database.has_table("accesslog")) {
       const auto kept = std::chrono::milliseconds(access_log_kept).count();
-      all.push_back({"accesslog", "mtime<?1", base::julian_day({now - kept})});
+      all.push_back({kCountLogins, kRemoveLogins, base::julian_day({now - kept})});
     }
-    std::erase_if(all, [&](const Pruned& pruned) { return count(r.database, pruned) == 0; });
+    std::erase_if(all, [&](const Pruned& pruned) { return !has_any(r.database, pruned); });
   }
   if (all.empty()) return std::size_t{0};
   QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
   std::size_t gone = 0;
   for (const Pruned& pruned : all) {
-    Query query =
-        r.database.query_once(fmt::format("DELETE FROM {} WHERE {}", pruned.table, pruned.where));
-    query.bind(1, pruned.oldest).run();
+    r.database.query(pruned.remove).bind(1, pruned.oldest).run();
     gone += static_cast<std::size_t>(r.database.changes());
   }
   QUARRY_TRY(receipt.commit());
@@ -103,17 +124,15 @@ base::Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<b
   };
   while (!is_over()) {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-    const std::vector<Row> rows = rows_from(r.database, slice.next);
-    for (const Row& row : rows) {
+    const Rows found = rows_from(r.database, slice.next);
+    for (const Row& row : found.rows) {
       if (is_over()) return slice;
       if (auto wrong = what_is_wrong(repository_, row); !wrong.empty()) complain(std::move(wrong));
       ++slice.artifacts;
       slice.next = row.rid + 1;
     }
-    if (rows.size() < kRowsAtOnce) {
-      slice.next = 0;
-      break;
-    }
+    slice.next = found.next;
+    if (found.next == 0) break;
   }
   return slice;
 }

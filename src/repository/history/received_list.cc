@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include <optional>
 #include <string_view>
 
@@ -30,9 +32,9 @@ Description as_check_in(Database& database, const Row& row) {
 
 Description as_file(Database& database, const Row& row) {
   Query query = database.query(
-      "SELECT filename.name FROM mlink CROSS JOIN filename ON filename.fnid=mlink.fnid"
-      " WHERE mlink.fid=?1 AND EXISTS(SELECT 1 FROM event WHERE objid=mlink.mid)"
-      " ORDER BY mlink.rowid LIMIT 1");
+      "SELECT (SELECT name FROM filename WHERE fnid=mlink.fnid) FROM mlink"
+      " WHERE fid=?1 AND EXISTS(SELECT 1 FROM event WHERE objid=mlink.mid)"
+      " ORDER BY rowid LIMIT 1");
   if (!query.bind(1, row.rid).step()) return std::nullopt;
   return fmt::format("file {}", query.text(0));
 }
@@ -58,21 +60,37 @@ Description as_tag(Repository& repository, const Row& row) {
   return std::nullopt;
 }
 
+/// What an artifact with TAG is; less goes before more: a cluster, then a ticket before a page, and
+/// that before a technote, as fossil asks for them.
+int rank_of(std::string_view tag) {
+  if (tag == "cluster") return 1;
+  if (tag.starts_with("tkt-")) return 2;
+  if (tag.starts_with("wiki-")) return 3;
+  return tag.starts_with("event-") ? 4 : 5;
+}
+
 /// Clusters, and documents, which are known by a tag on themselves.
 Description as_document(Database& database, const Row& row) {
   Query query = database.query(
-      "SELECT tagname FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 CROSS JOIN tag"
-      " ON tag.tagid=tagxref.tagid WHERE tagxref.rid=?1 AND (tagname='cluster'"
-      " OR tagname GLOB 'tkt-*' OR tagname GLOB 'wiki-*' OR tagname GLOB 'event-*')"
-      // A ticket before a page, and that before a technote: fossil asks in this order.
-      " ORDER BY CASE substr(tagname,1,2) WHEN 'cl' THEN 1 WHEN 'tk' THEN 2 WHEN 'wi' THEN 3"
-      "  ELSE 4 END");
-  if (!query.bind(1, row.rid).step()) return std::nullopt;
-  const std::string_view tag = query.text(0);
-  if (tag == "cluster") return "cluster";
-  if (tag.starts_with("tkt-")) return fmt::format("ticket {}", tag.substr(4).substr(0, 21));
-  if (tag.starts_with("wiki-")) return fmt::format("wiki \"{}\"", tag.substr(5));
-  return fmt::format("event {}", tag.substr(6));
+      "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
+      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1");
+  query.bind(1, row.rid);
+  std::string tag;
+  while (query.step()) {
+    if (rank_of(query.text(0)) < rank_of(tag)) tag = query.text(0);
+  }
+  switch (rank_of(tag)) {
+    case 1:
+      return "cluster";
+    case 2:
+      return fmt::format("ticket {}", tag.substr(4, 21));
+    case 3:
+      return fmt::format("wiki \"{}\"", tag.substr(5));
+    case 4:
+      return fmt::format("event {}", tag.substr(6));
+    default:
+      return std::nullopt;
+  }
 }
 
 Description as_attachment(Database& database, const Row& row) {
@@ -89,7 +107,7 @@ Description as_attachment(Database& database, const Row& row) {
 Description as_post(Database& database, const Row& row) {
   if (!database.has_table("forumpost")) return std::nullopt;
   Query query = database.query(
-      "SELECT fpid=froot, substr(uuid,1,14) FROM forumpost JOIN blob ON blob.rid=froot"
+      "SELECT fpid=froot, substr((SELECT uuid FROM blob WHERE rid=froot),1,14) FROM forumpost"
       " WHERE fpid=?1");
   if (!query.bind(1, row.rid).step()) return std::nullopt;
   return fmt::format("{}{}", query.integer(0) != 0 ? "forum-post " : "forum-reply-to ",
@@ -119,11 +137,16 @@ base::Result<std::int64_t> ReceivedList::last_receipt() {
 base::Result<std::int64_t> ReceivedList::first_to_tell(std::int64_t after) {
   Repository::State& r = repository_.internals();
   return guarded(r.path, [&]() -> base::Result<std::int64_t> {
-    Query query = r.database.query(
-        "SELECT min(rcvid) FROM rcvfrom WHERE rcvid>=?1"
-        " AND mtime>=(SELECT mtime FROM rcvfrom ORDER BY rcvid DESC LIMIT 1)-1.0");
-    if (!query.bind(1, after).step() || query.is_null(0)) return after;
-    const std::int64_t oldest = query.integer(0);
+    QUARRY_TRY_ASSIGN(const std::int64_t last, last_receipt());
+    Query row = r.database.query("SELECT mtime FROM rcvfrom WHERE rcvid=?1");
+    if (!row.bind(1, last).step()) return after;
+    const double newest = row.real(0);
+    // The last one is at the latest where this ends.
+    std::int64_t oldest = std::max<std::int64_t>(after, 0);
+    for (; oldest < last; ++oldest) {
+      row.rewind();
+      if (row.bind(1, oldest).step() && row.real(0) >= newest - 1.0) break;
+    }
     return after == 0 || oldest == after ? oldest : oldest - 1;
   });
 }
