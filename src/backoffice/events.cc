@@ -63,6 +63,19 @@ std::optional<event::ArtifactKind> kind_to_tell(repository::ArtifactKind kind) {
   return std::nullopt;
 }
 
+/// The title of the wiki page or thread that ENTRY is about: fossil's timeline has it in the comment,
+/// "+TITLE" of a new page (or ":", "-"), "Post: TITLE" or "Reply: TITLE" of the forum.
+std::string title_in(const repository::TimelineEntry& entry) {
+  const std::string_view comment = entry.comment;
+  if (entry.kind == repository::ArtifactKind::kWiki && !comment.empty()) {
+    const bool has_mark = std::string_view("+:-").contains(comment.front());
+    return std::string(comment.substr(has_mark ? 1 : 0));
+  }
+  if (entry.kind != repository::ArtifactKind::kForum) return {};
+  const std::size_t colon = comment.find(": ");
+  return colon == std::string_view::npos ? std::string() : std::string(comment.substr(colon + 2));
+}
+
 class Telling {
  public:
   Telling(repository::Repository& repository, const TellingOptions& options)
@@ -104,7 +117,9 @@ class Telling {
       record.time = artifact.entry->time;
       record.comment = artifact.entry->comment;
       record.branch = artifact.entry->branch;
+      record.title = title_in(*artifact.entry);
     }
+    record.tags = artifact.tags;
     put(fmt::format("artifact/{}", artifact.name.str()), time, std::move(record));
   }
 

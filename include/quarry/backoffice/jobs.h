@@ -24,6 +24,9 @@ event::Head head_of(repository::Repository& repository, const TellingOptions& op
 /// Tells the courier of what came since the last time. The first time nothing is: what is there then
 /// is no news. An event is told again where this process ends before it has noted that it was.
 Job tell_events(const TellingOptions& options);
+/// Tells the courier of failed logins, of what administrators did, and of changes of users, since the
+/// last time. The first time nothing is.
+Job tell_security(const TellingOptions& options);
 /// Has the courier run the hooks that `fossil hook add` stored, with what came since the last time
 /// (repository/received_list.h), unless a push is going on.
 Job after_receive_hooks(const TellingOptions& options);

@@ -41,6 +41,7 @@ struct ReceivedArtifact {
   std::int64_t size = 0;  // bytes, uncompressed
   ArtifactKind kind = ArtifactKind::kData;
   std::optional<TimelineEntry> entry;  // what the timeline tells of it, if it does
+  std::vector<std::string> tags;       // of a check-in: its branch and releases; at most 100
 };
 
 /// What one request brought, or, where there were too many for one call, some of it.

@@ -7,6 +7,7 @@
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
+#include "symbolic_tags.h"
 
 namespace quarry::repository {
 namespace {
@@ -17,8 +18,9 @@ constexpr std::int64_t kLongestPost = 1 << 20;
 constexpr std::int64_t kLongestComment = 100'000;
 constexpr std::int64_t kLongestTitle = 1000;
 constexpr std::int64_t kLongestName = 300;
+constexpr std::size_t kMostTags = 1000;
 // Bytes.
-constexpr std::size_t kMostTags = 10'000;
+constexpr std::size_t kMostTagText = 10'000;
 
 /// The name of a person that INFO, which people write of a user, begins with: what is before an
 /// address in angle brackets on the first line.
@@ -78,20 +80,15 @@ base::Result<std::optional<AlertPost>> read_post(Repository& repository, Rid rid
   return post;
 }
 
-/// The names of branches and releases that the artifact RID has.
-std::string symbolic_tags(Database& database, Rid rid) {
-  Query query = database.query(
-      "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
-      " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagtype>0");
-  query.bind(1, rid);
-  std::string tags;
-  while (tags.size() < kMostTags && query.step()) {
-    constexpr std::string_view kPrefix = "sym-";
-    if (!query.text(0).starts_with(kPrefix)) continue;
-    if (!tags.empty()) tags += ", ";
-    tags += query.text(0).substr(kPrefix.size());
+/// The symbolic tags of the artifact RID, between commas.
+std::string joined_tags(Database& database, Rid rid) {
+  std::string joined;
+  for (const std::string& tag : symbolic_tags(database, rid, kMostTags)) {
+    if (joined.size() >= kMostTagText) break;
+    if (!joined.empty()) joined += ", ";
+    joined += tag;
   }
-  return tags;
+  return joined;
 }
 
 /// The ticket that changes with the tag TAG are of.
@@ -121,7 +118,7 @@ base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& refe
                      .time = std::string(query.text(0)),
                      .comment = std::string(query.text(1)),
                      .user = std::string(query.text(2)),
-                     .tags = symbolic_tags(state.database, reference.rid),
+                     .tags = joined_tags(state.database, reference.rid),
                      .post = std::nullopt};
     if (query.text(3) == "t") event.name = ticket_of_tag(state.database, query.integer(4));
     if (!as_post) return event;

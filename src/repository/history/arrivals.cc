@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "symbolic_tags.h"
 #include "timeline_rows.h"
 
 namespace quarry::repository {
@@ -10,6 +11,9 @@ namespace quarry::repository {
 using artifact::HashName;
 
 namespace {
+
+// Of a check-in: more is no news.
+constexpr std::size_t kMostTags = 100;
 
 bool has_index(Database& database) {
   return database.query("SELECT 1 FROM sqlite_schema WHERE name='fx_quarry_received'").step();
@@ -76,7 +80,10 @@ ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& nam
   std::optional<TimelineEntry> entry = timeline_entry(state, rid, name);
   const ArtifactKind kind = kind_of(state, rid, entry);
   if (entry) entry->kind = kind;
-  return {.name = name, .size = size, .kind = kind, .entry = std::move(entry)};
+  std::vector<std::string> tags;
+  if (kind == ArtifactKind::kCheckIn) tags = symbolic_tags(state.database, rid, kMostTags);
+  return {
+      .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
 }
 
 void add(Repository::State& state, const Row& row, Received& to) {

@@ -56,6 +56,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   std::vector<backoffice::Job> jobs;
   if (!arguments.courier.empty()) {
     jobs.push_back(backoffice::tell_events(telling(arguments, repository)));
+    jobs.push_back(backoffice::tell_security(telling(arguments, repository)));
     jobs.push_back(backoffice::after_receive_hooks(telling(arguments, repository)));
   }
   jobs.push_back(backoffice::mail());

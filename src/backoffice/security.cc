@@ -1,0 +1,164 @@
+// What an administrator should know of (repository/security_log.h), as events of the type "security":
+//
+//   config   quarry-told-security       ACCESS ADMIN: how far that is (repository::SecurityMark)
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quarry/backoffice/jobs.h"
+#include "quarry/event/event.h"
+#include "quarry/repository/receipt.h"
+#include "quarry/repository/security_log.h"
+
+namespace quarry::backoffice {
+namespace {
+
+using repository::SecurityLog;
+using repository::SecurityMark;
+using repository::SecurityNews;
+using repository::UserChange;
+
+constexpr const char* kRow = "quarry-told-security";
+constexpr std::size_t kAtOnce = 500;
+
+std::optional<SecurityMark> parse_mark(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  SecurityMark mark;
+  const char* const end = text->data() + text->size();
+  const auto first = std::from_chars(text->data(), end, mark.access);
+  if (first.ec != std::errc() || first.ptr == end) return std::nullopt;
+  const auto second = std::from_chars(first.ptr + 1, end, mark.admin);
+  if (second.ec != std::errc()) return std::nullopt;
+  return mark;
+}
+
+struct Told {
+  std::string what;
+  std::string detail;
+};
+
+Told told_of(const UserChange& change) {
+  switch (change.what) {
+    case UserChange::What::kNew:
+      return {"user-new", fmt::format("capabilities \"{}\"", change.capabilities)};
+    case UserChange::What::kGone:
+      return {"user-gone", fmt::format("capabilities were \"{}\"", change.before)};
+    case UserChange::What::kCapabilities:
+      return {"capabilities", fmt::format("capabilities are \"{}\", were \"{}\"",
+                                          change.capabilities, change.before)};
+    case UserChange::What::kSecret:
+      return {"password", "the password is another one"};
+  }
+  return {};
+}
+
+/// Messages for all of NEWS. Keys are the same where the same is told again.
+class Telling {
+ public:
+  explicit Telling(event::Head head) : head_(std::move(head)) {}
+
+  std::vector<spool::NewMessage> of(const SecurityNews& news) {
+    for (const auto& failed : news.failed) {
+      put(fmt::format("login/{}", failed.last_row), failed.last,
+          {.what = "login-failed",
+           .user = failed.user,
+           .address = failed.address,
+           .detail = fmt::format("{} failed", failed.count)});
+    }
+    for (const auto& action : news.actions) {
+      put(fmt::format("admin/{}", action.row), action.time,
+          {.what = "administration", .user = action.user, .address = {}, .detail = action.what});
+    }
+    for (const UserChange& change : news.users) {
+      auto [what, detail] = told_of(change);
+      // The same change may come again, another day. What a name is cut by makes keys no shorter
+      // than a stream takes.
+      const std::string key = fmt::format("{}/{}/{}", what, head_.time.value / kMillisOfHour,
+                                          event::cut(change.login, kMostLogin));
+      put(fmt::format("user/{}", key), head_.time,
+          {.what = std::move(what),
+           .user = change.login,
+           .address = {},
+           .detail = std::move(detail)});
+    }
+    return std::move(messages_);
+  }
+
+ private:
+  static constexpr std::int64_t kMillisOfHour = 3'600'000;
+  static constexpr std::size_t kMostLogin = 100;
+
+  void put(const std::string& key, base::UnixMillis time, event::Security record) {
+    event::Event event{.head = head_, .record = std::move(record)};
+    event.head.key = fmt::format("{}/security/{}", head_.project_code, key);
+    event.head.time = time;
+    messages_.push_back({.content = event::to_message(event), .key = event.head.key});
+  }
+
+  event::Head head_;
+  std::vector<spool::NewMessage> messages_;
+};
+
+/// What is to be told, and noted when it is.
+struct Batch {
+  std::vector<spool::NewMessage> messages;
+  SecurityMark mark;
+  bool notes_users = false;
+  bool is_at_end = true;
+};
+
+base::Result<Batch> read_batch(repository::Repository& repository, const TellingOptions& options,
+                               std::optional<SecurityMark>& mark) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+  SecurityLog log(repository);
+  mark = parse_mark(repository.settings().get(kRow));
+  if (!mark || !log.knows_users()) {
+    // What is there already when a courier comes is no news.
+    QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
+    return Batch{.messages = {}, .mark = end, .notes_users = true, .is_at_end = true};
+  }
+  QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kAtOnce));
+  return Batch{.messages = Telling(head_of(repository, options)).of(news),
+               .mark = news.mark,
+               .notes_users = !news.users.empty(),
+               .is_at_end = news.is_at_end};
+}
+
+base::Result<void> note(repository::Repository& repository, const Batch& batch) {
+  QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+  if (batch.notes_users) QUARRY_TRY(SecurityLog(repository).note_users());
+  QUARRY_TRY(receipt.set_config(kRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));
+  return receipt.commit();
+}
+
+base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& options) {
+  std::size_t told = 0;
+  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+    std::optional<SecurityMark> mark;
+    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(workplace.repository, options, mark));
+    is_at_end = batch.is_at_end;
+    if (mark == batch.mark && !batch.notes_users) break;
+    for (std::size_t at = 0; at < batch.messages.size(); at += kAtOnce) {
+      const std::span all(batch.messages);
+      QUARRY_TRY(options.courier->hand_over(all.subspan(at, std::min(kAtOnce, all.size() - at))));
+    }
+    QUARRY_TRY(note(workplace.repository, batch));
+    told += batch.messages.size();
+  }
+  return told;
+}
+
+}  // namespace
+
+Job tell_security(const TellingOptions& options) {
+  return {"security events", std::chrono::seconds(20),
+          [options](Workplace& workplace) { return tell(workplace, options); }};
+}
+
+}  // namespace quarry::backoffice

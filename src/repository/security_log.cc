@@ -1,0 +1,191 @@
+#include "quarry/repository/security_log.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "quarry/artifact/digest.h"
+#include "quarry/repository/receipt.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+namespace {
+
+// Bytes of what others wrote into the logs.
+constexpr std::int64_t kMostText = 1000;
+
+bool has_users(Database& database) {
+  return database.has_table("fx_quarry_users");
+}
+
+/// The first number that QUERY gives; 0: none.
+std::int64_t number_of(Query query) {
+  return query.step() ? query.integer(0) : 0;
+}
+
+/// What tells that a password is another one, and nothing else of it.
+std::string trace_of(std::string_view login, std::string_view secret) {
+  constexpr std::size_t kDigits = 16;
+  std::string text(login);
+  text += '\n';
+  text += secret;
+  return artifact::sha3_256_hex(text).substr(0, kDigits);
+}
+
+/// The rows of a log after the one that was told of last, up to LAST, at most LIMIT numbers. Each is
+/// looked up by its number, as no statistics mislead SQLite then.
+class LogRows {
+ public:
+  /// ROW is of one row by its number, and bound but for that.
+  LogRows(Query row, std::int64_t& told, std::int64_t last, std::size_t limit)
+      : row_(std::move(row)),
+        told_(told),
+        end_(std::min(last, told + static_cast<std::int64_t>(limit))) {}
+
+  bool step() {
+    while (told_ < end_) {
+      row_.rewind();
+      if (row_.bind(1, ++told_).step()) return true;
+    }
+    return false;
+  }
+  const Query& row() const { return row_; }
+
+ private:
+  Query row_;
+  std::int64_t& told_;
+  std::int64_t end_;
+};
+
+void read_failed_logins(Database& database, std::int64_t last, std::size_t limit,
+                        SecurityNews& news) {
+  Query query = database.query(
+      "SELECT substr(uname,1,?2), substr(ipaddr,1,?2), success, mtime FROM accesslog"
+      " WHERE rowid=?1");
+  query.bind(2, kMostText);
+  LogRows rows(std::move(query), news.mark.access, last, limit);
+  while (rows.step()) {
+    const Query& row = rows.row();
+    if (row.integer(2) != 0) continue;
+    const bool goes_on = !news.failed.empty() && news.failed.back().user == row.text(0) &&
+                         news.failed.back().address == row.text(1);
+    if (!goes_on) {
+      news.failed.push_back({.user = std::string(row.text(0)),
+                             .address = std::string(row.text(1)),
+                             .count = 0,
+                             .last_row = 0,
+                             .last = {}});
+    }
+    FailedLogins& failed = news.failed.back();
+    ++failed.count;
+    failed.last_row = news.mark.access;
+    failed.last = base::from_julian_day(row.real(3));
+  }
+}
+
+void read_actions(Database& database, std::int64_t last, std::size_t limit, SecurityNews& news) {
+  Query query =
+      database.query("SELECT time, substr(who,1,?2), substr(what,1,?2) FROM admin_log WHERE id=?1");
+  query.bind(2, kMostText);
+  LogRows rows(std::move(query), news.mark.admin, last, limit);
+  while (rows.step()) {
+    const Query& row = rows.row();
+    news.actions.push_back({.row = news.mark.admin,
+                            .time = {row.integer(0) * 1000},
+                            .user = std::string(row.text(1)),
+                            .what = std::string(row.text(2))});
+  }
+}
+
+void read_users(Database& database, SecurityNews& news) {
+  using What = UserChange::What;
+  const auto add = [&](What what, std::string_view login, std::string_view now,
+                       std::string_view before) {
+    news.users.push_back({std::string(login), what, std::string(now), std::string(before)});
+  };
+  Query users = database.query(
+      "SELECT user.login, coalesce(user.cap,''), coalesce(user.pw,''), known.cap, known.trace"
+      " FROM user LEFT JOIN fx_quarry_users AS known ON known.login=user.login"
+      " WHERE length(user.login)>0");
+  while (users.step()) {
+    const std::string_view login = users.text(0);
+    if (users.is_null(4)) {
+      add(What::kNew, login, users.text(1), "");
+      continue;
+    }
+    if (users.text(1) != users.text(3)) {
+      add(What::kCapabilities, login, users.text(1), users.text(3));
+    }
+    if (trace_of(login, users.text(2)) != users.text(4)) {
+      add(What::kSecret, login, users.text(1), "");
+    }
+  }
+  Query gone = database.query(
+      "SELECT known.login, known.cap FROM fx_quarry_users AS known"
+      " WHERE NOT EXISTS(SELECT 1 FROM user WHERE user.login=known.login)");
+  while (gone.step()) {
+    add(What::kGone, gone.text(0), "", gone.text(1));
+  }
+}
+
+}  // namespace
+
+bool SecurityLog::knows_users() {
+  return has_users(repository_.internals().database);
+}
+
+base::Result<SecurityMark> SecurityLog::end() {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<SecurityMark> {
+    SecurityMark mark;
+    Database& database = state.database;
+    if (database.has_table("accesslog")) {
+      mark.access = number_of(database.query("SELECT max(rowid) FROM accesslog"));
+    }
+    if (database.has_table("admin_log")) {
+      mark.admin = number_of(database.query("SELECT max(id) FROM admin_log"));
+    }
+    return mark;
+  });
+}
+
+base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::size_t limit) {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<SecurityNews> {
+    SecurityNews news{.failed = {}, .actions = {}, .users = {}, .mark = mark, .is_at_end = true};
+    // Rows were taken away, and their numbers are given again.
+    QUARRY_TRY_ASSIGN(const SecurityMark last, end());
+    news.mark.access = std::min(news.mark.access, last.access);
+    news.mark.admin = std::min(news.mark.admin, last.admin);
+    if (last.access > news.mark.access) {
+      read_failed_logins(state.database, last.access, limit, news);
+    }
+    if (last.admin > news.mark.admin) read_actions(state.database, last.admin, limit, news);
+    if (has_users(state.database)) read_users(state.database, news);
+    news.is_at_end = news.mark == last;
+    return news;
+  });
+}
+
+base::Result<void> SecurityLog::note_users() {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<void> {
+    Database& database = state.database;
+    if (!has_users(database)) {
+      database.execute(
+          "CREATE TABLE fx_quarry_users(login TEXT PRIMARY KEY, cap TEXT NOT NULL,"
+          " trace TEXT NOT NULL) WITHOUT ROWID");
+    }
+    database.query("DELETE FROM fx_quarry_users").run();
+    Query users = database.query(
+        "SELECT login, coalesce(cap,''), coalesce(pw,'') FROM user WHERE length(login)>0");
+    Query known = database.query("INSERT OR IGNORE INTO fx_quarry_users VALUES(?1,?2,?3)");
+    while (users.step()) {
+      const std::string trace = trace_of(users.text(0), users.text(2));
+      known.bind(1, users.text(0)).bind(2, users.text(1)).bind(3, trace).run();
+    }
+    return {};
+  });
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,118 @@
+"""What the courier is told of what came, and of what an administrator should know: quarry-events(7)."""
+
+import json
+import sqlite3
+
+import pytest
+
+from support import repofile
+from support.courier import running
+from support.fossil import Checkout
+from support.process import wait_until
+from support.program import quarry
+
+
+@pytest.fixture
+def told(tmp_path, fresh):
+    """The events so far, in their order, once a run of the backoffice has told them."""
+    path = tmp_path / "events"
+    with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
+        def tell():
+            done = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
+            assert done.returncode == 0, done.stderr
+            courier.wait_until_delivered("all")
+            return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        assert tell() == [], "what was there before is no news"
+        yield tell
+
+
+def by_type(events, kind):
+    return [each for each in events if each["type"] == kind]
+
+
+def test_artifacts_are_told_with_what_people_call_them(told, fresh, fossil, tmp_path):
+    checkout = Checkout(fossil, fresh, tmp_path / "work")
+    checkout.write("a.txt", "one\n")
+    checkout("add", "a.txt")
+    checkout.commit("The first of all")
+    checkout.write("a.txt", "one\nand two\n")
+    checkout("commit", "-m", "A release", "--no-warnings", "--tag", "v1", "--tag", "stable")
+    page = tmp_path / "page"
+    page.write_text("Welcome")
+    checkout("wiki", "create", "Front Page", page)
+    checkout("wiki", "create", "A note", page, "--technote", "2026-01-02 03:04:05")
+    checkout("ticket", "add", "title", "It is broken")
+    events = told()
+    first, release = (each["artifact"] for each in by_type(events, "artifact.check-in"))
+    assert (first["comment"], first["branch"], first["tags"]) == ("The first of all", "trunk", ["trunk"])
+    assert release["comment"] == "A release" and sorted(release["tags"]) == ["stable", "trunk", "v1"]
+    assert release["hash"] == checkout.head() and release["user"] and release["time"]
+    wiki, = by_type(events, "artifact.wiki")
+    assert wiki["artifact"]["title"] == "Front Page"
+    assert by_type(events, "artifact.technote") and by_type(events, "artifact.ticket")
+    assert "It is broken" in by_type(events, "artifact.ticket")[0]["artifact"]["comment"]
+    assert len({each["id"] for each in events}) == len(events)
+    assert told() == events, "once"
+
+
+def test_changes_of_users_are_told_without_their_passwords(told, fresh, fossil):
+    fossil("user", "new", "ann", "", "her-secret-word", "-R", fresh)
+    fossil("user", "capabilities", "ann", "ei", "-R", fresh)
+    new, = by_type(told(), "security")
+    assert (new["security"]["what"], new["security"]["user"]) == ("user-new", "ann")
+    fossil("user", "capabilities", "ann", "s", "-R", fresh)
+    fossil("user", "password", "ann", "another-secret", "-R", fresh)
+    more = [each["security"] for each in by_type(told(), "security")[1:]]
+    assert [each["what"] for each in more] == ["capabilities", "password"]
+    assert more[0]["detail"] == 'capabilities are "s", were "ei"'
+    repofile.execute(fresh, "DELETE FROM user WHERE login='ann'")
+    events = told()
+    assert events[-1]["security"]["what"] == "user-gone"
+    assert "secret" not in json.dumps(events)
+    hashes = repofile.query(fresh, "SELECT pw FROM user WHERE length(pw)>10")
+    assert hashes and not any(secret in json.dumps(events) for secret, in hashes)
+
+
+def test_what_fossil_has_logged_is_told(told, fresh):
+    told()
+    with sqlite3.connect(fresh) as database:
+        database.execute("CREATE TABLE IF NOT EXISTS accesslog(uname TEXT, ipaddr TEXT, success BOOLEAN, mtime TIMESTAMP)")
+        database.execute("CREATE TABLE IF NOT EXISTS admin_log(id INTEGER PRIMARY KEY, time INTEGER, page TEXT, who TEXT, "
+                         "what TEXT)")
+        row = "INSERT INTO accesslog VALUES(?,?,?,julianday('now'))"
+        for user, address, success in (("ann", "192.0.2.7", 0), ("ann", "192.0.2.7", 0), ("bob", "192.0.2.8", 1),
+                                       ("eve", "192.0.2.9", 0)):
+            database.execute(row, (user, address, success))
+        database.execute("INSERT INTO admin_log(time, page, who, what) VALUES(strftime('%s'), 'setup', 'ann', 'Set x')")
+    events = [each["security"] for each in by_type(told(), "security")]
+    assert [(each["what"], each["user"], each["address"], each["detail"]) for each in events] == [
+        ("login-failed", "ann", "192.0.2.7", "2 failed"), ("login-failed", "eve", "192.0.2.9", "1 failed"),
+        ("administration", "ann", "", "Set x")]
+    assert len(by_type(told(), "security")) == len(events)
+    # Its rows are pruned, and their numbers come again.
+    repofile.execute(fresh, "DELETE FROM accesslog")
+    repofile.execute(fresh, "INSERT INTO accesslog VALUES('mallory', '192.0.2.1', 0, julianday('now'))")
+    told()
+    repofile.execute(fresh, "INSERT INTO accesslog VALUES('mallory', '192.0.2.1', 0, julianday('now'))")
+    assert by_type(told(), "security")[-1]["security"]["user"] == "mallory"
+
+
+def test_nothing_is_written_where_nothing_is_told(told, fresh):
+    told()
+    with sqlite3.connect(fresh) as database:
+        before = database.execute("PRAGMA data_version").fetchone()
+        told()
+        assert database.execute("PRAGMA data_version").fetchone() == before
+
+
+def test_nothing_is_lost_while_the_courier_is_away(tmp_path, fresh, fossil):
+    path = tmp_path / "events"
+    with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
+        assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
+        courier.stop()
+        fossil("user", "new", "ann", "", "her-secret-word", "-R", fresh)
+        failed = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
+        assert failed.returncode == 1 and "security events" in failed.stderr and "secret-word" not in failed.stderr
+        courier.start()
+        assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
+        wait_until(lambda: path.exists() and "user-new" in path.read_text(), "the event")
