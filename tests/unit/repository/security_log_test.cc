@@ -1,0 +1,115 @@
+// What an administrator should know of a repository.
+
+#include "quarry/repository/security_log.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "quarry/repository/receipt.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+SecurityNews after(World& world, const SecurityMark& mark, std::size_t limit = 100) {
+  const auto snapshot = world.repository->snapshot();
+  auto news = SecurityLog(*world.repository).after(mark, limit);
+  REQUIRE(news);
+  return *news;
+}
+
+SecurityMark end_of(World& world) {
+  const auto snapshot = world.repository->snapshot();
+  const auto mark = SecurityLog(*world.repository).end();
+  REQUIRE(mark);
+  return *mark;
+}
+
+void note_users(World& world) {
+  world.receive([&](Receipt&) { REQUIRE(SecurityLog(*world.repository).note_users()); });
+}
+
+void make_logs(World& world) {
+  world.sql("CREATE TABLE accesslog(uname TEXT, ipaddr TEXT, success BOOLEAN, mtime TIMESTAMP)");
+  world.sql("CREATE TABLE admin_log(id INTEGER PRIMARY KEY, time INTEGER, page, who, what)");
+}
+
+void log_in(World& world, const std::string& user, bool success) {
+  world.sql("INSERT INTO accesslog VALUES('" + user + "','192.0.2.1'," + (success ? "1" : "0") +
+            ",julianday('2026-01-02'))");
+}
+
+}  // namespace
+
+TEST_CASE("in a repository without fossil's logs there is no news") {
+  World world;
+  CHECK(end_of(world) == SecurityMark{});
+  const SecurityNews news = after(world, {});
+  CHECK(news.is_at_end);
+  CHECK((news.failed.empty() && news.actions.empty() && news.users.empty()));
+}
+
+TEST_CASE("failed logins are told by user and address, in portions that miss none") {
+  World world;
+  make_logs(world);
+  for (int i = 0; i < 7; ++i) log_in(world, "ann", false);
+  log_in(world, "bob", true);
+  for (int i = 0; i < 3; ++i) log_in(world, "eve", false);
+  for (const std::size_t limit : {1U, 2U, 5U, 100U}) {
+    SecurityMark mark;
+    std::map<std::string, std::uint64_t> counts;
+    for (bool is_at_end = false; !is_at_end;) {
+      const SecurityNews news = after(world, mark, limit);
+      for (const FailedLogins& failed : news.failed) counts[failed.user] += failed.count;
+      REQUIRE((news.is_at_end || news.mark != mark));
+      mark = news.mark;
+      is_at_end = news.is_at_end;
+    }
+    CHECK(counts == std::map<std::string, std::uint64_t>{{"ann", 7}, {"eve", 3}});
+    CHECK(mark == end_of(world));
+  }
+}
+
+TEST_CASE("rows that were taken away leave no mark beyond the end") {
+  World world;
+  make_logs(world);
+  for (int i = 0; i < 5; ++i) log_in(world, "ann", false);
+  const SecurityMark told = end_of(world);
+  world.sql("DELETE FROM accesslog");
+  const SecurityMark mark = after(world, told).mark;
+  CHECK(mark.access == 0);
+  log_in(world, "eve", false);
+  CHECK(after(world, mark).failed.size() == 1);
+}
+
+TEST_CASE("of a user's change all is told but the password") {
+  using What = UserChange::What;
+  World world;
+  note_users(world);
+  world.sql("INSERT INTO user(login,cap,pw) VALUES('zoe','ei','a-very-secret-one')");
+  SecurityNews news = after(world, {});
+  REQUIRE(news.users.size() == 1);
+  CHECK(news.users[0].what == What::kNew);
+  CHECK(news.users[0].capabilities == "ei");
+  note_users(world);
+  CHECK(after(world, {}).users.empty());
+  world.sql("UPDATE user SET cap='s', pw='another' WHERE login='zoe'");
+  news = after(world, {});
+  REQUIRE(news.users.size() == 2);
+  CHECK(news.users[0].what == What::kCapabilities);
+  CHECK(news.users[0].before == "ei");
+  CHECK(news.users[1].what == What::kSecret);
+  note_users(world);
+  CHECK(world.sql("SELECT count(*) FROM fx_quarry_users WHERE trace GLOB '*secret*'"
+                  " OR trace GLOB '*another*'") == "0");
+  world.sql("DELETE FROM user WHERE login='zoe'");
+  news = after(world, {});
+  REQUIRE(news.users.size() == 1);
+  CHECK(news.users[0].what == What::kGone);
+  CHECK(news.users[0].before == "s");
+}
