@@ -58,7 +58,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "config": {"", "store", "receipt"},
         "alerts": {"", "store"},
     },
-    "backoffice": {"alerts": set(), "": {"alerts"}},
+    "backoffice": {"alerts": set(), "peers": set(), "": {"alerts", "peers"}},
     "sync": {"cards": set(), "server": {"cards"}, "client": {"cards"}},
     "worker": {"fastcgi": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},

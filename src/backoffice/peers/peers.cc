@@ -1,0 +1,110 @@
+#include "quarry/backoffice/peers.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "quarry/base/escape.h"
+#include "quarry/repository/arrivals.h"
+#include "quarry/repository/unversioned.h"
+#include "quarry/transport/retry.h"
+
+namespace quarry::backoffice {
+namespace {
+
+using base::ErrorCode;
+using std::chrono::milliseconds;
+
+constexpr std::size_t kMostName = 64;
+// Between two tries where the peer refuses, unless the configuration has a longer time.
+constexpr milliseconds kRefusedDelay{3'600'000};
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+milliseconds longest_wait(const PeerOptions& options) {
+  return std::max({options.interval, options.retry_max_delay, kRefusedDelay});
+}
+
+}  // namespace
+
+std::string_view name_of(PeerDirection direction) {
+  switch (direction) {
+    case PeerDirection::kBoth:
+      return "both";
+    case PeerDirection::kPush:
+      return "push";
+    case PeerDirection::kPull:
+      return "pull";
+  }
+  return "both";
+}
+
+std::optional<PeerDirection> peer_direction_named(std::string_view name) {
+  for (const auto each : {PeerDirection::kBoth, PeerDirection::kPush, PeerDirection::kPull}) {
+    if (name_of(each) == name) return each;
+  }
+  return std::nullopt;
+}
+
+base::Result<void> check_peer_name(std::string_view name) {
+  if (!name.empty() && name.size() <= kMostName && std::ranges::all_of(name, is_name_character)) {
+    return {};
+  }
+  return base::fail(
+      ErrorCode::kInvalid,
+      fmt::format("\"{}\" cannot be the name of a peer: letters, digits, '-', '_' and "
+                  "'.', at most {} of them",
+                  base::printable(name), kMostName));
+}
+
+milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
+                           std::string_view mark, base::UnixMillis now) {
+  const auto until = [&](std::int64_t time) {
+    const milliseconds wait(time - now.value);
+    // What lies too far ahead is of a clock that was put back since.
+    if (wait > longest_wait(options)) return milliseconds(0);
+    return std::max(wait, milliseconds(0));
+  };
+  if (state.failures > 0) return until(state.next);
+  if (options.pushes() && state.seen != mark) return milliseconds(0);
+  return until(state.tried + options.interval.count());
+}
+
+milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
+                                const PeerOptions& options, double random) {
+  const bool is_refusal = why.code == ErrorCode::kDenied;
+  const transport::RetryOptions retry{
+      .tries = 1,
+      .first = options.retry_delay,
+      .longest = is_refusal ? std::max(options.retry_max_delay, kRefusedDelay)
+                            : std::max(options.retry_max_delay, options.retry_delay)};
+  constexpr std::int64_t kMostDoublings = 60;
+  return transport::delay_before(
+      static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMostDoublings)), retry, random);
+}
+
+bool is_failure_to_tell(std::int64_t failures) {
+  return failures > 0 && std::has_single_bit(static_cast<std::uint64_t>(failures));
+}
+
+bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
+  if (!state.runner) return false;
+  const PeerRunner& runner = *state.runner;
+  // Elsewhere nobody knows: it counts for as long as it may take.
+  if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
+  const auto started = processes.started(runner.pid);
+  return started && *started == runner.started;
+}
+
+base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned) {
+  QUARRY_TRY_ASSIGN(const auto end, repository::Arrivals(repository).end());
+  std::string mark = std::to_string(end.receipt);
+  if (with_unversioned) mark += " " + repository.unversioned().hash();
+  return mark;
+}
+
+}  // namespace quarry::backoffice
