@@ -69,13 +69,14 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
     }
     return master::Program{path, std::move(arguments)};
   };
-  service.on_request =
-      master::OnRequest{.verb = control::Verb::kBackoffice,
-                        .program_for = program_for,
-                        .from = pool_service.name,
-                        .most_paused = options.max_sleepers,
-                        .every = std::chrono::duration_cast<std::chrono::seconds>(options.interval),
-                        .every_number = kAllRepositories};
+  service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
+                                         .program_for = program_for,
+                                         .from = {pool_service.name},
+                                         .most_paused = options.max_sleepers};
+  const auto every = std::chrono::duration_cast<std::chrono::seconds>(options.interval);
+  if (every.count() > 0) {
+    service.on_request->of_itself.push_back({.number = kAllRepositories, .every = every});
+  }
   return service;
 }
 
