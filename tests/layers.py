@@ -66,8 +66,9 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "app": {"": set(), "quarryd": {""}, "quarry-courier": {""}, "quarry/common": set(),
             "quarry/backoffice": {"quarry/common"}, "quarry/remote": {"quarry/common"},
             "quarry/spool": {"quarry/common"}, "quarry/status": {"quarry/common"},
+            "quarry/peer": {"", "quarryd", "quarry/common", "quarry/remote", "quarry/status"},
             "quarry/courier": {"", "quarry/common", "quarry/status"},
-            "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/courier", "quarry/remote", "quarry/spool", "quarry/status"}},
+            "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote", "quarry/spool", "quarry/status"}},
     "courier": {"ways": set(), "": {"ways"}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <random>
+#include <string>
 #include <utility>
 
 #include "quarry/base/duration.h"
@@ -26,6 +27,14 @@ constexpr milliseconds kWhileRunning{5'000};
 double random_fraction() {
   thread_local std::minstd_rand generator{std::random_device{}()};
   return std::uniform_real_distribution<double>(0, 1)(generator);
+}
+
+/// Whether ONE says what OTHER does, but for its numbers: how long something took, say.
+bool is_like(std::string one, std::string other) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::erase_if(one, is_digit);
+  std::erase_if(other, is_digit);
+  return one == other;
 }
 
 /// Hears what the peer has to say. Nobody asks for a password here, and who tries again is started
@@ -180,7 +189,7 @@ void PeerSync::note_failure(base::Error error, PeerReport& report) const {
   if (error.message.size() > kMostError) error.message.resize(kMostError);
   report.what = What::kFailed;
   ++state.failures;
-  report.is_news = is_failure_to_tell(state.failures) || state.error != error.message;
+  report.is_news = is_failure_to_tell(state.failures) || !is_like(state.error, error.message);
   state.failed = now();
   state.error = error.message;
   report.wait = wait_after_failure(state.failures, error, peer_, random_fraction());

@@ -1,11 +1,8 @@
 #include "quarry/backoffice/peers.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <bit>
 
-#include "quarry/base/escape.h"
 #include "quarry/repository/arrivals.h"
 #include "quarry/repository/unversioned.h"
 #include "quarry/transport/retry.h"
@@ -16,50 +13,14 @@ namespace {
 using base::ErrorCode;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kMostName = 64;
 // Between two tries where the peer refuses, unless the configuration has a longer time.
 constexpr milliseconds kRefusedDelay{3'600'000};
-
-bool is_name_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
-}
 
 milliseconds longest_wait(const PeerOptions& options) {
   return std::max({options.interval, options.retry_max_delay, kRefusedDelay});
 }
 
 }  // namespace
-
-std::string_view name_of(PeerDirection direction) {
-  switch (direction) {
-    case PeerDirection::kBoth:
-      return "both";
-    case PeerDirection::kPush:
-      return "push";
-    case PeerDirection::kPull:
-      return "pull";
-  }
-  return "both";
-}
-
-std::optional<PeerDirection> peer_direction_named(std::string_view name) {
-  for (const auto each : {PeerDirection::kBoth, PeerDirection::kPush, PeerDirection::kPull}) {
-    if (name_of(each) == name) return each;
-  }
-  return std::nullopt;
-}
-
-base::Result<void> check_peer_name(std::string_view name) {
-  if (!name.empty() && name.size() <= kMostName && std::ranges::all_of(name, is_name_character)) {
-    return {};
-  }
-  return base::fail(
-      ErrorCode::kInvalid,
-      fmt::format("\"{}\" cannot be the name of a peer: letters, digits, '-', '_' and "
-                  "'.', at most {} of them",
-                  base::printable(name), kMostName));
-}
 
 milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
                            std::string_view mark, base::UnixMillis now) {

@@ -175,13 +175,18 @@ TEST_CASE("failures are counted, told once, and wait ever longer; a success ends
   CHECK(report->is_news);
   CHECK(report->error->message == "no server");
   CHECK(world.what() == What::kNotDue);
-  for (int failures = 2; failures < 4; ++failures) {
+  const auto fail_again = [&](const std::string& why) {
+    world.error->message = why;
     world.clock.advance(world.state().next - world.clock.now().value);
     report = world.sync();
     REQUIRE(report);
-    CHECK(world.state().failures == failures);
-    CHECK(report->is_news == (failures == 2));
-  }
+    CHECK(report->what == What::kFailed);
+    return report->is_news;
+  };
+  CHECK(fail_again("timed out after 10 ms"));
+  CHECK_FALSE(fail_again("timed out after 20 ms"));
+  CHECK(world.state().failures == 3);
+  CHECK(world.state().error == "timed out after 20 ms");
   world.error.reset();
   world.clock.advance(60'000);
   report = world.sync();
