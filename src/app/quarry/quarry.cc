@@ -81,9 +81,10 @@ void add_sync(CLI::App& app, Run& run) {
       app.add_subcommand("sync", "exchange what is new with another repository of the project");
   auto& sync = arguments_of(*command, run, run_sync);
   command->add_option("REPO", sync.file, "the repository file")->required();
-  command->add_option(
+  auto* url = command->add_option(
       "URL", sync.remote.url,
       "http:, https:, ssh: or file: URL, or the name of a remote (default: that of the last sync)");
+  command->add_flag("--all", sync.all, "with every remote that is remembered")->excludes(url);
   command->add_flag("--push", sync.push, "only send (default: both ways)");
   command->add_flag("--pull", sync.pull, "only receive (default: both ways)");
   command->add_flag("--verily", sync.verily, "name everything, for where something was overlooked");
