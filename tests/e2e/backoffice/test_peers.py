@@ -498,6 +498,41 @@ def test_a_failure_is_an_event(world):
     assert event["type"] == "backoffice.failure" and "sync with there" in json.dumps(event)
 
 
+def test_what_a_peer_brought_is_told_to_the_courier_though_nobody_comes(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    told = world.folder / "events"
+    spool = world.folder / "spool"
+    spool.mkdir()
+    courier = section("courier", {"socket": world.folder / "courier.sock", "spool.directory": spool}) + \
+        section("destination file", {"type": "file", "path": told, "events": "artifact.check-in"})
+    # What is there when the courier comes is no news.
+    done = run_quarry("backoffice", "--nolease", "--courier", world.folder / "courier.sock", ours.path)
+    assert done.returncode == 0, done.stderr
+    world.serve(theirs)
+    world.serve(ours, world.peer("there", theirs), pool={"backoffice": "yes"}, more=courier)
+    made = world.push(theirs)
+    wait_until(lambda: told.exists() and made in told.read_text(), "the event", SECONDS)
+
+
+def test_a_peer_that_has_moved_is_told_once(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    mover = client.Pretender(client.redirect(theirs.url.replace("peer@", ""), 301))
+    try:
+        # Who is redirected does not log in there.
+        world.serve(ours, world.peer("there", mover.url(), direction="pull"))
+        made = world.push(theirs)
+        ours.wait_for(made)
+        before = world.status(ours)["last_success"]
+        world.wait_for_status(ours, "there", lambda seen: seen["last_success"] != before, "another sync")
+        assert world.status(ours)["moved_to"] == theirs.url.replace("peer@", "")
+        log = ours.daemon.log()
+        assert log.count("has moved to") == 1 and "change its url;" not in log
+    finally:
+        ours.daemon.stop()
+        mover.stop()
+
+
 def test_a_repository_that_is_not_there_is_told_and_keeps_no_other_from_its_peers(world, start):
     folder = world.folder / "folder"
     folder.mkdir()

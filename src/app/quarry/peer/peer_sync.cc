@@ -42,41 +42,35 @@ std::string in_seconds(milliseconds time) {
   return base::in_words(std::chrono::ceil<seconds>(time));
 }
 
-/// What the log, or a person, has to know of REPORT; "": nothing.
+std::string line_of_success(const PeerReport& report, bool tells_all) {
+  const std::string& moved_to = report.state.moved_to;
+  std::string line;
+  if (!moved_to.empty() && (report.is_news || tells_all)) {
+    line = fmt::format("the repository has moved to {}: change its url",
+                       base::printable(moved_to, kMostShown));
+  }
+  if (report.past_failures == 0 && !tells_all) return line;
+  if (!line.empty()) line += "; ";
+  line += report.past_failures > 0
+              ? fmt::format("synced again after {}", counted(report.past_failures, "failure"))
+              : "synced";
+  return fmt::format("{}: {} sent, {} received", line,
+                     counted(static_cast<std::int64_t>(report.figures.artifacts_sent), "artifact"),
+                     report.figures.artifacts_received);
+}
+
+/// What the log, or (TELLS_ALL) a person, has to know of REPORT; "": nothing.
 std::string line_of(const PeerReport& report, bool tells_all) {
   const backoffice::PeerState& state = report.state;
-  switch (report.what) {
-    case What::kDone: {
-      const std::string moved =
-          state.moved_to.empty() || !(report.is_news || tells_all)
-              ? ""
-              : fmt::format("the repository has moved to {}: change its url; ",
-                            base::printable(state.moved_to, kMostShown));
-      const std::string exchanged =
-          fmt::format("{} sent, {} received",
-                      counted(static_cast<std::int64_t>(report.figures.artifacts_sent), "artifact"),
-                      report.figures.artifacts_received);
-      if (report.past_failures > 0) {
-        return fmt::format("{}synced again after {}: {}", moved,
-                           counted(report.past_failures, "failure"), exchanged);
-      }
-      return tells_all ? fmt::format("{}synced: {}", moved, exchanged) : moved;
-    }
-    case What::kFailed:
-      if (!report.is_news && !tells_all) return "";
-      return fmt::format("{} ({} in a row, the next try is in {})",
-                         base::printable(report.error->message, kMostShown),
-                         counted(state.failures, "failure"), in_seconds(report.wait));
-    case What::kRunning:
-      return tells_all ? fmt::format("process {} syncs with it already",
-                                     state.runner ? state.runner->pid : 0)
-                       : "";
-    case What::kInterrupted:
-      return tells_all ? "interrupted" : "";
-    case What::kNotDue:
-      return "";
+  if (report.what == What::kDone) return line_of_success(report, tells_all);
+  if (report.what == What::kFailed && (report.is_news || tells_all)) {
+    return fmt::format("{} ({} in a row, the next try is in {})",
+                       base::printable(report.error->message, kMostShown),
+                       counted(state.failures, "failure"), in_seconds(report.wait));
   }
-  return "";
+  if (!tells_all) return "";
+  if (report.what == What::kInterrupted) return "interrupted";
+  return fmt::format("process {} syncs with it already", state.runner ? state.runner->pid : 0);
 }
 
 void tell_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {
