@@ -33,6 +33,10 @@ std::string_view name_of(Verb verb) {
       return "pause";
     case Verb::kResume:
       return "resume";
+    case Verb::kPeer:
+      return "peer";
+    case Verb::kAgain:
+      return "again";
   }
   return "unknown";
 }
@@ -75,7 +79,7 @@ Received Channel::receive(Message* message) const {
   if (size != static_cast<ssize_t>(bytes.size())) return Received::kMalformed;
   const auto wire = std::bit_cast<Wire>(bytes);
   const auto verb = static_cast<Verb>(wire.verb);
-  const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kResume;
+  const bool is_known = verb >= Verb::kBackoffice && verb <= Verb::kAgain;
   if (wire.version != kLayoutVersion || wire.zero != 0 || !is_known) return Received::kMalformed;
   *message = Message{verb, wire.number};
   return Received::kMessage;

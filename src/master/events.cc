@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <csignal>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string>
@@ -80,7 +81,8 @@ bool Loop::pass_to_jobs(const std::string& from, const control::Message& message
   for (const auto& one : services_) {
     if (one->jobs == nullptr) continue;
     const OnRequest& kind = *one->service().on_request;
-    if (kind.verb != message.verb || kind.from != from) continue;
+    if (kind.verb != message.verb || std::ranges::find(kind.from, from) == kind.from.end())
+      continue;
     one->jobs->asked(from, message.number);
     return true;
   }

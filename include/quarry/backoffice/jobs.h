@@ -5,6 +5,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "quarry/backoffice/run.h"
 #include "quarry/event/event.h"
@@ -30,6 +31,11 @@ Job tell_security(const TellingOptions& options);
 /// Has the courier run the hooks that `fossil hook add` stored, with what came since the last time
 /// (repository/received_list.h), unless a push is going on.
 Job after_receive_hooks(const TellingOptions& options);
+
+/// Tells the courier what has FAILED in REPOSITORY; that is no more than a try. No Snapshot may be
+/// alive.
+base::Result<void> tell_failures(repository::Repository& repository, const TellingOptions& options,
+                                 const std::vector<Failure>& failed);
 
 /// Sends the mail that is due (alerts.h): alerts, and once a day digests and notices of renewal. What
 /// keeps mail from being sent is an error, while it waits to be tried again.

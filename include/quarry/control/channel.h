@@ -28,6 +28,10 @@ enum class Verb : std::uint8_t {
   kPause = 3,
   /// It would go on; the master answers with the same verb when there is a place.
   kResume = 4,
+  /// The peer with this number in the master's own configuration may have something to get.
+  kPeer = 5,
+  /// Of what the master starts by itself: it has to run again in so many seconds.
+  kAgain = 6,
 };
 std::string_view name_of(Verb verb);
 

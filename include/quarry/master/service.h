@@ -66,20 +66,26 @@ struct Program {
   std::vector<std::string> arguments;
 };
 
+/// A number that the master itself asks for: the first time when it begins, or when EVERY has passed,
+/// and then each time that EVERY has passed, or when its child wanted to run again (Verb::kAgain).
+struct OfItself {
+  std::uint32_t number = 0;
+  std::chrono::seconds every{0};
+  bool at_start = false;
+};
+
 /// A service whose children run once, each for a number that a child of another service asks for.
 struct OnRequest {
   control::Verb verb;
   /// What is executed for NUMBER where the service called FROM asks; nothing: FROM may not ask for
   /// it, or the master knows nothing under it. Called in the master, and often: it must be cheap.
   std::function<std::optional<Program>(const std::string& from, std::uint32_t number)> program_for;
-  /// The service whose children may ask.
-  std::string from = {};
+  /// The services whose children may ask.
+  std::vector<std::string> from = {};
   /// How many may wait for their time (control::Verb::kPause) beside those that run.
   std::size_t most_paused = 0;
-  /// Asked for by the master itself, as the service's own number EVERY_NUMBER, each time that EVERY
-  /// has passed; 0: never.
-  std::chrono::seconds every{0};
-  std::uint32_t every_number = 0;
+  /// What the master asks for, in the service's own name.
+  std::vector<OfItself> of_itself = {};
 };
 
 struct Service {

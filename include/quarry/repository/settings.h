@@ -43,6 +43,8 @@ class Settings {
   const std::string& server_code();
   /// A row of `config`, or nothing.
   std::optional<std::string> get(std::string_view name);
+  /// What rows of `config` are called that begin with PREFIX (not empty), in order.
+  std::vector<std::string> names_with(std::string_view prefix);
   std::int64_t get_int(std::string_view name, std::int64_t otherwise);
   /// Fossil's reading of on/off, yes/no, true/false, 1/0; OTHERWISE for anything else.
   bool get_bool(std::string_view name, bool otherwise);

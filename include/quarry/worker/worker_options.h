@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -52,6 +53,10 @@ struct BackgroundOptions {
   std::function<base::Result<BackgroundLook>(repository::Repository&)> look = {};
 };
 
+/// What the master calls the peers of the repository NAME ("": the only one of its pool), which want
+/// to have what comes.
+using PeerNumbers = std::map<std::string, std::vector<std::uint32_t>, std::less<>>;
+
 struct WorkerOptions {
   std::string pool;
   /// One of the two: a file that is served whatever the path, or a folder with NAME.fossil files.
@@ -63,6 +68,7 @@ struct WorkerOptions {
   sync::SessionOptions session;
   AdmissionOptions admission;
   BackgroundOptions background;
+  PeerNumbers peers;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

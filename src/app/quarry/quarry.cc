@@ -1,5 +1,6 @@
 // quarry: everything that a person does to a repository, or asks a server, from a command line.
-// What the command line takes is all here, and the commands are in files of their own.
+// What the command line takes is here, but for that of peers, and the commands are in files of their
+// own.
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <unistd.h>
@@ -9,17 +10,17 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
-#include <functional>
 #include <initializer_list>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "backoffice/backoffice_commands.h"
 #include "commands.h"
+#include "common/command_line.h"
 #include "common/exit_codes.h"
 #include "courier/courier_commands.h"
+#include "peer/peer_command_line.h"
 #include "remote/password.h"
 #include "remote/remote_commands.h"
 #include "spool/spool_commands.h"
@@ -29,18 +30,6 @@
 
 namespace quarry::app {
 namespace {
-
-/// What the command line asks for; its result is the exit code.
-using Run = std::function<int()>;
-
-/// Where COMMAND's words go. It sets RUN to ACTION on them when it is named.
-template <typename Arguments>
-Arguments& arguments_of(CLI::App& command, Run& run, int (*action)(const Arguments&)) {
-  auto arguments = std::make_shared<Arguments>();
-  command.callback(
-      [arguments, &run, action] { run = [arguments, action] { return action(*arguments); }; });
-  return *arguments;
-}
 
 void add_place_options(CLI::App& command, ServerPlace& place) {
   auto* by_socket =
@@ -92,9 +81,10 @@ void add_sync(CLI::App& app, Run& run) {
       app.add_subcommand("sync", "exchange what is new with another repository of the project");
   auto& sync = arguments_of(*command, run, run_sync);
   command->add_option("REPO", sync.file, "the repository file")->required();
-  command->add_option(
+  auto* url = command->add_option(
       "URL", sync.remote.url,
       "http:, https:, ssh: or file: URL, or the name of a remote (default: that of the last sync)");
+  command->add_flag("--all", sync.all, "with every remote that is remembered")->excludes(url);
   command->add_flag("--push", sync.push, "only send (default: both ways)");
   command->add_flag("--pull", sync.pull, "only receive (default: both ways)");
   command->add_flag("--verily", sync.verily, "name everything, for where something was overlooked");
@@ -361,6 +351,7 @@ int main(int argc, char** argv) {
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
   app::add_backoffice(cli, run);
+  app::add_peer(cli, run);
   app::add_lease(cli, run);
   app::add_alerts(cli, run);
   app::add_status(cli, run);

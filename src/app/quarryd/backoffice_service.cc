@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "courier_service.h"
+#include "peers_service.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/log.h"
 #include "quarry/worker/repository_name.h"
@@ -59,23 +60,24 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kOnTop);
   const auto program_for =
       [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), pool = pool_service.name,
-       own = service.name, is_folder = pool.repository.empty(),
-       words = arguments_for(pool, options, courier)](
+       peers = peers_service_name(pool.name), own = service.name,
+       is_folder = pool.repository.empty(), words = arguments_for(pool, options, courier)](
           const std::string& from, std::uint32_t number) -> std::optional<master::Program> {
-    if (from != pool && from != own) return std::nullopt;
+    if (from != pool && from != peers && from != own) return std::nullopt;
     std::vector<std::string> arguments = words;
-    if (is_folder && from == pool) {
+    if (is_folder && from != own) {
       arguments.insert(arguments.end(), {"--number", std::to_string(number)});
     }
     return master::Program{path, std::move(arguments)};
   };
-  service.on_request =
-      master::OnRequest{.verb = control::Verb::kBackoffice,
-                        .program_for = program_for,
-                        .from = pool_service.name,
-                        .most_paused = options.max_sleepers,
-                        .every = std::chrono::duration_cast<std::chrono::seconds>(options.interval),
-                        .every_number = kAllRepositories};
+  service.on_request = master::OnRequest{.verb = control::Verb::kBackoffice,
+                                         .program_for = program_for,
+                                         .from = {pool_service.name, peers_service_name(pool.name)},
+                                         .most_paused = options.max_sleepers};
+  const auto every = std::chrono::duration_cast<std::chrono::seconds>(options.interval);
+  if (every.count() > 0) {
+    service.on_request->of_itself.push_back({.number = kAllRepositories, .every = every});
+  }
   return service;
 }
 

@@ -9,6 +9,7 @@
 #include "backoffice_service.h"
 #include "configuration.h"
 #include "courier_service.h"
+#include "peers_service.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
 #include "quarry/worker/worker.h"
@@ -23,13 +24,15 @@ worker::StatusOptions status_options(const master::PoolConfig& pool) {
   return {pool.name, pool.status_path, pool.ping_path, pool.ping_response};
 }
 
-worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
+worker::WorkerOptions worker_options(const master::PoolConfig& pool,
+                                     const std::vector<ConfiguredPeer>& peers) {
   worker::WorkerOptions options = worker_options_in(pool);
   options.pool = pool.name;
   options.repository = pool.repository;
   options.repositories = pool.repositories;
   options.allowed_clients = pool.allowed_clients;
   options.status = status_options(pool);
+  options.peers = peer_numbers(peers);
   options.background.look = [lease_time = options.background.lease_time](auto& repository) {
     return look_for_work(repository, lease_time);
   };
@@ -67,7 +70,8 @@ base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
 
 using Inherited = std::vector<master::InheritedSocket>;
 
-base::Result<Service> pool_service(const master::PoolConfig& pool, Start start,
+base::Result<Service> pool_service(const master::PoolConfig& pool,
+                                   const std::vector<ConfiguredPeer>& peers, Start start,
                                    Inherited& inherited) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
@@ -84,7 +88,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, Start start,
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
-  worker::WorkerOptions options = worker_options(pool);
+  worker::WorkerOptions options = worker_options(pool, peers);
   if (!pool.access.path.empty()) {
     QUARRY_TRY(unless_reloading(start, give_access_log(pool.access, options, service)));
   }
@@ -173,7 +177,8 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   for (const master::PoolConfig& pool : config.pools) {
-    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, start, inherited));
+    const auto peers = peers_of(config, pool);
+    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, peers, start, inherited));
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
     if (config.http && address && &pool == &config.pool_of_http()) {
@@ -185,10 +190,13 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
+    const std::string courier_socket =
+        courier ? courier->listener.address()->path() : std::string();
     auto backoffice =
-        backoffice_service(pool, service, worker_options_in(pool).background,
-                           courier ? courier->listener.address()->path() : std::string());
+        backoffice_service(pool, service, worker_options_in(pool).background, courier_socket);
+    auto syncs = peers_service(pool, service, peers, courier_socket);
     services.push_back(std::move(service));
+    if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
     if (status) services.push_back(std::move(*status));
   }

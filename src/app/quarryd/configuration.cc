@@ -1,10 +1,13 @@
 #include "configuration.h"
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
 
 #include "courier_configuration.h"
 #include "gateway_directives.h"
+#include "peer_configuration.h"
 #include "worker_directives.h"
 
 namespace quarry::app {
@@ -17,14 +20,19 @@ master::ReadingOptions with_words(master::ReadingOptions options) {
   options.http_options = [] {
     return std::make_shared<master::OptionsBy<gateway::GatewayOptions>>(gateway_directives());
   };
-  options.carried_section = courier_section;
+  options.carried_section = [](const std::string& name) {
+    auto section = courier_section(name);
+    return section ? section : peer_section(name);
+  };
   return options;
 }
 
 master::ConfigReading checked(master::ConfigReading reading) {
-  for (std::string& mistake : courier_mistakes(reading.config)) {
-    reading.mistakes.push_back(std::move(mistake));
-  }
+  // Where a pool is wrong, what is said of its repositories would be, too.
+  auto peers =
+      reading.mistakes.empty() ? peers_in(reading.config).mistakes : std::vector<std::string>();
+  std::ranges::move(peers, std::back_inserter(reading.mistakes));
+  std::ranges::move(courier_mistakes(reading.config), std::back_inserter(reading.mistakes));
   return reading;
 }
 

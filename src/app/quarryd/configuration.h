@@ -1,6 +1,6 @@
 // The configuration of quarryd with all its words: those of the master, and those that workers
-// (worker_directives.h), the HTTP front (gateway_directives.h) and the courier
-// (courier_configuration.h) give a meaning to.
+// (worker_directives.h), the HTTP front (gateway_directives.h), the courier
+// (courier_configuration.h) and peers (peer_configuration.h) give a meaning to.
 #pragma once
 
 #include <filesystem>

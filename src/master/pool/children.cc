@@ -114,7 +114,8 @@ void Children::tell_start_failure(std::string why) {
 
 void Children::read_control(Child& child) {
   const auto last = take_messages(child.control, [&](const control::Message& message) {
-    job_listener_ ? job_listener_(child, message) : surroundings_.on_message(service_, message);
+    if (job_listener_ && job_listener_(child, message)) return;
+    surroundings_.on_message(service_, message);
   });
   if (last == control::Received::kNothing) return;
   if (last == control::Received::kMalformed) {

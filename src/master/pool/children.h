@@ -80,7 +80,7 @@ class Children {
     /// What a child of SERVICE has said.
     std::function<void(const Service& service, const control::Message&)> on_message;
   };
-  using JobListener = std::function<void(Child&, const control::Message&)>;
+  using JobListener = std::function<bool(Child&, const control::Message&)>;
 
   Children(Service service, Surroundings surroundings);
   Children(const Children&) = delete;
@@ -92,7 +92,7 @@ class Children {
   /// Why the last child that was to be started was not; "": it was.
   const std::string& start_failure() const { return start_failure_; }
 
-  /// What jobs say goes to LISTENER instead. To be called before any is started.
+  /// What jobs say goes to LISTENER first. To be called before any is started.
   void listen_to_jobs(JobListener listener) { job_listener_ = std::move(listener); }
   /// To be called once, before anything is started. SLOTS are those of BOARD that are free.
   void stand_on(scoreboard::Board board, scoreboard::SlotAllocator slots,

@@ -17,10 +17,13 @@ Jobs::Jobs(Children& children, event_base* base, const Situation& situation)
     : children_(children),
       service_(children.service()),
       situation_(situation),
-      respawn_timer_(base, -1, 0, [this] { start_waiting(); }),
-      last_of_itself_(steady_clock::now()) {
+      respawn_timer_(base, -1, 0, [this] { start_waiting(); }) {
   children_.listen_to_jobs(
-      [this](Child& child, const control::Message& message) { on_message(child, message); });
+      [this](Child& child, const control::Message& message) { return on_message(child, message); });
+  const auto now = steady_clock::now();
+  for (const OfItself& each : service_.on_request->of_itself) {
+    due_[each.number] = each.at_start ? now : now + each.every;
+  }
 }
 
 void Jobs::asked(const std::string& from, std::uint32_t number) {
@@ -68,10 +71,23 @@ bool Jobs::may_start() const {
 }
 
 // The child's word: it says what it likes as often as it likes, and is one child all the same.
-void Jobs::on_message(Child& child, const control::Message& message) {
-  const bool pauses = message.verb == control::Verb::kPause && child.stage == JobStage::kRunning;
-  const bool resumes = message.verb == control::Verb::kResume && child.stage == JobStage::kPaused;
-  if (!pauses && !resumes) return;
+bool Jobs::on_message(Child& child, const control::Message& message) {
+  switch (message.verb) {
+    case control::Verb::kPause:
+      if (child.stage == JobStage::kRunning) change_stage(child, true);
+      return true;
+    case control::Verb::kResume:
+      if (child.stage == JobStage::kPaused) change_stage(child, false);
+      return true;
+    case control::Verb::kAgain:
+      run_again(child.number, std::chrono::seconds(message.number));
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Jobs::change_stage(Child& child, bool pauses) {
   child.stage = pauses ? JobStage::kPaused : JobStage::kResuming;
   child.stage_since = steady_clock::now();
   resume();
@@ -113,12 +129,25 @@ void Jobs::start_waiting() {
   }
 }
 
-void Jobs::second_passed() {
-  const OnRequest& kind = *service_.on_request;
-  if (kind.every.count() > 0 && steady_clock::now() - last_of_itself_ >= kind.every) {
-    last_of_itself_ = steady_clock::now();
-    asked(service_.name, kind.every_number);
+void Jobs::ask_for_due() {
+  const auto now = steady_clock::now();
+  for (const OfItself& each : service_.on_request->of_itself) {
+    auto& due = due_[each.number];
+    if (now < due) continue;
+    // Where its child does not say when.
+    due = now + each.every;
+    asked(service_.name, each.number);
   }
+}
+
+/// At once it does not: whoever says so would run without end.
+void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
+  const auto at = due_.find(number);
+  if (at != due_.end()) at->second = steady_clock::now() + std::max(wait, std::chrono::seconds(1));
+}
+
+void Jobs::second_passed() {
+  ask_for_due();
   children_.press_the_slow();  // not those who are told now
   if (service_.longest_run.count() > 0) {
     for (const auto& child : children_.living()) {

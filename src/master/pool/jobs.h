@@ -11,7 +11,8 @@
 // who has paused before who has not begun. Those that pause are OnRequest::most_paused at most. A
 // number waits only once, so there is never more to remember than the master knows numbers, and
 // never more than kMostWaiting. Nobody is told that a job was dropped or has failed: every request
-// may be repeated. A reload asks those that run to end, as all children, and forgets those that
+// may be repeated. Numbers that the master asks for by itself (OnRequest::of_itself) have a time each,
+// which their child may set. A reload asks those that run to end, as all children, and forgets those that
 // wait.
 #pragma once
 
@@ -19,6 +20,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <set>
 #include <string>
 
@@ -68,7 +70,12 @@ class Jobs final : public Starter {
   std::size_t count_of(JobStage stage) const;
   bool has_place() const;
   bool may_start() const;
-  void on_message(Child& child, const control::Message& message);
+  /// Whether MESSAGE was for this.
+  bool on_message(Child& child, const control::Message& message);
+  void change_stage(Child& child, bool pauses);
+  /// What the master asks for by itself, where its time has come.
+  void ask_for_due();
+  void run_again(std::uint32_t number, std::chrono::seconds wait);
   /// Lets those go on that have asked to, the longest first.
   void resume();
   /// Puts REQUEST at the end of those who wait, unless its number is among them.
@@ -80,7 +87,8 @@ class Jobs final : public Starter {
   const Situation& situation_;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
-  std::chrono::steady_clock::time_point last_of_itself_;  // when the master asked by itself
+  /// When the master asks by itself, by number.
+  std::map<std::uint32_t, std::chrono::steady_clock::time_point> due_;
   std::deque<Request> waiting_;
   std::set<std::uint32_t> waiting_numbers_;
   Figures figures_;

@@ -18,6 +18,17 @@ std::optional<std::string> Settings::get(std::string_view name) {
   return state_->settings.emplace(std::string(name), std::move(value)).first->second;
 }
 
+std::vector<std::string> Settings::names_with(std::string_view prefix) {
+  std::vector<std::string> names;
+  // No text has the byte FF.
+  Query query =
+      state_->database.query("SELECT name FROM config WHERE name>=?1 AND name<?2 ORDER BY name");
+  const std::string end = std::string(prefix) + "\xff";
+  query.bind(1, prefix).bind(2, end);
+  while (query.step()) names.emplace_back(query.text(0));
+  return names;
+}
+
 std::int64_t Settings::get_int(std::string_view name, std::int64_t otherwise) {
   const auto value = get(name);
   if (!value) return otherwise;

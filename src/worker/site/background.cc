@@ -23,18 +23,26 @@ BackgroundLook look_safely(const BackgroundOptions& options, repository::Reposit
 
 }  // namespace
 
-void Background::after_request(repository::Repository& repository, std::string_view name) {
+void Background::after_request(repository::Repository& repository, std::string_view name,
+                               bool has_brought) {
+  look(repository, name);
+  const auto peers = has_brought ? options_.peers.find(name) : options_.peers.end();
+  if (peers == options_.peers.end()) return;
+  for (const std::uint32_t peer : peers->second) master_.send({control::Verb::kPeer, peer});
+}
+
+void Background::look(repository::Repository& repository, std::string_view name) {
   if (!options_.background.is_enabled || !options_.background.look) return;
   const std::int64_t now = options_.open.clock->now().value / 1000;
   const std::string& path = repository.path().native();
   const auto known = quiet_until_.find(path);
   if (known != quiet_until_.end() && now < known->second) return;
-  const BackgroundLook look = look_safely(options_.background, repository);
-  if (look.is_wanted) {
+  const BackgroundLook found = look_safely(options_.background, repository);
+  if (found.is_wanted) {
     master_.send({control::Verb::kBackoffice, number_of(name)});
-  } else if (look.quiet_until > now) {
+  } else if (found.quiet_until > now) {
     if (quiet_until_.size() >= kMostRemembered) quiet_until_.clear();
-    quiet_until_.insert_or_assign(path, look.quiet_until);
+    quiet_until_.insert_or_assign(path, found.quiet_until);
   }
 }
 

@@ -123,6 +123,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
           [&slot](const sync::Doing& now) { slot.doing(now.user, now.operation, now.what); },
       .has_left = request.has_left,
   });
+  has_brought_ = answer.figures.artifacts_in > 0;
   return reply_of(std::move(answer), **repository, body->size());
 }
 
@@ -147,7 +148,7 @@ Reply Site::reply_of(sync::Reply answer, const repository::Repository& repositor
 void Site::work_after_reply() {
   cache_.keep_logs_short();
   if (repository::Repository* asked = std::exchange(asked_, nullptr)) {
-    background_.after_request(*asked, asked_name_);
+    background_.after_request(*asked, asked_name_, std::exchange(has_brought_, false));
   }
 }
 

@@ -55,6 +55,7 @@ class Site : public Handler {
   /// That of the last request, until the work after its reply; the cache's.
   repository::Repository* asked_ = nullptr;
   std::string asked_name_;
+  bool has_brought_ = false;  // it has
 };
 
 }  // namespace quarry::worker

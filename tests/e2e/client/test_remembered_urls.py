@@ -88,3 +88,25 @@ def test_path_over_ssh(quarry, fresh, fossil, tmp_path):
 
 def test_what_cannot_be_read_says_why(quarry, fresh):
     assert "two hex digits" in quarry.refused("sync", fresh, "http://127.0.0.1:1/100%")
+
+
+def test_all_remotes_are_synced_with_and_one_that_fails_keeps_no_other_from_it(launch_fossil, quarry, fresh, fossil, tmp_path):
+    near, far, here = (repofile.copy(fresh, tmp_path / f"{name}.fossil") for name in ("near", "far", "here"))
+    server = launch_fossil(far)
+    fossil("remote", "add", "far", server.url_for("writer", "pen"), "-R", here)
+    fossil("remote", "add", "broken", "http://127.0.0.1:1/", "-R", here)
+    quarry("sync", here, f"file:{near}")
+    fossil("remote", "add", "again", "default", "-R", here)
+    before = remembered(here)
+    add_check_in(fossil, here, tmp_path / "work", "one.txt")
+    status, output, errors = quarry.attempt("sync", "--all", here)
+    assert status == 1 and "quarry: broken: http://127.0.0.1:1/" in errors and errors.count("\n") == 1
+    # Where the last sync went has a name, and is one.
+    assert [line for line in output.splitlines() if line.endswith(":")] == ["again:", "broken:", "far:"]
+    for repository in (near, far):
+        assert "add one.txt" in fossil.timeline(repository)
+    assert remembered(here) == before
+    fossil("remote", "delete", "broken", "-R", here)
+    quarry("sync", "--all", "--pull", here)
+    assert "excludes" in quarry.attempt("sync", here, "far", "--all")[2]
+    assert "no remote is remembered" in quarry.refused("sync", "--all", fresh)

@@ -71,7 +71,7 @@ def samples(tmp_path) -> Path:
 
 def uncomment(path: Path) -> None:
     """What excludes another directive, or needs a folder of its own, stays out."""
-    text = re.sub(r"^;(?=[\[a-z])(?!repository =|chroot =)", "", path.read_text(), flags=re.MULTILINE)
+    text = re.sub(r"^;(?=[\[a-z])(?!repository = /|chroot =)", "", path.read_text(), flags=re.MULTILINE)
     path.write_text(text)
 
 
@@ -174,6 +174,20 @@ def test_every_directive_stands_in_the_samples_and_in_the_manual(plain, section)
         said_of_front = section == "http" and re.search(rf"^;{re.escape(name)} = ", pool_text, re.MULTILINE)
         assert name in mentioned[section] or said_of_front, f"{name} in no sample file"
         assert re.search(rf"^\.It Ic (.* , )?{re.escape(name)}( ,|$)", manual, re.MULTILINE), f"{name} not in the manual"
+
+
+def test_every_word_of_a_peer_stands_in_the_sample_and_in_the_manual(samples):
+    uncomment(samples)
+    uncomment(samples.parent / "pool.d" / "www.conf")
+    shown = dump(samples)
+    words = re.findall(r"^;?([a-z][\w.]*) =", shown[shown.index("[peer mirror]"):].partition("\n[")[0], re.MULTILINE)
+    sample = SAMPLES[0].read_text().partition(";[peer mirror]")[2]
+    manual = MANUAL.read_text().partition(".Ss Peers")[2]
+    assert {"url", "interval", "direction"} <= set(words)
+    for word in words:
+        # Instead of `url`.
+        assert re.search(rf"^;{re.escape(word)} = ", sample, re.MULTILINE) or word == "remote", f"{word} not in the sample"
+        assert re.search(rf"^\.It Ic (.* , )?{re.escape(word)}( ,|$)", manual, re.MULTILINE), f"{word} not in the manual"
 
 
 def test_samples_in_comments_show_the_defaults(samples, plain, tmp_path):

@@ -20,6 +20,10 @@ TEST_CASE("a message arrives as it was sent, and nothing is nothing") {
   CHECK(message.number == 17);
   REQUIRE(master.receive(&message) == Received::kMessage);
   CHECK(message.verb == Verb::kBackoffice);
+  CHECK(child.send({Verb::kAgain, 60}));
+  REQUIRE(master.receive(&message) == Received::kMessage);
+  CHECK(message.verb == Verb::kAgain);
+  CHECK(message.number == 60);
 }
 
 TEST_CASE("what is no message is told apart, whatever its length") {

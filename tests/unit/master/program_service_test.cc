@@ -11,6 +11,7 @@
 #include <csignal>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "eventually.h"
@@ -40,7 +42,8 @@ struct Word {
 /// A small-master (see small_master.cc) and what its processes say.
 class SmallMaster {
  public:
-  SmallMaster() {
+  explicit SmallMaster(bool asks_by_itself = false) {
+    if (asks_by_itself) std::ofstream(folder_ / "itself").put('!');
     for (const char* name : {"words", "asks"}) {
       REQUIRE(::mkfifo((folder_ / name).c_str(), 0600) == 0);
     }
@@ -408,4 +411,34 @@ TEST_CASE("programs that crash again and again leave all others alone") {
     CHECK(letters(master.next(2)) == "jJ");
   }
   CHECK(master.is_silent());
+}
+
+TEST_CASE("what the master asks for by itself runs at its beginning, and when its child wants to") {
+  SmallMaster master(true);
+  std::map<int, int> runs;
+  // The worker and the receiver have said a word, too.
+  for (const Word& word : master.next(2 + 2 * 4)) {
+    if (word.what == 'j') ++runs[word.number];
+  }
+  CHECK(runs == std::map<int, int>{{70, 3}, {72, 1}});
+}
+
+TEST_CASE("who was not asked for by the master cannot have himself run again") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({70});
+  CHECK(letters(master.next(2)) == "jJ");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  CHECK(master.is_silent());
+}
+
+TEST_CASE("a job may ask for another one") {
+  SmallMaster master;
+  master.next(2);
+  master.ask_for({71});
+  std::multiset<int> begun;
+  for (const Word& word : master.next(4)) {
+    if (word.what == 'j') begun.insert(word.number);
+  }
+  CHECK(begun == std::multiset<int>{7, 71});
 }

@@ -6,9 +6,13 @@
 //   small-master --receiver FOLDER     holds FOLDER/lock, and answers who connects to FOLDER/s; ends
 //                                      only when there is no FOLDER/hold
 //   small-master --job NUMBER FOLDER   below 100: ends at once, 13 with code 1, 14 by SIGSEGV, 60 to 69
-//                                      when they have paused until there is FOLDER/wake; 100 and
+//                                      when they have paused until there is FOLDER/wake; 70 wants to
+//                                      run again in a second, and 71 asks for 7; 100 and
 //                                      more: when there is FOLDER/go; 200 and more: not by SIGTERM
 //                                      either
+//
+// Where there is FOLDER/itself, the master asks for 70 and 72 by itself as it begins, and for 70, 72
+// and 73 each hour.
 //
 // FOLDER has two FIFOs: from `asks` the worker reads the numbers, a byte each, that it asks for;
 // into `words` each process writes what it does, LETTER NUMBER PID in a line. FOLDER/receiver is the
@@ -124,7 +128,7 @@ void pause(const control::Channel& channel, int number) {
 }
 
 std::optional<Program> program_for(const std::string& from, std::uint32_t number) {
-  if (from != "pool test" || number == 50) return std::nullopt;
+  if ((from != "pool test" && from != "jobs") || number == 50) return std::nullopt;
   return Program{"/proc/self/exe", {"small-master", "--job", std::to_string(number), folder}};
 }
 
@@ -153,8 +157,14 @@ int run_master(int argc, char** argv) {
   services[1].kind = ServiceKind::kJob;
   services[1].on_request = OnRequest{.verb = control::Verb::kBackoffice,
                                      .program_for = program_for,
-                                     .from = "pool test",
+                                     .from = {"pool test", "jobs"},
                                      .most_paused = 3};
+  if (::access((folder + "/itself").c_str(), F_OK) == 0) {
+    constexpr std::chrono::hours kLong{1};
+    services[1].on_request->of_itself = {{.number = 70, .every = kLong, .at_start = true},
+                                         {.number = 72, .every = kLong, .at_start = true},
+                                         {.number = 73, .every = kLong}};
+  }
   services[1].processes.max_children = 2;
   services[1].starts_alone = true;
   services[1].longest_run = std::chrono::seconds(2);
@@ -191,6 +201,8 @@ int main(int argc, char** argv) {
   const auto channel = control::Channel::of_standard_input();
   say(is_clean(2) || channel.fd() == 3 ? 'j' : '!', number);
   if (number >= 60 && number < 70) pause(channel, number);
+  if (number == 70) channel.send({control::Verb::kAgain, 1});
+  if (number == 71) channel.send({control::Verb::kBackoffice, 7});
   while (number >= 100 && ::access((folder + "/go").c_str(), F_OK) != 0) ::usleep(1000);
   say('J', number);
   if (number == 14) ::raise(SIGSEGV);

@@ -7,7 +7,6 @@
 #include <memory>
 
 #include "quarry/backoffice/jobs.h"
-#include "quarry/event/event.h"
 
 namespace quarry::app {
 namespace {
@@ -26,27 +25,6 @@ backoffice::TellingOptions telling(const BackofficeArguments& arguments,
   return {.courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierPatience),
           .name = served_name(arguments, repository.path()),
           .path = std::filesystem::absolute(repository.path()).string()};
-}
-
-/// To the courier as an event; that is no more than a try.
-void tell_courier(const BackofficeArguments& arguments, repository::Repository& repository,
-                  const backoffice::RunReport& report) {
-  const auto options = telling(arguments, repository);
-  std::vector<spool::NewMessage> messages;
-  {
-    const auto snapshot = repository.snapshot();
-    if (!snapshot) return;
-    for (const backoffice::Failure& failure : report.failures) {
-      event::Event event{.head = backoffice::head_of(repository, options),
-                         .record = event::BackofficeFailure{failure.job, failure.error.message}};
-      event.head.key = fmt::format("{}/failure/{}/{}", event.head.project_code, failure.job,
-                                   event.head.time.value);
-      messages.push_back({.content = event::to_message(event), .key = event.head.key});
-    }
-  }
-  if (const auto told = options.courier->hand_over(messages); !told) {
-    fmt::print(stderr, "{}\n", told.error().message);
-  }
 }
 
 }  // namespace
@@ -72,7 +50,10 @@ void tell_failures(const BackofficeArguments& arguments, repository::Repository&
     fmt::print(stderr, "{}: {}: {}\n", repository.path().string(), report.failures[i].job,
                report.failures[i].error.message);
   }
-  if (!arguments.courier.empty()) tell_courier(arguments, repository, report);
+  if (arguments.courier.empty()) return;
+  const auto told =
+      backoffice::tell_failures(repository, telling(arguments, repository), report.failures);
+  if (!told) fmt::print(stderr, "{}\n", told.error().message);
 }
 
 }  // namespace quarry::app

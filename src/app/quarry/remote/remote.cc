@@ -45,24 +45,6 @@ std::string question_for(const RemoteUrl& url) {
   return fmt::format("password for {} at {}: ", url.user, url.host);
 }
 
-transport::TransportOptions transport_options(const RemoteArguments& arguments,
-                                              repository::Repository& repository) {
-  transport::TransportOptions options = transport::transport_options_of(repository);
-  if (!arguments.ca_file.empty()) {
-    options.ca_file = arguments.ca_file;
-    options.ca_folder.clear();
-  }
-  auto words = transport::split_words(arguments.ssh_command);
-  if (!words.empty()) options.ssh_command = std::move(words);
-  options.is_interrupted = [] { return Interruption::signal() != 0; };
-  // This very program, so that nothing else has to be there.
-  std::error_code code;
-  if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
-    options.local_program = self;
-  }
-  return options;
-}
-
 /// Somebody at a terminal, or none.
 class Person final : public transport::PeerWatch {
  public:
@@ -96,6 +78,24 @@ class Person final : public transport::PeerWatch {
 };
 
 }  // namespace
+
+transport::TransportOptions transport_options(const RemoteArguments& arguments,
+                                              repository::Repository& repository) {
+  transport::TransportOptions options = transport::transport_options_of(repository);
+  if (!arguments.ca_file.empty()) {
+    options.ca_file = arguments.ca_file;
+    options.ca_folder.clear();
+  }
+  auto words = transport::split_words(arguments.ssh_command);
+  if (!words.empty()) options.ssh_command = std::move(words);
+  options.is_interrupted = [] { return Interruption::signal() != 0; };
+  // This very program, so that nothing else has to be there.
+  std::error_code code;
+  if (auto self = std::filesystem::read_symlink("/proc/self/exe", code); !code) {
+    options.local_program = self;
+  }
+  return options;
+}
 
 base::Result<RemoteUrl> remote_url(const std::string& url) {
   QUARRY_TRY_ASSIGN(RemoteUrl parsed, RemoteUrl::parse(url));

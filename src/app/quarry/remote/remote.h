@@ -32,6 +32,9 @@ base::Result<transport::RemoteUrl> remote_url(const std::string& url);
 /// nothing happens.
 base::Result<void> complete_password(transport::RemoteUrl& url, const RemoteArguments& arguments,
                                      const std::string& kept);
+/// How servers are reached from REPOSITORY; file: by this very program.
+transport::TransportOptions transport_options(const RemoteArguments& arguments,
+                                              repository::Repository& repository);
 /// Talks to the server at URL until everything is said, and tells how far it is, and what the
 /// server has for people. A password that the server does not take is asked for again, where there
 /// is somebody to ask. Returns the URL to remember, with the password that was taken.

@@ -20,6 +20,7 @@ struct SyncArguments {
   bool push = false;
   bool pull = false;
   bool verily = false;
+  bool all = false;  // with every remote that is remembered
 };
 int run_sync(const SyncArguments& arguments);
 

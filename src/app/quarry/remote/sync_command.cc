@@ -1,13 +1,18 @@
 // quarry sync: brings a repository and another one of the same project to the same state.
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "common/exit_codes.h"
 #include "common/first_user.h"
 #include "common/interruption.h"
 #include "password.h"
+#include "quarry/base/escape.h"
 #include "remote.h"
 #include "remote_commands.h"
 
@@ -69,6 +74,48 @@ base::Result<void> run(const SyncArguments& arguments) {
   return receipt.commit();
 }
 
+/// Where fossil's `sync --all` goes: each remote by its name, and where the last sync went, if that is
+/// none of them.
+base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
+  constexpr std::string_view kRow = "sync-url:";
+  QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(path));
+  QUARRY_TRY_ASSIGN(const auto snapshot, file->snapshot());
+  std::vector<std::string> names;
+  std::set<std::string> urls;
+  for (const std::string& row : file->settings().names_with(kRow)) {
+    names.push_back(row.substr(kRow.size()));
+    urls.insert(file->settings().get(row).value_or(""));
+  }
+  const auto last = file->settings().get("last-sync-url");
+  if (last && *last != "off" && !urls.contains(*last)) names.emplace_back("default");
+  if (names.empty()) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      path + ": no remote is remembered: `fossil remote add` names one");
+  }
+  return names;
+}
+
+/// One that fails keeps none of the others from theirs.
+int run_all(const SyncArguments& arguments) {
+  const auto names = all_remotes(arguments.file);
+  if (!names) return failed(names.error());
+  int code = kDone;
+  for (const std::string& name : *names) {
+    if (Interruption::signal() != 0) break;
+    SyncArguments one = arguments;
+    one.remote.url = name;
+    if (!arguments.remote.quiet) {
+      fmt::print("{}:\n", base::printable(name));
+      std::fflush(stdout);
+    }
+    const auto done = run(one);
+    if (done || Interruption::signal() != 0) continue;
+    code = failed(
+        {done.error().code, fmt::format("{}: {}", base::printable(name), done.error().message)});
+  }
+  return code;
+}
+
 }  // namespace
 
 int run_sync(const SyncArguments& arguments) {
@@ -80,9 +127,13 @@ int run_sync(const SyncArguments& arguments) {
   }
   // What is asked for a password shows what is typed again before it ends.
   const Interruption interruption;
-  const auto done = run(arguments);
-  if (Interruption::signal() != 0) return end_by(Interruption::signal());
-  return done ? kDone : failed(done.error());
+  int code = kDone;
+  if (arguments.all) {
+    code = run_all(arguments);
+  } else if (const auto done = run(arguments); !done && Interruption::signal() == 0) {
+    code = failed(done.error());
+  }
+  return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;
 }
 
 }  // namespace quarry::app

@@ -1,4 +1,5 @@
 #include "configuration.h"
+#include "peer_configuration.h"
 #include "temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -14,6 +15,7 @@
 using namespace quarry::master;
 using quarry::app::gateway_options_in;
 using quarry::app::parse_configuration;
+using quarry::app::peers_in;
 using quarry::app::read_configuration;
 using quarry::app::worker_options_in;
 using namespace std::chrono_literals;
@@ -499,4 +501,114 @@ TEST_CASE("a control socket that cannot be is a mistake of its line") {
   CHECK(beside.ends_with("set control.socket"));
   CHECK(mistake("[global]\ncontrol.socket = /tmp/x.sock\n" + world.pool())
             .find("[global] and [www] both listen on /tmp/x.sock") != std::string::npos);
+}
+
+TEST_CASE("a peer is read with its repository, and with what is said of it nowhere") {
+  const World world;
+  const auto reading = read(
+      world.pool("[peer there]\nurl = https://ann@example.org:8443/one\npassword_file = /etc/pw\n"
+                 "direction = push\nprivate = yes\nuv = on\ninterval = 5m\nretry.delay = 2s\n"
+                 "retry.max_delay = 1h\ntimeout = 10s\nmax_time = 2h\nca_file = /etc/ca.pem\n"
+                 "[peer file]\nurl = file:///srv/x.fossil\nrepository = /srv/y.fossil\n"
+                 "[peer far]\nremote = far\n"));
+  REQUIRE(reading.mistakes == std::vector<std::string>());
+  const auto peers = peers_in(reading.config).peers;
+  REQUIRE(peers.size() == 3);
+  const auto& there = peers[0];
+  CHECK(there.options.name == "there");
+  CHECK(there.options.url == "https://ann@example.org:8443/one");
+  CHECK(there.options.password_file == "/etc/pw");
+  CHECK(there.options.ca_file == "/etc/ca.pem");
+  CHECK(there.options.pushes());
+  CHECK_FALSE(there.options.pulls());
+  CHECK(there.options.with_private);
+  CHECK(there.options.with_unversioned);
+  CHECK(there.options.interval == 5min);
+  CHECK(there.options.retry_delay == 2s);
+  CHECK(there.options.retry_max_delay == 1h);
+  CHECK(there.options.timeout == 10s);
+  CHECK(there.options.max_time == 2h);
+  CHECK(there.pool == "www");
+  CHECK(there.file == world.file());
+  CHECK(there.is_served);
+  CHECK(there.name == "");
+  CHECK(peers[1].file == "/srv/y.fossil");
+  CHECK_FALSE(peers[1].is_served);
+  // Within two minutes everything is everywhere, also where one was away.
+  CHECK(peers[2].options.remote == "far");
+  CHECK(peers[2].options.interval == 60s);
+  CHECK(peers[2].options.retry_max_delay == 60s);
+  CHECK_FALSE(peers[2].options.with_private);
+  CHECK(peers[0].number != peers[1].number);
+  const std::string dumped = dump(reading.config);
+  CHECK(dumped.find("direction = push") != std::string::npos);
+  CHECK(read(dumped).mistakes == std::vector<std::string>());
+}
+
+TEST_CASE("the repository of a peer is one of its pool's folder, or any other file") {
+  const World world;
+  const std::string pools = "[a]\nlisten = /tmp/a.sock\nrepositories = " + world.folder() +
+                            "\n[b]\nlisten = /tmp/b.sock\nrepository = " + world.file() + "\n";
+  const auto peer = [&](const std::string& words) {
+    const auto reading = read(pools + "[peer p]\nurl = http://example.org/\n" + words);
+    REQUIRE(reading.mistakes == std::vector<std::string>());
+    return peers_in(reading.config).peers.at(0);
+  };
+  const auto named = peer("pool = a\nrepository = team/one\n");
+  CHECK(named.file == world.folder() + "/team/one.fossil");
+  CHECK(named.name == "team/one");
+  CHECK(named.is_served);
+  const auto path = peer("pool = a\nrepository = " + world.folder() + "/x/../two.fossil\n");
+  CHECK(path.name == "two");
+  CHECK(path.is_served);
+  const auto elsewhere = peer("pool = a\nrepository = /elsewhere/two.fossil\n");
+  CHECK_FALSE(elsewhere.is_served);
+  const auto only = peer("pool = b\nrepository = " + world.file() + "\n");
+  CHECK(only.is_served);
+  CHECK(only.name == "");
+}
+
+TEST_CASE("what is wrong with a peer is a mistake of its line, without what may be a password") {
+  const World world;
+  const auto of_peer = [&](const std::string& words, const std::string& name = "p") {
+    return mistake(world.pool("[peer " + name + "]\n" + words));
+  };
+  const std::string good = "url = http://example.org/\n";
+  CHECK(of_peer(good) == "");
+  for (const auto& [words, line, why] : std::vector<std::tuple<std::string, int, std::string>>{
+           {"url = http://ann:geheim@example.org/\n", 5, "url: a password does not belong here"},
+           {"url = ftp://example.org/\n", 5, "url: it has to begin with http://"},
+           {"url = http://ann@/x\n", 5, "url: it names no host"},
+           {"url = https://\n", 5, "url: it names no host"},
+           {"url = file:x.fossil\n", 5, "url: the path of a file has to begin with a slash"},
+           {"direction = sideways\n" + good, 5,
+            "direction: \"sideways\" is none of push, pull, both"},
+           {"interval = 0\n" + good, 5, "interval: it must be at least 1ms"},
+           {"timeout = soon\n" + good, 5, "timeout: "},
+           {"password_file = pw\n" + good, 5, "password_file: "},
+           {"uv = perhaps\n" + good, 5, "uv: "},
+           {"nonsense = 1\n" + good, 5, "unknown directive nonsense"},
+           {"", 4, "[peer p] needs either url or remote"},
+           {good + "remote = x\n", 4, "[peer p] needs either url or remote"},
+           {"url = http://ann@example.org/\n", 4, "[peer p] needs a password_file, for ann"},
+           {good + "password_file = /pw\n", 4, "[peer p] has a password_file, and no user"},
+           {"url = ssh://ann@example.org/x\npassword_file = /pw\n", 4,
+            "[peer p] has a password_file"},
+           {good + "retry.delay = 2h\n", 4, "[peer p] has a retry.max_delay that is shorter"},
+           {good + "pool = none\n", 4, "[peer p] pool: there is no pool [none]"},
+           {good + "repository = one\n", 4, "[peer p] repository: [www] serves one file alone"}}) {
+    CAPTURE(words);
+    const std::string found = of_peer(words);
+    CHECK(found.starts_with("q.conf:" + std::to_string(line) + ": " + why));
+    CHECK(found.find("geheim") == std::string::npos);
+  }
+  CHECK(of_peer(good, "a/b")
+            .starts_with("q.conf:4: [peer a/b] \"a/b\" cannot be the name of a peer"));
+  const std::string folders =
+      "[a]\nlisten = /tmp/a.sock\nrepositories = " + world.folder() + "\n[peer p]\n" + good;
+  CHECK(mistake(folders) == "q.conf:4: [peer p] needs a repository: its name in the pool's folder");
+  CHECK(mistake(folders + "repository = ../x\n")
+            .starts_with("q.conf:4: [peer p] repository: \"../x\" is no name"));
+  CHECK(mistake("[b]\nlisten = /tmp/b.sock\nrepository = " + world.file() + "\n" + folders)
+            .ends_with("[peer p] needs a pool: there are several"));
 }

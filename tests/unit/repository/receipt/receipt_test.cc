@@ -486,3 +486,18 @@ TEST_CASE("stored artifacts are visited in order, byte for byte, from any row on
   CHECK(world.repository->visit_stored(*next, [](const StoredArtifact&) { return true; }) ==
         Rid{0});
 }
+
+TEST_CASE("rows of the configuration are found by how they begin") {
+  World world;
+  world.receive([](Receipt& receipt) {
+    for (const char* name : {"peer b", "peer a", "peer", "peers", "pees", "peer \xc3\xbc"}) {
+      REQUIRE(receipt.set_config(name, "x"));
+    }
+  });
+  const auto snapshot = world.repository->snapshot();
+  REQUIRE(snapshot);
+  auto settings = world.repository->settings();
+  CHECK(settings.names_with("peer ") ==
+        std::vector<std::string>{"peer a", "peer b", "peer \xc3\xbc"});
+  CHECK(settings.names_with("no such ").empty());
+}

@@ -1,11 +1,14 @@
 #include "site/site.h"
 
 #include <doctest/doctest.h>
+#include <fmt/core.h>
 
 #include <fstream>
 
 #include "held_clock.h"
+#include "quarry/artifact/hash_name.h"
 #include "quarry/base/log.h"
+#include "quarry/repository/repository.h"
 #include "world.h"
 
 using namespace quarry::worker;
@@ -241,4 +244,36 @@ TEST_CASE("after a request for a repository the master is asked for a run that i
   clock.advance(30'000);
   pool.sync("/one");
   CHECK(pool.work_after_reply() == one);
+}
+
+TEST_CASE("what a request has brought is told to the peers of its repository, and to no others") {
+  const World world;
+  world.repository("one.fossil");
+  world.repository("two.fossil");
+  WorkerOptions options = of_folder(world);
+  options.session.all_rights = true;
+  options.peers["one"] = {7, 8};
+  Asker pool(options);
+  const std::string content = "news";
+  const auto name = quarry::artifact::HashName::of(quarry::artifact::HashAlgorithm::kSha1, content);
+  const auto push = [&](const std::string& to) {
+    auto repository = quarry::repository::Repository::open(world.path(to + ".fossil"));
+    REQUIRE(repository);
+    const std::string cards =
+        fmt::format("push {} {}\nfile {} {}\n{}\n", std::string(40, '0'),
+                    (*repository)->settings().project_code(), name.str(), content.size(), content);
+    const std::string path = "/" + to;
+    const std::string size = std::to_string(cards.size());
+    const Reply reply = pool.ask(
+        {.method = "POST", .path_info = path, .content_type = kSync, .content_length = size},
+        cards);
+    CHECK(reply.status == 200);
+    CHECK(reply.error == "");
+    return pool.work_after_reply();
+  };
+  CHECK(push("one") == "7 8 ");
+  CHECK(push("one") == "");  // it is there
+  CHECK(push("two") == "");
+  pool.sync("/one");
+  CHECK(pool.work_after_reply() == "");
 }

@@ -1,0 +1,229 @@
+#include "peer_configuration.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/url.h"
+#include "quarry/master/kinds.h"
+#include "quarry/worker/repository_name.h"
+
+namespace quarry::app {
+namespace {
+
+using backoffice::PeerDirection;
+using backoffice::PeerOptions;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using master::Directive;
+using master::Path;
+using master::Shown;
+using master::Switch;
+using master::Text;
+using master::Timeout;
+
+constexpr std::string_view kPeer = "peer ";
+
+/// Looked at without libcurl, which would weigh on the server for this alone: how a URL begins, and
+/// who logs in there. What else may be wrong with it is told by the first sync.
+struct PeerUrl : Text {
+  static bool is_file(std::string_view url) {
+    return url.starts_with('/') || url.starts_with("file:");
+  }
+  static bool is_http(std::string_view url) {
+    return url.starts_with("http://") || url.starts_with("https://");
+  }
+  /// No mistake repeats the value, which may have a password.
+  static Result<void> put(std::string& target, const std::string& value) {
+    if (!is_file(value) && !is_http(value) && !value.starts_with("ssh://")) {
+      return fail(ErrorCode::kInvalid,
+                  "it has to begin with http://, https://, ssh://, file: or a slash");
+    }
+    if (!is_file(value)) {
+      const std::string_view user = base::credentials_in(value);
+      if (user.contains(':')) {
+        return fail(ErrorCode::kInvalid,
+                    "a password does not belong here, where others may read it, but into a "
+                    "password_file");
+      }
+      const std::size_t begin = value.find("://") + 3 + (user.empty() ? 0 : user.size() + 1);
+      if (begin >= value.size() || value[begin] == '/') {
+        return fail(ErrorCode::kInvalid, "it names no host");
+      }
+    } else if (!file_of(value).starts_with('/')) {
+      return fail(ErrorCode::kInvalid, "the path of a file has to begin with a slash");
+    }
+    target = value;
+    return {};
+  }
+
+ private:
+  static std::string_view file_of(std::string_view url) {
+    if (url.starts_with("file:")) url.remove_prefix(5);
+    if (url.starts_with("//")) url.remove_prefix(2);
+    return url;
+  }
+};
+
+struct Direction {
+  static Result<void> put(PeerDirection& target, const std::string& value) {
+    const auto named = backoffice::peer_direction_named(value);
+    if (!named) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("\"{}\" is none of push, pull, both", base::printable(value)));
+    }
+    target = *named;
+    return {};
+  }
+  static Shown show(PeerDirection direction) {
+    return {std::string(backoffice::name_of(direction))};
+  }
+};
+
+constexpr auto kPeerDirectives = std::to_array<Directive<PeerSectionOptions>>({
+    {"pool", Text(), QUARRY_FIELD(pool)},
+    {"repository", Text(), QUARRY_FIELD(repository)},
+    {"url", PeerUrl(), QUARRY_FIELD(peer.url)},
+    {"remote", Text(), QUARRY_FIELD(peer.remote)},
+    {"password_file", Path(), QUARRY_FIELD(peer.password_file)},
+    {"ca_file", Path(), QUARRY_FIELD(peer.ca_file)},
+    {"direction", Direction(), QUARRY_FIELD(peer.direction)},
+    {"private", Switch(), QUARRY_FIELD(peer.with_private)},
+    {"uv", Switch(), QUARRY_FIELD(peer.with_unversioned)},
+    {"interval", Timeout(), QUARRY_FIELD(peer.interval)},
+    {"retry.delay", Timeout(), QUARRY_FIELD(peer.retry_delay)},
+    {"retry.max_delay", Timeout(), QUARRY_FIELD(peer.retry_max_delay)},
+    {"timeout", Timeout(), QUARRY_FIELD(peer.timeout)},
+    {"max_time", Timeout(), QUARRY_FIELD(peer.max_time)},
+});
+
+/// Whether who logs in at the URL needs a password, and the other way round.
+Result<void> check_password(const PeerOptions& peer) {
+  const std::string user(base::credentials_in(peer.url));
+  const bool is_guest = user.empty() || user == "anonymous" || user == "nobody";
+  const bool logs_in = PeerUrl::is_http(peer.url) && !is_guest;
+  if (logs_in && peer.password_file.empty()) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("needs a password_file, for {}", base::printable(user)));
+  }
+  if (!logs_in && !peer.password_file.empty()) {
+    return fail(ErrorCode::kInvalid,
+                "has a password_file, and no user in an http or https url who would need it");
+  }
+  return {};
+}
+
+class PeerSection final : public master::OptionsBy<PeerSectionOptions> {
+ public:
+  explicit PeerSection(std::string name)
+      : OptionsBy(kPeerDirectives,
+                  {.pool = {}, .repository = {}, .peer = {.name = std::move(name)}}) {}
+
+  Result<void> check() const override {
+    const PeerOptions& peer = options().peer;
+    QUARRY_TRY(backoffice::check_peer_name(peer.name));
+    if (peer.url.empty() == peer.remote.empty()) {
+      return fail(ErrorCode::kInvalid, "needs either url or remote");
+    }
+    if (peer.retry_max_delay < peer.retry_delay) {
+      return fail(ErrorCode::kInvalid,
+                  "has a retry.max_delay that is shorter than its retry.delay");
+    }
+    return peer.url.empty() ? Result<void>() : check_password(peer);
+  }
+};
+
+Result<const master::PoolConfig*> pool_of(const master::Config& config, const std::string& name) {
+  if (name.empty()) {
+    if (config.pools.size() == 1) return &config.pools.front();
+    return fail(ErrorCode::kInvalid, "needs a pool: there are several");
+  }
+  const auto at = std::ranges::find(config.pools, name, &master::PoolConfig::name);
+  if (at != config.pools.end()) return &*at;
+  return fail(ErrorCode::kInvalid,
+              fmt::format("pool: there is no pool [{}]", base::printable(name)));
+}
+
+/// The repository that PEER is of: in POOL's folder, its only one, or any other file.
+Result<void> find_repository(const master::PoolConfig& pool, const std::string& repository,
+                             ConfiguredPeer& peer) {
+  const bool is_only_one = !pool.repository.empty();
+  if (is_only_one && (repository.empty() || repository == pool.repository)) {
+    peer.file = pool.repository;
+    peer.is_served = true;
+    return {};
+  }
+  if (repository.starts_with('/')) {
+    peer.file = std::filesystem::path(repository).lexically_normal();
+  } else if (is_only_one || repository.empty()) {
+    return fail(ErrorCode::kInvalid,
+                is_only_one
+                    ? fmt::format("repository: [{}] serves one file alone: leave it out, or "
+                                  "give the path of another one",
+                                  pool.name)
+                    : "needs a repository: its name in the pool's folder");
+  } else {
+    peer.file = pool.repositories / (repository + ".fossil");
+  }
+  const auto relative = peer.file.lexically_relative(pool.repositories).replace_extension();
+  const auto name = worker::RepositoryName::parse(relative.string());
+  if (!repository.starts_with('/') && !name) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("repository: \"{}\" is no name of a repository, nor a path that begins "
+                            "with a slash",
+                            base::printable(repository)));
+  }
+  if (is_only_one || !name || peer.file.extension() != ".fossil") return {};
+  peer.name = name->str();
+  peer.is_served = true;
+  return {};
+}
+
+Result<ConfiguredPeer> configured(const master::Config& config, const PeerSectionOptions& section) {
+  QUARRY_TRY_ASSIGN(const master::PoolConfig* pool, pool_of(config, section.pool));
+  ConfiguredPeer peer{.options = section.peer, .pool = pool->name, .file = {}, .name = {}};
+  if (!pool->process.chroot.empty()) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("[{}] has a chroot, in which there are no programs: its repositories "
+                            "cannot have peers",
+                            pool->name));
+  }
+  QUARRY_TRY(find_repository(*pool, section.repository, peer));
+  return peer;
+}
+
+}  // namespace
+
+std::shared_ptr<master::CarriedOptions> peer_section(const std::string& name) {
+  if (!name.starts_with(kPeer)) return nullptr;
+  return std::make_shared<PeerSection>(name.substr(kPeer.size()));
+}
+
+PeersReading peers_in(const master::Config& config) {
+  PeersReading reading;
+  std::set<std::string> names;
+  std::set<std::uint32_t> numbers;
+  for (const master::CarriedSection& section : config.carried) {
+    if (!section.name.starts_with(kPeer)) continue;
+    const auto options = master::options_in<PeerSectionOptions>(section.carried);
+    auto peer = configured(config, options);
+    if (peer && !names.insert(options.peer.name).second) {
+      peer = fail(ErrorCode::kInvalid, "is there twice");
+    }
+    if (peer) {
+      peer->number = worker::number_of(peer->options.name);
+      while (!numbers.insert(peer->number).second) ++peer->number;
+      reading.peers.push_back(std::move(*peer));
+    } else {
+      reading.mistakes.push_back(
+          fmt::format("{}: [{}] {}", section.place, section.name, peer.error().message));
+    }
+  }
+  return reading;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,11 @@
+// The words of `quarry peer`.
+#pragma once
+
+#include "common/command_line.h"
+
+namespace quarry::app {
+
+/// Adds them to APP; see arguments_of() for RUN.
+void add_peer(CLI::App& app, Run& run);
+
+}  // namespace quarry::app

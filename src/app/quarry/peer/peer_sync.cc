@@ -1,0 +1,184 @@
+// quarry peer run|sync: one sync with a peer, by the server where it is due, or by hand at once.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <limits>
+#include <memory>
+
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "peer_commands.h"
+#include "peer_place.h"
+#include "quarry/backoffice/jobs.h"
+#include "quarry/base/duration.h"
+#include "quarry/base/escape.h"
+#include "quarry/control/channel.h"
+
+namespace quarry::app {
+namespace {
+
+using backoffice::PeerReport;
+using base::ErrorCode;
+using base::Result;
+using repository::Repository;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using What = PeerReport::What;
+
+// For a hand-over, which waits for the courier's disk.
+constexpr seconds kCourierPatience{20};
+// Until a repository is looked for again that cannot be opened.
+constexpr milliseconds kAfterTrouble{60'000};
+constexpr std::size_t kMostShown = 500;
+
+std::string counted(std::int64_t count, const char* what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string in_seconds(milliseconds time) {
+  return base::in_words(std::chrono::ceil<seconds>(time));
+}
+
+std::string line_of_success(const PeerReport& report, bool tells_all) {
+  const std::string& moved_to = report.state.moved_to;
+  std::string line;
+  if (!moved_to.empty() && (report.is_news || tells_all)) {
+    line = fmt::format("the repository has moved to {}: change its url",
+                       base::printable(moved_to, kMostShown));
+  }
+  if (report.past_failures == 0 && !tells_all) return line;
+  if (!line.empty()) line += "; ";
+  line += report.past_failures > 0
+              ? fmt::format("synced again after {}", counted(report.past_failures, "failure"))
+              : "synced";
+  return fmt::format("{}: {} sent, {} received", line,
+                     counted(static_cast<std::int64_t>(report.figures.artifacts_sent), "artifact"),
+                     report.figures.artifacts_received);
+}
+
+/// What the log, or (TELLS_ALL) a person, has to know of REPORT; "": nothing.
+std::string line_of(const PeerReport& report, bool tells_all) {
+  const backoffice::PeerState& state = report.state;
+  if (report.what == What::kDone) return line_of_success(report, tells_all);
+  if (report.what == What::kFailed && (report.is_news || tells_all)) {
+    return fmt::format("{} ({} in a row, the next try is in {})",
+                       base::printable(report.error->message, kMostShown),
+                       counted(state.failures, "failure"), in_seconds(report.wait));
+  }
+  if (!tells_all) return "";
+  if (report.what == What::kInterrupted) return "interrupted";
+  return fmt::format("process {} syncs with it already", state.runner ? state.runner->pid : 0);
+}
+
+void tell_courier(const PeerRunArguments& arguments, Repository& file, const base::Error& error) {
+  const std::string name =
+      arguments.served_name.empty() ? file.path().stem().string() : arguments.served_name;
+  const backoffice::TellingOptions options{
+      .courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierPatience),
+      .name = name,
+      .path = file.path().string()};
+  const auto told = backoffice::tell_failures(
+      file, options, {{fmt::format("sync with {}", arguments.peer.name), error}});
+  if (!told) fmt::print(stderr, "{}\n", told.error().message);
+}
+
+/// For the server: what there is to do for others now, and when this is to run again.
+void tell_server(const PeerRunArguments& arguments, const control::Channel& master,
+                 const PeerReport& report) {
+  const bool has_come = report.what == What::kDone && report.figures.artifacts_received > 0;
+  if (has_come && arguments.backoffice) {
+    master.send({control::Verb::kBackoffice, *arguments.backoffice});
+  }
+  if (has_come) {
+    for (const std::uint32_t peer : arguments.siblings) master.send({control::Verb::kPeer, peer});
+  }
+}
+
+void run_again(const control::Channel& master, milliseconds wait) {
+  const std::int64_t time = std::chrono::ceil<seconds>(wait).count();
+  master.send({control::Verb::kAgain, static_cast<std::uint32_t>(std::clamp<std::int64_t>(
+                                          time, 1, std::numeric_limits<std::uint32_t>::max()))});
+}
+
+Result<void> run(const PeerRunArguments& arguments, const control::Channel& master) {
+  QUARRY_TRY_ASSIGN(const auto file, Repository::open(arguments.file));
+  QUARRY_TRY_ASSIGN(const PeerReport report,
+                    backoffice::sync_with_peer(*file, peer_sync_options(arguments.peer, *file)));
+  // What has failed is noted, and not this process's failure: the master would start others later.
+  if (const std::string line = line_of(report, false); !line.empty()) {
+    fmt::print(stderr, "peer {} of {}: {}\n", arguments.peer.name, arguments.file, line);
+  }
+  if (report.what == What::kFailed && report.is_news && !arguments.courier.empty()) {
+    tell_courier(arguments, *file, *report.error);
+  }
+  tell_server(arguments, master, report);
+  run_again(master, report.wait);
+  return {};
+}
+
+/// By hand: whether it is due or not.
+Result<void> sync_now(const ConfiguredPeer& peer) {
+  QUARRY_TRY_ASSIGN(const auto file, Repository::open(peer.file));
+  auto options = peer_sync_options(peer.options, *file);
+  options.is_forced = true;
+  options.tell = [&peer](const std::string& message) {
+    fmt::print(stderr, "quarry: {} says: {}\n", peer.options.name,
+               base::printable(message, kMostShown));
+  };
+  QUARRY_TRY_ASSIGN(const PeerReport report, backoffice::sync_with_peer(*file, options));
+  const std::string line = fmt::format("{}: {}", peer.options.name, line_of(report, true));
+  if (report.what != What::kDone) {
+    return base::fail(report.error ? report.error->code : ErrorCode::kBusy, line);
+  }
+  fmt::print("{}\n", line);
+  return {};
+}
+
+Result<std::vector<ConfiguredPeer>> chosen_peers(const PeerArguments& arguments) {
+  QUARRY_TRY_ASSIGN(auto peers, configured_peers(arguments.config));
+  if (peers.empty()) {
+    return base::fail(ErrorCode::kNotFound, fmt::format("{} has no [peer NAME]", arguments.config));
+  }
+  if (arguments.names.empty()) return peers;
+  std::vector<ConfiguredPeer> chosen;
+  for (const std::string& name : arguments.names) {
+    const auto at = std::ranges::find(peers, name,
+                                      [](const ConfiguredPeer& peer) { return peer.options.name; });
+    if (at == peers.end()) {
+      return base::fail(ErrorCode::kNotFound, fmt::format("{} has no [peer {}]", arguments.config,
+                                                          base::printable(name)));
+    }
+    chosen.push_back(*at);
+  }
+  return chosen;
+}
+
+}  // namespace
+
+int run_peer_run(const PeerRunArguments& arguments) {
+  const control::Channel master = control::Channel::of_standard_input();
+  const Interruption interruption;
+  const auto done = run(arguments, master);
+  if (done) return kDone;
+  run_again(master, std::max(arguments.peer.retry_max_delay, kAfterTrouble));
+  return failed(
+      {done.error().code, fmt::format("peer {}: {}", arguments.peer.name, done.error().message)});
+}
+
+int run_peer_sync(const PeerArguments& arguments) {
+  const Interruption interruption;
+  const auto peers = chosen_peers(arguments);
+  if (!peers) return failed(peers.error());
+  int code = kDone;
+  for (const ConfiguredPeer& peer : *peers) {
+    if (Interruption::signal() != 0) return end_by(Interruption::signal());
+    // One that fails keeps none of the others from theirs.
+    if (const auto done = sync_now(peer); !done) code = failed(done.error());
+  }
+  return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;
+}
+
+}  // namespace quarry::app

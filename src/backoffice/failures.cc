@@ -1,0 +1,27 @@
+#include <fmt/core.h>
+
+#include <vector>
+
+#include "quarry/backoffice/jobs.h"
+#include "quarry/event/event.h"
+
+namespace quarry::backoffice {
+
+base::Result<void> tell_failures(repository::Repository& repository, const TellingOptions& options,
+                                 const std::vector<Failure>& failed) {
+  std::vector<spool::NewMessage> messages;
+  {
+    QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+    for (const Failure& failure : failed) {
+      event::Event event{.head = head_of(repository, options),
+                         .record = event::BackofficeFailure{failure.job, failure.error.message}};
+      event.head.key = fmt::format("{}/failure/{}/{}", event.head.project_code, failure.job,
+                                   event.head.time.value);
+      messages.push_back({.content = event::to_message(event), .key = event.head.key});
+    }
+  }
+  const auto told = options.courier->hand_over(messages);
+  return told ? base::Result<void>() : std::unexpected(told.error());
+}
+
+}  // namespace quarry::backoffice

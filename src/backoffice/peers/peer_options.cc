@@ -1,0 +1,51 @@
+#include "quarry/backoffice/peer_options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::backoffice {
+namespace {
+
+constexpr std::size_t kMostName = 64;
+
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+}  // namespace
+
+std::string_view name_of(PeerDirection direction) {
+  switch (direction) {
+    case PeerDirection::kBoth:
+      return "both";
+    case PeerDirection::kPush:
+      return "push";
+    case PeerDirection::kPull:
+      return "pull";
+  }
+  return "both";
+}
+
+std::optional<PeerDirection> peer_direction_named(std::string_view name) {
+  for (const auto each : {PeerDirection::kBoth, PeerDirection::kPush, PeerDirection::kPull}) {
+    if (name_of(each) == name) return each;
+  }
+  return std::nullopt;
+}
+
+base::Result<void> check_peer_name(std::string_view name) {
+  if (!name.empty() && name.size() <= kMostName && std::ranges::all_of(name, is_name_character)) {
+    return {};
+  }
+  return base::fail(
+      base::ErrorCode::kInvalid,
+      fmt::format("\"{}\" cannot be the name of a peer: letters, digits, '-', '_' and "
+                  "'.', at most {} of them",
+                  base::printable(name), kMostName));
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,232 @@
+#include "quarry/backoffice/peer_sync.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "quarry/base/duration.h"
+#include "quarry/repository/receipt.h"
+
+namespace quarry::backoffice {
+namespace {
+
+using base::ErrorCode;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using What = PeerReport::What;
+
+// Of an error, which a server may have written.
+constexpr std::size_t kMostError = 500;
+constexpr std::chrono::seconds kMostConnectTime{30};
+// Until one looks again whether somebody else has come to an end.
+constexpr milliseconds kWhileRunning{5'000};
+
+double random_fraction() {
+  thread_local std::minstd_rand generator{std::random_device{}()};
+  return std::uniform_real_distribution<double>(0, 1)(generator);
+}
+
+/// Whether ONE says what OTHER does, but for its numbers: how long something took, say.
+bool is_like(std::string one, std::string other) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::erase_if(one, is_digit);
+  std::erase_if(other, is_digit);
+  return one == other;
+}
+
+/// Hears what the peer has to say. Nobody asks for a password here, and who tries again is started
+/// anew.
+class Watch final : public transport::PeerWatch {
+ public:
+  explicit Watch(const PeerSyncOptions& options) : options_(options) {}
+  void told(const std::string& message) override {
+    if (options_.tell) options_.tell(message);
+  }
+  bool wait(milliseconds, const base::Error&) override { return false; }
+
+ private:
+  const PeerSyncOptions& options_;
+};
+
+class PeerSync {
+ public:
+  PeerSync(repository::Repository& repository, const PeerSyncOptions& options)
+      : repository_(repository),
+        options_(options),
+        peer_(options.peer),
+        row_(peer_row(options.peer.name)),
+        end_(steady_clock::now() + options.peer.max_time) {}
+
+  base::Result<PeerReport> run() {
+    QUARRY_TRY_ASSIGN(PeerReport report, look());
+    if (report.what != What::kDone) return report;
+    QUARRY_TRY_ASSIGN(report, begin());
+    if (report.what != What::kDone) return report;
+    auto synced = talk();
+    if (!synced && has_to_end()) return interrupted();
+    return settle(std::move(synced));
+  }
+
+ private:
+  std::int64_t now() const { return repository_.options().clock->now().value; }
+  bool has_to_end() const { return options_.is_interrupted && options_.is_interrupted(); }
+  bool is_too_late() const { return steady_clock::now() >= end_; }
+
+  base::Result<PeerReport> look();
+  base::Result<PeerReport> look_at_row();
+  base::Result<PeerReport> begin();
+  base::Result<transport::Peer::Outcome> talk();
+  base::Result<PeerReport> settle(base::Result<transport::Peer::Outcome> synced);
+  base::Result<PeerReport> interrupted();
+  void note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const;
+  void note_failure(base::Error error, PeerReport& report) const;
+
+  repository::Repository& repository_;
+  const PeerSyncOptions& options_;
+  const PeerOptions& peer_;
+  const std::string row_;
+  const steady_clock::time_point end_;
+  base::Result<transport::RemoteUrl> url_ = transport::RemoteUrl();
+  std::string mark_;
+};
+
+/// What there is to do, from what is in the row; kDone: to sync. Inside a Snapshot or a Receipt.
+base::Result<PeerReport> PeerSync::look_at_row() {
+  PeerReport report;
+  report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
+  if (is_running(report.state, *options_.processes, {now()})) {
+    report.what = What::kRunning;
+    report.wait = kWhileRunning;
+    return report;
+  }
+  report.state.runner.reset();
+  // Of another peer that had this name nothing holds.
+  const std::string url = url_ ? url_->without_password() : "";
+  if (url_ && report.state.url != url) report.state = PeerState{.url = url};
+  QUARRY_TRY_ASSIGN(mark_, mark_of(repository_, peer_.with_unversioned));
+  report.wait = wait_for_peer(report.state, peer_, mark_, {now()});
+  const bool is_due = options_.is_forced || report.wait.count() == 0;
+  report.what = is_due ? What::kDone : What::kNotDue;
+  return report;
+}
+
+base::Result<PeerReport> PeerSync::look() {
+  url_ = options_.locate(repository_);
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  return look_at_row();
+}
+
+/// The same again, so that of two who see that it is due only one begins.
+base::Result<PeerReport> PeerSync::begin() {
+  QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
+  QUARRY_TRY_ASSIGN(PeerReport report, look_at_row());
+  if (report.what != What::kDone) return report;
+  report.state.tried = now();
+  report.state.runner = PeerRunner{.host = options_.processes->host(),
+                                   .pid = options_.pid,
+                                   .started = options_.processes->started(options_.pid).value_or(0),
+                                   .since = now(),
+                                   .until = now() + peer_.max_time.count()};
+  QUARRY_TRY(receipt.set_config(row_, report.state.text()));
+  QUARRY_TRY(receipt.commit());
+  return report;
+}
+
+base::Result<transport::Peer::Outcome> PeerSync::talk() {
+  if (!url_) return std::unexpected(url_.error());
+  transport::TransportOptions transport = options_.transport(repository_);
+  transport.idle_timeout =
+      std::max(std::chrono::ceil<std::chrono::seconds>(peer_.timeout), std::chrono::seconds(1));
+  transport.connect_timeout = std::min(transport.idle_timeout, kMostConnectTime);
+  transport.is_interrupted = [this] { return has_to_end() || is_too_late(); };
+  sync::ClientOptions sync;
+  sync.pull = peer_.pulls();
+  sync.push = peer_.pushes();
+  sync.with_private = peer_.with_private;
+  sync.with_unversioned = peer_.with_unversioned;
+  sync.uid = options_.uid;
+  Watch watch(options_);
+  auto synced = transport::Peer(repository_,
+                                {.url = *url_,
+                                 .transport = std::move(transport),
+                                 .sync = std::move(sync),
+                                 .retry = {},
+                                 .connect = options_.connect},
+                                watch)
+                    .sync();
+  if (synced || !is_too_late()) return synced;
+  return base::fail(
+      ErrorCode::kLimit,
+      fmt::format("the sync takes longer than {}: the next one goes on where it ended",
+                  base::in_words(peer_.max_time)));
+}
+
+void PeerSync::note_success(const transport::Peer::Outcome& outcome, PeerReport& report) const {
+  PeerState& state = report.state;
+  const sync::ClientFigures& figures = outcome.figures;
+  report.what = What::kDone;
+  report.figures = figures;
+  report.past_failures = std::exchange(state.failures, 0);
+  state.succeeded = now();
+  state.next = 0;
+  state.error.clear();
+  state.seen = mark_;
+  state.sent += static_cast<std::int64_t>(figures.artifacts_sent);
+  state.received += static_cast<std::int64_t>(figures.artifacts_received);
+  if (figures.artifacts_sent + figures.artifacts_received > 0) state.exchanged = state.succeeded;
+  const std::string moved_to = outcome.moved_to.value_or("");
+  report.is_news = !moved_to.empty() && state.moved_to != moved_to;
+  state.moved_to = moved_to;
+  report.wait =
+      std::max(milliseconds(state.tried + peer_.interval.count() - now()), milliseconds(0));
+}
+
+void PeerSync::note_failure(base::Error error, PeerReport& report) const {
+  PeerState& state = report.state;
+  if (error.message.size() > kMostError) error.message.resize(kMostError);
+  report.what = What::kFailed;
+  ++state.failures;
+  report.is_news = is_failure_to_tell(state.failures) || !is_like(state.error, error.message);
+  state.failed = now();
+  state.error = error.message;
+  report.wait = wait_after_failure(state.failures, error, peer_, random_fraction());
+  state.next = state.failed + report.wait.count();
+  report.error = std::move(error);
+}
+
+base::Result<PeerReport> PeerSync::settle(base::Result<transport::Peer::Outcome> synced) {
+  QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
+  PeerReport report;
+  report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
+  report.state.runner.reset();
+  synced ? note_success(*synced, report) : note_failure(std::move(synced).error(), report);
+  QUARRY_TRY(receipt.set_config(row_, report.state.text()));
+  QUARRY_TRY(receipt.commit());
+  repository_.keep_log_short();
+  return report;
+}
+
+/// What was asked to end has not failed; who comes next begins anew.
+base::Result<PeerReport> PeerSync::interrupted() {
+  PeerReport report;
+  report.what = What::kInterrupted;
+  QUARRY_TRY_ASSIGN(auto receipt, repository_.receive());
+  report.state = PeerState::parse(repository_.settings().get(row_).value_or(""));
+  report.state.runner.reset();
+  report.state.tried = 0;
+  QUARRY_TRY(receipt.set_config(row_, report.state.text()));
+  QUARRY_TRY(receipt.commit());
+  return report;
+}
+
+}  // namespace
+
+base::Result<PeerReport> sync_with_peer(repository::Repository& repository,
+                                        const PeerSyncOptions& options) {
+  return PeerSync(repository, options).run();
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,71 @@
+#include "quarry/backoffice/peers.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "quarry/repository/arrivals.h"
+#include "quarry/repository/unversioned.h"
+#include "quarry/transport/retry.h"
+
+namespace quarry::backoffice {
+namespace {
+
+using base::ErrorCode;
+using std::chrono::milliseconds;
+
+// Between two tries where the peer refuses, unless the configuration has a longer time.
+constexpr milliseconds kRefusedDelay{3'600'000};
+
+milliseconds longest_wait(const PeerOptions& options) {
+  return std::max({options.interval, options.retry_max_delay, kRefusedDelay});
+}
+
+}  // namespace
+
+milliseconds wait_for_peer(const PeerState& state, const PeerOptions& options,
+                           std::string_view mark, base::UnixMillis now) {
+  const auto until = [&](std::int64_t time) {
+    const milliseconds wait(time - now.value);
+    // What lies too far ahead is of a clock that was put back since.
+    if (wait > longest_wait(options)) return milliseconds(0);
+    return std::max(wait, milliseconds(0));
+  };
+  if (state.failures > 0) return until(state.next);
+  if (options.pushes() && state.seen != mark) return milliseconds(0);
+  return until(state.tried + options.interval.count());
+}
+
+milliseconds wait_after_failure(std::int64_t failures, const base::Error& why,
+                                const PeerOptions& options, double random) {
+  const bool is_refusal = why.code == ErrorCode::kDenied;
+  const transport::RetryOptions retry{
+      .tries = 1,
+      .first = options.retry_delay,
+      .longest = is_refusal ? std::max(options.retry_max_delay, kRefusedDelay)
+                            : std::max(options.retry_max_delay, options.retry_delay)};
+  constexpr std::int64_t kMostDoublings = 60;
+  return transport::delay_before(
+      static_cast<int>(std::clamp<std::int64_t>(failures, 1, kMostDoublings)), retry, random);
+}
+
+bool is_failure_to_tell(std::int64_t failures) {
+  return failures > 0 && std::has_single_bit(static_cast<std::uint64_t>(failures));
+}
+
+bool is_running(const PeerState& state, const ProcessTable& processes, base::UnixMillis now) {
+  if (!state.runner) return false;
+  const PeerRunner& runner = *state.runner;
+  // Elsewhere nobody knows: it counts for as long as it may take.
+  if (runner.host != processes.host()) return now.value >= runner.since && now.value < runner.until;
+  const auto started = processes.started(runner.pid);
+  return started && *started == runner.started;
+}
+
+base::Result<std::string> mark_of(repository::Repository& repository, bool with_unversioned) {
+  QUARRY_TRY_ASSIGN(const auto end, repository::Arrivals(repository).end());
+  std::string mark = std::to_string(end.receipt);
+  if (with_unversioned) mark += " " + repository.unversioned().hash();
+  return mark;
+}
+
+}  // namespace quarry::backoffice

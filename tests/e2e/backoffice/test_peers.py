@@ -1,0 +1,603 @@
+"""Repositories that sync with others by themselves: `[peer NAME]` and `quarry peer`."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import client, process, repofile
+from support.daemon import Daemon, section
+from support.fossil import ADMIN, Checkout
+from support.process import free_port, wait_until
+from support.program import quarry as run_quarry
+
+#: A loaded machine and a sanitizer make a sync last long.
+SECONDS = 90
+QUICK = {"interval": "1s", "retry.delay": "1s", "retry.max_delay": "1s"}
+RIGHTS = "gioxy"
+
+
+class Place:
+    """A repository, and what serves it at a port of its own."""
+
+    def __init__(self, path: Path, password: str = "pen"):
+        self.path = path
+        self.port = free_port()
+        self.daemon: Daemon | None = None
+        self.set_password(password)
+
+    def set_password(self, password: str) -> None:
+        repofile.add_user(self.path, "peer", password, RIGHTS)
+
+    @property
+    def url(self) -> str:
+        return f"http://peer@127.0.0.1:{self.port}/"
+
+    def has(self, *names: str) -> bool:
+        return set(names) <= repofile.artifacts(self.path)
+
+    def wait_for(self, *names: str) -> None:
+        wait_until(lambda: self.has(*names), f"{names} in {self.path.name}", SECONDS)
+
+
+class World:
+    """Repositories of one project."""
+
+    def __init__(self, folder: Path, fresh: Path, start, launch_fossil, fossil):
+        self.folder = folder
+        self.start = start
+        self.launch_fossil = launch_fossil
+        self.fossil = fossil
+        self.password = folder / "password"
+        self.password.write_text("pen\n")
+        self.original = fresh
+        self.places: list[Place] = []
+        self.check_ins = 0
+
+    def place(self, name: str) -> Place:
+        """A clone, which nobody serves yet."""
+        path = self.folder / f"{name}.fossil"
+        done = run_quarry("clone", "--once", "--admin-user", ADMIN, self.original, path)
+        assert done.returncode == 0, done.stderr
+        self.places.append(Place(path))
+        return self.places[-1]
+
+    def peer(self, name: str, of: Place | str, **words: object) -> str:
+        """The section."""
+        url = of if isinstance(of, str) else of.url
+        password = self.password if "@" in url and url.startswith("http") else None
+        return section(f"peer {name}", {"url": url, "password_file": password, **QUICK, **words})
+
+    def serve(self, place: Place, peers: str = "", pool: dict | None = None, more: str = "") -> Daemon:
+        place.daemon = self.start({"backoffice.lease_time": "1s", **(pool or {})}, repository=place.path,
+                                  http={"listen": f"127.0.0.1:{place.port}"}, more=peers + more,
+                                  settings={"control.socket": self.folder / f"{place.port}.sock"})
+        wait_until(lambda: process.port_answers(place.port), "the HTTP front")
+        return place.daemon
+
+    def serve_by_fossil(self, place: Place) -> None:
+        place.port = self.launch_fossil(place.path).port
+
+    def commit(self, place: Place) -> str:
+        """A check-in, made on the spot."""
+        self.check_ins += 1
+        checkout = Checkout(self.fossil, place.path, self.folder / f"work-{self.check_ins}")
+        name = f"file-{self.check_ins}.txt"
+        checkout.write(name, f"content of {name}\n" * 20)
+        checkout("add", name)
+        checkout.commit(f"add {name}", "--allow-fork")
+        head = checkout.head()
+        checkout("close", "--force")
+        return head
+
+    def push(self, place: Place) -> str:
+        """A check-in that a client makes, and pushes."""
+        self.check_ins += 1
+        clone = self.folder / f"client-{self.check_ins}.fossil"
+        self.fossil.clone(place.url.replace("peer@", "peer:pen@"), clone)
+        other = Place.__new__(Place)
+        other.path = clone
+        head = self.commit(other)
+        self.fossil("push", "-R", clone)
+        return head
+
+    def status(self, place: Place, name: str | None = None) -> dict:
+        done = run_quarry("peer", "status", "--json", "--config", place.daemon.config)
+        assert done.returncode == 0, done.stderr
+        return {each["name"]: each for each in json.loads(done.stdout)}[name or "there"]
+
+    def wait_for_status(self, place: Place, name: str, condition, what: str) -> dict:
+        seen = {}
+
+        def is_so():
+            seen.update(self.status(place, name))
+            return condition(seen)
+        wait_until(is_so, f"{what} ({name})", SECONDS)
+        return seen
+
+    def check_all(self) -> None:
+        for place in self.places:
+            if place.daemon:
+                place.daemon.stop()
+            proof.check(place.path, self.fossil)
+
+
+@pytest.fixture
+def world(tmp_path, fresh, start, launch_fossil, fossil):
+    return World(tmp_path, fresh, start, launch_fossil, fossil)
+
+
+def jobs(daemon: Daemon) -> list[int]:
+    return [pid for pid in process.children(daemon.main.pid) if process.name(pid) == "quarry"]
+
+
+# --- everybody has everything ----------------------------------------------------------------------------
+
+
+def test_a_check_in_made_at_any_is_at_all(world):
+    ours, theirs, fossils = world.place("ours"), world.place("theirs"), world.place("fossils")
+    world.serve_by_fossil(fossils)
+    world.serve(theirs, world.peer("ours", ours))
+    world.serve(ours, world.peer("theirs", theirs) + world.peer("fossils", fossils))
+    made = [world.push(ours), world.push(theirs), world.push(fossils),
+            world.commit(ours), world.commit(theirs), world.commit(fossils)]
+    for place in world.places:
+        place.wait_for(*made)
+    world.check_all()
+    assert not world.fossil.timeline_differences(ours.path, theirs.path)
+    assert not world.fossil.timeline_differences(ours.path, fossils.path)
+
+
+def test_what_is_pushed_goes_on_at_once_and_nobody_waits_for_the_interval(world):
+    """Through one in the middle, too, which only hears of it."""
+    first, middle, last = world.place("first"), world.place("middle"), world.place("last")
+    world.serve(last)
+    world.serve(middle, world.peer("last", last, interval="1h"))
+    world.serve(first, world.peer("middle", middle, interval="1h"))
+    for place, name in ((middle, "last"), (first, "middle")):
+        world.wait_for_status(place, name, lambda seen: seen["last_success"], "the sync of the beginning")
+    last.wait_for(world.push(first))
+    world.check_all()
+
+
+def test_what_a_peer_brought_goes_on_to_the_others_at_once(world):
+    source, hub, last = world.place("source"), world.place("hub"), world.place("last")
+    world.serve(source)
+    world.serve(last)
+    world.serve(hub, world.peer("source", source, direction="pull") + world.peer("last", last, interval="1h"))
+    world.wait_for_status(hub, "last", lambda seen: seen["last_success"], "the sync of the beginning")
+    last.wait_for(world.commit(source))
+
+
+def test_one_that_was_away_has_everything_when_it_is_back(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    world.serve(ours, world.peer("there", theirs))
+    first = world.push(ours)
+    theirs.wait_for(first)
+    theirs.daemon.stop()
+    made = [world.push(ours), world.commit(theirs)]
+    seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 2, "failures")
+    assert seen["condition"] == "failing" and "127.0.0.1" in seen["error"] and seen["next"]
+    world.serve(theirs)
+    for place in (ours, theirs):
+        place.wait_for(*made)
+    seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] == 0, "success")
+    assert seen["condition"] in ("in step", "syncing") and not seen["error"] and seen["last_failure"]
+    log = ours.daemon.log()
+    assert "the next try is in" in log and "synced again after" in log
+    world.check_all()
+
+
+def test_a_restart_goes_on_where_it_was(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    words = {"interval": "1h", "retry.delay": "1h", "retry.max_delay": "1h"}
+    world.serve(ours, world.peer("there", theirs, **words))
+    before = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
+    ours.daemon.stop()
+    world.serve(ours, world.peer("there", theirs, **words))
+    # What came by the way of the file alone, while nobody served it, is seen at the start.
+    ours.daemon.stop()
+    made = world.commit(ours)
+    assert world.status(ours)["last_success"] == before["last_success"]
+    world.serve(ours, world.peer("there", theirs, **words))
+    theirs.wait_for(made)
+
+
+def test_where_nothing_is_new_nothing_is_written_there(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs, world.peer("ours", ours, interval="1h"), pool={"backoffice": "no"})
+    world.serve(ours, world.peer("there", theirs))
+    made = world.push(ours)
+    theirs.wait_for(made)
+    world.wait_for_status(theirs, "ours", lambda seen: seen["condition"] == "in step", "a sync")
+    tries = set()
+
+    def several() -> bool:
+        tries.add(world.status(ours)["last_success"])
+        return len(tries) > 3
+    with repofile.unchanged(theirs.path):
+        wait_until(several, "some syncs", SECONDS)
+    seen = world.status(ours)
+    assert seen["failures"] == 0 and seen["received"] == 0
+
+
+# --- ways ------------------------------------------------------------------------------------------------
+
+
+def test_push_only_and_pull_only(world):
+    ours, pushed, pulled = world.place("ours"), world.place("pushed"), world.place("pulled")
+    world.serve(pushed)
+    world.serve(pulled)
+    world.serve(ours, world.peer("pushed", pushed, direction="push") + world.peer("pulled", pulled, direction="pull"))
+    here, there, elsewhere = world.push(ours), world.push(pushed), world.push(pulled)
+    pushed.wait_for(here, elsewhere)
+    ours.wait_for(elsewhere)
+    for name in ("pushed", "pulled"):
+        before = world.status(ours, name)["last_success"]
+        world.wait_for_status(ours, name, lambda seen: seen["last_success"] != before, "another sync")  # noqa: B023
+    assert not ours.has(there) and not pulled.has(here)
+    world.check_all()
+
+
+def commit_privately(world: World, place: Place) -> str:
+    checkout = Checkout(world.fossil, place.path, world.folder / "private-work")
+    checkout.write("secret.txt", "secret\n")
+    checkout("add", "secret.txt")
+    checkout.commit("a secret", "--private", "--branch", "hidden")
+    return checkout.head()
+
+
+def test_private_and_unversioned_only_where_that_was_said(world):
+    ours, open_, closed = world.place("ours"), world.place("open"), world.place("closed")
+    secret = commit_privately(world, ours)
+    note = world.folder / "note.txt"
+    note.write_text("not versioned\n")
+    world.fossil("uv", "add", note, "--as", "note.txt", "-R", ours.path)
+    world.serve(open_)
+    world.serve(closed)
+    world.serve(ours, world.peer("open", open_, private="yes", uv="yes") + world.peer("closed", closed))
+    made = world.push(ours)
+    for place in (open_, closed):
+        place.wait_for(made)
+    open_.wait_for(secret)
+    files = "SELECT group_concat(name) FROM unversioned"
+    wait_until(lambda: repofile.query(open_.path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'")
+               and repofile.value(open_.path, files) == "note.txt", "the unversioned file", SECONDS)
+    assert secret in {name for name, in repofile.query(open_.path, "SELECT uuid FROM private JOIN blob USING(rid)")}
+    assert not closed.has(secret)
+    assert not repofile.query(closed.path, "SELECT 1 FROM sqlite_schema WHERE name='unversioned'") or \
+        repofile.value(closed.path, files) is None
+    # What has no artifact is sent when it comes, all the same.
+    note.write_text("another text\n")
+    world.fossil("uv", "add", note, "--as", "second.txt", "-R", ours.path)
+    wait_until(lambda: repofile.value(open_.path, files) == "note.txt,second.txt", "the other file", SECONDS)
+    world.check_all()
+
+
+def test_a_peer_may_be_a_file_and_a_remote_that_fossil_knows(world):
+    ours, file, remote = world.place("ours"), world.place("file"), world.place("remote")
+    world.serve(remote)
+    clone = world.folder / "clone.fossil"
+    world.fossil.clone(remote.url.replace("peer@", "peer:pen@"), clone)
+    for name, value in repofile.query(clone, "SELECT name, value FROM config WHERE name IN ('last-sync-url', 'last-sync-pw')"):
+        repofile.set_config(ours.path, {"last-sync-url": "sync-url:far", "last-sync-pw": "sync-pw:far"}[name], value)
+    world.serve(ours, world.peer("file", f"file://{file.path}") + section("peer far", {"remote": "far", **QUICK}))
+    made = world.push(ours)
+    for place in (file, remote):
+        place.wait_for(made)
+    assert world.status(ours, "far")["url"] == remote.url
+    world.check_all()
+
+
+def test_a_peer_may_be_reached_over_ssh(world, quarry):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    words = {f"env[{name}]": quarry.environment[name] for name in ("PATH", "SSH_ARGUMENTS", "SSH_HOME", "HOME")}
+    world.serve(ours, world.peer("there", f"ssh://ann@host/{theirs.path}"), pool=words)
+    theirs.wait_for(world.push(ours))
+    ours.wait_for(world.commit(theirs))
+    assert "-oBatchMode=yes" in quarry.ssh_arguments.read_text().splitlines()
+    world.check_all()
+
+
+def test_repositories_of_a_folder_have_peers_of_their_own(world, start, fossil):
+    folder = world.folder / "folder"
+    (folder / "deep").mkdir(parents=True)
+    one, two = world.place("folder/one"), world.place("folder/deep/two")
+    far_one, far_two = world.place("far-one"), world.place("far-two")
+    world.serve(far_one)
+    world.serve(far_two)
+    words = {"interval": "1h"}
+    peers = world.peer("a", far_one, repository="one", **words) + world.peer("b", far_two, repository="deep/two", **words)
+    port = free_port()
+    daemon = start({"repository": None, "repositories": folder}, http={"listen": f"127.0.0.1:{port}"}, more=peers)
+    wait_until(lambda: process.port_answers(port), "the HTTP front")
+    one.daemon = two.daemon = daemon
+    for name in ("a", "b"):
+        world.wait_for_status(one, name, lambda seen: seen["condition"] == "in step", "a sync")
+    two.port = port
+    clone = world.folder / "client.fossil"
+    fossil.clone(f"http://peer:pen@127.0.0.1:{port}/deep/two", clone)
+    other = Place.__new__(Place)
+    other.path = clone
+    made = world.commit(other)
+    fossil("push", "-R", clone)
+    far_two.wait_for(made)
+    assert not far_one.has(made) and not one.has(made)
+
+
+# --- peers that are no good --------------------------------------------------------------------------------
+
+
+def test_a_wrong_password_is_told_and_tried_ever_more_seldom_and_never_logged(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.password.write_text("not-the-password\n")
+    world.serve(theirs)
+    began = time.monotonic()
+    world.serve(ours, world.peer("there", theirs))
+    seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 3, "refusals")
+    assert "login failed" in seen["error"]
+    # Of a second, two, and four: with the quarter that may be missing.
+    assert time.monotonic() - began >= 2
+    wanted = theirs.daemon.log() + ours.daemon.log() + str(repofile.everything(ours.path))
+    assert "not-the-password" not in wanted
+    assert "login failed" in ours.daemon.log() and "peer there" in ours.daemon.log()
+    # By hand it is tried at once, with what is in the file now.
+    world.password.write_text("pen\n")
+    made = world.commit(ours)
+    wait_until(lambda: run_quarry("peer", "sync", "--config", ours.daemon.config, "there").returncode == 0, "a sync", SECONDS)
+    theirs.wait_for(made)
+
+
+def test_no_password_is_in_a_list_of_processes(world):
+    ours = world.place("ours")
+    with hanging() as port:
+        world.serve(ours, world.peer("there", f"http://peer@127.0.0.1:{port}/", timeout="1h"))
+        wait_until(lambda: jobs(ours.daemon), "the process", SECONDS)
+        words = Path(f"/proc/{jobs(ours.daemon)[0]}/cmdline").read_bytes()
+        assert b"peer@127.0.0.1" in words and b"pen" not in words.split(b"\0")
+        environment = Path(f"/proc/{jobs(ours.daemon)[0]}/environ").read_bytes()
+        assert b"=pen\0" not in environment
+        ours.daemon.stop()
+
+
+@contextlib.contextmanager
+def hanging():
+    """A server that accepts, and says nothing."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen(50)
+        taken = []
+        over = threading.Event()
+        server.settimeout(0.1)
+
+        def accept():
+            while not over.is_set():
+                with contextlib.suppress(TimeoutError):
+                    taken.append(server.accept()[0])
+        thread = threading.Thread(target=accept)
+        thread.start()
+        try:
+            yield server.getsockname()[1]
+        finally:
+            over.set()
+            thread.join()
+            for each in taken:
+                each.close()
+
+
+def test_a_peer_that_hangs_keeps_nobody_else_waiting(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    runs = world.folder / "runs.log"
+    repofile.set_config(ours.path, "backoffice-logfile", str(runs))
+    world.serve(theirs)
+    with hanging() as port:
+        world.serve(ours, world.peer("hangs", f"http://127.0.0.1:{port}/", timeout="1h") + world.peer("there", theirs),
+                    pool={"backoffice": "yes"})
+        seen = world.wait_for_status(ours, "hangs", lambda seen: seen["condition"] == "syncing", "one that hangs")
+        made = [world.push(ours), world.push(theirs)]
+        theirs.wait_for(*made)
+        ours.wait_for(*made)
+        wait_until(runs.exists, "a run of the backoffice", SECONDS)
+        # Nobody else syncs with it, and what takes too long is told.
+        assert world.status(ours, "hangs")["process"] == seen["process"]
+        done = run_quarry("peer", "sync", "--config", ours.daemon.config, "hangs")
+        assert done.returncode == 1 and f"process {seen['process']} syncs with it already" in done.stderr
+        ours.daemon.stop()
+        assert not process.exists(seen["process"])
+        # Who has ended does not count, though his name is in the row.
+        assert world.status(ours, "hangs")["condition"] != "syncing"
+
+
+def test_a_peer_that_says_nothing_is_given_up_after_the_timeout(world):
+    ours = world.place("ours")
+    with hanging() as port:
+        world.serve(ours, world.peer("there", f"http://127.0.0.1:{port}/", timeout="1s") +
+                    world.peer("long", f"http://127.0.0.1:{port}/x", timeout="1h", max_time="2s"))
+        for name, why in (("there", "127.0.0.1"), ("long", "takes longer than 2 s")):
+            seen = world.wait_for_status(ours, name, lambda seen: seen["failures"] >= 1, "a failure")
+            assert why in seen["error"]
+        ours.daemon.stop()
+
+
+def test_one_that_was_killed_is_followed_by_another(world):
+    ours = world.place("ours")
+    with hanging() as port:
+        world.serve(ours, world.peer("there", f"http://127.0.0.1:{port}/", timeout="1h"))
+        first = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "syncing", "a sync")["process"]
+        os.kill(first, signal.SIGKILL)
+        world.wait_for_status(ours, "there", lambda seen: seen.get("process", first) != first and
+                              seen["condition"] == "syncing", "another sync")
+        ours.daemon.stop()
+
+
+LIES = {
+    "garbage": (200, "application/x-fossil", b"\xff\xfe\x00garbage" * 50),
+    "page": (200, "text/html", b"<html>\x1b[31mMaintenance</html>"),
+    "cards": (200, "application/x-fossil-uncompressed", b"file " + b"0" * 40 + b" 5\nhello\nnonsense \x1b[31m\n"),
+    "missing": (404, "text/plain", b"no"),
+    "broken": (500, "text/plain", b"no"),
+}
+
+
+@pytest.mark.parametrize("kind", LIES)
+def test_a_peer_that_lies_is_told_and_changes_nothing(world, kind):
+    status, content_type, body = LIES[kind]
+
+    def answer(handler, _):
+        handler.send_response(status)
+        handler.send_header("Content-Type", content_type)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+    liar = client.Pretender(answer)
+    ours = world.place("ours")
+    before = repofile.artifacts(ours.path)
+    try:
+        world.serve(ours, world.peer("there", liar.url()))
+        seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 2, "failures")
+        assert seen["error"] and "\x1b" not in seen["error"] and "\x1b" not in ours.daemon.log()
+        assert repofile.artifacts(ours.path) == before
+    finally:
+        ours.daemon.stop()
+        liar.stop()
+    world.check_all()
+
+
+def test_a_repository_of_another_project_is_no_peer(world, fossil):
+    ours = world.place("ours")
+    other_path = world.folder / "other.fossil"
+    fossil.new(other_path)
+    other = Place(other_path)
+    world.serve(other)
+    before = [repofile.artifacts(place.path) for place in (ours, other)]
+    world.serve(ours, world.peer("there", other))
+    seen = world.wait_for_status(ours, "there", lambda seen: seen["failures"] >= 1, "a failure")
+    assert "project" in seen["error"] or "login" in seen["error"]
+    assert [repofile.artifacts(place.path) for place in (ours, other)] == before
+
+
+def test_a_failure_is_an_event(world):
+    ours = world.place("ours")
+    told = world.folder / "events"
+    spool = world.folder / "spool"
+    spool.mkdir()
+    courier = section("courier", {"socket": world.folder / "courier.sock", "spool.directory": spool}) + \
+        section("destination file", {"type": "file", "path": told, "events": "backoffice.failure"})
+    world.serve(ours, world.peer("there", f"http://127.0.0.1:{free_port()}/"), more=courier)
+    wait_until(lambda: told.exists() and told.read_text().count("\n") >= 1, "an event", SECONDS)
+    event = json.loads(told.read_text().splitlines()[0])
+    assert event["type"] == "backoffice.failure" and "sync with there" in json.dumps(event)
+
+
+def test_what_a_peer_brought_is_told_to_the_courier_though_nobody_comes(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    told = world.folder / "events"
+    spool = world.folder / "spool"
+    spool.mkdir()
+    courier = section("courier", {"socket": world.folder / "courier.sock", "spool.directory": spool}) + \
+        section("destination file", {"type": "file", "path": told, "events": "artifact.check-in"})
+    # What is there when the courier comes is no news.
+    done = run_quarry("backoffice", "--nolease", "--courier", world.folder / "courier.sock", ours.path)
+    assert done.returncode == 0, done.stderr
+    world.serve(theirs)
+    world.serve(ours, world.peer("there", theirs), pool={"backoffice": "yes"}, more=courier)
+    made = world.push(theirs)
+    wait_until(lambda: told.exists() and made in told.read_text(), "the event", SECONDS)
+
+
+def test_a_peer_that_has_moved_is_told_once(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    mover = client.Pretender(client.redirect(theirs.url.replace("peer@", ""), 301))
+    try:
+        # Who is redirected does not log in there.
+        world.serve(ours, world.peer("there", mover.url(), direction="pull"))
+        made = world.push(theirs)
+        ours.wait_for(made)
+        before = world.status(ours)["last_success"]
+        world.wait_for_status(ours, "there", lambda seen: seen["last_success"] != before, "another sync")
+        assert world.status(ours)["moved_to"] == theirs.url.replace("peer@", "")
+        log = ours.daemon.log()
+        assert log.count("has moved to") == 1 and "change its url;" not in log
+    finally:
+        ours.daemon.stop()
+        mover.stop()
+
+
+def test_a_repository_that_is_not_there_is_told_and_keeps_no_other_from_its_peers(world, start):
+    folder = world.folder / "folder"
+    folder.mkdir()
+    one, far = world.place("folder/one"), world.place("far")
+    world.serve(far)
+    one.daemon = start({"repository": None, "repositories": folder},
+                       more=world.peer("a", far, repository="one") + world.peer("b", far, repository="two"))
+    world.wait_for_status(one, "a", lambda seen: seen["condition"] == "in step", "a sync")
+    one.daemon.wait_for_log("two.fossil", SECONDS)
+    assert world.status(one, "b")["condition"] == "unknown"
+
+
+# --- by hand, and what is shown ----------------------------------------------------------------------------
+
+
+def test_status_is_told_by_the_configuration_and_by_the_repository(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    world.serve(ours, world.peer("there", theirs) + world.peer("away", f"http://127.0.0.1:{free_port()}/"))
+    world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
+    world.wait_for_status(ours, "away", lambda seen: seen["failures"] >= 1, "a failure")
+    table = run_quarry("peer", "status", "--config", ours.daemon.config).stdout.splitlines()
+    assert table[0].split()[:2] == ["PEER", "REPOSITORY"] and len(table) == 3
+    assert "there" in table[1] and " ago" in table[1] and "both" in table[1]
+    assert "failing" in table[2] and "never" in table[2]
+    known = json.loads(run_quarry("peer", "status", "--json", ours.path).stdout)
+    assert {each["name"] for each in known} == {"there", "away"} and known[0]["repository"] == str(ours.path)
+    assert run_quarry("peer", "status", theirs.path).stdout == "no peers\n"
+    jobs_figures = next(each for each in json.loads(run_quarry("status", "--json", "--socket",
+                        world.folder / f"{ours.port}.sock").stdout)["services"] if each["service"] == "peers www")["jobs"]
+    assert jobs_figures["started"] >= 2 and jobs_figures["dropped"] == 0
+
+
+def test_peers_are_synced_with_by_hand(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    config = world.folder / "by-hand.conf"
+    words = {"listen": world.folder / "x.sock", "repository": ours.path}
+    if os.geteuid() == 0:
+        words["user"] = "root"
+    config.write_text(section("www", words) + world.peer("there", theirs) +
+                      world.peer("away", f"http://127.0.0.1:{free_port()}/"))
+    made = world.commit(ours)
+    done = run_quarry("peer", "sync", "--config", config, "there")
+    assert done.returncode == 0 and "there: synced: 2 artifacts sent, 0 received" in done.stdout, done.stdout + done.stderr
+    assert theirs.has(made)
+    done = run_quarry("peer", "sync", "--config", config)
+    assert done.returncode == 1 and "there: synced" in done.stdout and "away: " in done.stderr
+    done = run_quarry("peer", "sync", "--config", config, "nobody")
+    assert done.returncode == 1 and "has no [peer nobody]" in done.stderr
+
+
+def test_a_reload_puts_other_peers_in_force(world):
+    ours, theirs = world.place("ours"), world.place("theirs")
+    world.serve(theirs)
+    with hanging() as port:
+        daemon = world.serve(ours, world.peer("there", f"http://127.0.0.1:{port}/", timeout="1h"))
+        before = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "syncing", "a sync")["process"]
+        text = daemon.config.read_text()
+        daemon.config.write_text(text[:text.index("[peer")] + world.peer("there", theirs))
+        daemon.main.send(signal.SIGUSR2)
+        seen = world.wait_for_status(ours, "there", lambda seen: seen["condition"] == "in step", "a sync")
+        assert seen["url"] == theirs.url and not process.exists(before)
+        theirs.wait_for(world.push(ours))
+        daemon.config.write_text(text[:text.index("[peer")])
+        daemon.main.send(signal.SIGUSR2)
+        wait_until(lambda: daemon.log().count("reload") >= 2 and not jobs(daemon), "no more syncs", SECONDS)
+        assert daemon.main.is_running()
