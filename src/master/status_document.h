@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
-#include "pool/running_service.h"
 #include "pool/situation.h"
 #include "quarry/control/question.h"
 #include "reload/elders.h"
+#include "running_service.h"
 
 namespace quarry::master {
 

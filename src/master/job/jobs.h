@@ -22,10 +22,10 @@
 #include <set>
 #include <string>
 
-#include "children.h"
+#include "pool/children.h"
+#include "pool/respawn_policy.h"
+#include "pool/starter.h"
 #include "quarry/base/event_handles.h"
-#include "respawn_policy.h"
-#include "starter.h"
 
 namespace quarry::master {
 

@@ -6,9 +6,9 @@
 #include <optional>
 #include <vector>
 
-#include "children.h"
-#include "jobs.h"
-#include "scaling.h"
+#include "job/jobs.h"
+#include "pool/children.h"
+#include "pool/scaling.h"
 
 namespace quarry::master {
 
