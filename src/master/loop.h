@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "control_server.h"
+#include "job/job_places.h"
 #include "pool/emergency_restart.h"
 #include "pool/process_max.h"
 #include "pool/request_bounds.h"
@@ -46,6 +47,7 @@ class Loop {
   // How it begins (loop.cc).
   base::Result<void> set_up();
   base::Result<void> watch_signals();
+  void let_pools_count_jobs();
   void listen_for_questions();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();
@@ -83,6 +85,7 @@ class Loop {
   Situation situation_;
   base::EventBasePtr base_;
   ProcessMax process_max_;
+  JobPlaces job_places_;
   EmergencyRestart emergency_;
   RequestBounds request_bounds_;
   Elders elders_;

@@ -13,9 +13,9 @@
 namespace quarry::master {
 
 struct RunningService {
-  /// BASE, SITUATION and BOUND must outlive it.
+  /// BASE, SITUATION, BOUND and PLACES must outlive it.
   RunningService(Service its_service, const Children::Surroundings& surroundings,
-                 const ProcessMax& bound);
+                 const ProcessMax& bound, JobPlaces& places);
 
   const Service& service() const { return children.service(); }
 

@@ -279,6 +279,39 @@ def test_runs_are_bounded_and_who_sleeps_does_not_count(start, tmp_path, fossil)
     assert told["paused"] == 3 and told["failed"] == 0 and told["started"] == 7
 
 
+def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
+    """One of two pools has the only place; the run of the other one waits, is counted, and comes. Who sleeps has none."""
+    repositories = {"www": tmp_path / "one.fossil", "other": tmp_path / "two.fossil"}
+    slow = tmp_path / "slow.fifo"
+    for pool, path in repositories.items():
+        fossil.new(path)
+        # Whoever writes into this one waits until somebody reads.
+        repofile.set_config(path, "backoffice-logfile", str(slow if pool == "www" else tmp_path / RUNS))
+    os.mkfifo(slow)
+    other = section("other", {"listen": tmp_path / "other.sock", "repository": repositories["other"], "pm": "static",
+                              "pm.max_children": 1, "backoffice.lease_time": "60s", **user()})
+    server = start({"backoffice": "yes"}, repository=repositories["www"], more=other,
+                   settings={"backoffice.max": 1, "control.socket": tmp_path / "control.sock"})
+    server.folder = tmp_path  # where figures() asks
+    ask(server)
+    wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a run that takes its time")
+    assert "Fossil repository" in fastcgi.ask(tmp_path / "other.sock", "/").text
+    wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "one that waits")
+    told = figures(server, "backoffice other")
+    assert (told["running"], told["delayed"], told["held back"]) == (0, 1, 1)
+    server.wait_for_log("[backoffice other] backoffice.max (1) is reached: 1 wait, 0 run here")
+    shown = quarry("status", "--socket", tmp_path / "control.sock").stdout
+    assert re.search(r"^backoffice other +0 +1 +0 +0 +0 +1 +1$", shown, re.MULTILINE), shown
+    assert not runs(tmp_path / RUNS)
+    assert slow.read_text().count("backoffice") == 1
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "the other one's run")
+    # Two that sleep, and a place all the same: figures of both stand still but for these.
+    for socket, pool in ((server.socket, "backoffice www"), (tmp_path / "other.sock", "backoffice other")):
+        fastcgi.ask(socket, "/")
+        wait_until(lambda: figures(server, pool)["paused"] == 1, "one that sleeps")  # noqa: B023
+    assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
+
+
 def test_a_run_that_crashes_is_in_the_log_and_nobody_elses_trouble(served, fresh):
     repofile.set_config(fresh, "backoffice-logfile", "/nowhere/at/all")
     server, _ = served()
