@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from support import fastcgi, repofile
+from support import documents, fastcgi, mail, repofile
 from support.daemon import section, user
 from support.places import program
 from support.process import children, name, wait_until
@@ -239,6 +239,33 @@ def test_all_have_a_run_now_and_then_though_nobody_comes(start, tmp_path, fossil
     start({"backoffice": "yes", "backoffice.interval": "1s", "repository": None, "repositories": folder})
     wait_until(lambda: len(runs(tmp_path / RUNS)) == 2, "a run of both")
     assert {"one.fossil", "two.fossil"} == {re.search(r"(\w+\.fossil)", line).group(1) for line in runs(tmp_path / RUNS)}
+
+
+def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
+    """Nothing is asked of the server: its own timer has the run that finds a new day."""
+    mail.set_up(fresh, fossil, tmp_path / "mails")
+    fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
+    fossil("user", "capabilities", "ann", "s", "-R", fresh)
+    mail.subscribe(fresh, "ann@example.net", "w", "ann", digest=1)
+    mail.store(fresh, documents.wiki_page("Page", "2026-01-02T00:00:00", "text"))
+    for name, value in (("backoffice-disable", 0), ("backoffice-logfile", tmp_path / RUNS),
+                        ("email-last-digest", repofile.value(fresh, "SELECT CAST(julianday('now') AS INT)") + 1)):
+        repofile.set_config(fresh, name, str(value))
+    server = start({"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "1s"},
+                   settings={"control.socket": tmp_path / "control.sock"})
+    wait_until(lambda: len(runs(tmp_path / RUNS)) >= 2, "runs", 60)
+    assert not mail.read(tmp_path / "mails"), "today's was sent already"
+    repofile.set_config(fresh, "email-last-digest", "1")
+    wait_until(lambda: mail.read(tmp_path / "mails"), "a digest", 60)
+    digest, = mail.read(tmp_path / "mails")
+    assert digest["To"].addresses[0].addr_spec == "ann@example.net" and "Page" in mail.text(digest)
+    before = len(runs(tmp_path / RUNS))
+    wait_until(lambda: len(runs(tmp_path / RUNS)) >= before + 2, "two more runs", 60)
+    assert len(mail.read(tmp_path / "mails")) == 1
+    assert int(repofile.value(fresh, "SELECT value FROM config WHERE name='email-last-digest'")) > 1
+    done = quarry("status", "--socket", tmp_path / "control.sock", "--json")
+    assert json.loads(done.stdout)["pools"][0]["requests"] == 0
+    server.stop()
 
 
 def test_a_reload_and_a_stop_end_those_that_sleep(served):
