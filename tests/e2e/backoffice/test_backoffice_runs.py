@@ -337,6 +337,16 @@ def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
         fastcgi.ask(socket, "/")
         wait_until(lambda: figures(server, pool)["paused"] == 1, "one that sleeps")  # noqa: B023
     assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
+    # The pools' own status pages tell it, and go on over a reload.
+    counted = {"www": (2, 0), "other": (2, 1)}
+
+    def told_by_pools():
+        document = json.loads(quarry("status", "--socket", tmp_path / "control.sock", "--json").stdout)
+        return {each["pool"]: (each["backoffice runs"], each["backoffice delayed"]) for each in document["pools"]}
+    assert told_by_pools() == counted
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: server.log().count("ready: process") == 2, "the next generation")
+    assert told_by_pools() == counted
 
 
 def test_a_run_that_crashes_is_in_the_log_and_nobody_elses_trouble(served, fresh):
