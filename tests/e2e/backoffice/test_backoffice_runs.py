@@ -321,9 +321,9 @@ def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
                    settings={"backoffice.max": 1, "control.socket": tmp_path / "control.sock"})
     server.folder = tmp_path  # where figures() asks
     ask(server)
-    wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a run that takes its time")
+    wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a run that takes its time", 60)
     assert "Fossil repository" in fastcgi.ask(tmp_path / "other.sock", "/").text
-    wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "one that waits")
+    wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "one that waits", 60)
     told = figures(server, "backoffice other")
     assert (told["running"], told["delayed"], told["held back"]) == (0, 1, 1)
     server.wait_for_log("[backoffice other] backoffice.max (1) is reached: 1 wait, 0 run here")
@@ -331,11 +331,11 @@ def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
     assert re.search(r"^backoffice other +0 +1 +0 +0 +0 +1 +1$", shown, re.MULTILINE), shown
     assert not runs(tmp_path / RUNS)
     assert slow.read_text().count("backoffice") == 1
-    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "the other one's run")
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "the other one's run", 60)
     # Two that sleep, and a place all the same: figures of both stand still but for these.
     for socket, pool in ((server.socket, "backoffice www"), (tmp_path / "other.sock", "backoffice other")):
         fastcgi.ask(socket, "/")
-        wait_until(lambda: figures(server, pool)["paused"] == 1, "one that sleeps")  # noqa: B023
+        wait_until(lambda: figures(server, pool)["paused"] == 1, "one that sleeps", 60)  # noqa: B023
     assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
     # The pools' own status pages tell it, and go on over a reload.
     counted = {"www": (2, 0), "other": (2, 1)}
@@ -345,7 +345,7 @@ def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
         return {each["pool"]: (each["backoffice runs"], each["backoffice delayed"]) for each in document["pools"]}
     assert told_by_pools() == counted
     server.main.send(signal.SIGUSR2)
-    wait_until(lambda: server.log().count("ready: process") == 2, "the next generation")
+    wait_until(lambda: server.log().count("ready: process") == 2, "the next generation", 60)
     assert told_by_pools() == counted
 
 
