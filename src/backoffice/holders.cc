@@ -43,11 +43,14 @@ class RealProcesses final : public ProcessTable {
     if (::kill(static_cast<pid_t>(pid), 0) != 0 && errno != EPERM) return std::nullopt;
     std::string stat;
     std::getline(std::ifstream(fmt::format("/proc/{}/stat", pid)), stat);
-    // The name, in brackets, may hold anything; STARTED is the twentieth word after it.
     const std::size_t end = stat.rfind(')');
     if (end == std::string::npos) return 0;  // hidden from us (hidepid), but there
+    // The name, in brackets, may hold anything; STARTED is the twentieth word after it, and the
+    // state the first. A process that is waited for by nobody has ended all the same.
     std::string_view words = std::string_view(stat).substr(end + 1);
-    for (int i = 0; i < 19; ++i) take_word(words);
+    const std::string_view state = take_word(words);
+    if (state == "Z" || state == "X") return std::nullopt;
+    for (int i = 0; i < 18; ++i) take_word(words);
     return number(take_word(words));
   }
 };

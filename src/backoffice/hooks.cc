@@ -70,11 +70,10 @@ std::vector<spool::NewMessage> messages_for(const DueHooks& due, const TellingOp
                                             repository::Repository& repository) {
   std::vector<spool::NewMessage> messages;
   for (std::size_t i = 0; i < due.commands.size(); ++i) {
-    event::Event event{.head = head_of(repository, options),
-                       .record = event::Hook{.command = due.commands[i],
-                                             .repository = options.path,
-                                             .fossil = options.fossil,
-                                             .input = due.input}};
+    event::Event event{
+        .head = head_of(repository, options),
+        .record = event::Hook{
+            .command = due.commands[i], .repository = options.path, .input = due.input}};
     event.head.key = fmt::format("{}/hook/{}/{}", event.head.project_code, due.last, i);
     messages.push_back({.content = event::to_message(event), .key = event.head.key});
   }

@@ -39,6 +39,7 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
                  .process_control_timeout = global_.process_control_timeout},
       base_(::event_base_new()),
       process_max_(global_.process_max),
+      job_places_(global_.backoffice_max),
       emergency_(global_.emergency_restart_threshold, global_.emergency_restart_interval),
       elders_(std::move(reload_.elders), situation_),
       stopping_(global_.process_control_timeout) {
@@ -50,8 +51,23 @@ Loop::Loop(GlobalConfig global, std::vector<Service> services, Reload reload, Co
         .forget_others = [this](const Children& one) { return forget_others(services_, one); },
         .on_message = [this](const Service& from,
                              const control::Message& message) { on_message(from, message); }};
-    services_.push_back(
-        std::make_unique<RunningService>(std::move(service), surroundings, process_max_));
+    services_.push_back(std::make_unique<RunningService>(std::move(service), surroundings,
+                                                         process_max_, job_places_));
+  }
+  let_pools_count_jobs();
+}
+
+void Loop::let_pools_count_jobs() {
+  for (const auto& one : services_) {
+    if (one->jobs == nullptr || one->service().on_request->verb != control::Verb::kBackoffice) {
+      continue;
+    }
+    for (const auto& pool : services_) {
+      if (pool->service().kind != ServiceKind::kPool) continue;
+      const bool asks =
+          std::ranges::count(one->service().on_request->from, pool->service().name) > 0;
+      if (asks) one->jobs->count_on(pool->children.watch());
+    }
   }
 }
 
@@ -86,6 +102,7 @@ void Loop::listen_for_questions() {
             .process_began = std::strtoll(reload_.notes.at(kStartedNote).c_str(), nullptr, 10),
             .generation_began = seconds_now(),
             .process_max = global_.process_max,
+            .backoffice_max = global_.backoffice_max,
             .emergency_restart_threshold = global_.emergency_restart_threshold};
   if (control_.listener.fd() < 0) return;
   control_server_.emplace(base_.get(), control_.listener.fd(), [this](control::Question question) {

@@ -1,7 +1,7 @@
 // The master's event loop: signals, deaths and timers come in here, and are told to who decides
 // what follows from them; what was decided is carried out from here.
 //
-//   pool/running_service.h   a service: its children, and when they are started
+//   running_service.h        a service: its children, and when they are started
 //   pool/request_bounds.h    how long requests may take
 //   pool/emergency_restart.h crashes
 //   reload/reloading.h       when the master becomes a new one
@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "control_server.h"
+#include "job/job_places.h"
 #include "pool/emergency_restart.h"
 #include "pool/process_max.h"
 #include "pool/request_bounds.h"
-#include "pool/running_service.h"
 #include "pool/situation.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/master/config.h"
@@ -31,6 +31,7 @@
 #include "quarry/master/service.h"
 #include "reload/elders.h"
 #include "reload/reloading.h"
+#include "running_service.h"
 #include "status_document.h"
 #include "status_line.h"
 #include "stopping.h"
@@ -46,6 +47,7 @@ class Loop {
   // How it begins (loop.cc).
   base::Result<void> set_up();
   base::Result<void> watch_signals();
+  void let_pools_count_jobs();
   void listen_for_questions();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();
@@ -83,6 +85,7 @@ class Loop {
   Situation situation_;
   base::EventBasePtr base_;
   ProcessMax process_max_;
+  JobPlaces job_places_;
   EmergencyRestart emergency_;
   RequestBounds request_bounds_;
   Elders elders_;

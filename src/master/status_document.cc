@@ -19,10 +19,11 @@ json described(const RunningService& service) {
   json described = {{"service", service.service().name}, {"children", children}};
   if (service.jobs == nullptr) return described;
   const Jobs::Figures figures = service.jobs->figures();
-  described["jobs"] = {{"asked", figures.asked},     {"started", figures.started},
-                       {"failed", figures.failed},   {"delayed", figures.delayed},
-                       {"waiting", figures.waiting}, {"paused", figures.paused},
-                       {"dropped", figures.dropped}, {"unknown", figures.unknown}};
+  described["jobs"] = {{"asked", figures.asked},         {"started", figures.started},
+                       {"failed", figures.failed},       {"delayed", figures.delayed},
+                       {"held back", figures.held_back}, {"running", figures.running},
+                       {"waiting", figures.waiting},     {"paused", figures.paused},
+                       {"dropped", figures.dropped},     {"unknown", figures.unknown}};
   return described;
 }
 
@@ -40,6 +41,7 @@ std::string status_document(control::Question question, const MasterFacts& facts
       {"start time", facts.process_began},
       {"generation start time", facts.generation_began},
       {"process max", facts.process_max},
+      {"backoffice max", facts.backoffice_max},
       {"crashes", facts.crashes},
       {"emergency restart threshold", facts.emergency_restart_threshold},
       {"elders", json::array()},

@@ -7,10 +7,10 @@
 #include <cstdint>
 #include <string>
 
-#include "pool/running_service.h"
 #include "pool/situation.h"
 #include "quarry/control/question.h"
 #include "reload/elders.h"
+#include "running_service.h"
 
 namespace quarry::master {
 
@@ -19,6 +19,7 @@ struct MasterFacts {
   std::int64_t process_began = 0;     // seconds since 1970
   std::int64_t generation_began = 0;  // the same
   std::uint64_t process_max = 0;      // 0: no bound
+  std::uint64_t backoffice_max = 0;   // 0: no bound
   std::uint64_t crashes = 0;          // that count for emergency_restart_threshold
   std::uint64_t emergency_restart_threshold = 0;
 };

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "pool/running_service.h"
 #include "pool/situation.h"
+#include "running_service.h"
 
 namespace quarry::master {
 

@@ -18,7 +18,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 5;
+constexpr std::uint32_t kLayoutVersion = 6;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;

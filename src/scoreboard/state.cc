@@ -76,7 +76,8 @@ bool PoolState::is_sound() const {
          are_few({children, elders, held_back, max_active, limits.max_children,
                   limits.start_servers, limits.min_spare_servers, limits.max_spare_servers}) &&
          are_plausible({generation, max_children_reached, process_max_reached, slow_requests,
-                        max_listen_queue, backoffice_runs, restarts_backed_off}) &&
+                        max_listen_queue, backoffice_runs, backoffice_delayed,
+                        restarts_backed_off}) &&
          past.is_plausible_sum();
 }
 

@@ -96,6 +96,7 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("bytes in", s.totals.bytes_in);
   add("bytes out", s.totals.bytes_out);
   add("backoffice runs", s.state.backoffice_runs);
+  add("backoffice delayed", s.state.backoffice_delayed);
   add("request durations", durations_of(s.totals));
   add("reply sizes", reply_sizes_of(s.totals));
 }

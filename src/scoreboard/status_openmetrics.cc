@@ -111,6 +111,8 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
               "When a crash loop goes on; 0: there is none.",
               static_cast<std::uint64_t>(state.next_start / 1000000));
   page.metric("quarry_backoffice_runs_total", kCounter, "Backoffice runs.", state.backoffice_runs);
+  page.metric("quarry_backoffice_delayed_total", kCounter,
+              "Backoffice runs that had to wait for others.", state.backoffice_delayed);
 }
 
 void write_sync_metrics(const PoolSnapshot& s, Exposition& page) {

@@ -16,9 +16,8 @@ namespace quarry::backoffice {
 /// Who is told of what has come, and as what.
 struct TellingOptions {
   std::shared_ptr<const spool::HandOver> courier;
-  std::string name;               // of the repository, as it is served
-  std::string path;               // of its file, absolute
-  std::string fossil = "fossil";  // what hooks get for %F
+  std::string name;  // of the repository, as it is served
+  std::string path;  // of its file, absolute
 };
 /// What all events about REPOSITORY have in common. Inside a Snapshot or a Receipt.
 event::Head head_of(repository::Repository& repository, const TellingOptions& options);

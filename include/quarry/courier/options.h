@@ -90,7 +90,8 @@ struct CourierOptions {
   std::string listen_group = {};
   mode_t listen_mode = 0600;
   std::uint64_t max_disk_space = 0;  // bytes of what waits; 0: no bound
-  std::string fossil = "fossil";     // what %F of a hook stands for, where its event does not say
+  /// What %F of a hook stands for, where its event does not say; looked up in PATH.
+  std::string fossil = "fossil";
   bool hooks = true;
   std::chrono::milliseconds hook_timeout{300'000};
   base::LogOptions log;  // error_log

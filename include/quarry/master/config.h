@@ -47,8 +47,9 @@ struct GlobalConfig {
   std::string control_place;                   // FILE:LINE of it, or of the pid file
   std::chrono::milliseconds process_control_timeout{10'000};
   ResourceLimits limits;
-  std::optional<int> priority;    // process.priority, also of children that have no other
-  std::uint64_t process_max = 0;  // children of all pools together; 0: no bound
+  std::optional<int> priority;        // process.priority, also of children that have no other
+  std::uint64_t process_max = 0;      // children of all pools together; 0: no bound
+  std::uint64_t backoffice_max = 16;  // backoffice runs of all pools together; 0: no bound
   std::uint64_t emergency_restart_threshold = 0;  // 0: never
   std::chrono::milliseconds emergency_restart_interval{0};
   std::chrono::milliseconds systemd_interval{10'000};  // between two words on how it is; 0: none

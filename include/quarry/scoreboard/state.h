@@ -110,6 +110,7 @@ struct PoolState {
   std::uint64_t slow_requests = 0;
   std::uint64_t max_listen_queue = 0;
   std::uint64_t backoffice_runs = 0;
+  std::uint64_t backoffice_delayed = 0;   // that had to wait for others
   std::uint64_t restarts_backed_off = 0;  // times that a crash loop was slowed down
   std::int64_t next_start = 0;  // microseconds since 1970: when it goes on; 0: not in a crash loop
   FixedText<128> backoff_reason;

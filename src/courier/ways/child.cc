@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -196,6 +197,23 @@ std::vector<std::string> small_environment() {
     }
   }
   return environment;
+}
+
+std::string program_path(const std::string& name) {
+  if (name.empty() || name.find('/') != std::string::npos) return name;
+  const char* path = std::getenv("PATH");
+  std::string_view folders = path != nullptr ? path : kUsualPath;
+  while (!folders.empty()) {
+    const std::string_view folder = folders.substr(0, folders.find(':'));
+    folders.remove_prefix(std::min(folder.size() + 1, folders.size()));
+    // Nothing, or a relative one, means the folder that somebody is in: a hook is in another.
+    if (!folder.starts_with('/')) continue;
+    std::string program = fmt::format("{}/{}", folder, name);
+    struct stat status {};
+    const bool is_file = ::stat(program.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+    if (is_file && ::access(program.c_str(), X_OK) == 0) return program;
+  }
+  return name;
 }
 
 std::string in_words(const Ended& ended) {

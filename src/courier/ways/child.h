@@ -36,6 +36,9 @@ base::Result<Ended> run_to_end(const Command& command, const Interrupted& interr
 /// Of this process's environment what a program may rely on: PATH (a usual one where there is none),
 /// HOME, USER, LANG, TZ, TMPDIR.
 std::vector<std::string> small_environment();
+/// The absolute path of the program that NAME is to who has small_environment(); NAME as it is where
+/// it has a slash, or there is no such program.
+std::string program_path(const std::string& name);
 /// "exit status 1", "signal 9" and so on.
 std::string in_words(const Ended& ended);
 

@@ -6,13 +6,33 @@
 #include <unistd.h>
 
 namespace quarry::courier {
+namespace {
+
+/// Whether the file in PATH ends in the middle of a line: whoever wrote it was killed.
+bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
+  if (!S_ISREG(status.st_mode) || status.st_size == 0) return false;
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  char last = '\n';
+  return file && ::pread(file.get(), &last, 1, status.st_size - 1) == 1 && last != '\n';
+}
+
+}  // namespace
+
+base::Result<void> FileWay::open() {
+  constexpr mode_t kMode = 0640;
+  file_.reset(::open(options_.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kMode));
+  if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
+  struct stat status {};
+  if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
+  // The event of that line is delivered again; it must not be a part of it.
+  if (!ends_in_half_a_line(options_.path, status) || ::write(file_.get(), "\n", 1) == 1) return {};
+  auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
+  file_.reset();
+  return error;
+}
 
 base::Result<void> FileWay::append(std::string_view line) {
-  if (!file_) {
-    constexpr mode_t kMode = 0640;
-    file_.reset(::open(options_.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kMode));
-    if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
-  }
+  if (!file_) QUARRY_TRY(open());
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
   is_dirty_ = true;

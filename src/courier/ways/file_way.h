@@ -16,6 +16,7 @@ class FileWay final : public Way {
   void reopen() override { file_.reset(); }
 
  private:
+  base::Result<void> open();
   base::Result<void> append(std::string_view line);
 
   DestinationOptions options_;

@@ -58,10 +58,15 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
   return line;
 }
 
+HookWay::HookWay(const CourierOptions& options, Interrupted is_interrupted)
+    : options_(options),
+      fossil_(program_path(options.fossil)),
+      is_interrupted_(std::move(is_interrupted)) {}
+
 Delivered HookWay::deliver(const Letter& letter) {
   const auto* hook = std::get_if<event::Hook>(&letter.event.record);
   if (hook == nullptr) return {};
-  const auto line = hook_line(*hook, options_.fossil);
+  const auto line = hook_line(*hook, fossil_);
   if (!line) return given_up(line.error().message);
   const std::string& repository = letter.event.head.repository;
   const auto ended =

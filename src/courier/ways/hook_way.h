@@ -16,13 +16,13 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
 
 class HookWay final : public Way {
  public:
-  HookWay(const CourierOptions& options, Interrupted is_interrupted)
-      : options_(options), is_interrupted_(std::move(is_interrupted)) {}
+  HookWay(const CourierOptions& options, Interrupted is_interrupted);
 
   Delivered deliver(const Letter& letter) override;
 
  private:
   CourierOptions options_;
+  std::string fossil_;  // for %F
   Interrupted is_interrupted_;
 };
 

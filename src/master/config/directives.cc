@@ -124,6 +124,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"rlimit_core", CoreLimit(), QUARRY_FIELD(limits.core)},
     {"process.priority", Priority(), QUARRY_FIELD(priority)},
     {"process.max", Number<>(), QUARRY_FIELD(process_max)},
+    {"backoffice.max", Number<>(), QUARRY_FIELD(backoffice_max)},
     {"emergency_restart_threshold", Number<>(), QUARRY_FIELD(emergency_restart_threshold)},
     {"emergency_restart_interval", Duration(), QUARRY_FIELD(emergency_restart_interval)},
     {"systemd_interval", Duration(), QUARRY_FIELD(systemd_interval)},

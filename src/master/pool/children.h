@@ -1,5 +1,5 @@
 // A service, its scoreboard and its living children: how one is started, told to end and buried.
-// When that happens is for others to say: scaling.h for what is kept running, jobs.h for what runs
+// When that happens is for others to say: scaling.h for what is kept running, job/jobs.h for what runs
 // once.
 #pragma once
 

@@ -63,6 +63,16 @@ void PoolWatch::slow_request() {
   board_->publish(state_);
 }
 
+void PoolWatch::job_started() {
+  ++state_.backoffice_runs;
+  board_->publish(state_);
+}
+
+void PoolWatch::job_delayed() {
+  ++state_.backoffice_delayed;
+  board_->publish(state_);
+}
+
 void PoolWatch::elders(std::size_t count) {
   state_.elders = count;
   board_->publish(state_);

@@ -39,6 +39,9 @@ class PoolWatch {
   /// process.max keeps so many CHILDREN from being started; 0: no more.
   void held_back(std::size_t children);
   void slow_request();
+  /// Of the pool's backoffice.
+  void job_started();
+  void job_delayed();
   /// How many children of earlier generations the pool has.
   void elders(std::size_t count);
   /// The same, since the one in SLOT has ended.

@@ -1,5 +1,5 @@
 // What decides when children of a service are started: told of what happens, it asks Children. One
-// class for what is kept running (scaling.h), one for what runs once (jobs.h).
+// class for what is kept running (scaling.h), one for what runs once (job/jobs.h).
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from support import fastcgi, repofile
+from support import documents, fastcgi, mail, repofile
 from support.daemon import section, user
 from support.places import program
 from support.process import children, name, wait_until
@@ -241,6 +241,33 @@ def test_all_have_a_run_now_and_then_though_nobody_comes(start, tmp_path, fossil
     assert {"one.fossil", "two.fossil"} == {re.search(r"(\w+\.fossil)", line).group(1) for line in runs(tmp_path / RUNS)}
 
 
+def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
+    """Nothing is asked of the server: its own timer has the run that finds a new day."""
+    mail.set_up(fresh, fossil, tmp_path / "mails")
+    fossil("user", "new", "ann", "Ann <ann@example.net>", "secret", "-R", fresh)
+    fossil("user", "capabilities", "ann", "s", "-R", fresh)
+    mail.subscribe(fresh, "ann@example.net", "w", "ann", digest=1)
+    mail.store(fresh, documents.wiki_page("Page", "2026-01-02T00:00:00", "text"))
+    for name, value in (("backoffice-disable", 0), ("backoffice-logfile", tmp_path / RUNS),
+                        ("email-last-digest", repofile.value(fresh, "SELECT CAST(julianday('now') AS INT)") + 1)):
+        repofile.set_config(fresh, name, str(value))
+    server = start({"backoffice": "yes", "backoffice.interval": "1s", "backoffice.lease_time": "1s"},
+                   settings={"control.socket": tmp_path / "control.sock"})
+    wait_until(lambda: len(runs(tmp_path / RUNS)) >= 2, "runs", 60)
+    assert not mail.read(tmp_path / "mails"), "today's was sent already"
+    repofile.set_config(fresh, "email-last-digest", "1")
+    wait_until(lambda: mail.read(tmp_path / "mails"), "a digest", 60)
+    digest, = mail.read(tmp_path / "mails")
+    assert digest["To"].addresses[0].addr_spec == "ann@example.net" and "Page" in mail.text(digest)
+    before = len(runs(tmp_path / RUNS))
+    wait_until(lambda: len(runs(tmp_path / RUNS)) >= before + 2, "two more runs", 60)
+    assert len(mail.read(tmp_path / "mails")) == 1
+    assert int(repofile.value(fresh, "SELECT value FROM config WHERE name='email-last-digest'")) > 1
+    done = quarry("status", "--socket", tmp_path / "control.sock", "--json")
+    assert json.loads(done.stdout)["pools"][0]["requests"] == 0
+    server.stop()
+
+
 def test_a_reload_and_a_stop_end_those_that_sleep(served):
     server, log = served(**{"backoffice.lease_time": "60s"})
     ask(server)
@@ -277,6 +304,49 @@ def test_runs_are_bounded_and_who_sleeps_does_not_count(start, tmp_path, fossil)
     done = quarry("status", "--socket", tmp_path / "control.sock", "--json")
     told = next(each for each in json.loads(done.stdout)["services"] if each["service"] == "backoffice www")["jobs"]
     assert told["paused"] == 3 and told["failed"] == 0 and told["started"] == 7
+
+
+def test_runs_of_all_pools_together_are_bounded(start, tmp_path, fossil):
+    """One of two pools has the only place; the run of the other one waits, is counted, and comes. Who sleeps has none."""
+    repositories = {"www": tmp_path / "one.fossil", "other": tmp_path / "two.fossil"}
+    slow = tmp_path / "slow.fifo"
+    for pool, path in repositories.items():
+        fossil.new(path)
+        # Whoever writes into this one waits until somebody reads.
+        repofile.set_config(path, "backoffice-logfile", str(slow if pool == "www" else tmp_path / RUNS))
+    os.mkfifo(slow)
+    other = section("other", {"listen": tmp_path / "other.sock", "repository": repositories["other"], "pm": "static",
+                              "pm.max_children": 1, "backoffice.lease_time": "60s", **user()})
+    server = start({"backoffice": "yes"}, repository=repositories["www"], more=other,
+                   settings={"backoffice.max": 1, "control.socket": tmp_path / "control.sock"})
+    server.folder = tmp_path  # where figures() asks
+    ask(server)
+    wait_until(lambda: figures(server)["running"] == 1 and lease(repositories["www"])[0], "a run that takes its time", 60)
+    assert "Fossil repository" in fastcgi.ask(tmp_path / "other.sock", "/").text
+    wait_until(lambda: figures(server, "backoffice other")["waiting"] == 1, "one that waits", 60)
+    told = figures(server, "backoffice other")
+    assert (told["running"], told["delayed"], told["held back"]) == (0, 1, 1)
+    server.wait_for_log("[backoffice other] backoffice.max (1) is reached: 1 wait, 0 run here")
+    shown = quarry("status", "--socket", tmp_path / "control.sock").stdout
+    assert re.search(r"^backoffice other +0 +1 +0 +0 +0 +1 +1$", shown, re.MULTILINE), shown
+    assert not runs(tmp_path / RUNS)
+    assert slow.read_text().count("backoffice") == 1
+    wait_until(lambda: len(runs(tmp_path / RUNS)) == 1, "the other one's run", 60)
+    # Two that sleep, and a place all the same: figures of both stand still but for these.
+    for socket, pool in ((server.socket, "backoffice www"), (tmp_path / "other.sock", "backoffice other")):
+        fastcgi.ask(socket, "/")
+        wait_until(lambda: figures(server, pool)["paused"] == 1, "one that sleeps", 60)  # noqa: B023
+    assert [figures(server, pool)["held back"] for pool in ("backoffice www", "backoffice other")] == [0, 1]
+    # The pools' own status pages tell it, and go on over a reload.
+    counted = {"www": (2, 0), "other": (2, 1)}
+
+    def told_by_pools():
+        document = json.loads(quarry("status", "--socket", tmp_path / "control.sock", "--json").stdout)
+        return {each["pool"]: (each["backoffice runs"], each["backoffice delayed"]) for each in document["pools"]}
+    assert told_by_pools() == counted
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: server.log().count("ready: process") == 2, "the next generation", 60)
+    assert told_by_pools() == counted
 
 
 def test_a_run_that_crashes_is_in_the_log_and_nobody_elses_trouble(served, fresh):

@@ -1,18 +1,19 @@
 """Hooks that `fossil hook add` stored: what they read is what they read under `fossil backoffice`, and the server has
 them run."""
 
+import shutil
 import time
 
 import pytest
 
-from support import fastcgi, repofile
+from support import documents, fastcgi, mail, repofile, wire
 from support.daemon import section
 from support.process import wait_until
 from support.program import quarry
 
 
 def add_hook(fossil, path, output, kind="after-receive"):
-    fossil("hook", "add", "--command", f"cat >>{output}; echo R=%R A=%A. >>{output}.words", "--type", kind, "-R", path)
+    fossil("hook", "add", "--command", f"cat >>{output}; echo R=%R A=%A. F=%F >>{output}.words", "--type", kind, "-R", path)
 
 
 @pytest.fixture
@@ -30,6 +31,10 @@ def lines(path):
     return path.read_text().splitlines() if path.exists() else []
 
 
+def last_told(path):
+    return repofile.value(path, "SELECT value FROM config WHERE name='hook-last-rcvid'")
+
+
 def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp_path):
     theirs = repofile.copy(small, tmp_path / "theirs.fossil")
     for path, output in ((small, "ours.txt"), (theirs, "theirs.txt")):
@@ -37,13 +42,13 @@ def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp
     fossil("backoffice", "--nolease", theirs)
     server = serve_hooks(small)
     fastcgi.ask(server.socket, "/")
-    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook")
+    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook", 60)
     assert sorted(lines(tmp_path / "ours.txt")) == sorted(lines(tmp_path / "theirs.txt"))
     assert lines(tmp_path / "ours.txt"), "there was nothing to read"
-    assert lines(tmp_path / "ours.txt.words") == [f"R={small} A=."]
-    # It is noted when the courier has it, which may be after the hook has run.
-    told = "SELECT value FROM config WHERE name='hook-last-rcvid'"
-    wait_until(lambda: repofile.value(small, told) == repofile.value(theirs, told), "the mark")
+    assert lines(tmp_path / "ours.txt.words") == [f"R={small} A=. F={shutil.which('fossil')}"]
+    assert lines(tmp_path / "theirs.txt.words") == [f"R={theirs} A=. F={shutil.which('fossil')}"]
+    # The courier may be quicker than the mark.
+    wait_until(lambda: last_told(small) == last_told(theirs), "the mark", 60)
     # Once: fossil has nothing left to tell it.
     fossil("backoffice", "--nolease", small)
     assert len(lines(tmp_path / "ours.txt.words")) == 1
@@ -59,7 +64,7 @@ def test_a_push_that_goes_on_is_waited_for(fresh, serve_hooks, fossil, tmp_path)
     assert quarry("backoffice", "--nolease", "--courier", tmp_path / "courier.sock", fresh).returncode == 0
     assert not lines(tmp_path / "out.words")
     repofile.set_config(fresh, "hook-embargo", str(int(time.time()) - 1))
-    wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook")
+    wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook", 60)
 
 
 def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
@@ -68,5 +73,35 @@ def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
     add_hook(fossil, fresh, tmp_path / "after")
     server = serve_hooks(fresh)
     fastcgi.ask(server.socket, "/")
-    wait_until(lambda: lines(tmp_path / "after.words"), "the hook")
+    wait_until(lambda: lines(tmp_path / "after.words"), "the hook", 60)
     assert not lines(tmp_path / "before.words") and not lines(tmp_path / "off.words")
+
+
+def test_after_a_quiet_day_no_request_is_left_out(fresh, serve_hooks, fossil, tmp_path):
+    """Both tell of a day at the most. Fossil counts from the first request of that day, and leaves it out where the
+    last that was told is older; here it is told of, as all that came since."""
+    pages = [documents.wiki_page(f"Page{number}", f"2026-01-0{number}T00:00:00", "text") for number in range(1, 6)]
+    repofile.set_config(fresh, "backoffice-disable", 1)
+    for page in pages:
+        mail.store(fresh, page)  # a request each
+    repofile.set_config(fresh, "backoffice-disable", 0)
+    names = [wire.sha3(page) for page in pages]
+    rows = dict(repofile.query(fresh, "SELECT uuid, rcvid FROM blob"))
+    # The first was told of four days ago, the second came unseen three days ago, and then it was quiet.
+    for name, days in zip(names, [4, 3, 0.5, 0.25, 0]):
+        repofile.execute(fresh, "UPDATE rcvfrom SET mtime=julianday('now')-? WHERE rcvid=?", days, rows[name])
+    repofile.execute(fresh, "UPDATE rcvfrom SET mtime=julianday('now')-5 WHERE rcvid<?", rows[names[0]])
+    repofile.set_config(fresh, "hook-last-rcvid", rows[names[0]])
+    repofile.set_config(fresh, "hook-embargo", 0)
+    theirs = repofile.copy(fresh, tmp_path / "theirs.fossil")
+    for path, output in ((fresh, "ours.txt"), (theirs, "theirs.txt")):
+        add_hook(fossil, path, tmp_path / output)
+    fossil("backoffice", "--nolease", theirs)
+    fastcgi.ask(serve_hooks(fresh).socket, "/")
+    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook", 60)
+
+    def told(output):
+        return [line.split()[0] for line in lines(tmp_path / output)]
+    assert told("theirs.txt") == names[3:]
+    assert told("ours.txt") == names[2:]
+    wait_until(lambda: last_told(fresh) == last_told(theirs) == str(rows[names[4]]), "the mark", 60)

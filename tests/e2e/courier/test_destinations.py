@@ -191,6 +191,16 @@ def test_file_is_appended_to_and_opened_anew(tmp_path: Path):
         assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
+def test_half_a_line_of_who_was_killed_is_no_part_of_the_next(tmp_path: Path):
+    path = tmp_path / "events.log"
+    path.write_text('{"version": 1}\n{"vers')
+    with running(tmp_path / "c", {"log": {"type": "file", "path": path}}) as courier:
+        courier.hand_over([event(0), event(1)])
+        courier.wait_until_delivered("log")
+        lines = path.read_text().splitlines()
+        assert lines[:2] == ['{"version": 1}', '{"vers'] and [json.loads(line) for line in lines[2:]] == [event(0), event(1)]
+
+
 def test_file_that_cannot_be_written_keeps_its_events(tmp_path: Path):
     with running(tmp_path / "c", {"file": {"type": "file", "path": tmp_path / "no" / "events"} | QUICK}) as courier:
         courier.hand_over([event(1)])

@@ -93,6 +93,17 @@ PoolStatus read_pool(const json& one) {
   return pool;
 }
 
+JobStatus read_jobs(const std::string& service, const json& one) {
+  return {.service = service,
+          .running = number(one, "running"),
+          .waiting = number(one, "waiting"),
+          .paused = number(one, "paused"),
+          .started = number(one, "started"),
+          .failed = number(one, "failed"),
+          .delayed = number(one, "delayed"),
+          .held_back = number(one, "held back")};
+}
+
 }  // namespace
 
 base::Result<ServerStatus> read_status(const std::string& document) {
@@ -114,8 +125,14 @@ base::Result<ServerStatus> read_status(const std::string& document) {
                       .crashes = number(root, "crashes"),
                       .emergency_restart_threshold = number(root, "emergency restart threshold"),
                       .elders = objects(root, "elders").size(),
-                      .pools = {}};
+                      .pools = {},
+                      .jobs = {}};
   for (const json& pool : objects(root, "pools")) server.pools.push_back(read_pool(pool));
+  for (const json& service : objects(root, "services")) {
+    const auto jobs = service.find("jobs");
+    if (jobs == service.end() || !jobs->is_object()) continue;
+    server.jobs.push_back(read_jobs(text(service, "service"), *jobs));
+  }
   return server;
 }
 

@@ -62,6 +62,21 @@ struct PoolStatus {
   std::vector<ChildStatus> children{};  // where they were asked for
 };
 
+/// A service that runs programs when its pool's workers ask: the backoffice.
+struct JobStatus {
+  std::string service{};
+  std::uint64_t running = 0;
+  std::uint64_t waiting = 0;  // for a place
+  std::uint64_t paused = 0;   // sleep until their time has come
+  std::uint64_t started = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t delayed = 0;    // had to wait for a place
+  std::uint64_t held_back = 0;  // of those, by backoffice.max
+
+  /// The pool that asks.
+  std::string pool() const { return service.substr(service.find(' ') + 1); }
+};
+
 struct ServerStatus {
   std::string version{};
   std::uint64_t pid = 0;
@@ -74,6 +89,7 @@ struct ServerStatus {
   std::uint64_t emergency_restart_threshold = 0;
   std::uint64_t elders = 0;
   std::vector<PoolStatus> pools{};
+  std::vector<JobStatus> jobs{};
 };
 
 /// DOCUMENT as the master wrote it. Errors: kDenied (it says why it does not answer), kInvalid.

@@ -115,6 +115,18 @@ Lines pool_lines(const ServerStatus& server, std::int64_t now) {
   return table.lines();
 }
 
+Lines job_lines(const ServerStatus& server) {
+  if (server.jobs.empty()) return {};
+  Table table({"SERVICE", ">RUNNING", ">WAITING", ">ASLEEP", ">STARTED", ">FAILED", ">DELAYED",
+               ">HELD BACK"});
+  for (const JobStatus& one : server.jobs) {
+    table.add({one.service, std::to_string(one.running), std::to_string(one.waiting),
+               std::to_string(one.paused), std::to_string(one.started), std::to_string(one.failed),
+               std::to_string(one.delayed), std::to_string(one.held_back)});
+  }
+  return table.lines();
+}
+
 Lines child_lines(const PoolStatus& pool) {
   Table table({">PID", ">GEN", "STATE", ">TIME", ">REQUESTS", ">CPU%", ">MEMORY", "METHOD", "URI",
                "USER", "REPOSITORY"});

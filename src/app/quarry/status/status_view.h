@@ -17,6 +17,8 @@ using Lines = std::vector<std::string>;
 Lines server_lines(const ServerStatus& server, std::int64_t now);
 /// A table of the pools.
 Lines pool_lines(const ServerStatus& server, std::int64_t now);
+/// A table of what runs on request, the backoffice of each pool; none where there is none.
+Lines job_lines(const ServerStatus& server);
 /// A table of the children of a pool.
 Lines child_lines(const PoolStatus& pool);
 

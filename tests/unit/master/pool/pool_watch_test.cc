@@ -198,3 +198,19 @@ TEST_CASE("a slot that no child has is empty again at the next look, whatever wa
   CHECK(world.board().read(0).is_garbage);
   CHECK_FALSE(world.board().read(1).is_garbage);
 }
+
+TEST_CASE("what runs for a pool is counted, and goes on to be after a reload") {
+  World world;
+  world.watch.job_started();
+  world.watch.job_started();
+  world.watch.job_delayed();
+  CHECK(world.told().backoffice_runs == 2);
+  CHECK(world.told().backoffice_delayed == 1);
+  const PoolState former = world.told();
+  Service service;
+  auto board = *Board::create("pool www", 3);
+  PoolWatch watch;
+  watch.begin(board, service, 2, &former);
+  watch.job_started();
+  CHECK(watch.state().backoffice_runs == 3);
+}

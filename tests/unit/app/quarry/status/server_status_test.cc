@@ -86,3 +86,21 @@ TEST_CASE(
   CHECK(rates_between(before, pool_with(1, {.requests = 200}), 0).requests == 0);
   CHECK(rates_between(before, pool_with(1, {.requests = 200}), -1).requests == 0);
 }
+
+TEST_CASE("of services those that run on request are told") {
+  const auto server = read_status(
+      R"({"pools":[],"services":[{"service":"gateway","children":[1]},{"service":"backoffice www",)"
+      R"("jobs":{"running":1,"waiting":2,"paused":3,"started":4,"failed":5,"delayed":6,"held back":7}},)"
+      R"({"service":"odd","jobs":3},4]})");
+  REQUIRE(server);
+  REQUIRE(server->jobs.size() == 1);
+  const JobStatus& jobs = server->jobs[0];
+  CHECK(jobs.pool() == "www");
+  CHECK(jobs.running == 1);
+  CHECK(jobs.waiting == 2);
+  CHECK(jobs.paused == 3);
+  CHECK(jobs.started == 4);
+  CHECK(jobs.failed == 5);
+  CHECK(jobs.delayed == 6);
+  CHECK(jobs.held_back == 7);
+}

@@ -83,3 +83,14 @@ TEST_CASE("a crash loop, elders and crashes are told where there are any") {
   CHECK(pool_lines(server, 100)[1].ends_with(
       "starts again in 4.0s: a child exited; process.max holds 3 back; 2 of earlier generations"));
 }
+
+TEST_CASE("what waits for a place is shown, and nothing where nothing runs on request") {
+  ServerStatus server;
+  CHECK(job_lines(server).empty());
+  server.jobs.push_back({.service = "backoffice \x1b[31m", .waiting = 12});
+  const Lines lines = job_lines(server);
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[0].find("WAITING") != std::string::npos);
+  CHECK(lines[1].find(" 12 ") != std::string::npos);
+  CHECK(lines[1].find('\x1b') == std::string::npos);
+}

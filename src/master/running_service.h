@@ -6,16 +6,16 @@
 #include <optional>
 #include <vector>
 
-#include "children.h"
-#include "jobs.h"
-#include "scaling.h"
+#include "job/jobs.h"
+#include "pool/children.h"
+#include "pool/scaling.h"
 
 namespace quarry::master {
 
 struct RunningService {
-  /// BASE, SITUATION and BOUND must outlive it.
+  /// BASE, SITUATION, BOUND and PLACES must outlive it.
   RunningService(Service its_service, const Children::Surroundings& surroundings,
-                 const ProcessMax& bound);
+                 const ProcessMax& bound, JobPlaces& places);
 
   const Service& service() const { return children.service(); }
 

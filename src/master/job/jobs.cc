@@ -13,11 +13,13 @@ using base::LogLevel;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-Jobs::Jobs(Children& children, event_base* base, const Situation& situation)
+Jobs::Jobs(Children& children, event_base* base, const Situation& situation, JobPlaces& places)
     : children_(children),
       service_(children.service()),
       situation_(situation),
-      respawn_timer_(base, -1, 0, [this] { start_waiting(); }) {
+      places_(places),
+      respawn_timer_(base, -1, 0, [this] { places_.share_out(); }) {
+  places_.join(*this);
   children_.listen_to_jobs(
       [this](Child& child, const control::Message& message) { return on_message(child, message); });
   const auto now = steady_clock::now();
@@ -34,13 +36,23 @@ void Jobs::asked(const std::string& from, std::uint32_t number) {
     return;
   }
   ++figures_.asked;
-  queue({from, number});
-  start_waiting();
-  if (waiting_numbers_.contains(number)) ++figures_.delayed;
+  queue({from, number, steady_clock::now()});
+  places_.share_out();
+  if (waiting_numbers_.contains(number)) count_delay();
+}
+
+void Jobs::count_delay() {
+  ++figures_.delayed;
+  if (pool_ != nullptr) pool_->job_delayed();
+  if (!has_place() || places_.has_room()) return;
+  base::log(figures_.held_back++ == 0 ? LogLevel::kNotice : LogLevel::kDebug,
+            "[{}] backoffice.max ({}) is reached: {} wait, {} run here", service_.name,
+            places_.most(), figures().waiting, running());
 }
 
 Jobs::Figures Jobs::figures() const {
   Figures figures = figures_;
+  figures.running = running();
   figures.waiting = waiting_.size() + count_of(JobStage::kResuming);
   figures.paused = count_of(JobStage::kPaused);
   return figures;
@@ -62,12 +74,11 @@ std::size_t Jobs::count_of(JobStage stage) const {
 }
 
 bool Jobs::has_place() const {
-  return count_of(JobStage::kRunning) < service_.processes.max_children;
+  return running() < service_.processes.max_children;
 }
 
 bool Jobs::may_start() const {
-  return situation_.is_running && !respawn_timer_.is_timed() && !children_.is_awaiting_elder() &&
-         has_place();
+  return !respawn_timer_.is_timed() && !children_.is_awaiting_elder();
 }
 
 // The child's word: it says what it likes as often as it likes, and is one child all the same.
@@ -90,42 +101,65 @@ bool Jobs::on_message(Child& child, const control::Message& message) {
 void Jobs::change_stage(Child& child, bool pauses) {
   child.stage = pauses ? JobStage::kPaused : JobStage::kResuming;
   child.stage_since = steady_clock::now();
-  resume();
-  if (child.stage == JobStage::kResuming) ++figures_.delayed;
-  start_waiting();
+  places_.share_out();
+  if (child.stage == JobStage::kResuming) count_delay();
 }
 
-void Jobs::resume() {
-  while (situation_.is_running && has_place()) {
-    Child* first = nullptr;
-    for (const auto& child : children_.living()) {
-      if (child->stage != JobStage::kResuming) continue;
-      if (first == nullptr || child->stage_since < first->stage_since) first = child.get();
-    }
-    if (first == nullptr) return;
-    first->stage = JobStage::kRunning;
-    first->stage_since = steady_clock::now();
-    first->control.send({control::Verb::kResume, first->number});
+Child* Jobs::first_resuming() const {
+  Child* first = nullptr;
+  for (const auto& child : children_.living()) {
+    if (child->stage != JobStage::kResuming) continue;
+    if (first == nullptr || child->stage_since < first->stage_since) first = child.get();
   }
+  return first;
 }
 
-void Jobs::start_waiting() {
-  resume();
+Jobs::Waiting::const_iterator Jobs::first_to_start() const {
   const auto runs = [this](const Request& request) {
     return std::ranges::any_of(children_.living(), [&](const std::unique_ptr<Child>& child) {
       return child->number == request.number;
     });
   };
-  while (may_start()) {
-    // What runs already runs once more only when it has ended.
-    const auto next = std::ranges::find_if_not(waiting_, runs);
-    if (next == waiting_.end()) return;
-    // What is known may have changed since it was asked for.
-    const auto program = service_.on_request->program_for(next->from, next->number);
-    if (program && !children_.start({.program = &*program, .number = next->number})) break;
-    if (program) ++figures_.started;
-    waiting_numbers_.erase(next->number);
-    waiting_.erase(next);
+  return may_start() ? std::ranges::find_if_not(waiting_, runs) : waiting_.end();
+}
+
+std::optional<JobTurn> Jobs::first_waiting() const {
+  if (!situation_.is_running || !has_place()) return std::nullopt;
+  if (const Child* first = first_resuming()) return JobTurn{false, first->stage_since};
+  const auto next = first_to_start();
+  if (next == waiting_.end()) return std::nullopt;
+  return JobTurn{true, next->since};
+}
+
+bool Jobs::take_place() {
+  if (Child* first = first_resuming()) {
+    first->stage = JobStage::kRunning;
+    first->stage_since = steady_clock::now();
+    first->control.send({control::Verb::kResume, first->number});
+    return true;
+  }
+  const auto next = first_to_start();
+  if (next == waiting_.end()) return false;
+  // What is known may have changed since it was asked for.
+  const auto program = service_.on_request->program_for(next->from, next->number);
+  if (program && !children_.start({.program = &*program, .number = next->number})) return false;
+  if (program) ++figures_.started;
+  if (program && pool_ != nullptr) pool_->job_started();
+  waiting_numbers_.erase(next->number);
+  waiting_.erase(next);
+  return true;
+}
+
+void Jobs::end_the_slow() {
+  if (service_.longest_run.count() == 0) return;
+  for (const auto& child : children_.living()) {
+    const auto ran = steady_clock::now() - child->stage_since;
+    const bool waits_for_us = child->stage == JobStage::kResuming;
+    if (child->told_to_end || waits_for_us || ran < service_.longest_run) continue;
+    base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
+              service_.name, child->pid, child->number,
+              std::chrono::duration<double>(service_.longest_run).count());
+    Children::tell_to_end(service_, *child);
   }
 }
 
@@ -149,18 +183,8 @@ void Jobs::run_again(std::uint32_t number, std::chrono::seconds wait) {
 void Jobs::second_passed() {
   ask_for_due();
   children_.press_the_slow();  // not those who are told now
-  if (service_.longest_run.count() > 0) {
-    for (const auto& child : children_.living()) {
-      const auto ran = steady_clock::now() - child->stage_since;
-      const bool waits_for_us = child->stage == JobStage::kResuming;
-      if (child->told_to_end || waits_for_us || ran < service_.longest_run) continue;
-      base::log(LogLevel::kWarning, "[{}] child {} is ended: number {} takes longer than {:.0f} s",
-                service_.name, child->pid, child->number,
-                std::chrono::duration<double>(service_.longest_run).count());
-      Children::tell_to_end(service_, *child);
-    }
-  }
-  start_waiting();
+  end_the_slow();
+  places_.share_out();
 }
 
 Place Jobs::child_ended(const Remains& remains) {
@@ -173,7 +197,9 @@ Place Jobs::child_ended(const Remains& remains) {
         fmt::format("a job {} after {} ms", remains.how, remains.death.lived.count()), wait);
     respawn_timer_.wait(wait);
   }
-  return respawn_timer_.is_timed() ? Place::kKept : Place::kFree;
+  if (!respawn_timer_.is_timed()) return Place::kFree;
+  places_.share_out();  // it is nobody's here, and may be another service's
+  return Place::kKept;
 }
 
 }  // namespace quarry::master

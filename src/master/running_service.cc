@@ -5,10 +5,11 @@
 namespace quarry::master {
 
 RunningService::RunningService(Service its_service, const Children::Surroundings& surroundings,
-                               const ProcessMax& bound)
+                               const ProcessMax& bound, JobPlaces& places)
     : children(std::move(its_service), surroundings) {
   if (service().on_request) {
-    auto owned = std::make_unique<Jobs>(children, surroundings.base, *surroundings.situation);
+    auto owned =
+        std::make_unique<Jobs>(children, surroundings.base, *surroundings.situation, places);
     jobs = owned.get();
     starter = std::move(owned);
   } else {

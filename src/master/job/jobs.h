@@ -7,8 +7,9 @@
 //               │       pauses      │
 //               └───────────────────┘  asked for again meanwhile: once more, however often that was
 //
-// At most processes.max_children run at once; who waits is served in the order in which he asked, and
-// who has paused before who has not begun. Those that pause are OnRequest::most_paused at most. A
+// At most processes.max_children run at once, and of all services together as many as JobPlaces has
+// (job_places.h); who waits is served in the order in which he asked, and who has paused before who
+// has not begun. Those that pause are OnRequest::most_paused at most. A
 // number waits only once, so there is never more to remember than the master knows numbers, and
 // never more than kMostWaiting. Nobody is told that a job was dropped or has failed: every request
 // may be repeated. Numbers that the master asks for by itself (OnRequest::of_itself) have a time each,
@@ -21,17 +22,19 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
-#include "children.h"
+#include "job_places.h"
+#include "pool/children.h"
+#include "pool/respawn_policy.h"
+#include "pool/starter.h"
 #include "quarry/base/event_handles.h"
-#include "respawn_policy.h"
-#include "starter.h"
 
 namespace quarry::master {
 
-class Jobs final : public Starter {
+class Jobs final : public Starter, public JobPlaces::Taker {
  public:
   static constexpr std::size_t kMostWaiting = 10'000;
 
@@ -39,15 +42,23 @@ class Jobs final : public Starter {
     std::uint64_t asked = 0;    // requests for what the master knows
     std::uint64_t unknown = 0;  // for a number that it does not
     std::uint64_t started = 0;
-    std::uint64_t failed = 0;   // ended by a signal, or with another code than 0
-    std::uint64_t delayed = 0;  // had to wait for others
-    std::uint64_t dropped = 0;  // too many waited
+    std::uint64_t failed = 0;     // ended by a signal, or with another code than 0
+    std::uint64_t delayed = 0;    // had to wait for others
+    std::uint64_t held_back = 0;  // of those, by the bound over all services
+    std::uint64_t dropped = 0;    // too many waited
+    std::size_t running = 0;
     std::size_t waiting = 0;
     std::size_t paused = 0;
   };
 
-  /// Of CHILDREN, with events of BASE; both, and SITUATION, must outlive it.
-  Jobs(Children& children, event_base* base, const Situation& situation);
+  /// Of CHILDREN, with events of BASE; both, SITUATION and PLACES must outlive it.
+  Jobs(Children& children, event_base* base, const Situation& situation, JobPlaces& places);
+  ~Jobs() override { places_.leave(*this); }
+  Jobs(const Jobs&) = delete;
+  Jobs& operator=(const Jobs&) = delete;
+
+  /// POOL, whose children ask, tells how many ran and were delayed. It must outlive the last job.
+  void count_on(PoolWatch& pool) { pool_ = &pool; }
 
   /// A child of the service called FROM asks for NUMBER.
   void asked(const std::string& from, std::uint32_t number);
@@ -57,15 +68,21 @@ class Jobs final : public Starter {
   bool begin() override { return true; }
   void second_passed() override;
   Place child_ended(const Remains& remains) override;
-  void fill_place(const Remains&) override { start_waiting(); }
-  void room_came() override { start_waiting(); }
+  void fill_place(const Remains&) override { places_.share_out(); }
+  void room_came() override { places_.share_out(); }
   bool is_short() const override { return !waiting_.empty(); }
+
+  std::size_t running() const override { return count_of(JobStage::kRunning); }
+  std::optional<JobTurn> first_waiting() const override;
+  bool take_place() override;
 
  private:
   struct Request {
     std::string from;
     std::uint32_t number = 0;
+    std::chrono::steady_clock::time_point since;
   };
+  using Waiting = std::deque<Request>;
 
   std::size_t count_of(JobStage stage) const;
   bool has_place() const;
@@ -76,20 +93,26 @@ class Jobs final : public Starter {
   /// What the master asks for by itself, where its time has come.
   void ask_for_due();
   void run_again(std::uint32_t number, std::chrono::seconds wait);
-  /// Lets those go on that have asked to, the longest first.
-  void resume();
+  /// The one that has asked longest to go on; null: none has.
+  Child* first_resuming() const;
+  /// The first that can be started: what runs already runs once more only when it has ended.
+  Waiting::const_iterator first_to_start() const;
+  /// Somebody has to wait.
+  void count_delay();
   /// Puts REQUEST at the end of those who wait, unless its number is among them.
   void queue(Request request);
-  void start_waiting();
+  void end_the_slow();
 
   Children& children_;
   const Service& service_;
   const Situation& situation_;
+  JobPlaces& places_;
+  PoolWatch* pool_ = nullptr;
   RespawnPolicy respawn_;
   base::Event respawn_timer_;
   /// When the master asks by itself, by number.
   std::map<std::uint32_t, std::chrono::steady_clock::time_point> due_;
-  std::deque<Request> waiting_;
+  Waiting waiting_;
   std::set<std::uint32_t> waiting_numbers_;
   Figures figures_;
 };

@@ -1,0 +1,32 @@
+#include "job_places.h"
+
+#include <algorithm>
+#include <set>
+
+namespace quarry::master {
+
+bool JobPlaces::has_room() const {
+  if (most_ == 0) return true;
+  std::size_t taken = 0;
+  for (const Taker* taker : takers_) taken += taker->running();
+  return taken < most_;
+}
+
+void JobPlaces::share_out() {
+  std::set<const Taker*> passed_over;
+  while (has_room()) {
+    Taker* next = nullptr;
+    std::optional<JobTurn> turn;
+    for (Taker* taker : takers_) {
+      if (passed_over.contains(taker)) continue;
+      const auto first = taker->first_waiting();
+      if (!first || (turn && *turn <= *first)) continue;
+      next = taker;
+      turn = first;
+    }
+    if (next == nullptr) return;
+    if (!next->take_place()) passed_over.insert(next);
+  }
+}
+
+}  // namespace quarry::master

@@ -1,0 +1,67 @@
+"""The configuration that README.md shows works as it stands, but for its paths, its user and its host."""
+
+import grp
+import json
+import os
+import pwd
+import re
+
+from support import documents, fastcgi, places, repofile, wire
+from support.courier import Webhook
+from support.process import Process, socket_answers, wait_until
+from support.program import quarry
+
+FOLDERS = ("/etc/quarry", "/run/quarry", "/var/log/quarry", "/var/lib/quarry", "/srv/fossil")
+
+
+def blocks():
+    """What README.md has in configuration files."""
+    return re.findall(r"^```ini\n(.*?)^```$", (places.TOP / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+
+
+def shown(section):
+    return next(block for block in blocks() if section in block)
+
+
+def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
+    for folder in FOLDERS:
+        (tmp_path / folder[1:]).mkdir(parents=True)
+    fossil.new(tmp_path / "srv/fossil/NAME.fossil")
+    repository = tmp_path / "srv/fossil/NAME.fossil"
+    secret = repofile.add_user(repository, "hand", "written", "giox")
+    with Webhook() as chat:
+        text = shown("[global]") + shown("[destination archive]")
+        for folder in FOLDERS:
+            text = text.replace(folder, str(tmp_path / folder[1:]))
+        for sample, ours in (("user = quarry", f"user = {pwd.getpwuid(os.geteuid()).pw_name}"),
+                             ("listen.group = www-data", f"listen.group = {grp.getgrgid(os.getegid()).gr_name}"),
+                             ("https://chat.example.org/hooks/quarry", chat.url)):
+            assert text.count(sample) == 1, sample
+            text = text.replace(sample, ours)
+        config = tmp_path / "etc/quarry/quarry.conf"
+        # Where the courier listens by default is the machine's.
+        config.write_text(text.replace("[courier]\n", f"[courier]\nsocket = {tmp_path}/run/quarry/courier.sock\n")
+                          .replace("[www]\n", "[www]\nbackoffice.lease_time = 1s\n"))
+        server = Process([places.program("quarryd"), "--config", config], tmp_path / "output", env=fossil.environment)
+        try:
+            socket = tmp_path / "run/quarry/www.sock"
+            wait_until(lambda: socket_answers(socket) or not server.is_running(), "quarryd", 60)
+            assert "Fossil repository" in fastcgi.ask(socket, "/NAME").text
+            wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told'"), "a first run", 60)
+            page = documents.wiki_page("Page", "2026-01-02T00:00:00", "text")
+            cards = wire.signed(wire.body(f"push {'0' * 40} {repofile.project_code(repository)}", wire.file_card(page)),
+                                "hand", secret)
+            held = fastcgi.hold(socket, "/NAME/xfer", len(cards))
+            assert b"\nerror " not in held.finish(cards)
+            held.close()
+            archive = tmp_path / "var/lib/quarry/events.json"
+            wait_until(lambda: archive.exists() and archive.read_text().count("\n") >= 2, "events in the file", 60)
+            told = [json.loads(line) for line in archive.read_text().splitlines()]
+            assert {event["type"] for event in told} == {"artifact.wiki", "push"}
+            wait_until(lambda: [event["type"] for event in chat.taken] == ["push"], "the push by webhook", 60)
+            done = quarry("courier", "test", "archive", "--config", config)
+            assert done.returncode == 0, done.stderr
+            done = quarry("courier", "status", "--config", config)
+            assert done.returncode == 0 and "archive" in done.stdout and "chat" in done.stdout, done.stdout + done.stderr
+        finally:
+            server.stop()

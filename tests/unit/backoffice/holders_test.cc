@@ -1,0 +1,122 @@
+// Which processes hold a lease, on this host and on others.
+#include "quarry/backoffice/holders.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <csignal>
+
+#include <string>
+
+#include "eventually.h"
+#include "fake_processes.h"
+
+using namespace quarry::backoffice;
+
+namespace {
+
+/// A process that waits to be ended.
+class Child {
+ public:
+  Child() : pid_(::fork()) {
+    REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
+      ::pause();
+      ::_exit(0);
+    }
+  }
+  ~Child() { end(true); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+
+  pid_t pid() const { return pid_; }
+  void end(bool is_waited_for) {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    if (!is_waited_for) return;
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+ private:
+  pid_t pid_;
+};
+
+}  // namespace
+
+TEST_CASE("the row is read as it was written, and what is no row holds nobody") {
+  const Holders holders = Holders::parse("boot/1 7 100 8 200");
+  CHECK(holders.text() == "boot/1 7 100 8 200");
+  CHECK(Holders::parse(holders.text()) == holders);
+  for (const std::string text : {"", "boot/1", "boot/1 x y", "boot/1 -7 100", "   ",
+                                 "boot/1 99999999999999999999 1", "boot/1 7x 100"}) {
+    FakeProcesses processes;
+    CHECK(Holders::parse(text).look(7, processes) == Holder::kElsewhere);
+  }
+  CHECK(Holders::parse(std::string(5000, 'x')).text().size() < 150);
+}
+
+TEST_CASE("a process of this host is alive while it is there, and it is the one that began then") {
+  FakeProcesses processes;
+  processes.alive = {{7, 100}};
+  const Holders holders = Holders::parse("boot/1 7 100 8 200");
+  CHECK(holders.look(0, processes) == Holder::kGone);
+  CHECK(holders.look(7, processes) == Holder::kAlive);
+  CHECK(holders.look(8, processes) == Holder::kGone);
+  // Its number is somebody else's by now.
+  processes.alive = {{7, 101}};
+  CHECK(holders.look(7, processes) == Holder::kGone);
+}
+
+TEST_CASE("of a process on another host nobody knows whether it is alive") {
+  FakeProcesses processes;
+  processes.alive = {{7, 100}};
+  processes.name = "boot/2";
+  const Holders holders = Holders::parse("boot/1 7 100 8 200");
+  CHECK(holders.look(7, processes) == Holder::kElsewhere);
+  CHECK(holders.look(8, processes) == Holder::kElsewhere);
+}
+
+TEST_CASE("who stands in the lease alone, as fossil has it, is alive where his number is") {
+  FakeProcesses processes;
+  processes.alive = {{9, 5}};
+  const Holders holders = Holders::parse("boot/1 7 100 8 200");
+  CHECK(holders.look(9, processes) == Holder::kAlive);
+  CHECK(holders.look(10, processes) == Holder::kElsewhere);
+}
+
+TEST_CASE("who writes himself in keeps what is known of the other") {
+  FakeProcesses processes;
+  processes.alive = {{7, 100}, {9, 300}};
+  const Lease lease{7, 1000, 9, 2000};
+  const Holders known = Holders::parse("boot/1 7 100 8 200");
+  CHECK(known.with(lease, 9, processes).text() == "boot/1 7 100 9 300");
+  // The other one is fossil's: nothing is known of it, and nothing is made up.
+  CHECK(Holders::parse("").with(lease, 9, processes).text() == "boot/1 0 0 9 300");
+  // What was known on another host means nothing beside our own.
+  CHECK(Holders::parse("boot/2 7 100 8 200").with(lease, 9, processes).text() ==
+        "boot/1 0 0 9 300");
+  // One that was promoted.
+  CHECK(known.with({9, 1000, 0, 0}, 9, processes).text() == "boot/1 9 300 0 0");
+}
+
+TEST_CASE("real processes are seen, and ended ones are gone though nobody has waited for them") {
+  const ProcessTable& processes = real_processes();
+  CHECK(processes.host().find(' ') == std::string::npos);
+  CHECK(processes.host().find('/') != std::string::npos);
+  CHECK(processes.host() == processes.host());
+  Child child;
+  const auto began = processes.started(child.pid());
+  REQUIRE(began);
+  CHECK(*began > 0);
+  CHECK(processes.started(child.pid()) == began);
+  CHECK(processes.started(::getpid()).value_or(*began) <= *began);
+  child.end(false);
+  CHECK(eventually([&] { return !processes.started(child.pid()); }));
+  const pid_t pid = child.pid();
+  child.end(true);
+  CHECK_FALSE(processes.started(pid));
+  for (const std::int64_t none : {std::int64_t{0}, std::int64_t{-1}, std::int64_t{1} << 40}) {
+    CHECK_FALSE(processes.started(none));
+  }
+}

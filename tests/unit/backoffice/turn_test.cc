@@ -1,0 +1,170 @@
+// The lease in a real file: who is let in, what is written, and what is seen without writing.
+#include "quarry/backoffice/turn.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fake_processes.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::backoffice;
+using repository::test::World;
+using std::chrono::seconds;
+
+namespace {
+
+class LeaseWorld : public World {
+ public:
+  Turn come(std::int64_t pid, const TurnOptions& options = {}) {
+    processes.alive.try_emplace(pid, 1000 + pid);
+    const auto decision = take_turn(*repository, pid, options, processes);
+    REQUIRE(decision);
+    last = *decision;
+    return decision->turn;
+  }
+  Outlook look(const TurnOptions& options = {}) {
+    const auto outlook = look_ahead(*repository, options, processes);
+    REQUIRE(outlook);
+    return *outlook;
+  }
+  std::string row(const std::string& name = "backoffice") {
+    return sql(fmt::format("SELECT value FROM config WHERE name='{}'", name));
+  }
+  void set(const std::string& name, const std::string& value) {
+    sql(fmt::format("REPLACE INTO config(name,value,mtime) VALUES('{}','{}',1)", name, value));
+  }
+  std::int64_t now() const { return clock.now().value / 1000; }
+  /// What says that somebody has written.
+  std::string writes() { return sql("SELECT group_concat(name||value||mtime) FROM config"); }
+
+  FakeProcesses processes;
+  Decision last;
+};
+
+}  // namespace
+
+TEST_CASE("the first takes the lease, the second waits for it, and a third one leaves") {
+  LeaseWorld world;
+  CHECK(world.look().is_wanted);
+  CHECK(world.come(7) == Turn::kRun);
+  CHECK(world.row() == fmt::format("7 {} 0 0", world.now() + 60));
+  CHECK(world.row("quarry-lease") == "boot/1 7 1007 0 0");
+  CHECK(world.look().is_wanted);
+  CHECK(world.come(8) == Turn::kWait);
+  CHECK(world.last.sleep == seconds(60));
+  CHECK(world.row() == fmt::format("7 {} 8 {}", world.now() + 60, world.now() + 120));
+  CHECK(world.row("quarry-lease") == "boot/1 7 1007 8 1008");
+  const Outlook outlook = world.look();
+  CHECK_FALSE(outlook.is_wanted);
+  CHECK(outlook.until == world.now() + 60);
+  const std::string before = world.writes();
+  CHECK(world.come(9) == Turn::kLeave);
+  CHECK(world.writes() == before);
+  // The first ends, and keeps its minute; the second has its turn then.
+  world.processes.alive.erase(7);
+  CHECK(world.come(9) == Turn::kLeave);
+  world.clock.advance(60'000);
+  CHECK(world.come(8) == Turn::kRun);
+  CHECK(world.row() == fmt::format("8 {} 0 0", world.now() + 60));
+}
+
+TEST_CASE("looking writes nothing") {
+  LeaseWorld world;
+  const std::string before = world.writes();
+  CHECK(world.look().is_wanted);
+  CHECK(world.writes() == before);
+}
+
+TEST_CASE("who is next and has died is replaced") {
+  LeaseWorld world;
+  world.come(7);
+  world.come(8);
+  world.processes.alive.erase(8);
+  CHECK(world.look().is_wanted);
+  CHECK(world.come(9) == Turn::kWait);
+  CHECK(world.row("quarry-lease") == "boot/1 7 1007 9 1009");
+}
+
+TEST_CASE("who runs longer than his lease is waited for while he lives") {
+  LeaseWorld world;
+  world.come(7);
+  world.clock.advance(61'000);
+  CHECK(world.come(8) == Turn::kWait);
+  CHECK(world.last.sleep == seconds(1));
+  world.processes.alive.erase(7);
+  CHECK(world.come(8) == Turn::kRun);
+}
+
+TEST_CASE("a holder on another host counts while his lease lasts") {
+  LeaseWorld world;
+  world.come(7);
+  world.processes.name = "boot/2";
+  world.processes.alive.clear();
+  CHECK(world.come(8) == Turn::kWait);
+  world.clock.advance(60'000);
+  CHECK(world.come(8) == Turn::kRun);
+}
+
+TEST_CASE("where nobody may wait, one runs at once or leaves") {
+  for (const bool is_setting : {true, false}) {
+    LeaseWorld world;
+    if (is_setting) world.set("backoffice-nodelay", "1");
+    const TurnOptions options{.may_wait = is_setting};
+    CHECK(world.come(7, options) == Turn::kRun);
+    CHECK_FALSE(world.look(options).is_wanted);
+    CHECK(world.look(options).until == 0);
+    CHECK(world.come(8, options) == Turn::kLeave);
+    world.clock.advance(60'000);
+    world.processes.alive.erase(7);
+    CHECK(world.look(options).is_wanted);
+    CHECK(world.come(8, options) == Turn::kRun);
+  }
+}
+
+TEST_CASE("a repository that wants no backoffice is looked at again before long") {
+  LeaseWorld world;
+  world.set("backoffice-disable", "on");
+  const Outlook outlook = world.look();
+  CHECK_FALSE(outlook.is_wanted);
+  CHECK(outlook.until > world.now());
+  CHECK(outlook.until <= world.now() + 10);
+}
+
+TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever the row says") {
+  LeaseWorld world;
+  world.processes.alive = {{7, 1}, {8, 1}};
+  world.set("backoffice", fmt::format("7 {} 8 {}", world.now() + 3000, world.now() + 3060));
+  const Outlook outlook = world.look();
+  CHECK_FALSE(outlook.is_wanted);
+  CHECK(outlook.until <= world.now() + 60);
+}
+
+TEST_CASE("of many that come at once one runs and one waits") {
+  LeaseWorld world;
+  std::vector<std::thread> threads;
+  std::array<std::atomic<int>, 3> turns{};
+  for (int i = 0; i < 8; ++i) world.processes.alive[100 + i] = i;
+  for (int i = 0; i < 8; ++i) {
+    threads.emplace_back([&, i] {
+      repository::OpenOptions options;
+      options.clock = &world.clock;
+      const auto repository = repository::Repository::open(world.file(), options);
+      if (!repository) return;
+      const auto decision = take_turn(**repository, 100 + i, {}, world.processes);
+      if (decision) ++turns.at(static_cast<std::size_t>(decision->turn));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(turns[static_cast<std::size_t>(Turn::kRun)] == 1);
+  CHECK(turns[static_cast<std::size_t>(Turn::kWait)] == 1);
+  CHECK(turns[static_cast<std::size_t>(Turn::kLeave)] == 6);
+}

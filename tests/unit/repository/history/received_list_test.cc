@@ -1,0 +1,127 @@
+// What hooks read of what came.
+#include "quarry/repository/received_list.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+#include "quarry/repository/arrivals.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+constexpr std::size_t kAll = 1 << 20;
+constexpr std::int64_t kHour = 3600 * 1000;
+
+class ListWorld : public World {
+ public:
+  ListWorld() { REQUIRE(Arrivals(*repository).prepare()); }
+
+  std::int64_t last() {
+    const auto snapshot = repository->snapshot();
+    const auto number = ReceivedList(*repository).last_receipt();
+    REQUIRE(number);
+    return *number;
+  }
+  std::int64_t first_to_tell(std::int64_t after) {
+    const auto snapshot = repository->snapshot();
+    const auto number = ReceivedList(*repository).first_to_tell(after);
+    REQUIRE(number);
+    return *number;
+  }
+  std::string lines(std::int64_t after, std::int64_t up_to, std::size_t most = kAll) {
+    const auto snapshot = repository->snapshot();
+    const auto found = ReceivedList(*repository).lines(after, up_to, most);
+    REQUIRE(found);
+    return *found;
+  }
+  std::string check_in(const std::string& user) {
+    return artifact::format_check_in(
+        {.comment = "some work",
+         .date = clock.now(),
+         .user = user,
+         .files = {{.name = "a.txt", .hash = name_of("content"), .permission = 0, .prior = ""}},
+         .parents = {*artifact::HashName::parse(sql("SELECT uuid FROM blob WHERE rid=1"))},
+         .repository_checksum = "",
+         .tags = {}});
+  }
+};
+
+std::string hash(const std::string& content) {
+  return std::string(name_of(content).str());
+}
+
+}  // namespace
+
+TEST_CASE("each artifact has a line that says what it is, in the order in which they came") {
+  ListWorld world;
+  const std::int64_t before = world.last();
+  const std::string made = world.check_in("bob");
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(whole("content")));
+    REQUIRE(receipt.store(whole(made)));
+    REQUIRE(receipt.store(whole("nobody's")));
+  });
+  CHECK(world.last() == before + 1);
+  CHECK(world.lines(before, before + 1) ==
+        fmt::format("{} file a.txt\n{} check-in to trunk by bob on 2023-11-14 22:13\n{} unknown\n",
+                    hash("content"), hash(made), hash("nobody's")));
+  CHECK(world.lines(before + 1, before + 1).empty());
+  CHECK(world.lines(before + 1, before + 99).empty());
+}
+
+TEST_CASE("requests are told of from one to the other, no more and no less") {
+  ListWorld world;
+  const std::int64_t before = world.last();
+  for (const char* content : {"one", "two", "three"}) world.put(content);
+  CHECK(world.lines(before, before + 1) == hash("one") + " unknown\n");
+  CHECK(world.lines(before + 1, before + 3) ==
+        hash("two") + " unknown\n" + hash("three") + " unknown\n");
+}
+
+TEST_CASE("a list that grows too long ends where a line does, and says so") {
+  ListWorld world;
+  const std::int64_t before = world.last();
+  for (int i = 0; i < 20; ++i) world.put(fmt::format("content {}", i));
+  const std::string all = world.lines(before, before + 20);
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1}, all.size() / 2, all.size() - 1}) {
+    const std::string cut = world.lines(before, before + 20, most);
+    REQUIRE(cut.ends_with("...\n"));
+    const std::string kept = cut.substr(0, cut.size() - 4);
+    CHECK(kept.size() <= most);
+    CHECK(all.starts_with(kept));
+    CHECK((kept.empty() || kept.ends_with('\n')));
+  }
+  CHECK(world.lines(before, before + 20, all.size()) == all);
+}
+
+TEST_CASE("a hook that is late is told of a day, counted from the last request") {
+  ListWorld world;
+  world.clock.advance(kHour);  // the repository itself is older than all
+  std::vector<std::int64_t> numbers;
+  for (int i = 0; i < 6; ++i) {
+    world.put(fmt::format("content {}", i));
+    numbers.push_back(world.last());
+    world.clock.advance(10 * kHour);
+  }
+  // The last came at hour 50: the third, at hour 20, is too old, the fourth not.
+  CHECK(world.first_to_tell(numbers[0]) == numbers[2]);
+  CHECK(world.lines(world.first_to_tell(numbers[0]), world.last()).find(hash("content 3")) == 0);
+  // Who is on time begins where he was.
+  CHECK(world.first_to_tell(numbers[4]) == numbers[4]);
+  CHECK(world.first_to_tell(world.last()) == world.last());
+}
+
+TEST_CASE("who was never told of anything does not begin with the repository itself") {
+  ListWorld world;
+  const std::int64_t first = world.last();
+  CHECK(world.first_to_tell(0) == first);
+  world.put("news");
+  CHECK(world.lines(world.first_to_tell(0), world.last()) == hash("news") + " unknown\n");
+}
