@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-namespace quarry::spool {
-
-using base::Error;
-using base::ErrorCode;
-using base::fail;
-using base::File;
-using base::FileUse;
-using base::Result;
+using quarry::base::Error;
+using quarry::base::ErrorCode;
+using quarry::base::fail;
+using quarry::base::File;
+using quarry::base::FileUse;
+using quarry::base::Result;
 using Kind = FileOperation::Kind;
 
 class MemoryFile final : public File {
@@ -257,5 +255,3 @@ MemoryFileSystem::Image MemoryFileSystem::after_a_stop(
   for (const auto& [name, id] : names) image[name] = contents[id];
   return image;
 }
-
-}  // namespace quarry::spool
