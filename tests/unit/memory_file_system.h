@@ -19,19 +19,21 @@ struct FileOperation {
   std::uint64_t file = 0;    // which file, whatever its name is now
   std::uint64_t offset = 0;  // of a write; the size of a truncation
   std::string bytes;
-  std::string name;
-  std::string to;  // of a rename
+  std::string name;  // kSyncNames: of the folder
+  std::string to;    // of a rename
 };
 
-/// One folder of files, all that a queue needs. Paths' folders are not looked at. Not for several
+/// One folder of files, whose paths' folders are not looked at, or a tree of them. Not for several
 /// threads at a time.
 class MemoryFileSystem final : public quarry::base::FileSystem {
  public:
-  using Image = std::map<std::string, std::string>;  // contents by name
+  using Image = std::map<std::string, std::string>;  // contents by name; in a tree, by path
 
   MemoryFileSystem() = default;
   /// With the files of IMAGE.
   explicit MemoryFileSystem(const Image& image);
+  /// A tree: names are paths from ROOT on. Every folder is there. With the files of IMAGE.
+  explicit MemoryFileSystem(std::filesystem::path root, const Image& image = {});
 
   quarry::base::Result<std::unique_ptr<quarry::base::File>> open(
       const std::filesystem::path& path, quarry::base::FileUse use) override;
@@ -69,6 +71,9 @@ class MemoryFileSystem final : public quarry::base::FileSystem {
     bool is_locked = false;
   };
   std::optional<quarry::base::Error> next(FileOperation operation);
+  std::string name_of(const std::filesystem::path& path) const;
+
+  std::filesystem::path root_;
 
   std::map<std::string, std::shared_ptr<Node>> files_;
   std::vector<FileOperation> operations_;
