@@ -160,25 +160,31 @@ class DaemonWorld {
     REQUIRE(try_submit(number, meta));
   }
 
-  /// The stage of NUMBER; in more than one folder is a failure.
-  std::optional<Stage> stage_of(std::uint64_t number) const {
-    std::optional<Stage> found;
+  /// The folders that NUMBER is in.
+  std::vector<Stage> stages_of(std::uint64_t number) const {
+    std::vector<Stage> found;
     for (std::size_t i = 0; i < kStages; ++i) {
       const auto names = directories.list(static_cast<Stage>(i));
       REQUIRE(names);
       for (const ChangeSetName& name : *names) {
-        if (name.id != id_of(number)) continue;
-        REQUIRE_FALSE(found);
-        found = static_cast<Stage>(i);
+        if (name.id == id_of(number)) found.push_back(static_cast<Stage>(i));
       }
     }
     return found;
+  }
+  /// The one folder that NUMBER is in; a child may move it while we look, but not each time.
+  std::optional<Stage> stage_of(std::uint64_t number) const {
+    std::vector<Stage> found = stages_of(number);
+    for (int look = 0; look < 10 && found.size() != 1; ++look) found = stages_of(number);
+    REQUIRE(found.size() <= 1);
+    return found.empty() ? std::nullopt : std::optional(found.front());
   }
   Job job_of(std::uint64_t number) const {
     const auto place = directories.find(id_of(number));
     REQUIRE(place);
     REQUIRE(*place);
     const auto job = directories.read((*place)->stage, (*place)->name);
+    INFO((job ? std::string() : job.error().message));
     REQUIRE(job);
     return *job;
   }
