@@ -70,6 +70,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/courier": {"", "quarry/common", "quarry/status"},
             "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote", "quarry/spool", "quarry/status"}},
     "courier": {"ways": set(), "": {"ways"}},
+    "changes": {"": set(), "daemons": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
