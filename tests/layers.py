@@ -59,6 +59,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "alerts": {"", "store"},
     },
     "backoffice": {"alerts": set(), "": {"alerts"}},
+    "changes": {"": set(), "landing": {""}},
     "sync": {"cards": set(), "server": {"cards"}, "client": {"cards"}},
     "worker": {"fastcgi": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
@@ -75,6 +76,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
 # Header (as a pattern) -> the module that may include it, and in how many files.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
+    r"git2(/.*)?\.h": ("changes", 1),
     r"fastcgi\.h": ("http", 1),
     r"fcgi(app|_stdio|_config|os|misc|o)?\.h(pp)?": ("worker", 1),
 }
