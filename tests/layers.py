@@ -59,7 +59,6 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "alerts": {"", "store"},
     },
     "backoffice": {"alerts": set(), "": {"alerts"}},
-    "changes": {"": set(), "landing": {""}},
     "sync": {"cards": set(), "server": {"cards"}, "client": {"cards"}},
     "worker": {"fastcgi": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
@@ -70,6 +69,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/courier": {"", "quarry/common", "quarry/status"},
             "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/courier", "quarry/remote", "quarry/spool", "quarry/status"}},
     "courier": {"ways": set(), "": {"ways"}},
+    "changes": {"": set(), "landing": {""}, "queue": {""}, "daemons": {"", "queue"}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
