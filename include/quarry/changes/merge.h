@@ -10,7 +10,8 @@
 //
 // The permission is merged in the same way. A symbolic link is merged as a whole: changed on both
 // sides, or a file on one side and a link on the other, it is a conflict. So is a file that both
-// have changed and that has no lines (it has a NUL byte) or is larger than kMostMerged.
+// have changed and that has no lines (it has a NUL byte), is larger than kMostMerged, or has more
+// lines than kMostLinesMerged.
 //
 // libgit2 merges the lines, as git does.
 #pragma once
@@ -25,6 +26,9 @@ namespace quarry::changes {
 
 /// Bytes of a version of a file whose lines are merged.
 inline constexpr std::size_t kMostMerged = std::size_t{16} << 20;
+/// Its lines. So many take 2 or 3 seconds where all of both sides differ in the worst way; ten times
+/// as many take minutes.
+inline constexpr std::size_t kMostLinesMerged = 200'000;
 /// Bytes of what is told of the conflicts in one file.
 inline constexpr std::size_t kMostConflictText = std::size_t{16} << 10;
 

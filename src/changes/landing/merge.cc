@@ -50,8 +50,13 @@ std::optional<MergedFile> as_merged(const MaybeVersion& version) {
   return merged(version->content, version->permission);
 }
 
-bool has_lines(std::string_view content) {
+bool is_text(std::string_view content) {
   return content.find('\0') == std::string_view::npos;
+}
+
+bool is_too_large(std::string_view content) {
+  return content.size() > kMostMerged ||
+         std::ranges::count(content, '\n') > static_cast<std::ptrdiff_t>(kMostLinesMerged);
 }
 
 git_merge_file_input input_of(std::string_view content) {
@@ -98,13 +103,14 @@ std::string regions_of(std::string_view merged) {
 Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const FileVersion& theirs,
                     char permission, const MergeLabels& labels) {
   const std::string_view contents[] = {base.content, ours.content, theirs.content};
-  if (!std::ranges::all_of(contents, has_lines)) {
+  if (!std::ranges::all_of(contents, is_text)) {
     return conflict("both sides have changed it, and it is no text");
   }
-  if (std::ranges::any_of(contents, [](auto content) { return content.size() > kMostMerged; })) {
-    return conflict(fmt::format(
-        "both sides have changed it, and it is larger than the {} bytes that are merged",
-        kMostMerged));
+  if (std::ranges::any_of(contents, is_too_large)) {
+    return conflict(
+        fmt::format("both sides have changed it, and it has more than the {} bytes or "
+                    "{} lines that are merged",
+                    kMostMerged, kMostLinesMerged));
   }
   need_library();
   const git_merge_file_input inputs[] = {input_of(base.content), input_of(ours.content),

@@ -17,6 +17,8 @@ namespace {
 constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
 constexpr std::size_t kNamesTold = 10;
 constexpr std::size_t kMostLog = std::size_t{64} << 10;
+// Of all files of a change set: what takes half a minute at the worst.
+constexpr std::size_t kMostLines = 10 * kMostLinesMerged;
 
 std::unexpected<Trouble> bad(std::string_view name, std::string_view why) {
   return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
@@ -103,6 +105,10 @@ Outcome<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
   for (std::size_t i = 0; i < 3; ++i) {
     QUARRY_TRY_ASSIGN(contents[i], content_of(files[i]));
     if (files[i]) versions[i] = FileVersion{*contents[i], files[i]->permission};
+  }
+  lines_ += static_cast<std::size_t>(versions[1] ? std::ranges::count(*contents[1], '\n') : 0);
+  if (lines_ > kMostLines) {
+    return bad(name, fmt::format("with it there are more than {} lines to be merged", kMostLines));
   }
   auto merged = merge_file(versions[0], versions[1], versions[2], labels);
   if (!merged) {

@@ -65,6 +65,7 @@ class TreeChange {
   std::unordered_map<artifact::HashName, Content> new_contents_;
   std::map<std::string, MaybeFile, std::less<>> touched_;  // as they were at first
   std::vector<Conflict> conflicts_;
+  std::size_t lines_ = 0;  // that have been merged
 };
 
 }  // namespace quarry::changes

@@ -5,12 +5,6 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <atomic>
-#include <fstream>
-#include <sstream>
-#include <thread>
-
 #include "landing_world.h"
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/structural.h"
@@ -19,7 +13,6 @@ using namespace quarry;
 using namespace quarry::changes;
 using namespace quarry::changes::test;
 using artifact::HashName;
-using base::ErrorCode;
 using repository::test::faults;
 using repository::test::name_of;
 
@@ -132,28 +125,6 @@ TEST_CASE("what was prepared before another process landed the same does not lan
   CHECK(world.sql("SELECT count(*) FROM event WHERE type='ci'") == "2");
 }
 
-TEST_CASE("what changes nothing is refused, also where the repository names it by another hash") {
-  LandingWorld world;
-  const std::string sha1 = artifact::sha1_hex("a");
-  world.receive([&](repository::Receipt& receipt) {
-    REQUIRE(receipt.store(
-        {.name = *HashName::parse(sha1), .payload = "a", .delta_source = {}, .declared_size = {}}));
-  });
-  world.clock.advance(60'000);
-  world.put(artifact::format_check_in({.comment = "old",
-                                       .date = world.clock.now(),
-                                       .user = "bob",
-                                       .files = {{"a", *HashName::parse(sha1), 0, ""}},
-                                       .parents = {world.tip()},
-                                       .repository_checksum = "",
-                                       .tags = {}}));
-  CHECK(world.refused(world.order(1, {{"a", {"a"}}})).kind == RefusalKind::kNothing);
-  world.landed(world.order(2, {{"a", {"a", 'x'}}}));
-  CHECK(world.manifest(world.tip()).find("F a " + sha1 + " x\n") != std::string::npos);
-  CHECK(world.refused(world.order(3, {})).kind == RefusalKind::kNothing);
-  CHECK(faults(world.file()) == "");
-}
-
 TEST_CASE("new artifacts are named as hash-policy says") {
   LandingWorld world;
   world.receive(
@@ -190,26 +161,6 @@ TEST_CASE("there is no R card where the repository wants none, or a file of it i
                                        .tags = {}}));
   world.landed(world.order(3, {{"a", {"a"}}}));
   CHECK(world.manifest(world.tip()).find("\nR ") == std::string::npos);
-}
-
-TEST_CASE("a branch that is missing, closed or forked is told") {
-  LandingWorld world;
-  const HashName root = world.tip();
-  LandingOrder order = world.order(1, {{"a", {"a"}}});
-  order.branch = "no-such";
-  CHECK(world.refused(order).kind == RefusalKind::kNoBranch);
-  CHECK(world.refused(order).reason == "there is no branch no-such");
-  world.commit(root, {}, {{'*', "branch", "side"}, {'*', "sym-side", ""}, {'+', "closed", ""}});
-  order.branch = "side";
-  CHECK(world.refused(order).kind == RefusalKind::kClosed);
-  const HashName one = world.commit(root, {});
-  world.commit(root, {});
-  order.branch = "trunk";
-  CHECK(world.refused(order).kind == RefusalKind::kForked);
-  CHECK(world.refused(order).reason.find("2 open leaves") != std::string::npos);
-  world.put(artifact::format_control(
-      {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", one, ""}}}));
-  world.landed(order);
 }
 
 TEST_CASE("work lands on the branch that it names, and stays there") {
@@ -250,96 +201,6 @@ TEST_CASE("what was made from an older check-in is merged with what the branch h
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("conflicts are all told, with their lines, and nothing lands") {
-  LandingWorld world;
-  const HashName base =
-      world.landed(world.order(1, {{"a", {lines(9)}}, {"b", {"b"}}, {"c", {"c"}}}));
-  world.landed(
-      world.order(2, {{"a", {lines(9, 4, "ours")}}, {"c", {"c2"}}, {"new", {"1"}}}, {"b"}));
-  LandingOrder order = world.order(
-      3, {{"a", {lines(9, 4, "theirs")}}, {"b", {"b2"}}, {"new", {"2"}}, {"free", {"f"}}}, {"c"});
-  order.base = base.str();
-  const Refusal refusal = world.refused(order);
-  CHECK(refusal.kind == RefusalKind::kConflict);
-  CHECK(refusal.reason.find("4 files: a, b, c, new") != std::string::npos);
-  CHECK(refusal.log.find("ours\n") != std::string::npos);
-  CHECK(refusal.log.find("theirs\n") != std::string::npos);
-  CHECK(refusal.log.find("b: it is changed, but the branch has removed it\n") != std::string::npos);
-  CHECK(refusal.log.find("c: it is removed, but the branch has changed it\n") != std::string::npos);
-  CHECK_FALSE(world.files().contains("free"));
-}
-
-TEST_CASE("a base that is missing, private, ambiguous or no check-in is refused") {
-  LandingWorld world;
-  const std::string secret = artifact::format_check_in({.comment = "secret",
-                                                        .date = world.clock.now(),
-                                                        .user = "bob",
-                                                        .files = {},
-                                                        .parents = {world.tip()},
-                                                        .repository_checksum = "",
-                                                        .tags = {{'*', "branch", "dark"}}});
-  world.receive([&](repository::Receipt& receipt) {
-    repository::Arrival arrival = repository::test::whole(secret);
-    arrival.is_private = true;
-    REQUIRE(receipt.store(arrival));
-    REQUIRE(receipt.add_phantom(name_of("phantom"), false));
-  });
-  const HashName file = world.put("a file");
-  for (const HashName& base : {name_of(secret), name_of("phantom"), name_of("unknown"), file}) {
-    LandingOrder order = world.order(1, {{"a", {"a"}}});
-    order.base = base.str();
-    const Refusal refusal = world.refused(order);
-    CHECK(refusal.kind == RefusalKind::kNoBase);
-    CHECK(refusal.reason == "its base: there is no check-in " + std::string(base.str()));
-  }
-  LandingOrder order = world.order(1, {{"a", {"a"}}});
-  order.base = "trunk";
-  world.landed(order);
-}
-
-TEST_CASE("files that cannot be are refused by name") {
-  LandingWorld world;
-  world.landed(world.order(1, {{"dir/file", {"1"}}, {"file", {"2"}}}));
-  const auto refused = [&](const FilesOf& added, const std::vector<std::string>& removed = {}) {
-    return world.refused(world.order(2, added, removed));
-  };
-  const std::string control = artifact::format_control(
-      {.date = world.clock.now(), .user = "eve", .tags = {{'+', "closed", world.tip(), ""}}});
-  for (const FilesOf& files :
-       {FilesOf{{"../out", {"x"}}}, FilesOf{{"/abs", {"x"}}}, FilesOf{{"a//b", {"x"}}},
-        FilesOf{{".fslckout", {"x"}}}, FilesOf{{"sub/_FOSSIL_", {"x"}}},
-        FilesOf{{std::string(2000, 'n'), {"x"}}}, FilesOf{{"link", {"", 'l'}}},
-        FilesOf{{"link", {"a\nb", 'l'}}}, FilesOf{{"kind", {"x", 'q'}}},
-        FilesOf{{"spoof", {control}}}}) {
-    const Refusal refusal = refused(files);
-    CHECK(refusal.kind == RefusalKind::kBadFile);
-    CHECK(refusal.reason.starts_with(files.begin()->first + ": "));
-  }
-  CHECK(refused({}, {"absent"}).kind == RefusalKind::kBadFile);
-  CHECK(refused({{"dir", {"x"}}}).kind == RefusalKind::kConflict);
-  CHECK(refused({{"file/below", {"x"}}}).kind == RefusalKind::kConflict);
-  LandingOrder twice = world.order(2, {{"a", {"1"}}});
-  twice.files.push_back(twice.files.front());
-  CHECK(world.refused(twice).kind == RefusalKind::kBadFile);
-  // A folder may become a file, and a file a folder.
-  world.landed(world.order(2, {{"dir", {"x"}}, {"file/below", {"y"}}}, {"dir/file", "file"}));
-  CHECK(world.files() == FilesOf{{"dir", {"x"}}, {"file/below", {"y"}}});
-}
-
-TEST_CASE("a content that is shunned is refused, one that is private becomes public") {
-  LandingWorld world;
-  world.sql("INSERT INTO shun(uuid,mtime) VALUES('" + std::string(name_of("bad").str()) + "',0)");
-  CHECK(world.refused(world.order(1, {{"a", {"bad"}}})).kind == RefusalKind::kBadFile);
-  world.receive([&](repository::Receipt& receipt) {
-    repository::Arrival arrival = repository::test::whole("secret");
-    arrival.is_private = true;
-    REQUIRE(receipt.store(arrival));
-  });
-  world.landed(world.order(2, {{"a", {"secret"}}}));
-  CHECK(world.sql("SELECT count(*) FROM private") == "0");
-  CHECK(faults(world.file()) == "");
-}
-
 TEST_CASE("a batch lands in one transaction, each one a check-in, without those that are refused") {
   LandingWorld world;
   world.landed(world.order(1, {{"a", {"1"}}}));
@@ -370,137 +231,4 @@ TEST_CASE("a batch lands in one transaction, each one a check-in, without those 
   CHECK(rcvfrom(world, (*outcomes)[0]->check_in) == "1 192.0.2.7");
   CHECK(rcvfrom(world, (*outcomes)[4]->check_in) == "0 198.51.100.9");
   CHECK(faults(world.file()) == "");
-}
-
-TEST_CASE("orders of two branches, and one order twice, are no batch") {
-  LandingWorld world;
-  std::vector<LandingOrder> orders{world.order(1, {{"a", {"1"}}}), world.order(1, {{"b", {"1"}}})};
-  CHECK(world.lander.land(orders).error().code == ErrorCode::kInvalid);
-  orders[1] = world.order(2, {{"b", {"1"}}});
-  orders[1].branch = "other";
-  CHECK(world.lander.land(orders).error().code == ErrorCode::kInvalid);
-  CHECK(world.lander.land({})->empty());
-}
-
-TEST_CASE("where the tip moves while a gate decides, all begins anew") {
-  LandingWorld world;
-  const HashName base = world.landed(world.order(1, {{"a", {lines(40)}}}));
-  LandingOrder order = world.order(2, {{"a", {lines(40, 30, "theirs")}}});
-  order.base = base.str();
-  int asked = 0;
-  const auto gate = [&](const Prospect& prospect) -> base::Result<void> {
-    CHECK(prospect.tree.contains("a"));
-    if (++asked == 1) world.commit(world.tip(), {{"a", {lines(40, 3, "ours")}}});
-    return {};
-  };
-  const auto outcomes = world.lander.land({&order, 1}, gate);
-  REQUIRE(outcomes);
-  REQUIRE(outcomes->front());
-  CHECK(asked == 2);
-  CHECK(world.files().at("a").content.find("ours\n") != std::string::npos);
-  CHECK(world.files().at("a").content.find("theirs\n") != std::string::npos);
-  CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
-  CHECK(faults(world.file()) == "");
-}
-
-TEST_CASE("a gate's word on a tip that has moved may be taken as it is") {
-  LandingWorld world({.asks_gate_again = false});
-  int asked = 0;
-  const LandingOrder order = world.order(1, {{"a", {"1"}}});
-  const auto gate = [&](const Prospect&) -> base::Result<void> {
-    if (++asked == 1) world.commit(world.tip(), {{"b", {"b"}}});
-    return {};
-  };
-  REQUIRE(world.lander.land({&order, 1}, gate)->front());
-  CHECK(asked == 1);
-  CHECK(world.files() == FilesOf{{"a", {"1"}}, {"b", {"b"}}});
-}
-
-TEST_CASE("a gate's error ends the landing, and so does a tip that never stands still") {
-  LandingWorld world({.attempts = 3});
-  const LandingOrder order = world.order(1, {{"a", {"1"}}});
-  const auto refused = world.lander.land(
-      {&order, 1}, [](const Prospect&) { return base::fail(ErrorCode::kDenied, "no"); });
-  REQUIRE_FALSE(refused);
-  CHECK(refused.error().message == "no");
-  int moved = 0;
-  const auto restless = [&](const Prospect&) -> base::Result<void> {
-    world.commit(world.tip(), {{"b", {std::to_string(++moved)}}});
-    return {};
-  };
-  const auto busy = world.lander.land({&order, 1}, restless);
-  REQUIRE_FALSE(busy);
-  CHECK(busy.error().code == ErrorCode::kBusy);
-  CHECK(moved == 3);
-  CHECK_FALSE(world.files().contains("a"));
-}
-
-TEST_CASE("landers that race for a tip land everything once, one after the other") {
-  LandingWorld world;
-  constexpr int kLanders = 4, kEach = 8;
-  std::atomic<int> failures = 0;
-  {
-    std::vector<std::jthread> threads;
-    for (int thread = 0; thread < kLanders; ++thread) {
-      threads.emplace_back([&, thread] {
-        auto opened = repository::Repository::open(world.file(), {.clock = &world.clock});
-        if (!opened) {
-          failures += kEach;
-          return;
-        }
-        Lander lander(**opened, {.attempts = 1000});
-        for (int i = 0; i < kEach; ++i) {
-          // Two of them have each one.
-          const int number = (thread / 2) * kEach + i;
-          const LandingOrder order =
-              world.order(100 + number, {{fmt::format("f{}", number), {"content"}}});
-          const auto outcomes = lander.land({&order, 1});
-          if (!outcomes || !outcomes->front()) ++failures;
-        }
-      });
-    }
-  }
-  CHECK(failures == 0);
-  CHECK(world.files().size() == kLanders / 2 * kEach);
-  CHECK(world.sql("SELECT count(*) FROM event WHERE type='ci'") ==
-        std::to_string(1 + kLanders / 2 * kEach));
-  CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
-  CHECK(faults(world.file()) == "");
-}
-
-TEST_CASE("a prospect's files are written into a folder, links as the repository's setting says") {
-  LandingWorld world;
-  world.landed(world.order(1, {{"dir/sub/a", {"old"}}, {"dir/b", {"b"}}, {"to", {"dir/b", 'l'}}}));
-  const LandingOrder order =
-      world.order(2, {{"dir/sub/a", {"new"}}, {"run", {"#!/bin/sh\n", 'x'}}}, {"dir/b"});
-  auto prospect = world.lander.prepare({&order, 1});
-  REQUIRE(prospect);
-  const auto written = [&](const std::filesystem::path& folder) {
-    std::filesystem::create_directory(folder);
-    return world.lander.write_tree(*prospect, folder);
-  };
-  const auto text_of = [](const std::filesystem::path& file) {
-    std::ifstream in(file);
-    std::stringstream text;
-    text << in.rdbuf();
-    return text.str();
-  };
-  const std::filesystem::path one = world.folder / "one", two = world.folder / "two";
-  REQUIRE(written(one));
-  CHECK(text_of(one / "dir/sub/a") == "new");
-  CHECK(text_of(one / "to") == "dir/b");
-  CHECK_FALSE(std::filesystem::is_symlink(one / "to"));
-  CHECK_FALSE(std::filesystem::exists(one / "dir/b"));
-  const auto mode = [&](const char* name) {
-    return std::filesystem::status(one / name).permissions();
-  };
-  using std::filesystem::perms;
-  CHECK((mode("run") & perms::owner_exec) != perms::none);
-  CHECK((mode("dir/sub/a") & perms::owner_exec) == perms::none);
-  world.receive(
-      [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("allow-symlinks", "1")); });
-  REQUIRE(written(two));
-  CHECK(std::filesystem::read_symlink(two / "to") == "dir/b");
-  // What is there is not written over.
-  CHECK(world.lander.write_tree(*prospect, two).error().code == ErrorCode::kIo);
 }

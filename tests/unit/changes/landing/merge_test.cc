@@ -122,9 +122,11 @@ TEST_CASE("what is no text, or too large, is no matter of lines") {
   CHECK(clash(file(base), file(ours), file(theirs)).reason ==
         "both sides have changed it, and it is no text");
   CHECK(clean(file(base), file(base), file(theirs)).content == theirs);
-  const std::string large(kMostMerged + 1, '\n');
-  CHECK(clash(file("a\n"), file(large), file("b\n")).reason.find("larger than") !=
-        std::string::npos);
+  for (const std::string& large :
+       {std::string(kMostMerged + 1, 'x'), std::string(kMostLinesMerged + 1, '\n')}) {
+    CHECK(clash(file("a\n"), file(large), file("b\n")).reason.find("more than") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("what is told of conflicts has an end, and no control characters") {
