@@ -110,6 +110,7 @@ struct Prospect {
     repository::Sender sender;
   };
   std::string branch;
+  std::uint64_t state = 0;                // Repository::state(), of which all this is
   std::optional<artifact::HashName> tip;  // that the first goes on from; nothing: there is no place
   std::vector<CheckIn> check_ins;         // each goes on from the one before
   /// Of every order: what it would be, or why nothing comes of it.

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "preparation.h"
@@ -36,6 +37,14 @@ struct Lander::State {
   LandingOptions options;
   StoredFiles stored;
   std::map<std::string, TreeChecksum> checksums;  // by branch
+
+  // Where the last landing has left its branch, which is so for as long as the file is in that state.
+  struct Known {
+    std::uint64_t state;
+    std::string branch;
+    repository::BranchTip tip;
+  };
+  std::optional<Known> known;
 };
 
 TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
@@ -49,11 +58,12 @@ base::Result<Content> Lander::State::content(const Prospect& prospect, const Has
                                        : stored.content(name);
 }
 
-/// What has landed is where the next landing goes on from.
+/// What has landed is where the next landing goes on from. The receipt is still there.
 void Lander::State::remember(const Prospect& prospect) {
   for (const auto& [name, content] : prospect.added) stored.remember(name, content);
   const HashName& last = prospect.check_ins.back().name;
   const std::size_t count = prospect.check_ins.size();
+  known = Known{repository.state(), prospect.branch, {last, prospect.date, 1}};
   stored.remember(std::make_shared<const StoredCheckIn>(
       StoredCheckIn{.name = last,
                     .files = prospect.tree,
@@ -62,8 +72,10 @@ void Lander::State::remember(const Prospect& prospect) {
                     .manifest = prospect.added.at(last)}));
 }
 
-/// Whether the branch ends where PROSPECT begins, and nothing of that has landed.
+/// Whether the branch ends where PROSPECT begins, and nothing of that has landed. Where nobody has
+/// written since, it need not be looked up: there may be a thousand branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
+  if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);
   for (const Prospect::CheckIn& each : prospect.check_ins) {
     QUARRY_TRY_ASSIGN(const auto found, check_ins.with_tag(each.tag));
@@ -83,28 +95,32 @@ Lander::~Lander() = default;
 base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
   if (orders.empty()) return Prospect{};
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-  return Preparation(state_->repository, state_->stored, state_->checksum_of(orders.front().branch))
-      .run(orders);
+  const std::string& branch = orders.front().branch;
+  std::optional<repository::BranchTip> tip;
+  if (const auto& known = state_->known;
+      known && known->state == state_->repository.state() && known->branch == branch) {
+    tip = known->tip;
+  }
+  return Preparation(state_->repository, state_->stored, state_->checksum_of(branch))
+      .run(orders, tip);
 }
 
 base::Result<bool> Lander::commit(const Prospect& prospect) {
   if (prospect.check_ins.empty()) return true;
-  {
-    QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
-    QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
-    if (!is_still_so) return false;
-    for (const Prospect::CheckIn& check_in : prospect.check_ins) {
-      receipt.set_sender(check_in.sender);
-      for (const Prospect::Artifact& artifact : check_in.artifacts) {
-        QUARRY_TRY(receipt.store({.name = artifact.name,
-                                  .payload = artifact.payload,
-                                  .delta_source = artifact.delta_source,
-                                  .is_compressed = true,
-                                  .declared_size = {}}));
-      }
+  QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
+  QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
+  if (!is_still_so) return false;
+  for (const Prospect::CheckIn& check_in : prospect.check_ins) {
+    receipt.set_sender(check_in.sender);
+    for (const Prospect::Artifact& artifact : check_in.artifacts) {
+      QUARRY_TRY(receipt.store({.name = artifact.name,
+                                .payload = artifact.payload,
+                                .delta_source = artifact.delta_source,
+                                .is_compressed = true,
+                                .declared_size = {}}));
     }
-    QUARRY_TRY(receipt.commit());
   }
+  QUARRY_TRY(receipt.commit());
   state_->remember(prospect);
   return true;
 }

@@ -46,21 +46,18 @@ base::Result<void> check_orders(std::span<const LandingOrder> orders) {
   return {};
 }
 
-RefusalKind kind_of_tip_error(ErrorCode code) {
-  return code == ErrorCode::kNotFound ? RefusalKind::kNoBranch : RefusalKind::kClosed;
-}
-
 }  // namespace
 
 std::string tag_of(const ChangeSetId& id) {
   return "cs-" + std::string(id.str());
 }
 
-base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders) {
-  if (orders.empty()) return std::move(prospect_);
+base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
+                                        const std::optional<repository::BranchTip>& known) {
   prospect_.branch = orders.front().branch;
+  prospect_.state = repository_.state();
   QUARRY_TRY(check_orders(orders));
-  const auto place = find_tip();
+  const auto place = begin_at(known ? Outcome<repository::BranchTip>(*known) : look_up_tip());
   if (!place && !place.error().is_refusal()) return std::unexpected(Trouble(place.error()).error());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id));
@@ -80,22 +77,23 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders) {
   return std::move(prospect_);
 }
 
-Outcome<void> Preparation::find_tip() {
+Outcome<repository::BranchTip> Preparation::look_up_tip() {
   const auto tip = check_ins_.tip(prospect_.branch);
   if (!tip) {
     const base::Error& error = tip.error();
-    if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kConflict) {
-      return std::unexpected<Trouble>(error);
-    }
-    return refuse(kind_of_tip_error(error.code), error.message);
+    if (error.code == ErrorCode::kNotFound) return refuse(RefusalKind::kNoBranch, error.message);
+    if (error.code == ErrorCode::kConflict) return refuse(RefusalKind::kClosed, error.message);
+    return std::unexpected<Trouble>(error);
   }
-  if (tip->open_leaves > 1) {
-    return refuse(
-        RefusalKind::kForked,
-        fmt::format("the branch {} has forked: it has {} open leaves, and somebody has to "
-                    "merge them, or close all but one",
-                    prospect_.branch, tip->open_leaves));
-  }
+  if (tip->open_leaves == 1) return *tip;
+  return refuse(RefusalKind::kForked,
+                fmt::format("the branch {} has forked: it has {} open leaves, and somebody has to "
+                            "merge them, or close all but one",
+                            prospect_.branch, tip->open_leaves));
+}
+
+Outcome<void> Preparation::begin_at(const Outcome<repository::BranchTip>& tip) {
+  if (!tip) return std::unexpected(tip.error());
   QUARRY_TRY_ASSIGN(const CheckInPtr stored, stored_.check_in(tip->name));
   prospect_.tip = parent_ = tip->name;
   prospect_.tree = stored->files;

@@ -22,10 +22,13 @@ class Preparation {
   Preparation(repository::Repository& repository, StoredFiles& stored, TreeChecksum& checksum)
       : repository_(repository), check_ins_(repository), stored_(stored), checksum_(checksum) {}
 
-  base::Result<Prospect> run(std::span<const LandingOrder> orders);
+  /// KNOWN is the tip of the orders' branch, where it is known.
+  base::Result<Prospect> run(std::span<const LandingOrder> orders,
+                             const std::optional<repository::BranchTip>& known);
 
  private:
-  Outcome<void> find_tip();
+  Outcome<repository::BranchTip> look_up_tip();
+  Outcome<void> begin_at(const Outcome<repository::BranchTip>& tip);
   Outcome<Landed> make(const LandingOrder& order, std::size_t number);
   Outcome<void> change_tree(const LandingOrder& order, TreeChange& change,
                             const MergeLabels& labels);
