@@ -153,6 +153,10 @@ class Lander {
   /// is stored.
   base::Result<bool> commit(const Prospect& prospect);
 
+  /// Whether symbolic links are such where people check out, by the setting `allow-symlinks`.
+  base::Result<bool> makes_links();
+  /// Shows VISIT the files that PROSPECT makes, by name. Errors: those of VISIT, and of contents.
+  base::Result<void> visit_tree(const Prospect& prospect, const FileVisitor& visit);
   /// Writes the files that PROSPECT makes into FOLDER. Symbolic links are such where the repository's
   /// setting says so. Errors: those of changes::write_tree().
   base::Result<void> write_tree(const Prospect& prospect, const std::filesystem::path& folder,

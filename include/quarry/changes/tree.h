@@ -23,6 +23,10 @@ using Content = std::shared_ptr<const std::string>;
 /// kCorrupt, kLimit, kIo.
 using ContentSource = std::function<base::Result<Content>(const artifact::HashName&)>;
 
+/// Is shown a file of a tree. An error ends the visit, and is its error.
+using FileVisitor = std::function<base::Result<void>(std::string_view name, char permission,
+                                                     std::string_view content)>;
+
 struct TreeFile {
   artifact::HashName hash;
   char permission =

@@ -145,10 +145,24 @@ base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOr
                   orders.front().branch, state_->options.attempts));
 }
 
+base::Result<bool> Lander::makes_links() {
+  QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+  return state_->repository.settings().get_bool("allow-symlinks", false);
+}
+
+base::Result<void> Lander::visit_tree(const Prospect& prospect, const FileVisitor& visit) {
+  QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+  for (const auto& [name, file] : prospect.tree) {
+    QUARRY_TRY_ASSIGN(const Content content, state_->content(prospect, file.hash));
+    QUARRY_TRY(visit(name, file.permission, *content));
+  }
+  return {};
+}
+
 base::Result<void> Lander::write_tree(const Prospect& prospect, const std::filesystem::path& folder,
                                       TreeOptions options) {
+  QUARRY_TRY_ASSIGN(options.with_links, makes_links());
   QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-  options.with_links = state_->repository.settings().get_bool("allow-symlinks", false);
   return changes::write_tree(
       prospect.tree, [&](const HashName& name) { return state_->content(prospect, name); }, folder,
       options);

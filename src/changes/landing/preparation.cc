@@ -57,12 +57,12 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
   prospect_.branch = orders.front().branch;
   prospect_.state = repository_.state();
   QUARRY_TRY(check_orders(orders));
-  const auto place = begin_at(known ? Outcome<repository::BranchTip>(*known) : look_up_tip());
+  const auto place = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
   if (!place && !place.error().is_refusal()) return std::unexpected(Trouble(place.error()).error());
   for (std::size_t i = 0; i < orders.size(); ++i) {
     QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id));
-    auto outcome = before   ? Outcome<Landed>(Landed{*before, true})
-                   : !place ? Outcome<Landed>(std::unexpected(place.error()))
+    auto outcome = before   ? Attempt<Landed>(Landed{*before, true})
+                   : !place ? Attempt<Landed>(std::unexpected(place.error()))
                             : make(orders[i], i);
     if (outcome) {
       prospect_.outcomes.emplace_back(*outcome);
@@ -77,7 +77,7 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
   return std::move(prospect_);
 }
 
-Outcome<repository::BranchTip> Preparation::look_up_tip() {
+Attempt<repository::BranchTip> Preparation::look_up_tip() {
   const auto tip = check_ins_.tip(prospect_.branch);
   if (!tip) {
     const base::Error& error = tip.error();
@@ -92,7 +92,7 @@ Outcome<repository::BranchTip> Preparation::look_up_tip() {
                             prospect_.branch, tip->open_leaves));
 }
 
-Outcome<void> Preparation::begin_at(const Outcome<repository::BranchTip>& tip) {
+Attempt<void> Preparation::begin_at(const Attempt<repository::BranchTip>& tip) {
   if (!tip) return std::unexpected(tip.error());
   QUARRY_TRY_ASSIGN(const CheckInPtr stored, stored_.check_in(tip->name));
   prospect_.tip = parent_ = tip->name;
@@ -112,7 +112,7 @@ base::Result<Content> Preparation::find_content(const HashName& name) {
   return stored_.content(name);
 }
 
-Outcome<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
+Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
   const auto name = check_ins_.named(order.base);
   if (!name) {
     const base::Error& error = name.error();
@@ -121,12 +121,12 @@ Outcome<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
     }
     return refuse(RefusalKind::kNoBase, "its base: " + error.message);
   }
-  QUARRY_TRY_ASSIGN(const CheckInPtr base, stored_.check_in(*name));
+  QUARRY_TRY_ASSIGN(CheckInPtr base, stored_.check_in(*name));
   return base;
 }
 
 /// The last first, so that each finds what it changed as it left it, but for what others did since.
-Outcome<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
+Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
   for (const ChangeSetId& id : order.takes_back | std::views::reverse) {
     QUARRY_TRY_ASSIGN(const auto name, landed(id));
@@ -148,7 +148,7 @@ Outcome<void> Preparation::take_back(const LandingOrder& order, TreeChange& chan
   return {};
 }
 
-Outcome<void> Preparation::change_tree(const LandingOrder& order, TreeChange& change,
+Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& change,
                                        const MergeLabels& labels) {
   if (!order.takes_back.empty()) return take_back(order, change, labels);
   if (order.base.empty()) return change.apply(order.files, nullptr, labels);
@@ -166,7 +166,7 @@ bool Preparation::may_be_source(const HashName& name) {
          !repository_.is_shunned(name);
 }
 
-Outcome<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
+Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
                                         const TreeChange::Added& added) {
   if (repository_.is_shunned(added.name)) {
     return refuse(RefusalKind::kBadFile,
@@ -213,7 +213,7 @@ base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   return checksum;
 }
 
-Outcome<std::string> Preparation::manifest_of(const LandingOrder& order, const FileTree& tree) {
+Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const FileTree& tree) {
   artifact::CheckInText text{.comment = {},
                              .date = prospect_.date,
                              .user = order.author,
@@ -237,7 +237,7 @@ Outcome<std::string> Preparation::manifest_of(const LandingOrder& order, const F
   return manifest;
 }
 
-Outcome<Landed> Preparation::make(const LandingOrder& order, std::size_t number) {
+Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number) {
   const MergeLabels labels{.base = {},
                            .ours = fmt::format("{} ({})", prospect_.branch, brief(*parent_)),
                            .theirs = fmt::format("change set {}", order.id.str())};

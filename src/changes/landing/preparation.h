@@ -27,17 +27,17 @@ class Preparation {
                              const std::optional<repository::BranchTip>& known);
 
  private:
-  Outcome<repository::BranchTip> look_up_tip();
-  Outcome<void> begin_at(const Outcome<repository::BranchTip>& tip);
-  Outcome<Landed> make(const LandingOrder& order, std::size_t number);
-  Outcome<void> change_tree(const LandingOrder& order, TreeChange& change,
+  Attempt<repository::BranchTip> look_up_tip();
+  Attempt<void> begin_at(const Attempt<repository::BranchTip>& tip);
+  Attempt<Landed> make(const LandingOrder& order, std::size_t number);
+  Attempt<void> change_tree(const LandingOrder& order, TreeChange& change,
                             const MergeLabels& labels);
-  Outcome<CheckInPtr> base_of(const LandingOrder& order);
-  Outcome<void> take_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
-  Outcome<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
+  Attempt<CheckInPtr> base_of(const LandingOrder& order);
+  Attempt<void> take_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
+  Attempt<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
   base::Result<std::string> comment_of(const LandingOrder& order);
   base::Result<std::string> checksum_of(const FileTree& tree);
-  Outcome<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
+  Attempt<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
   base::Result<Content> find_content(const artifact::HashName& name);
   base::Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id);
   bool may_be_source(const artifact::HashName& name);

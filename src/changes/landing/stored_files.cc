@@ -103,7 +103,7 @@ base::Result<Content> StoredFiles::content(const HashName& name) {
     kept_.splice(kept_.begin(), kept_, found->second);
     return found->second->content;
   }
-  QUARRY_TRY_ASSIGN(const Content content, read(repository_, name));
+  QUARRY_TRY_ASSIGN(Content content, read(repository_, name));
   remember(name, content);
   return content;
 }

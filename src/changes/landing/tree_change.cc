@@ -40,7 +40,7 @@ TreeChange::MaybeFile TreeChange::find(const FileTree& tree, std::string_view na
   return found == tree.end() ? std::nullopt : MaybeFile(found->second);
 }
 
-Outcome<void> TreeChange::check(const ChangedFile& file) const {
+Attempt<void> TreeChange::check(const ChangedFile& file) const {
   if (const char* const fault = fault_of(file.name)) return bad(file.name, fault);
   if (!file.content) return {};
   if (file.permission != 0 && file.permission != 'x' && file.permission != 'l') {
@@ -91,7 +91,7 @@ void TreeChange::put(const std::string& name, const MaybeFile& file) {
   }
 }
 
-Outcome<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
+Attempt<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
                                  const MaybeFile& theirs, const MergeLabels& labels) {
   const MaybeFile ours = find(tree_, name);
   if (ours == theirs || theirs == base) return {};
@@ -126,7 +126,7 @@ Outcome<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
   return {};
 }
 
-Outcome<void> TreeChange::apply(const std::vector<ChangedFile>& files, const FileTree* base,
+Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const FileTree* base,
                                 const MergeLabels& labels) {
   std::unordered_set<std::string_view> names;
   for (const ChangedFile& file : files) {
@@ -145,7 +145,7 @@ Outcome<void> TreeChange::apply(const std::vector<ChangedFile>& files, const Fil
   return {};
 }
 
-Outcome<void> TreeChange::take_back(const FileTree& after, const FileTree& before,
+Attempt<void> TreeChange::take_back(const FileTree& after, const FileTree& before,
                                     const MergeLabels& labels) {
   auto now = after.begin();
   auto then = before.begin();
@@ -193,7 +193,7 @@ std::unexpected<Trouble> TreeChange::conflict(const MergeLabels& labels) {
       std::move(log));
 }
 
-Outcome<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& labels) {
+Attempt<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& labels) {
   find_obstacles();
   if (!conflicts_.empty()) return conflict(labels);
   std::vector<Added> added;

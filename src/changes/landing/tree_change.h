@@ -25,10 +25,10 @@ class TreeChange {
       : tree_(before), contents_(std::move(contents)), algorithm_(algorithm), most_(most) {}
 
   /// Makes FILES of those that BASE has; null: of those that are here.
-  Outcome<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
+  Attempt<void> apply(const std::vector<ChangedFile>& files, const FileTree* base,
                       const MergeLabels& labels);
   /// Takes back what made AFTER of BEFORE.
-  Outcome<void> take_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
+  Attempt<void> take_back(const FileTree& after, const FileTree& before, const MergeLabels& labels);
 
   /// A content that is new.
   struct Added {
@@ -38,7 +38,7 @@ class TreeChange {
   };
   /// What has been changed, all in all; LABELS says whose files these are. Refusals: kConflict with
   /// all that conflicts, kNothing.
-  Outcome<std::vector<Added>> finish(const MergeLabels& labels);
+  Attempt<std::vector<Added>> finish(const MergeLabels& labels);
   FileTree& tree() { return tree_; }
 
  private:
@@ -49,10 +49,10 @@ class TreeChange {
   };
 
   static MaybeFile find(const FileTree& tree, std::string_view name);
-  Outcome<void> check(const ChangedFile& file) const;
+  Attempt<void> check(const ChangedFile& file) const;
   artifact::HashName name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base);
   base::Result<Content> content_of(const MaybeFile& file);
-  Outcome<void> settle(const std::string& name, const MaybeFile& base, const MaybeFile& theirs,
+  Attempt<void> settle(const std::string& name, const MaybeFile& base, const MaybeFile& theirs,
                        const MergeLabels& labels);
   void put(const std::string& name, const MaybeFile& file);
   void find_obstacles();

@@ -12,9 +12,8 @@
 namespace quarry::changes {
 
 struct Trouble {
-  // NOLINTNEXTLINE(google-explicit-constructor): so that QUARRY_TRY makes one of either.
+  // Not explicit: so QUARRY_TRY makes one of either.
   Trouble(base::Error error) : code(error.code), message(std::move(error.message)) {}
-  // NOLINTNEXTLINE(google-explicit-constructor)
   Trouble(Refusal refusal)
       : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}
 
@@ -29,7 +28,7 @@ struct Trouble {
 };
 
 template <typename T>
-using Outcome = std::expected<T, Trouble>;
+using Attempt = std::expected<T, Trouble>;
 
 inline std::unexpected<Trouble> refuse(RefusalKind kind, std::string reason, std::string log = {}) {
   return std::unexpected<Trouble>(Refusal{kind, std::move(reason), std::move(log)});

@@ -135,6 +135,13 @@ TEST_CASE("a prospect's files are written into a folder, links as the repository
     text << in.rdbuf();
     return text.str();
   };
+  std::string seen;
+  REQUIRE(world.lander.visit_tree(
+      *prospect, [&](std::string_view name, char permission, std::string_view content) {
+        seen += fmt::format("{} {} {}\n", name, permission == 0 ? '-' : permission, content.size());
+        return base::Result<void>();
+      }));
+  CHECK(seen == "dir/sub/a - 3\nrun x 10\nto l 5\n");
   const std::filesystem::path one = world.folder / "one", two = world.folder / "two";
   REQUIRE(written(one));
   CHECK(text_of(one / "dir/sub/a") == "new");
