@@ -40,12 +40,14 @@ struct GateOptions {
   /// Paths that it may not see in any case: repositories, queues. It is refused where it would.
   std::vector<std::string> hidden;
   std::chrono::milliseconds timeout{600'000};
-  std::chrono::seconds processor_time{600};  // of each process
-  std::uint64_t memory = std::uint64_t{2}
-                         << 30;                 // bytes of addresses of each process; 0: unbounded
-  std::uint64_t disk = std::uint64_t{1} << 30;  // bytes of all files together
-  std::uint64_t processes = 256;                // and threads
-  std::uint64_t open_files = 1024;              // of each process
+  std::uint64_t memory = std::uint64_t{2} << 30;  // bytes of all processes and files; 0: unbounded
+  std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of all files, which lie in memory
+  std::uint64_t files = 200'000;                  // how many
+  std::uint64_t processes = 256;                  // and threads
+  // Of each process.
+  std::chrono::seconds processor_time{600};
+  std::uint64_t addresses = std::uint64_t{8} << 30;  // bytes; 0: unbounded
+  std::uint64_t open_files = 1024;
 };
 
 /// Takes the files that a gate decides over.

@@ -94,16 +94,27 @@ GateVerdict verdict_of(int code) {
   return {GateDecision::kFail, fmt::format("the gate ended with exit code {}", code), {}};
 }
 
-Result<GateVerdict> verdict_on(const GateProcess& process, const GateOptions& options) {
-  if (process.end() == GateProcess::End::kTimedOut) {
-    return GateVerdict{GateDecision::kFail,
-                       fmt::format("the gate was ended: it took more than {} "
-                                   "(changes.gate_timeout)",
-                                   base::in_words(options.timeout)),
-                       process.output()};
+/// Why OPTIONS ended it before it had decided.
+std::string reason_of(GateProcess::End end, const GateOptions& options) {
+  switch (end) {
+    case GateProcess::End::kTimedOut:
+      return fmt::format("it took more than {} (changes.gate_timeout)",
+                         base::in_words(options.timeout));
+    case GateProcess::End::kTooMuchMemory:
+      return fmt::format("it had more than {} bytes of memory (changes.gate_memory)",
+                         options.memory);
+    case GateProcess::End::kTooManyFiles:
+      return fmt::format("it had more than {} files (changes.gate_files)", options.files);
+    default:
+      return "it was interrupted";
   }
-  if (process.end() == GateProcess::End::kInterrupted) {
-    return GateVerdict{GateDecision::kInterrupted, "the gate was interrupted", process.output()};
+}
+
+Result<GateVerdict> verdict_on(const GateProcess& process, const GateOptions& options) {
+  if (const auto end = process.end(); end != GateProcess::End::kByItself) {
+    const bool is_interrupted = end == GateProcess::End::kInterrupted;
+    return GateVerdict{is_interrupted ? GateDecision::kInterrupted : GateDecision::kFail,
+                       "the gate was ended: " + reason_of(end, options), process.output()};
   }
   const auto code = process.exit_code();
   if (!code) {
@@ -119,8 +130,7 @@ Result<GateVerdict> verdict_on(const GateProcess& process, const GateOptions& op
 Result<GateVerdict> run(const GateOptions& options, const GateCase& gate_case,
                         const std::vector<std::string>& words, const std::string& folder,
                         const std::function<bool()>& interrupted) {
-  QUARRY_TRY_ASSIGN(auto process, GateProcess::start(words, folder, options.is_sandboxed,
-                                                     options.timeout, interrupted));
+  QUARRY_TRY_ASSIGN(auto process, GateProcess::start(words, folder, options, interrupted));
   const auto sent = send_tree(process, gate_case);
   // Who does not read his tree to its end says why by himself.
   if (!sent && sent.error().code != ErrorCode::kDiscarded) return std::unexpected(sent.error());

@@ -101,7 +101,7 @@ Result<void> check_options(const GateOptions& options) {
   if (options.command.empty())
     return fail(ErrorCode::kInvalid, "changes.gate: there is no program");
   if (options.timeout.count() <= 0 || options.processor_time.count() <= 0 || options.disk == 0 ||
-      options.processes == 0 || options.open_files < 16) {
+      options.files == 0 || options.processes == 0 || options.open_files < 16) {
     return fail(ErrorCode::kInvalid,
                 "changes.gate_…: a limit of a gate is 0, or of less than 16 open files");
   }
@@ -173,7 +173,7 @@ std::vector<std::string> inner_words(const GateOptions& options) {
   std::vector<std::string> words = {
       "/usr/bin/prlimit", "--core=0", fmt::format("--cpu={}", options.processor_time.count()),
       fmt::format("--fsize={}", options.disk), fmt::format("--nofile={}", options.open_files)};
-  if (options.memory > 0) words.push_back(fmt::format("--as={}", options.memory));
+  if (options.addresses > 0) words.push_back(fmt::format("--as={}", options.addresses));
   // Without a namespace of its own the user's other processes would count.
   if (options.is_sandboxed) words.push_back(fmt::format("--nproc={}", options.processes));
   append(words, {"--", "/bin/sh", "-c", kUnpack, "gate"});

@@ -16,6 +16,7 @@
 #include "quarry/base/spawn.h"
 #include "status_lines.h"
 #include "system_calls.h"
+#include "usage.h"
 
 namespace quarry::changes {
 namespace {
@@ -72,14 +73,14 @@ Result<std::vector<Fd>> sandbox_files() {
 }  // namespace
 
 Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
-                                       const std::string& folder, bool is_sandboxed,
-                                       milliseconds timeout, std::function<bool()> interrupted) {
+                                       const std::string& folder, const GateOptions& options,
+                                       std::function<bool()> interrupted) {
   QUARRY_TRY_ASSIGN(Pipe input, make_pipe());
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   QUARRY_TRY_ASSIGN(Pipe status, make_pipe());
   std::vector<Fd> files;
   std::vector<int> descriptors = {input.from.get(), output.to.get(), output.to.get()};
-  if (is_sandboxed) {
+  if (options.is_sandboxed) {
     QUARRY_TRY_ASSIGN(files, sandbox_files());
     descriptors.push_back(status.to.get());
     for (const Fd& file : files) descriptors.push_back(file.get());
@@ -91,8 +92,7 @@ Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
                                                  (path != nullptr ? path : "/usr/bin:/bin")},
                                  .descriptors = descriptors,
                                  .folder = folder}));
-  GateProcess process(pid, is_sandboxed, std::move(interrupted));
-  process.deadline_ = Clock::now() + timeout;
+  GateProcess process(pid, options, std::move(interrupted));
   process.ending_ = process_handle(pid);
   process.input_ = std::move(input.to);
   process.output_end_ = std::move(output.from);
@@ -164,12 +164,18 @@ void GateProcess::exchange() {
   ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
   if (ready[1].revents != 0) read_output();
   if (ready[2].revents != 0) read_status();
+  if (Clock::now() >= next_look_) look_at_bounds();
+}
+
+void GateProcess::look_at_bounds() {
+  next_look_ = Clock::now() + kLook;
   if (end_ != End::kByItself) return;
-  if (Clock::now() >= deadline_) {
-    stop(End::kTimedOut);
-  } else if (interrupted_()) {
-    stop(End::kInterrupted);
-  }
+  if (Clock::now() >= deadline_) return stop(End::kTimedOut);
+  if (interrupted_ && interrupted_()) return stop(End::kInterrupted);
+  if (!first_) return;
+  const Usage usage = usage_of(first_pid_);
+  if (most_memory_ > 0 && usage.memory > most_memory_) return stop(End::kTooMuchMemory);
+  if (usage.files > most_files_) stop(End::kTooManyFiles);
 }
 
 void GateProcess::read_output() {
@@ -193,7 +199,10 @@ void GateProcess::read_status() {
   }
   if (first_) return;
   // bwrap has not waited for it yet, so that the number is still that of this process.
-  if (const auto pid = child_pid_in(status_text_)) first_ = process_handle(*pid);
+  if (const auto pid = child_pid_in(status_text_)) {
+    first_pid_ = *pid;
+    first_ = process_handle(*pid);
+  }
 }
 
 void GateProcess::stop(End why) {

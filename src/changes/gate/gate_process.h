@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,12 +20,12 @@ namespace quarry::changes {
 
 class GateProcess {
  public:
-  enum class End { kByItself, kTimedOut, kInterrupted };
+  enum class End { kByItself, kTimedOut, kInterrupted, kTooMuchMemory, kTooManyFiles };
 
-  /// Starts WORDS in FOLDER. IS_SANDBOXED: they are bwrap's, which tells what it does.
+  /// Starts WORDS in FOLDER, and minds those bounds of OPTIONS that no process's limits are. In a
+  /// sandbox WORDS are bwrap's, which tells what it does.
   static base::Result<GateProcess> start(const std::vector<std::string>& words,
-                                         const std::string& folder, bool is_sandboxed,
-                                         std::chrono::milliseconds timeout,
+                                         const std::string& folder, const GateOptions& options,
                                          std::function<bool()> interrupted);
   GateProcess(GateProcess&&) = default;
   GateProcess& operator=(GateProcess&&) = delete;
@@ -46,11 +47,17 @@ class GateProcess {
   std::string output() const { return output_.text(); }
 
  private:
-  GateProcess(pid_t pid, bool is_sandboxed, std::function<bool()> interrupted)
-      : pid_(pid), is_sandboxed_(is_sandboxed), interrupted_(std::move(interrupted)) {}
+  GateProcess(pid_t pid, const GateOptions& options, std::function<bool()> interrupted)
+      : pid_(pid),
+        is_sandboxed_(options.is_sandboxed),
+        most_memory_(options.memory),
+        most_files_(options.files),
+        interrupted_(std::move(interrupted)),
+        deadline_(std::chrono::steady_clock::now() + options.timeout) {}
 
   bool has_ended();
   void exchange();
+  void look_at_bounds();
   void read_output();
   void read_status();
   void stop(End why);
@@ -58,12 +65,16 @@ class GateProcess {
 
   pid_t pid_;
   bool is_sandboxed_;
+  std::uint64_t most_memory_;  // 0: unbounded
+  std::uint64_t most_files_;
   std::function<bool()> interrupted_;
-  std::chrono::steady_clock::time_point deadline_{};
+  std::chrono::steady_clock::time_point deadline_;
+  std::chrono::steady_clock::time_point next_look_{};
   base::Fd ending_;  // readable once pid_ has ended
   base::Fd input_;
   base::Fd output_end_;
   base::Fd status_end_;
+  pid_t first_pid_ = -1;
   base::Fd first_;  // the first process of the sandbox, with which the others end
   std::string status_text_;
   BoundedOutput output_{kMostGateOutput};

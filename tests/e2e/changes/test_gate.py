@@ -302,10 +302,32 @@ def test_a_tree_that_does_not_fit(tree: Path):
     assert verdict.word == "fail" and "changes.gate_disk" in verdict.output and "never" not in verdict.output
 
 
-def test_one_that_takes_too_much_memory():
+def test_one_process_that_takes_too_much_memory():
     text = "import sys\ntry:\n    x = bytearray(600 << 20)\n    print('it may')\nexcept MemoryError:\n    sys.exit('refused')\n"
-    verdict = python(text, "--memory", 300 << 20)
+    verdict = python(text, "--addresses", 300 << 20)
     assert (verdict.word, verdict.output) == ("fail", "refused\n")
+
+
+@pytest.mark.parametrize("way", ["bytearray(10 << 20)", "mmap.mmap(-1, 10 << 20)"])
+def test_many_processes_that_take_too_much_memory_together(mark: str, way: str):
+    text = f"""
+import mmap, os, time
+for number in range(20):
+    if os.fork() == 0:
+        x = {way}
+        for at in range(0, len(x), 4096): x[at] = 1
+        time.sleep(300)
+os.wait()  # {mark}
+"""
+    verdict = python(text, "--memory", 100 << 20)
+    assert (verdict.word, verdict.reason) == ("fail", f"the gate was ended: it had more than {100 << 20} bytes of memory "
+                                                      "(changes.gate_memory)")
+    assert script("head -c 60000000 /dev/zero > x; sleep 300", "--memory", 50_000_000).reason.endswith("(changes.gate_memory)")
+
+
+def test_one_that_makes_too_many_files():
+    verdict = python("for number in range(10**7): open(f'{number % 100000}.{number}', 'w').close()", "--files", 5000)
+    assert (verdict.word, verdict.reason) == ("fail", "the gate was ended: it had more than 5000 files (changes.gate_files)")
 
 
 def test_it_is_the_first_to_go_and_the_last_to_run():

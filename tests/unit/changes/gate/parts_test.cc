@@ -111,7 +111,7 @@ TEST_CASE("what a case says stands in the environment, and nothing else") {
 TEST_CASE("limits are those of the options") {
   auto options = options_of();
   options.processes = 7;
-  options.memory = 0;
+  options.addresses = 0;
   const auto words = inner_words(options);
   CHECK(std::ranges::count(words, "--nproc=7") == 1);
   CHECK(std::ranges::none_of(words,

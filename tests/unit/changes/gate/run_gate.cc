@@ -45,6 +45,8 @@ int main(int argc, char** argv) {
   app.add_option("--processor-time", processor_time);
   app.add_option("--memory", options.memory);
   app.add_option("--disk", options.disk);
+  app.add_option("--files", options.files);
+  app.add_option("--addresses", options.addresses);
   app.add_option("--processes", options.processes);
   app.add_option("--open-files", options.open_files);
   app.add_flag("--without-sandbox", without_sandbox);
