@@ -23,6 +23,9 @@ constexpr uid_t kInnerUser = 1000;  // as it sees itself
 constexpr std::uint64_t kSharedMemory = std::uint64_t{64} << 20;
 constexpr const char* kPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
+/// 1 is too little for a file; with 0 a machine's core_pattern would have its program started.
+constexpr const char* kNoCore = "--core=1";
+
 /// Folders that are links into /usr where /usr is merged.
 constexpr auto kSystemFolders =
     std::to_array<std::string_view>({"bin", "sbin", "lib", "lib32", "lib64", "libx32"});
@@ -171,7 +174,7 @@ std::vector<std::string> gate_environment(const GateCase& gate_case, const std::
 
 std::vector<std::string> inner_words(const GateOptions& options) {
   std::vector<std::string> words = {
-      "/usr/bin/prlimit", "--core=0", fmt::format("--cpu={}", options.processor_time.count()),
+      "/usr/bin/prlimit", kNoCore, fmt::format("--cpu={}", options.processor_time.count()),
       fmt::format("--fsize={}", options.disk), fmt::format("--nofile={}", options.open_files)};
   if (options.addresses > 0) words.push_back(fmt::format("--as={}", options.addresses));
   // Without a namespace of its own the user's other processes would count.
