@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 
 #include "preparation.h"
@@ -21,6 +22,17 @@ namespace {
 
 // Branches of which the state of the checksum is kept.
 constexpr std::size_t kMostChecksums = 8;
+
+/// What ACTION returns. Some questions to a repository throw where its file cannot be read, or where
+/// whoever asks is not to wait any longer.
+template <typename Action>
+auto guarded(Action&& action) -> decltype(action()) {
+  try {
+    return action();
+  } catch (const std::runtime_error& error) {
+    return base::fail(ErrorCode::kIo, error.what());
+  }
+}
 
 }  // namespace
 
@@ -94,35 +106,39 @@ Lander::~Lander() = default;
 
 base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
   if (orders.empty()) return Prospect{};
-  QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-  const std::string& branch = orders.front().branch;
-  std::optional<repository::BranchTip> tip;
-  if (const auto& known = state_->known;
-      known && known->state == state_->repository.state() && known->branch == branch) {
-    tip = known->tip;
-  }
-  return Preparation(state_->repository, state_->stored, state_->checksum_of(branch))
-      .run(orders, tip);
+  return guarded([&]() -> base::Result<Prospect> {
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    const std::string& branch = orders.front().branch;
+    std::optional<repository::BranchTip> tip;
+    if (const auto& known = state_->known;
+        known && known->state == state_->repository.state() && known->branch == branch) {
+      tip = known->tip;
+    }
+    return Preparation(state_->repository, state_->stored, state_->checksum_of(branch))
+        .run(orders, tip);
+  });
 }
 
 base::Result<bool> Lander::commit(const Prospect& prospect) {
   if (prospect.check_ins.empty()) return true;
-  QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
-  QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
-  if (!is_still_so) return false;
-  for (const Prospect::CheckIn& check_in : prospect.check_ins) {
-    receipt.set_sender(check_in.sender);
-    for (const Prospect::Artifact& artifact : check_in.artifacts) {
-      QUARRY_TRY(receipt.store({.name = artifact.name,
-                                .payload = artifact.payload,
-                                .delta_source = artifact.delta_source,
-                                .is_compressed = true,
-                                .declared_size = {}}));
+  return guarded([&]() -> base::Result<bool> {
+    QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
+    QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
+    if (!is_still_so) return false;
+    for (const Prospect::CheckIn& check_in : prospect.check_ins) {
+      receipt.set_sender(check_in.sender);
+      for (const Prospect::Artifact& artifact : check_in.artifacts) {
+        QUARRY_TRY(receipt.store({.name = artifact.name,
+                                  .payload = artifact.payload,
+                                  .delta_source = artifact.delta_source,
+                                  .is_compressed = true,
+                                  .declared_size = {}}));
+      }
     }
-  }
-  QUARRY_TRY(receipt.commit());
-  state_->remember(prospect);
-  return true;
+    QUARRY_TRY(receipt.commit());
+    state_->remember(prospect);
+    return true;
+  });
 }
 
 base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOrder> orders,
@@ -146,26 +162,32 @@ base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOr
 }
 
 base::Result<bool> Lander::makes_links() {
-  QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-  return state_->repository.settings().get_bool("allow-symlinks", false);
+  return guarded([&]() -> base::Result<bool> {
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    return state_->repository.settings().get_bool("allow-symlinks", false);
+  });
 }
 
 base::Result<void> Lander::visit_tree(const Prospect& prospect, const FileVisitor& visit) {
-  QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-  for (const auto& [name, file] : prospect.tree) {
-    QUARRY_TRY_ASSIGN(const Content content, state_->content(prospect, file.hash));
-    QUARRY_TRY(visit(name, file.permission, *content));
-  }
-  return {};
+  return guarded([&]() -> base::Result<void> {
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    for (const auto& [name, file] : prospect.tree) {
+      QUARRY_TRY_ASSIGN(const Content content, state_->content(prospect, file.hash));
+      QUARRY_TRY(visit(name, file.permission, *content));
+    }
+    return {};
+  });
 }
 
 base::Result<void> Lander::write_tree(const Prospect& prospect, const std::filesystem::path& folder,
                                       TreeOptions options) {
-  QUARRY_TRY_ASSIGN(options.with_links, makes_links());
-  QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
-  return changes::write_tree(
-      prospect.tree, [&](const HashName& name) { return state_->content(prospect, name); }, folder,
-      options);
+  return guarded([&]() -> base::Result<void> {
+    QUARRY_TRY_ASSIGN(options.with_links, makes_links());
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    return changes::write_tree(
+        prospect.tree, [&](const HashName& name) { return state_->content(prospect, name); },
+        folder, options);
+  });
 }
 
 }  // namespace quarry::changes
