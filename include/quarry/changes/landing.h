@@ -124,8 +124,8 @@ struct Prospect {
 using Gate = std::function<base::Result<void>(const Prospect&)>;
 
 struct LandingOptions {
-  std::size_t kept_contents = std::size_t{128} << 20;  // bytes
-  int attempts = 20;                                   // until the tip has stood still for one
+  std::size_t kept_contents = std::size_t{64} << 20;  // bytes
+  int attempts = 20;                                  // until the tip has stood still for one
   /// A gate that has passed what was prepared on a tip that has moved since is asked again.
   bool asks_gate_again = true;
 };
