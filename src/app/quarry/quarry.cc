@@ -170,6 +170,20 @@ void add_rebuild(CLI::App& app, Run& run) {
   command->add_flag("--quiet", rebuild.quiet, "print errors only");
 }
 
+void add_compact(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand(
+      "compact", "store old versions as deltas on newer ones; others may use the file meanwhile");
+  auto& compact = arguments_of(*command, run, run_compact);
+  command->add_option("FILE", compact.file, "the repository file to compact")->required();
+  command
+      ->add_option("--budget", compact.budget,
+                   "end after so many seconds; the next time goes on there (default: 0, when done)")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_flag("--vacuum", compact.vacuum,
+                    "then give the free pages back to the disk: writes the whole file anew");
+  command->add_flag("--quiet", compact.quiet, "print errors only");
+}
+
 void add_status(CLI::App& app, Run& run) {
   CLI::App* command = app.add_subcommand("status", "tell how a running server is");
   auto& status = arguments_of(*command, run, run_status);
@@ -360,6 +374,7 @@ int main(int argc, char** argv) {
                 true);
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
+  app::add_compact(cli, run);
   app::add_backoffice(cli, run);
   app::add_lease(cli, run);
   app::add_alerts(cli, run);
