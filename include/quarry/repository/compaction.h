@@ -59,6 +59,11 @@ class Compaction {
   /// kReadOnly, kIo; kCorrupt where what was written does not read back (it is undone).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
+  /// Whether, within the last day, a delta was taken away. Who reads a repository in several
+  /// snapshots may then have an artifact as a delta on one which is a delta on the first by now.
+  /// Inside a Snapshot.
+  bool has_turned_lately();
+
   /// Gives the pages that are free back to the disk: writes the whole file anew, which needs as much
   /// space beside it, and keeps others from writing meanwhile. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> vacuum();

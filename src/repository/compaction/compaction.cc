@@ -27,6 +27,7 @@ constexpr int kWideGap = 10000;
 // For which others may have to wait; more than one artifact of usual size takes.
 constexpr std::chrono::milliseconds kLockTime{15};
 constexpr std::chrono::milliseconds kLongestRest{1000};
+constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};
 
 /// One run: passes over the file, in slices.
 class Run {
@@ -156,12 +157,20 @@ base::Result<std::size_t> Run::apply_from(std::size_t first) {
   while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {
     const Rewriting& rewriting = planned_[first++];
     QUARRY_TRY_ASSIGN(const bool is_applied, deltification_.apply(rewriting, moved));
-    if (is_applied) done.push_back(&rewriting);
+    if (!is_applied) continue;
+    done.push_back(&rewriting);
+    if (rewriting.former != 0 || rewriting.whole_source) progress_.turned = now();
   }
   // What of the derived tables hangs on the order in which a rebuild looks at artifacts.
   r_.derivation.stored_anew(std::move(moved), tags_count);
   r_.manifests.forget_all();
-  if (first == planned_.size()) progress_.write(r_.database, now());
+  const bool has_turned = progress_.turned != noted_.turned;
+  if (first == planned_.size() || has_turned) {
+    // Until all is written, a run that comes after this one begins where this one did.
+    CompactionProgress reached = first == planned_.size() ? progress_ : noted_;
+    reached.turned = noted_.turned = progress_.turned;
+    reached.write(r_.database, now());
+  }
   commit(transaction);
   const auto took = steady_clock::now() - begin;
   slice_.longest_lock =
@@ -239,6 +248,14 @@ base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   // What was remembered may be of a transaction that was undone.
   if (!slice) r.forget();
   return slice;
+}
+
+bool Compaction::has_turned_lately() {
+  const auto row = repository_.settings().get(CompactionProgress::kRow);
+  if (!row) return false;
+  const std::int64_t now = repository_.options().clock->now().value / 1000;
+  // One that lies ahead is of a clock that was put back since.
+  return CompactionProgress::parse(*row).turned > now - kLongestClone.count();
 }
 
 base::Result<void> Compaction::vacuum() {

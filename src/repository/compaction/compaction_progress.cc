@@ -6,16 +6,10 @@
 #include <charconv>
 
 namespace quarry::repository {
-namespace {
-
-constexpr std::string_view kRow = "quarry-compaction";
-
-}  // namespace
-
 CompactionProgress CompactionProgress::parse(std::string_view text) {
   CompactionProgress read;
-  for (std::int64_t* number :
-       {&read.done, &read.whole, &read.phantoms, &read.top, &read.next, &read.bottom}) {
+  for (std::int64_t* number : {&read.done, &read.whole, &read.phantoms, &read.top, &read.next,
+                               &read.bottom, &read.turned}) {
     text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
     // What is not ours is as good as nothing: everything is looked at.
@@ -26,7 +20,7 @@ CompactionProgress CompactionProgress::parse(std::string_view text) {
 }
 
 std::string CompactionProgress::text() const {
-  return fmt::format("{} {} {} {} {} {}", done, whole, phantoms, top, next, bottom);
+  return fmt::format("{} {} {} {} {} {} {}", done, whole, phantoms, top, next, bottom, turned);
 }
 
 CompactionProgress CompactionProgress::read(Database& database) {

@@ -1,4 +1,4 @@
-// Where a compaction is: the row `quarry-compaction` of `config`, six numbers.
+// Where a compaction is: the row `quarry-compaction` of `config`, seven numbers.
 //
 //   DONE       all artifacts up to this row number have been looked at by passes that are over
 //   WHOLE      all of them up to this one in a single pass, so that nothing was passed over
@@ -6,8 +6,10 @@
 //   TOP        the pass that is going on began here,
 //   NEXT       goes on here (0: there is none), downwards,
 //   BOTTOM     and ends above this; 0: it looks at everything
+//   TURNED     when a delta was taken away last, in seconds since 1970 (0: never)
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +25,9 @@ struct CompactionProgress {
   Rid top = 0;
   Rid next = 0;
   Rid bottom = 0;
+  std::int64_t turned = 0;
+
+  static constexpr std::string_view kRow = "quarry-compaction";
 
   static CompactionProgress parse(std::string_view text);
   std::string text() const;

@@ -170,6 +170,7 @@ TEST_CASE("versions that were pushed as deltas on older ones are turned round") 
   Project project(world);
   project.commit_many(8, true);
   REQUIRE(project.source_of(7) == std::to_string(project.rid_of(6)));
+  CHECK_FALSE(Compaction(*world.repository).has_turned_lately());
   const auto before = contents(world);
   SUBCASE("all at once") {
     compact(world);
@@ -181,6 +182,7 @@ TEST_CASE("versions that were pushed as deltas on older ones are turned round") 
     compact(world);
     CHECK(project.source_of(8) == "");
   }
+  CHECK(Compaction(*world.repository).has_turned_lately());
   for (int number = 0; number < 7; ++number) {
     CHECK(project.source_of(number) == std::to_string(project.rid_of(number + 1)));
   }
@@ -420,16 +422,17 @@ TEST_CASE("pages that are free are given back") {
 
 TEST_CASE("the row of its progress is read as it was written, and otherwise not at all") {
   const CompactionProgress progress{
-      .done = 10, .whole = 9, .phantoms = 2, .top = 30, .next = 20, .bottom = 10};
+      .done = 10, .whole = 9, .phantoms = 2, .top = 30, .next = 20, .bottom = 10, .turned = 5};
   CHECK(CompactionProgress::parse(progress.text()) == progress);
-  for (const char* text : {"", "x", "1 2 3", "1 2 3 4 5 -6", "1 2 3 4 5 99999999999999999999"}) {
+  for (const char* text :
+       {"", "x", "1 2 3", "1 2 3 4 5 6 -7", "1 2 3 4 5 99999999999999999999 7"}) {
     CHECK(CompactionProgress::parse(text) == CompactionProgress{});
   }
 }
 
 TEST_CASE("a pass looks at what is new, and at everything where that has grown by a quarter") {
   CompactionProgress progress{
-      .done = 100, .whole = 100, .phantoms = 1, .top = 0, .next = 0, .bottom = 0};
+      .done = 100, .whole = 100, .phantoms = 1, .top = 0, .next = 0, .bottom = 0, .turned = 0};
   progress.begin(100, 1, true);
   CHECK_FALSE(progress.is_under_way());
   progress.begin(110, 1, false);
