@@ -28,9 +28,9 @@ class Repository;
 /// All may be empty.
 struct CompactionOptions {
   /// Asked after each artifact; then the slice ends.
-  std::function<bool()> is_over;
+  std::function<bool()> is_over = {};
   /// Is told (done, total) row numbers of the pass.
-  std::function<void(std::size_t, std::size_t)> progress;
+  std::function<void(std::size_t, std::size_t)> progress = {};
   /// Between two transactions it sleeps so many times as long as it worked, at most a second.
   double rest = 0;
   /// Look at everything, unless nothing has come since that was done.

@@ -84,7 +84,9 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (later.empty()) return plan;
   const auto content = sound_content(rid, *row);
   if (!content) {
-    if (content.error().code == ErrorCode::kNotFound) return plan;  // it waits
+    // It waits, or is larger than what is looked at here.
+    const ErrorCode code = content.error().code;
+    if (code == ErrorCode::kNotFound || code == ErrorCode::kLimit) return plan;
     return std::unexpected(content.error());
   }
   auto best = on_one_of(later, rid, *row, *content);

@@ -52,8 +52,8 @@ class Deltification {
 
   // Inside a Snapshot. What is planned together is applied together, in its order.
 
-  /// What is to be done with RID, and before it, if anything. Error: kCorrupt, kLimit (RID cannot be
-  /// read, or is not what its name says). Throws SqliteError.
+  /// What is to be done with RID, and before it, if anything. Error: kCorrupt (RID cannot be read,
+  /// or is not what its name says). Throws SqliteError.
   base::Result<std::vector<Rewriting>> plan(Rid rid);
   /// All that was planned has been applied, or will not be.
   void forget_plan() { planned_.clear(); }
