@@ -55,8 +55,8 @@ class Compaction {
   /// REPOSITORY is not owned. No Snapshot and no Receipt may be alive in any of these.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
-  /// Goes on until nothing is left or OPTIONS says that it is over. Errors: kBusy, kNoSpace,
-  /// kReadOnly, kIo; kCorrupt where what was written does not read back (it is undone).
+  /// Goes on until nothing is left or OPTIONS says that it is over. Errors: kInvalid (a schema that is
+  /// not known), kBusy, kNoSpace, kReadOnly, kIo; kCorrupt where what was written does not read back (it is undone).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
   /// Whether, within the last day, a delta was taken away. Who reads a repository in several

@@ -63,11 +63,10 @@ int run(repository::Repository& repository, const CompactArguments& arguments) {
   if (!arguments.quiet) tell(arguments.file, *slice, free_space.value_or(0));
   for (const std::string& what : slice->damage) fmt::print("{}\n", what);
   if (slice->damaged == 0) return kDone;
-  return failed(
-      {.message = fmt::format("{}: {} damaged artifact{} left as they are; see quarry "
-                              "verify",
-                              arguments.file, slice->damaged,
-                              slice->damaged == 1 ? " was found and" : "s were found and")});
+  const bool is_one = slice->damaged == 1;
+  return failed({.message = fmt::format("{}: {} damaged artifact{}, left as {}; see quarry verify",
+                                        arguments.file, slice->damaged, is_one ? "" : "s",
+                                        is_one ? "it is" : "they are")});
 }
 
 }  // namespace

@@ -72,6 +72,7 @@ class Run {
 
 base::Result<void> Run::begin() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  QUARRY_TRY(repository_.check_schema());
   progress_ = noted_ = CompactionProgress::read(r_.database);
   Query query = r_.database.query("SELECT max(rid) FROM blob");
   const Rid last = query.step() ? query.integer(0) : 0;

@@ -61,21 +61,34 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   return content;
 }
 
-std::vector<Rid> Deltification::chain_of(Rid rid, const std::map<Rid, Rid>& planned) {
+void Deltification::note_planned(const Rewriting& rewriting) {
+  const auto size_of = [](const std::string& stored) {
+    return static_cast<std::int64_t>(stored.size());
+  };
+  planned_[rewriting.rid] = {rewriting.source, size_of(rewriting.stored)};
+  if (!rewriting.whole_source) return;
+  planned_[rewriting.source] = {0, size_of(*rewriting.whole_source)};
+}
+
+std::vector<Rid> Deltification::chain_of(Rid rid, const PlannedSources& planned) {
   std::vector<Rid> chain;
   for (Rid at = rid; at != 0 && chain.size() < kEndless;) {
     chain.push_back(at);
     const auto next = planned.find(at);
-    at = next != planned.end() ? next->second : r_.contents.delta_source(at);
+    at = next != planned.end() ? next->second.source : r_.contents.delta_source(at);
   }
   return chain;
 }
 
 base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   std::vector<Rewriting> plan;
-  if (planned_.contains(rid)) return plan;
-  const auto row = row_of(rid);
+  auto row = row_of(rid);
   if (!row || row->size < kSmallest || row->is_shunned) return plan;
+  if (const auto known = planned_.find(rid); known != planned_.end()) {
+    if (known->second.source != 0) return plan;
+    row->source = 0;
+    row->stored_size = known->second.stored_size;
+  }
   // One that is made from a later version, or from what is no version of it, is left as it is.
   if (row->source != 0 && !versions_.is_later(rid, row->source).value_or(false)) return plan;
   std::vector<Rid> later = versions_.after(rid);
@@ -94,8 +107,7 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
     best = on_one_of(versions_.next_in_project(rid), rid, *row, *content);
   }
   if (!best || !shorten(*best, plan)) return {};
-  planned_[rid] = best->source;
-  if (best->whole_source) planned_[best->source] = 0;
+  note_planned(*best);
   plan.push_back(std::move(*best));
   return plan;
 }
@@ -116,7 +128,7 @@ bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& 
   if (!content) return false;
   auto shortened = on(rewriting.rid, middle, *row, *content);
   if (!shortened) return false;
-  planned_[middle] = shortened->source;
+  note_planned(*shortened);
   plan.push_back(std::move(*shortened));
   return true;
 }

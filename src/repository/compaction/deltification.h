@@ -74,10 +74,18 @@ class Deltification {
     Rid source = 0;
     bool is_shunned = false;
   };
+  /// How an artifact is to be stored.
+  struct Planned {
+    Rid source = 0;  // 0: whole
+    std::int64_t stored_size = 0;
+  };
+  using PlannedSources = std::map<Rid, Planned>;
+
   std::optional<Row> row_of(Rid rid);
   base::Result<Content> sound_content(Rid rid, const Row& row);
   /// RID and what it is made from, and so on to the chain's end, once what is PLANNED is done.
-  std::vector<Rid> chain_of(Rid rid, const std::map<Rid, Rid>& planned);
+  std::vector<Rid> chain_of(Rid rid, const PlannedSources& planned);
+  void note_planned(const Rewriting& rewriting);
   std::optional<Rewriting> on_one_of(const std::vector<Rid>& sources, Rid rid, const Row& row,
                                      const Content& content);
   std::optional<Rewriting> on(Rid source, Rid rid, const Row& row, const Content& content);
@@ -90,7 +98,7 @@ class Deltification {
 
   RepositoryState& r_;
   Versions versions_;
-  std::map<Rid, Rid> planned_;  // sources; 0: none
+  PlannedSources planned_;
   std::unordered_set<Rid> sound_;
   std::uint64_t sound_in_ = 0;  // the state of the file in which they are
 };
