@@ -24,8 +24,9 @@ constexpr int kChainAnew = kLongestChain / 10;
 constexpr std::size_t kEndless = 200000;
 // What is smaller than this makes no delta that is worth it.
 constexpr std::int64_t kSmallest = 50;
-// What is made from an artifact is counted no further.
-constexpr std::size_t kMostDependents = 5000;
+// An artifact from which more are made stays as it is: of all of them is looked, while others wait,
+// what hangs on when a rebuild comes to them. So one version of so many stays whole.
+constexpr std::size_t kMostDependents = 1000;
 // Larger ones are not expanded while others wait: that their bytes are there must do.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
 
