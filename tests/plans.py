@@ -27,7 +27,7 @@ SOURCES = Path(__file__).resolve().parents[1] / "src" / "repository"
 KEYWORD = re.compile(r"\s*(SELECT|WITH|INSERT|REPLACE|UPDATE|DELETE|CREATE|DROP|ALTER|PRAGMA|ANALYZE|REINDEX|VACUUM|"
                      r"BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|ATTACH|DETACH|EXPLAIN)\b")
 HOLE = re.compile(r"(?<!'){}(?!')")
-PLANLESS = re.compile(r"(CREATE (TEMP )?(TABLE|INDEX|VIEW)|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|EXPLAIN)\b")
+PLANLESS = re.compile(r"(CREATE (TEMP )?(TABLE|INDEX|VIEW)|DROP|ALTER|PRAGMA|BEGIN|COMMIT|ROLLBACK|SAVEPOINT|RELEASE|EXPLAIN|VACUUM)\b")
 
 # Statements that are not run where they would walk: what runs them asks before (would_scan). By what they contain.
 ASKED = {
@@ -76,6 +76,7 @@ WALKS = {
     "= SELECT count(*) FROM fx_quarry_mail": "what waits to be sent",
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",
     "FROM accesslog WHERE mtime<?1": "what fossil logs of logins in a year, once an hour",
+    "SELECT max(rid) FROM blob WHERE rid<?1": "once for ten thousand row numbers without a row",
     # A tag whose cards contradict each other is computed over the whole history.
     "SELECT objid FROM event WHERE type='g'": "a disputed tag",
     "FROM tagxref NOT INDEXED WHERE srcid<>0": "many check-ins that came late",

@@ -17,6 +17,7 @@ using base::fail;
 constexpr std::size_t kPrefixSize = 4;
 // What zlib calls its default: beyond it, time grows faster than size shrinks.
 constexpr int kCompressionLevel = 6;
+constexpr int kBestCompressionLevel = 12;
 
 struct FreeCompressor {
   void operator()(libdeflate_compressor* c) const { libdeflate_free_compressor(c); }
@@ -25,10 +26,11 @@ struct FreeDecompressor {
   void operator()(libdeflate_decompressor* d) const { libdeflate_free_decompressor(d); }
 };
 
-// Both hold tables of many kilobytes, so a thread makes them once.
+// They hold tables of many kilobytes, so a thread makes them once.
+template <int kLevel>
 libdeflate_compressor* compressor() {
   thread_local const std::unique_ptr<libdeflate_compressor, FreeCompressor> instance(
-      libdeflate_alloc_compressor(kCompressionLevel));
+      libdeflate_alloc_compressor(kLevel));
   if (!instance) throw std::bad_alloc();
   return instance.get();
 }
@@ -44,13 +46,10 @@ void write_prefix(char* out, std::size_t size) {
   for (int shift = 24; shift >= 0; shift -= 8) *out++ = static_cast<char>((size >> shift) & 0xff);
 }
 
-}  // namespace
-
-std::string blob_compress(std::string_view content) {
+std::string compress(std::string_view content, libdeflate_compressor* with) {
   if (content.size() > std::numeric_limits<std::uint32_t>::max()) {
     throw std::length_error("an artifact of 4 GiB or more has no compressed form");
   }
-  libdeflate_compressor* const with = compressor();
   const std::size_t bound = libdeflate_zlib_compress_bound(with, content.size());
   std::string blob;
   blob.resize_and_overwrite(kPrefixSize + bound, [&](char* out, std::size_t) {
@@ -59,6 +58,16 @@ std::string blob_compress(std::string_view content) {
            libdeflate_zlib_compress(with, content.data(), content.size(), out + kPrefixSize, bound);
   });
   return blob;
+}
+
+}  // namespace
+
+std::string blob_compress(std::string_view content) {
+  return compress(content, compressor<kCompressionLevel>());
+}
+
+std::string blob_compress_well(std::string_view content) {
+  return compress(content, compressor<kBestCompressionLevel>());
 }
 
 base::Result<std::uint32_t> blob_declared_size(std::string_view blob) {

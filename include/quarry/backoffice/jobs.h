@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,5 +49,13 @@ struct MaintenanceOptions {
 /// Forgets what has expired, keeps SQLite's statistics true, and verifies all artifacts, some in each
 /// look, beginning anew after the last. Damage is an error (kCorrupt).
 Job maintenance(const MaintenanceOptions& options);
+
+struct CompactionOptions {
+  std::chrono::milliseconds budget{20'000};  // that each run spends on it
+  std::function<bool()> is_interrupted = {};
+};
+/// Stores old versions as deltas on newer ones (repository/compaction.h), some in each run. It rests
+/// half of the time, so that nobody misses the processor. Damage is an error (kCorrupt).
+Job compaction(const CompactionOptions& options);
 
 }  // namespace quarry::backoffice

@@ -33,6 +33,14 @@ struct RebuildArguments {
 };
 int run_rebuild(const RebuildArguments& arguments);
 
+struct CompactArguments {
+  std::string file;
+  double budget = 0;  // seconds; 0: as long as it takes
+  bool vacuum = false;
+  bool quiet = false;
+};
+int run_compact(const CompactArguments& arguments);
+
 struct LeaseArguments {
   std::string file;
 };

@@ -119,6 +119,7 @@ void add_backoffice(CLI::App& app, Run& run) {
       ->capture_default_str();
   command->add_flag("--nodelay", arguments.no_delay, "run at once or not at all");
   command->add_flag("--nolease", arguments.no_lease, "run whoever has the lease");
+  command->add_flag("--nocompact", arguments.no_compact, "leave old versions as they are stored");
   command->add_option("--logfile", arguments.log_file, "append a line for each run to this file");
   command->add_flag("--trace", arguments.trace, "say on standard error what is done");
   command->add_option("--courier", arguments.courier, "the socket of the courier, for events");
@@ -158,6 +159,20 @@ void add_rebuild(CLI::App& app, Run& run) {
   auto& rebuild = arguments_of(*command, run, run_rebuild);
   command->add_option("FILE", rebuild.file, "the repository file to rebuild")->required();
   command->add_flag("--quiet", rebuild.quiet, "print errors only");
+}
+
+void add_compact(CLI::App& app, Run& run) {
+  CLI::App* command = app.add_subcommand(
+      "compact", "store old versions as deltas on newer ones; others may use the file meanwhile");
+  auto& compact = arguments_of(*command, run, run_compact);
+  command->add_option("FILE", compact.file, "the repository file to compact")->required();
+  command
+      ->add_option("--budget", compact.budget,
+                   "end after so many seconds; the next time goes on there (default: 0, when done)")
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_flag("--vacuum", compact.vacuum,
+                    "then give the free pages back to the disk: writes the whole file anew");
+  command->add_flag("--quiet", compact.quiet, "print errors only");
 }
 
 void add_status(CLI::App& app, Run& run) {
@@ -350,6 +365,7 @@ int main(int argc, char** argv) {
                 true);
   app::add_verify(cli, run);
   app::add_rebuild(cli, run);
+  app::add_compact(cli, run);
   app::add_backoffice(cli, run);
   app::add_peer(cli, run);
   app::add_lease(cli, run);

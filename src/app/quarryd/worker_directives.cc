@@ -24,6 +24,7 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"backoffice", Switch(), QUARRY_FIELD(background.is_enabled)},
     {"backoffice.lease_time", Timeout(), QUARRY_FIELD(background.lease_time)},
     {"backoffice.interval", Duration(), QUARRY_FIELD(background.interval)},
+    {"backoffice.compact", Switch(), QUARRY_FIELD(background.compacts)},
     {"backoffice.longest_run", Duration(), QUARRY_FIELD(background.longest_run)},
     {"backoffice.max_children", Number<1, 1000>(), QUARRY_FIELD(background.max_children)},
     {"backoffice.max_sleepers", Number<0, 10000>(), QUARRY_FIELD(background.max_sleepers)},

@@ -40,6 +40,7 @@ class Run {
   /// Brings every derived table up to date. Returns what a tag has made private. Throws
   /// SqliteError.
   std::vector<Rid> run();
+  bool has_disputes() { return disputes_.are_there_any(); }
 
  private:
   void add_other(Rid rid, const artifact::Structural& artifact, double day);
@@ -145,6 +146,7 @@ std::vector<Rid> Run::run() {
   for (const Rid rid : work_.pending.clusters) {
     if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
   }
+  for (const Moved& moved : work_.pending.moved) put_off_.note_moved(moved);
   add_check_ins();
   for (const Rid rid : work_.pending.strangers) checkin_links_.collect_children(rid);
   reparenting_.note_reparented();
@@ -179,6 +181,17 @@ void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
 void Derivation::run() {
   const std::vector<Rid> hidden = Run(context_, std::exchange(pending_, {}), is_quiet_).run();
   hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
+}
+
+void Derivation::stored_anew(std::vector<Moved> moved, bool tags_count) {
+  Pending pending;
+  pending.moved = std::move(moved);
+  pending.tags_count = tags_count;
+  Run(context_, std::move(pending), true).run();
+}
+
+bool Derivation::has_disputes() {
+  return Run(context_, {}, true).has_disputes();
 }
 
 void Derivation::setting_changed(std::string_view name) {

@@ -46,6 +46,13 @@ class Derivation {
 
   /// RID's content has become available and is of TYPE; nothing: plain data.
   void arrived(Rid rid, std::optional<artifact::StructuralType> type);
+  /// MOVED are stored in another way than before (see PutOff). The tables are brought up to date
+  /// with that at once; no event is news. TAGS_COUNT: has_disputes(), or nobody knows. Throws
+  /// SqliteError.
+  void stored_anew(std::vector<Moved> moved, bool tags_count);
+  /// Whether there are tags of which the order in which artifacts are looked at decides. Takes a
+  /// look at all cards. Throws SqliteError.
+  bool has_disputes();
   /// Brings every derived table up to date with what arrived. Throws SqliteError: then it is
   /// forgotten.
   void run();

@@ -10,6 +10,9 @@ namespace {
 
 // A chain longer than this is a loop. (Fossil keeps chains far below a thousand.)
 constexpr std::size_t kMaxChain = 200000;
+// Along a long chain every so many-th content is kept too: whoever reads the versions of a file one
+// after the other, from the old to the new, applies no more deltas than this for each.
+constexpr std::size_t kKeptAlong = 16;
 
 }  // namespace
 
@@ -82,8 +85,9 @@ base::Result<Content> ContentExpansion::get(Rid rid) {
     at = source;
     content = find_kept(at);
   }
-  for (auto delta = deltas.rbegin(); delta != deltas.rend(); ++delta) {
-    QUARRY_TRY_ASSIGN(content, make(*delta, content));
+  for (std::size_t left = deltas.size(); left > 0; --left) {
+    if (left % kKeptAlong == 0 && left < deltas.size()) remember(deltas[left], content);
+    QUARRY_TRY_ASSIGN(content, make(deltas[left - 1], content));
   }
   remember(rid, content);
   return content;

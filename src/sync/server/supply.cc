@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "quarry/repository/compaction.h"
+
 namespace quarry::sync {
 namespace {
 
@@ -85,6 +87,7 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   writer_.reserve(static_cast<std::size_t>(
       std::clamp<std::int64_t>(repository_.settings().get_int("max-download", kDefaultMaxDownload),
                                0, kDefaultMaxDownload)));
+  first_ = first > 1 && repository::Compaction(repository_).has_turned_lately() ? first : 0;
   const std::vector<Found> hidden = private_from(first);
   auto next_hidden = hidden.begin();
   Result<void> sending;
@@ -116,7 +119,7 @@ Result<void> Supply::send_private(const Found& found) {
   ++sent_;
   writer_.private_next();
   QUARRY_TRY_ASSIGN(const auto delta, repository_.stored_delta(found.rid));
-  if (delta && !repository_.is_shunned(delta->first)) {
+  if (delta && !repository_.is_shunned(delta->first) && !may_be_turned(delta->first)) {
     writer_.file(found.name.str(), delta->first.str(), delta->second);
     return {};
   }
@@ -125,7 +128,16 @@ Result<void> Supply::send_private(const Found& found) {
   return {};
 }
 
+/// A compaction between two requests of a clone turns deltas round. What was sent as a delta on a
+/// later artifact must not be what that one is made from.
+bool Supply::may_be_turned(const HashName& source) {
+  if (first_ == 0) return false;
+  const auto info = repository_.find(source);
+  return info && info->rid < first_;
+}
+
 bool Supply::is_cloned_source(const HashName& source) {
+  if (may_be_turned(source)) return false;
   if (private_session_) return !repository_.is_shunned(source);
   if (!has_private_) has_private_ = !repository_.names().private_names().empty();
   if (*has_private_) {

@@ -81,8 +81,10 @@ class Supply {
   base::Result<void> send_private(const Found& found);
   /// The private artifacts with content from row id FIRST on, in a private session.
   std::vector<Found> private_from(repository::Rid first);
-  /// Whether a client that clones has, or will get, SOURCE.
+  /// Whether a client that clones has, or will get, SOURCE, and may make something from it.
   bool is_cloned_source(const artifact::HashName& source);
+  /// Whether SOURCE came with a reply before, and may be made there from what is made from it now.
+  bool may_be_turned(const artifact::HashName& source);
 
   repository::Repository& repository_;
   const Bound& bound_;
@@ -97,6 +99,7 @@ class Supply {
   Bound::Time deadline_;
   bool is_late_ = false;
   std::optional<bool> has_private_;
+  repository::Rid first_ = 0;  // of this part of the clone; 0: no delta was turned round lately
 };
 
 }  // namespace quarry::sync

@@ -71,6 +71,7 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
   if (arguments.is_automatic) words.push_back("--automatic");
   if (arguments.trace) words.push_back("--trace");
+  if (arguments.no_compact) words.push_back("--nocompact");
   words.insert(words.end(), {"--", file});
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

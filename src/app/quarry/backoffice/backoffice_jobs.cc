@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "common/interruption.h"
 #include "quarry/backoffice/jobs.h"
 
 namespace quarry::app {
@@ -39,6 +40,10 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   }
   jobs.push_back(backoffice::mail());
   jobs.push_back(backoffice::maintenance({}));
+  if (!arguments.no_compact) {
+    jobs.push_back(
+        backoffice::compaction({.is_interrupted = [] { return Interruption::signal() != 0; }}));
+  }
   return jobs;
 }
 

@@ -26,6 +26,13 @@ struct Dated {
   friend auto operator<=>(const Dated&, const Dated&) = default;
 };
 
+/// An artifact that is stored in another way than before, so that a rebuild looks at it, and at what
+/// is made from it, at another time.
+struct Moved {
+  Rid rid;
+  Rid former_whole;  // what the deltas that made it began with; itself, if it was whole
+};
+
 struct Pending {
   // --- what came ---------------------------------------------------------------------------------
   std::vector<Rid> clusters;
@@ -33,6 +40,8 @@ struct Pending {
   std::set<Dated> check_ins;
   std::set<Dated> controls;
   std::set<Dated> others;
+  std::vector<Moved> moved;
+  bool tags_count = false;       // for what has moved
   bool has_parent_tags = false;  // one of these gives a check-in other parents
   bool is_everything = false;    // the tables are empty, and every artifact of the file came
 
@@ -61,7 +70,7 @@ struct Pending {
   /// Whether there is anything to work on.
   bool is_empty() const {
     return stale_tickets.empty() && strangers.empty() && check_ins.empty() && controls.empty() &&
-           others.empty() && clusters.empty();
+           others.empty() && clusters.empty() && moved.empty();
   }
   /// TAG on RID is another one, or has another value.
   void note_tag_change(std::int64_t tag, Rid rid) {

@@ -3,6 +3,9 @@
 #include <fmt/core.h>
 
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace quarry::repository {
@@ -30,6 +33,64 @@ void PutOff::note_moved_document(Rid rid) {
     work_.pending.stale_technotes.insert(
         work_.names.tag(fmt::format("event-{}", document->technote_id)));
     work_.pending.stale_targets.insert(std::string(document->technote_id));
+  }
+}
+
+/// RID is a check-in, or something else that the tables tell of.
+void PutOff::note_looked_at_elsewhere(Rid rid) {
+  work_.pending.stale_times.insert(rid);
+  if (work_.pending.tags_count) work_.pending.late.insert(rid);
+  events_.note_earlier_tags(rid);
+  note_documents_below(rid);
+  if (work_.lineage.is_check_in(rid)) return;
+  note_moved_document(rid);
+  const Manifest artifact = work_.manifests.get(rid);
+  if (!artifact) return;
+  if (artifact->type == StructuralType::kTicketChange) {
+    work_.pending.stale_tickets.insert(std::string(artifact->ticket));
+    work_.pending.stale_targets.insert(std::string(artifact->ticket));
+  }
+  if (artifact->type == StructuralType::kForumPost) {
+    const std::string_view root = artifact->thread_root;
+    work_.pending.stale_threads.insert(root.empty() ? rid : work_.names.find(root));
+  }
+  if (artifact->attachment) {
+    work_.pending.stale_targets.insert(std::string(artifact->attachment->target));
+  }
+  note_moved_control(*artifact);
+}
+
+void PutOff::note_moved_control(const artifact::Structural& control) {
+  for (const artifact::TagCard& tag : control.tags) {
+    const Rid target = tag.target.empty() ? 0 : work_.names.find(tag.target);
+    if (target == 0) continue;
+    events_.note_earlier_tags(target);
+    note_moved_document(target);
+    work_.pending.stale_times.insert(target);
+    if (work_.pending.tags_count) work_.pending.late.insert(target);
+  }
+}
+
+void PutOff::note_moved(const Moved& moved) {
+  std::vector<Moved> todo{moved};
+  std::set<Rid> seen;
+  while (!todo.empty()) {
+    const auto [first, former_whole] = todo.back();
+    todo.pop_back();
+    if (!seen.insert(first).second) continue;
+    const Rid whole = work_.order.whole(first);
+    for (const Rid rid : work_.order.made_from(first)) {
+      Query told = work_.database.query(
+          "SELECT 1 WHERE EXISTS(SELECT 1 FROM event WHERE objid=?1)"
+          " OR EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1)");
+      if (!told.bind(1, rid).step()) continue;
+      note_looked_at_elsewhere(rid);
+      for (const Rid parent : work_.lineage.parents(rid)) {
+        // Who comes before both is put off by neither.
+        if (parent < whole && parent < former_whole) continue;
+        if (!work_.order.is_delta(parent)) todo.push_back({parent, parent});
+      }
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-// What a rebuild comes to later than before: artifacts that a new child of theirs makes deltas (see
-// rebuild_order.h). No table is of this part; it marks what hangs on the order in which a rebuild
+// What a rebuild comes to at another time than before: artifacts that a new child of theirs makes
+// deltas (see rebuild_order.h), and those that are stored in another way. No table is of this part; it marks what hangs on the order in which a rebuild
 // looks at artifacts.
 //
 // Told when a check-in, a wiki page or a technote has been linked with its parents.
@@ -8,6 +8,8 @@
 #include <set>
 
 #include "events.h"
+#include "pending.h"
+#include "quarry/artifact/structural.h"
 #include "work.h"
 
 namespace quarry::repository {
@@ -20,8 +22,13 @@ class PutOff {
   /// The new RID changes when a rebuild looks at its ancestors, perhaps: marks them as late, and
   /// their times, events, files and documents. Throws SqliteError.
   void note_put_off(Rid rid);
+  /// MOVED, all that is made from it, and whom that puts off or puts off no longer, are looked at at
+  /// another time than before. Marks the same, and tickets and threads. Throws SqliteError.
+  void note_moved(const Moved& moved);
 
  private:
+  void note_looked_at_elsewhere(Rid rid);
+  void note_moved_control(const artifact::Structural& control);
   void note_documents_below(Rid rid);
   void note_moved_document(Rid rid);
 

@@ -210,13 +210,22 @@ void TagDisputes::look_for_disputes_anywhere() {
   }
 }
 
+void TagDisputes::look_for_overruled() {
+  if (!work_.database.has_table("fx_quarry_overruled")) return;
+  Query noted = work_.database.query(
+      "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_overruled AS o");
+  while (noted.step()) disputed_.insert(noted.integer(0));
+}
+
+bool TagDisputes::are_there_any() {
+  look_for_overruled();
+  look_for_disputes_anywhere();
+  std::erase_if(disputed_, [&](std::int64_t tag) { return !can_be_disputed(work_.database, tag); });
+  return !disputed_.empty();
+}
+
 void TagDisputes::settle_disputes() {
-  if ((work_.is_whole || looks_everywhere_ || !work_.pending.late.empty()) &&
-      work_.database.has_table("fx_quarry_overruled")) {
-    Query noted = work_.database.query(
-        "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_overruled AS o");
-    while (noted.step()) disputed_.insert(noted.integer(0));
-  }
+  if (work_.is_whole || looks_everywhere_ || !work_.pending.late.empty()) look_for_overruled();
   std::set<Rid> seen_above;
   std::set<Rid> seen_below;
   for (const Rid rid : work_.pending.late) {

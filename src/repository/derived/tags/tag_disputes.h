@@ -28,6 +28,8 @@ class TagDisputes {
   void note_if_late(Rid rid);
   /// Computes all disputed tags anew.
   void settle_disputes();
+  /// Whether there is a disputed tag in the file.
+  bool are_there_any();
 
  private:
   /// RID with all that is above it, or with all that is below it.
@@ -42,6 +44,7 @@ class TagDisputes {
   /// been looked at is in SEEN_….
   void look_for_disputes_around(Rid late, std::set<Rid>& seen_above, std::set<Rid>& seen_below);
   void look_for_disputes_anywhere();
+  void look_for_overruled();
   class Dispute;
   void replay_disputed();
 

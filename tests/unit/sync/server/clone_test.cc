@@ -105,6 +105,34 @@ TEST_CASE("an artifact whose source may not be sent is sent whole") {
   }
 }
 
+TEST_CASE("a delta that was turned round between two requests of a clone makes no circle") {
+  World world;
+  const std::string one(500, 'x');
+  const std::string other = one + "y";
+  world.say_as("i", kPush + file(one) + file_delta(other, one));
+  // The first part of a clone ended behind the first of them, when that was a delta on the other.
+  for (const char* version : {"2", "3"}) {
+    const std::string request = fmt::format("clone {} 3\n", version);
+    REQUIRE(clone(world, "g", request).body.contains(sha3(other) + " " + sha3(one)));
+    const std::int64_t now = world.clock().now().value / 1000;
+    const auto turned = [&](std::int64_t when) {
+      world.sql(
+          fmt::format("REPLACE INTO config(name,value)"
+                      " VALUES('quarry-compaction','3 3 0 0 0 0 {}')",
+                      when));
+      return clone(world, "g", request).body;
+    };
+    CHECK(turned(now - 60).starts_with(kServerVersion + file(other) + "clone_seqno 0\n"));
+    CHECK(turned(now - 90'000).contains(sha3(other) + " " + sha3(one)));
+    CHECK(turned(0).contains(sha3(other) + " " + sha3(one)));
+    // What comes with one reply was seen in one state.
+    turned(now - 60);
+    CHECK(clone(world, "g", fmt::format("clone {} 1\n", version))
+              .body.contains(sha3(other) + " " + sha3(one)));
+    world.sql("DELETE FROM config WHERE name='quarry-compaction'");
+  }
+}
+
 TEST_CASE("a first number of 0 and one beyond the end are taken") {
   World world;
   CHECK(clone(world, "g", "clone 3 0\n").body == clone(world, "g", "clone 3 1\n").body);

@@ -1,0 +1,283 @@
+#include "quarry/repository/compaction.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "compaction_progress.h"
+#include "deltification.h"
+#include "quarry/repository/repository.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+// Contents that are kept meanwhile, in bytes: an artifact is most often a delta on one of the last.
+constexpr std::size_t kCacheSize = std::size_t{32} << 20;
+constexpr std::size_t kMostDamage = 100;
+// What is planned at once is bounded by its number, its bytes (contents included, which wait in
+// memory), and time.
+constexpr std::size_t kMostPlanned = 200;
+constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+constexpr std::chrono::milliseconds kPlanningTime{200};
+// So many numbers without a row, and it costs less to walk once over all rows there are.
+constexpr int kWideGap = 10000;
+// For which others may have to wait; more than one artifact of usual size takes.
+constexpr std::chrono::milliseconds kLockTime{15};
+constexpr std::chrono::milliseconds kLongestRest{1000};
+constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};
+
+/// One run: passes over the file, in slices.
+class Run {
+ public:
+  Run(Repository& repository, const CompactionOptions& options)
+      : repository_(repository), r_(repository.internals()), options_(options), deltification_(r_) {
+    r_.contents.set_cache_size(std::max(kCacheSize, r_.options.content_cache_size));
+  }
+  ~Run() { r_.contents.set_cache_size(r_.options.content_cache_size); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  base::Result<CompactedSlice> work();
+
+ private:
+  bool is_over() const { return options_.is_over && options_.is_over(); }
+  base::Result<void> begin();
+  base::Result<void> plan();
+  bool look_at(Rid rid);
+  void step_below(Rid rid, bool has_row);
+  base::Result<void> apply();
+  base::Result<std::size_t> apply_from(std::size_t first);
+  void count(const Rewriting& rewriting);
+  base::Result<void> note();
+  void commit(Transaction& transaction);
+  void rest(steady_clock::time_point since) const;
+  std::int64_t now() const { return r_.options.clock->now().value / 1000; }
+
+  Repository& repository_;
+  RepositoryState& r_;
+  const CompactionOptions& options_;
+  Deltification deltification_;
+  CompactionProgress progress_;
+  CompactionProgress noted_;
+  std::vector<Rewriting> planned_;
+  std::size_t planned_bytes_ = 0;
+  int missing_ = 0;              // numbers without a row, one after the other
+  bool has_disputes_ = true;     // among tags
+  std::uint64_t looked_in_ = 0;  // the state of the file in which that is so
+  CompactedSlice slice_;
+};
+
+base::Result<void> Run::begin() {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  QUARRY_TRY(repository_.check_schema());
+  progress_ = noted_ = CompactionProgress::read(r_.database);
+  Query query = r_.database.query("SELECT max(rid) FROM blob");
+  const Rid last = query.step() ? query.integer(0) : 0;
+  progress_.begin(last, phantoms_up_to(r_.database, progress_.done), options_.is_whole);
+  return {};
+}
+
+/// Whatever is wrong with RID, it is left as it is, and told. Whether there is a row of it.
+bool Run::look_at(Rid rid) {
+  if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
+  ++slice_.looked_at;
+  auto planned = deltification_.plan(rid);
+  if (!planned) {
+    ++slice_.damaged;
+    if (slice_.damage.size() < kMostDamage) slice_.damage.push_back(planned.error().message);
+    return true;
+  }
+  for (Rewriting& rewriting : *planned) {
+    planned_bytes_ += rewriting.stored.size() + rewriting.content->size();
+    if (rewriting.whole_source) planned_bytes_ += rewriting.whole_source->size();
+    planned_.push_back(std::move(rewriting));
+  }
+  return true;
+}
+
+/// The pass goes on below RID, which has been looked at. Row by row, since with some statistics a
+/// range of them costs SQLite as much as the whole table.
+void Run::step_below(Rid rid, bool has_row) {
+  progress_.next = rid - 1;
+  missing_ = has_row ? 0 : missing_ + 1;
+  if (missing_ < kWideGap) return;
+  missing_ = 0;
+  Query query = r_.database.query("SELECT max(rid) FROM blob WHERE rid<?1");
+  progress_.next = query.bind(1, rid).step() ? query.integer(0) : 0;
+}
+
+/// Goes on along the pass until enough is to be written.
+base::Result<void> Run::plan() {
+  const auto end = steady_clock::now() + kPlanningTime;
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  if (looked_in_ != r_.epoch) has_disputes_ = r_.derivation.has_disputes();
+  looked_in_ = r_.epoch;
+  while (progress_.next > progress_.bottom) {
+    const Rid rid = progress_.next;
+    const bool has_row = look_at(rid);
+    if (has_row && progress_.bottom > 0) {
+      for (const Rid earlier : deltification_.versions().before(rid)) {
+        if (earlier <= progress_.bottom) look_at(earlier);
+      }
+    }
+    step_below(rid, has_row);
+    if (planned_.size() >= kMostPlanned || planned_bytes_ >= kMostBytes ||
+        steady_clock::now() >= end || is_over()) {
+      break;
+    }
+  }
+  if (progress_.next <= progress_.bottom) {
+    progress_.end(phantoms_up_to(r_.database, progress_.top));
+  }
+  return {};
+}
+
+void Run::count(const Rewriting& rewriting) {
+  ++slice_.rewritten;
+  slice_.size_before += rewriting.former_size;
+  slice_.size_after += static_cast<std::int64_t>(rewriting.stored.size());
+  if (!rewriting.whole_source) return;
+  slice_.size_before += rewriting.former_source_size;
+  slice_.size_after += static_cast<std::int64_t>(rewriting.whole_source->size());
+}
+
+/// Writes what is planned from FIRST on until others have waited long enough. Returns where to go
+/// on.
+base::Result<std::size_t> Run::apply_from(std::size_t first) {
+  r_.pass_gate();
+  Transaction transaction(r_.database, Transaction::Kind::kWrite);
+  const auto begin = steady_clock::now();
+  // Where somebody else has written, all that is remembered goes.
+  r_.refresh();
+  const bool tags_count = r_.epoch != looked_in_ || has_disputes_;
+  std::vector<Moved> moved;
+  std::vector<const Rewriting*> done;
+  while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {
+    const Rewriting& rewriting = planned_[first++];
+    QUARRY_TRY_ASSIGN(const bool is_applied, deltification_.apply(rewriting, moved));
+    if (!is_applied) continue;
+    done.push_back(&rewriting);
+    if (rewriting.former != 0 || rewriting.whole_source) progress_.turned = now();
+  }
+  // What of the derived tables hangs on the order in which a rebuild looks at artifacts.
+  r_.derivation.stored_anew(std::move(moved), tags_count);
+  r_.manifests.forget_all();
+  const bool has_turned = progress_.turned != noted_.turned;
+  if (first == planned_.size() || has_turned) {
+    // Until all is written, a run that comes after this one begins where this one did.
+    CompactionProgress reached = first == planned_.size() ? progress_ : noted_;
+    reached.turned = noted_.turned = progress_.turned;
+    reached.write(r_.database, now());
+  }
+  commit(transaction);
+  const auto took = steady_clock::now() - begin;
+  slice_.longest_lock =
+      std::max(slice_.longest_lock, std::chrono::duration_cast<std::chrono::microseconds>(took));
+  for (const Rewriting* rewriting : done) count(*rewriting);
+  return first;
+}
+
+base::Result<void> Run::apply() {
+  for (std::size_t next = 0; next < planned_.size();) {
+    const auto begin = steady_clock::now();
+    QUARRY_TRY_ASSIGN(next, apply_from(next));
+    repository_.keep_log_short();
+    rest(begin);
+  }
+  if (!planned_.empty()) noted_ = progress_;
+  planned_.clear();
+  planned_bytes_ = 0;
+  deltification_.forget_plan();
+  return {};
+}
+
+/// Writes down where the pass is, where that did not come with what was rewritten.
+base::Result<void> Run::note() {
+  if (progress_ == noted_) return {};
+  r_.pass_gate();
+  Transaction transaction(r_.database, Transaction::Kind::kWrite);
+  r_.refresh();
+  progress_.write(r_.database, now());
+  commit(transaction);
+  noted_ = progress_;
+  return {};
+}
+
+void Run::commit(Transaction& transaction) {
+  transaction.commit();
+  // Where somebody else has changed the file since, it is looked at again.
+  if (looked_in_ == r_.epoch) ++looked_in_;
+  ++r_.epoch;
+  r_.wants_checkpoint = true;
+  r_.settings.clear();
+}
+
+void Run::rest(steady_clock::time_point since) const {
+  const auto took = steady_clock::now() - since;
+  const auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(took * options_.rest);
+  if (pause.count() > 0) std::this_thread::sleep_for(std::min(pause, kLongestRest));
+}
+
+base::Result<CompactedSlice> Run::work() {
+  QUARRY_TRY(begin());
+  while (progress_.is_under_way() && !is_over()) {
+    const auto begin = steady_clock::now();
+    const Rid top = progress_.top;
+    const Rid bottom = progress_.bottom;
+    QUARRY_TRY(plan());
+    rest(begin);
+    QUARRY_TRY(apply());
+    const Rid next = progress_.is_under_way() ? progress_.next : bottom;
+    if (options_.progress) {
+      options_.progress(static_cast<std::size_t>(top - next),
+                        static_cast<std::size_t>(top - bottom));
+    }
+  }
+  QUARRY_TRY(note());
+  slice_.is_done = !progress_.is_under_way();
+  return std::move(slice_);
+}
+
+}  // namespace
+
+base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
+  Repository::State& r = repository_.internals();
+  auto slice = guarded(r.path, [&] { return Run(repository_, options).work(); });
+  // What was remembered may be of a transaction that was undone.
+  if (!slice) r.forget();
+  return slice;
+}
+
+bool Compaction::has_turned_lately() {
+  const auto row = repository_.settings().get(CompactionProgress::kRow);
+  if (!row) return false;
+  const std::int64_t now = repository_.options().clock->now().value / 1000;
+  // One that lies ahead is of a clock that was put back since.
+  return CompactionProgress::parse(*row).turned > now - kLongestClone.count();
+}
+
+base::Result<void> Compaction::vacuum() {
+  Repository::State& r = repository_.internals();
+  return guarded(r.path, [&]() -> base::Result<void> {
+    r.pass_gate();
+    r.database.execute("VACUUM");
+    r.forget();
+    r.wants_checkpoint = true;
+    repository_.checkpoint();
+    return {};
+  });
+}
+
+base::Result<std::int64_t> Compaction::free_space() {
+  Repository::State& r = repository_.internals();
+  return guarded(r.path, [&]() -> base::Result<std::int64_t> {
+    Query pages = r.database.query("PRAGMA freelist_count");
+    Query size = r.database.query("PRAGMA page_size");
+    return pages.step() && size.step() ? pages.integer(0) * size.integer(0) : 0;
+  });
+}
+
+}  // namespace quarry::repository

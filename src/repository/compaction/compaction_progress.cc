@@ -1,0 +1,64 @@
+#include "compaction_progress.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace quarry::repository {
+CompactionProgress CompactionProgress::parse(std::string_view text) {
+  CompactionProgress read;
+  for (std::int64_t* number : {&read.done, &read.whole, &read.phantoms, &read.top, &read.next,
+                               &read.bottom, &read.turned}) {
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+    // What is not ours is as good as nothing: everything is looked at.
+    if (error != std::errc() || *number < 0) return {};
+    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+  }
+  return read;
+}
+
+std::string CompactionProgress::text() const {
+  return fmt::format("{} {} {} {} {} {} {}", done, whole, phantoms, top, next, bottom, turned);
+}
+
+CompactionProgress CompactionProgress::read(Database& database) {
+  Query query = database.query("SELECT value FROM config WHERE name=?1");
+  return parse(query.bind(1, kRow).step() ? query.text(0) : std::string_view());
+}
+
+void CompactionProgress::write(Database& database, std::int64_t now) const {
+  const std::string value = text();
+  database.query("INSERT OR REPLACE INTO config(name,value,mtime) VALUES(?1,?2,?3)")
+      .bind(1, kRow)
+      .bind(2, std::string_view(value))
+      .bind(3, now)
+      .run();
+}
+
+void CompactionProgress::begin(Rid last, std::int64_t phantoms_now, bool is_whole) {
+  const bool goes_on = is_under_way() && next <= last && (bottom == 0 || !is_whole);
+  if (goes_on) return;
+  next = 0;
+  // Where row numbers went away, or a phantom was filled, anything may be new.
+  const bool is_odd = last < done || phantoms_now != phantoms;
+  const bool has_grown = last - whole > whole / 4;
+  if (!is_odd && last == done && (!is_whole || whole == done)) return;
+  top = next = last;
+  bottom = is_odd || has_grown || is_whole ? 0 : done;
+}
+
+void CompactionProgress::end(std::int64_t phantoms_now) {
+  done = top;
+  if (bottom == 0) whole = top;
+  phantoms = phantoms_now;
+  top = next = bottom = 0;
+}
+
+std::int64_t phantoms_up_to(Database& database, Rid last) {
+  Query query = database.query("SELECT count(*) FROM phantom AS p WHERE p.rid<=?1");
+  return query.bind(1, last).step() ? query.integer(0) : 0;
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,264 @@
+"""`quarry compact` makes old versions deltas on newer ones, while others use the file, and changes nothing else."""
+
+import re
+import signal
+import subprocess
+
+import pytest
+
+import proof
+from support import fastcgi, places, repofile, wire
+from support.fossil import ADMIN, Checkout
+from support.process import wait_until
+from support.program import quarry
+
+CHAINS = """WITH RECURSIVE chain(rid, length) AS (SELECT rid, 0 FROM blob WHERE rid NOT IN (SELECT rid FROM delta)
+    UNION ALL SELECT delta.rid, length+1 FROM chain JOIN delta ON srcid=chain.rid) SELECT max(length) FROM chain"""
+
+
+def store_whole(path):
+    """Every artifact, as if none had come as a delta."""
+    contents = repofile.contents(path)
+    with repofile.database(path, write=True) as connection:
+        connection.executemany("UPDATE blob SET content=? WHERE uuid=?",
+                               [(wire.compress(content), name) for name, content in contents.items()])
+        connection.execute("DELETE FROM delta")
+    return contents
+
+
+def size(path):
+    return repofile.value(path, "SELECT sum(length(content)) FROM blob")
+
+
+def deltas(path):
+    return repofile.value(path, "SELECT count(*) FROM delta")
+
+
+#: The row of a pass that is over.
+DONE = re.compile(r"([1-9]\d*) \1 \d+ 0 0 0 \d+")
+
+
+def progress(path):
+    return repofile.value(path, "SELECT value FROM config WHERE name='quarry-compaction'") or ""
+
+
+def compact(path, *options):
+    done = quarry("compact", *options, path)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def start_compacting(path, *options):
+    return subprocess.Popen([places.program("quarry"), "compact", *options, path], stdout=subprocess.PIPE, text=True)
+
+
+def assert_same(path, contents):
+    assert repofile.value(path, "PRAGMA integrity_check") == "ok"
+    assert repofile.contents(path) == contents
+
+
+def assert_right(path, contents, fossil):
+    assert_same(path, contents)
+    assert not repofile.query(path, "SELECT 1 FROM delta WHERE srcid IN private AND rid NOT IN private")
+    assert repofile.value(path, CHAINS) <= 500
+    proof.check(path, fossil)
+
+
+def assert_compacts(path, fossil, tmp_path):
+    contents = store_whole(path)
+    theirs = repofile.copy(path, tmp_path / "theirs.fossil")
+    fossil("rebuild", "--compress", theirs, seconds=300)
+    compact(path)
+    assert_right(path, contents, fossil)
+    assert size(path) <= size(theirs)
+    with repofile.unchanged(path):
+        assert "nothing has come" in compact(path)
+
+
+def test_small_history(small, fossil, tmp_path):
+    assert_compacts(small, fossil, tmp_path)
+
+
+def test_generated_history(generated, fossil, tmp_path):
+    assert_compacts(generated, fossil, tmp_path)
+
+
+def test_real_history(hiredis, fossil, tmp_path):
+    assert_compacts(hiredis, fossil, tmp_path)
+
+
+def test_what_fossil_has_compressed_stays(small, fossil):
+    fossil("rebuild", "--compress", small)
+    contents, before = repofile.contents(small), deltas(small)
+    compact(small)
+    assert deltas(small) >= before
+    assert_right(small, contents, fossil)
+
+
+def test_what_was_pushed_is_as_small_as_what_fossil_compresses(launch, fresh, small, fossil, tmp_path):
+    """A client sends new versions as deltas on old ones, which are turned round."""
+    repofile.set_config(small, "project-code", repofile.project_code(fresh))
+    server = launch(fresh)
+    fossil("push", server.url_for("writer", "pen"), "--once", "-R", small, seconds=300)
+    server.stop()
+    contents = repofile.contents(fresh)
+    theirs = repofile.copy(fresh, tmp_path / "theirs.fossil")
+    fossil("rebuild", "--compress", theirs, seconds=300)
+    compact(fresh)
+    assert_right(fresh, contents, fossil)
+    assert size(fresh) <= size(theirs)
+
+
+def test_private_artifacts(small, fossil):
+    contents = store_whole(small)
+    assert repofile.value(small, "SELECT count(*) FROM private") > 2
+    compact(small)
+    assert repofile.value(small, "SELECT count(*) FROM private JOIN delta USING(rid)") > 0
+    assert_right(small, contents, fossil)
+
+
+@pytest.mark.parametrize("lacks", ["DROP TABLE cherrypick; DROP TABLE backlink",
+                                   "DROP INDEX plink_i2; DROP INDEX delta_i1; DROP INDEX tagxref_i1",
+                                   "ALTER TABLE config DROP COLUMN mtime; ALTER TABLE plink DROP COLUMN baseid"])
+def test_old_repositories(small, fossil, lacks):
+    contents = store_whole(small)
+    with repofile.database(small, write=True) as connection:
+        connection.executescript(lacks)
+    compact(small)
+    assert repofile.contents(small) == contents
+    assert not fossil.integrity(small)
+    assert deltas(small) > 50
+
+
+def test_a_damaged_artifact_is_told_and_left_alone(small, fossil):
+    store_whole(small)
+    rid, name, content = repofile.query(small, """SELECT rid, uuid, content FROM blob WHERE size>100 AND rid IN
+        (SELECT pid FROM mlink) AND rid IN (SELECT fid FROM mlink WHERE pid>0) ORDER BY rid LIMIT 1""")[0]
+    damaged = content[:20] + bytes([content[20] ^ 0xff]) + content[21:]
+    repofile.execute(small, "UPDATE blob SET content=? WHERE rid=?", damaged, rid)
+    done = quarry("compact", small)
+    assert done.returncode == 1
+    assert done.stderr == f"quarry: {small}: 1 damaged artifact, left as it is; see quarry verify\n"
+    assert name in done.stdout or f"artifact {rid}" in done.stdout
+    assert repofile.value(small, "SELECT content FROM blob WHERE rid=?", rid) == damaged
+    assert not repofile.query(small, "SELECT 1 FROM delta WHERE rid=? OR srcid=?", rid, rid)
+    assert quarry("verify", small).stdout.count("\n") == 1
+    # The rest is done, and is not looked at again.
+    assert "nothing has come" in compact(small)
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_ended_in_the_middle_the_file_is_right_and_the_next_one_goes_on(generated, fossil, number):
+    contents = store_whole(generated)
+    running = start_compacting(generated)
+    wait_until(lambda: deltas(generated) > 0, "the first deltas")
+    running.send_signal(number)
+    assert running.wait(60) == -number
+    some = deltas(generated)
+    assert some < repofile.value(generated, "SELECT count(*) FROM blob") / 2, "it was over too soon to be ended"
+    assert_same(generated, contents)
+    compact(generated)
+    assert deltas(generated) > some
+    assert_right(generated, contents, fossil)
+
+
+def test_a_budget_ends_it_and_the_next_one_goes_on(generated, fossil):
+    contents = store_whole(generated)
+    parts = 1
+    while "not done yet" in compact(generated, "--budget", "0.05"):
+        parts += 1
+        assert parts < 1000
+    assert parts > 2
+    assert_right(generated, contents, fossil)
+    assert "nothing has come" in compact(generated)
+
+
+def test_two_at_once(generated, fossil):
+    contents = store_whole(generated)
+    both = [start_compacting(generated), start_compacting(generated)]
+    assert [each.wait(120) for each in both] == [0, 0]
+    assert_right(generated, contents, fossil)
+    assert deltas(generated) > 500
+
+
+def test_commits_pushes_and_clones_meanwhile(launch, generated, fossil, tmp_path):
+    contents = store_whole(generated)
+    repofile.add_user(generated, "boss", "word", "agio")
+    repofile.set_config(generated, "max-download", 200000)  # a clone takes many requests
+    server = launch(generated)
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("boss", "word"), clone, "--admin-user", ADMIN)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    for number in range(3):
+        running = start_compacting(generated, "--budget", "0.3")
+        checkout.write("new.txt", "".join(f"line {line} of {number}\n" for line in range(200)))
+        checkout("add", "new.txt")
+        checkout.commit(f"while it is compacted, {number}")
+        checkout("sync")
+        assert running.wait(60) == 0
+    running = start_compacting(generated)
+    second = tmp_path / "second.fossil"
+    fossil.clone(server.url_for("boss", "word"), second, "--admin-user", ADMIN)
+    assert running.wait(60) == 0
+    server.stop()
+    compact(generated)
+    assert_right(generated, contents | {name: text for name, text in repofile.contents(clone).items()
+                                        if name in repofile.artifacts(generated)}, fossil)
+    for each in (clone, second):
+        assert repofile.artifacts(each) >= repofile.public_artifacts(generated)
+        assert not fossil.integrity(each)
+
+
+def test_a_server_does_it_by_itself(start, small, fossil):
+    contents = store_whole(small)
+    server = start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=small)
+    assert "Fossil repository" in fastcgi.ask(server.socket, "/").text
+    wait_until(lambda: deltas(small) > 50 and DONE.fullmatch(progress(small)), "a run")
+    server.stop()
+    assert_right(small, contents, fossil)
+
+
+def test_a_server_leaves_it_where_it_is_told_so(start, small, tmp_path):
+    store_whole(small)
+    log = tmp_path / "runs.log"
+    repofile.set_config(small, "backoffice-logfile", str(log))
+    server = start({"backoffice": "yes", "backoffice.compact": "no"}, repository=small)
+    assert "Fossil repository" in fastcgi.ask(server.socket, "/").text
+    wait_until(log.exists, "a run")
+    server.stop()
+    assert deltas(small) == 0 and progress(small) == ""
+
+
+def test_pages_are_given_back(generated, fossil):
+    contents = store_whole(generated)
+    before = generated.stat().st_size
+    told = compact(generated)
+    assert re.search(r"[\d.]+ MB of the file are free", told)
+    assert generated.stat().st_size >= before * 0.9
+    repofile.execute(generated, "DELETE FROM config WHERE name='quarry-compaction'")
+    assert "are free" not in compact(generated, "--vacuum")
+    assert generated.stat().st_size < before / 2
+    assert repofile.value(generated, "PRAGMA freelist_count") == 0
+    assert_right(generated, contents, fossil)
+
+
+def test_quiet(small):
+    store_whole(small)
+    assert compact(small, "--quiet") == ""
+
+
+@pytest.mark.parametrize("content", [None, b"hello", b""])
+def test_what_is_no_repository(tmp_path, content):
+    path = tmp_path / "none.fossil"
+    if content is not None:
+        path.write_bytes(content)
+    done = quarry("compact", path)
+    assert done.returncode == 1
+    assert str(path) in done.stderr and done.stderr.count("\n") == 1
+    assert (path.read_bytes() if path.exists() else None) == content
+
+
+def test_usage():
+    assert quarry("compact").returncode == 2
+    assert quarry("compact", "--budget", "-1", "x.fossil").returncode == 2
+    assert "compact" in quarry("--help").stdout

@@ -1,0 +1,452 @@
+// Old versions become deltas on newer ones, and nothing else changes.
+
+#include "quarry/repository/compaction.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <functional>
+#include <map>
+
+#include "compaction/compaction_progress.h"
+#include "history.h"
+#include "quarry/artifact/delta.h"
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using artifact::HashName;
+
+namespace {
+
+constexpr const char* kLongest =
+    "WITH RECURSIVE c(rid,n) AS (SELECT rid,0 FROM blob WHERE rid NOT IN (SELECT rid FROM delta)"
+    " UNION ALL SELECT delta.rid,n+1 FROM c JOIN delta ON srcid=c.rid) SELECT max(n) FROM c";
+constexpr const char* kProgress = "SELECT value FROM config WHERE name='quarry-compaction'";
+
+/// A file that changes from check-in to check-in.
+class Project {
+ public:
+  explicit Project(World& world)
+      : world_(world), tip_(*HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"))) {}
+
+  /// Version NUMBER of the file.
+  static std::string text(int number) {
+    std::string made;
+    for (int line = 0; line < 60; ++line) {
+      made += fmt::format("line {} as it was written {}\n", line, (number + line) / 20);
+    }
+    return made + fmt::format("version {}\n", number);
+  }
+  /// Commits the next version, whole, or as a delta on the one before, as fossil pushes it.
+  void commit(bool as_delta = false) {
+    const std::string content = text(number_);
+    const std::string before = text(number_ - 1);
+    const std::string change = artifact::delta_create(before, content);
+    Arrival file = as_delta ? delta(name_of(content), name_of(before), change) : whole(content);
+    file.is_private = is_private;
+    const std::string manifest = artifact::format_check_in(
+        {.comment = fmt::format("version {}", number_),
+         .date = {world_.clock.now().value + number_ * 60'000LL},
+         .user = "ann",
+         .files = {{.name = "a.txt", .hash = name_of(content), .permission = 0, .prior = ""}},
+         .parents = {tip_},
+         .repository_checksum = "",
+         .tags = {}});
+    Arrival check_in = whole(manifest);
+    check_in.is_private = is_private;
+    world_.receive([&](Receipt& receipt) {
+      REQUIRE(receipt.store(file));
+      REQUIRE(receipt.store(check_in));
+    });
+    tip_ = name_of(manifest);
+    ++number_;
+  }
+  void commit_many(int count, bool as_delta = false) {
+    for (int i = 0; i < count; ++i) commit(as_delta && number_ > 0);
+  }
+  Rid rid_of(int number) const {
+    return std::stoll(world_.sql(
+        fmt::format("SELECT rid FROM blob WHERE uuid='{}'", name_of(text(number)).str())));
+  }
+  /// What version NUMBER of the file is stored as a delta on: "" for nothing.
+  std::string source_of(int number) const {
+    return world_.sql(fmt::format("SELECT srcid FROM delta WHERE rid={}", rid_of(number)));
+  }
+
+  bool is_private = false;
+
+ private:
+  World& world_;
+  HashName tip_;
+  int number_ = 0;
+};
+
+CompactedSlice compact(World& world, const CompactionOptions& options = {}) {
+  auto slice = Compaction(*world.repository).run(options);
+  REQUIRE(slice);
+  return std::move(*slice);
+}
+
+/// All contents by name.
+std::map<std::string, std::string> contents(World& world) {
+  auto fresh = Repository::open(world.file(), {.clock = &world.clock});
+  REQUIRE(fresh);
+  std::map<std::string, std::string> found;
+  const auto snapshot = (*fresh)->snapshot();
+  const Rid last = std::stoll(world.sql("SELECT max(rid) FROM blob"));
+  for (Rid rid = 1; rid <= last; ++rid) {
+    const auto content = (*fresh)->content(rid);
+    if (!content) continue;
+    found[world.sql(fmt::format("SELECT uuid FROM blob WHERE rid={}", rid))] = *content;
+  }
+  return found;
+}
+
+std::string count_of_deltas(World& world) {
+  return world.sql("SELECT count(*) FROM delta");
+}
+
+}  // namespace
+
+TEST_CASE("all versions of a file but the newest become deltas on the next one") {
+  World world;
+  Project project(world);
+  project.commit_many(6);
+  const auto before = contents(world);
+  REQUIRE(count_of_deltas(world) == "0");
+  const CompactedSlice slice = compact(world);
+  CHECK(slice.is_done);
+  CHECK(slice.damaged == 0);
+  CHECK(slice.size_after < slice.size_before / 2);
+  for (int number = 0; number < 5; ++number) {
+    CHECK(project.source_of(number) == std::to_string(project.rid_of(number + 1)));
+  }
+  CHECK(project.source_of(5) == "");
+  CHECK(contents(world) == before);
+  CHECK(faults(world.file()) == "");
+  REQUIRE(world.fossil("test-integrity -R " + world.file().string()));
+}
+
+TEST_CASE("where nothing came, nothing is looked at and nothing written") {
+  World world;
+  Project project(world);
+  project.commit_many(4);
+  compact(world);
+  const std::string changes = world.sql("PRAGMA data_version");
+  auto other = Repository::open(world.file(), {.clock = &world.clock});
+  REQUIRE(other);
+  std::uint64_t state = 0;
+  {
+    const auto snapshot = (*other)->snapshot();
+    state = (*other)->state();
+  }
+  for (const bool is_whole : {false, true}) {
+    const CompactedSlice again =
+        compact(world, {.is_over = {}, .progress = {}, .is_whole = is_whole});
+    CHECK(again.is_done);
+    CHECK(again.looked_at == 0);
+  }
+  const auto snapshot = (*other)->snapshot();
+  CHECK((*other)->state() == state);
+}
+
+TEST_CASE("what came since makes the version before it old, and no other is looked at") {
+  World world;
+  Project project(world);
+  project.commit_many(40);
+  compact(world);
+  project.commit();
+  const CompactedSlice slice = compact(world);
+  CHECK(slice.looked_at < 10);
+  CHECK(project.source_of(39) == std::to_string(project.rid_of(40)));
+  CHECK(project.source_of(40) == "");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("versions that were pushed as deltas on older ones are turned round") {
+  World world;
+  Project project(world);
+  project.commit_many(8, true);
+  REQUIRE(project.source_of(7) == std::to_string(project.rid_of(6)));
+  CHECK_FALSE(Compaction(*world.repository).has_turned_lately());
+  const auto before = contents(world);
+  SUBCASE("all at once") {
+    compact(world);
+  }
+  SUBCASE("and one that comes later") {
+    compact(world);
+    project.commit(true);
+    REQUIRE(project.source_of(8) == std::to_string(project.rid_of(7)));
+    compact(world);
+    CHECK(project.source_of(8) == "");
+  }
+  CHECK(Compaction(*world.repository).has_turned_lately());
+  for (int number = 0; number < 7; ++number) {
+    CHECK(project.source_of(number) == std::to_string(project.rid_of(number + 1)));
+  }
+  for (const auto& [name, content] : before) CHECK(contents(world)[name] == content);
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("chains stay below a bound, however the versions come") {
+  World world;
+  Project project(world);
+  SUBCASE("all before they are compacted") {
+    project.commit_many(1100);
+    compact(world);
+  }
+  SUBCASE("and many more afterwards") {
+    project.commit_many(500);
+    compact(world);
+    for (int i = 0; i < 60; ++i) {
+      project.commit_many(10);
+      compact(world);
+      REQUIRE(std::stoi(world.sql(kLongest)) <= 500);
+    }
+  }
+  CHECK(std::stoi(world.sql(kLongest)) <= 500);
+  CHECK(std::stoi(world.sql(kLongest)) > 100);
+  // (Manifests of so few files have too little in common.)
+  CHECK(std::stoi(world.sql("SELECT count(DISTINCT fid) FROM mlink"
+                            " WHERE fid NOT IN (SELECT rid FROM delta)")) < 10);
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("a content that comes back is newer than what came between") {
+  World world;
+  Project project(world);
+  project.commit_many(2);
+  // Version 0 again.
+  const HashName tip = *HashName::parse(
+      world.sql("SELECT uuid FROM blob WHERE rid=(SELECT objid FROM event ORDER BY mtime DESC)"));
+  world.put(artifact::format_check_in(
+      {.comment = "back",
+       .date = {world.clock.now().value + 3'600'000},
+       .user = "ann",
+       .files =
+           {{.name = "a.txt", .hash = name_of(Project::text(0)), .permission = 0, .prior = ""}},
+       .parents = {tip},
+       .repository_checksum = "",
+       .tags = {}}));
+  compact(world);
+  CHECK(project.source_of(0) == "");
+  CHECK(project.source_of(1) == std::to_string(project.rid_of(0)));
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("what is public is no delta on what is private") {
+  World world;
+  Project project(world);
+  project.commit_many(3);
+  project.is_private = true;
+  project.commit_many(3);
+  compact(world);
+  CHECK(project.source_of(2) == "");
+  CHECK(project.source_of(1) == std::to_string(project.rid_of(2)));
+  CHECK(project.source_of(3) == std::to_string(project.rid_of(4)));
+  CHECK(world.sql("SELECT count(*) FROM delta WHERE srcid IN (SELECT rid FROM private)"
+                  " AND rid NOT IN (SELECT rid FROM private)") == "0");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("what is shunned is left alone, and nothing is made from it") {
+  World world;
+  Project project(world);
+  project.commit_many(4);
+  world.sql(
+      fmt::format("INSERT INTO shun(uuid,mtime) VALUES('{}',0)", name_of(Project::text(2)).str()));
+  compact(world);
+  CHECK(project.source_of(0) == std::to_string(project.rid_of(1)));
+  CHECK(project.source_of(1) == "");
+  CHECK(project.source_of(2) == "");
+}
+
+TEST_CASE("what waits for its source stays as it is, and is looked at when that has come") {
+  World world;
+  Project project(world);
+  project.commit_many(3);
+  const std::string missing = Project::text(1000);
+  const std::string made = Project::text(1001);
+  world.receive([&](Receipt& receipt) {
+    REQUIRE(receipt.store(
+        delta(name_of(made), name_of(missing), artifact::delta_create(missing, made))));
+  });
+  const CompactedSlice slice = compact(world);
+  CHECK(slice.damaged == 0);
+  CHECK(project.source_of(1001) == std::to_string(project.rid_of(1000)));
+  world.put(missing);
+  // Its row number is one that was passed long ago.
+  CHECK(compact(world).looked_at >= 8);
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("it goes on where it stopped, artifact by artifact") {
+  World world;
+  Project project(world);
+  project.commit_many(12, true);
+  World at_once;
+  Project same(at_once);
+  same.commit_many(12, true);
+  compact(at_once);
+  int slices = 0;
+  while (
+      !compact(world, {.is_over = [first = true]() mutable { return !std::exchange(first, false); },
+                       .progress = {}})
+           .is_done) {
+    REQUIRE(++slices < 200);
+    CHECK(faults(world.file()) == "");
+    if (slices % 5 == 0) {
+      world.repository.reset();
+      world.repository = std::move(*Repository::open(world.file(), {.clock = &world.clock}));
+    }
+  }
+  CHECK(slices > 20);
+  for (int number = 0; number < 12; ++number) {
+    CHECK(project.source_of(number) == same.source_of(number));
+  }
+}
+
+TEST_CASE("what others change between plan and transaction is looked at again") {
+  World world;
+  Project project(world);
+  project.commit_many(6);
+  const auto before = contents(world);
+  // Asked after each artifact, while nothing is written yet.
+  int asked = 0;
+  const auto change_after = [&](const std::string& sql) {
+    return CompactionOptions{.is_over =
+                                 [&, sql] {
+                                   if (++asked == 10) CHECK(world.sql(sql) == "");
+                                   return false;
+                                 },
+                             .progress = {}};
+  };
+  SUBCASE("a source becomes private") {
+    compact(world, change_after(fmt::format("INSERT INTO private VALUES({})", project.rid_of(3))));
+    CHECK(project.source_of(2) == "");
+  }
+  SUBCASE("a source is shunned") {
+    compact(world, change_after(fmt::format("INSERT INTO shun(uuid) VALUES('{}')",
+                                            name_of(Project::text(3)).str())));
+    CHECK(project.source_of(2) == "");
+  }
+  SUBCASE("a row number is another artifact's") {
+    compact(world, change_after(fmt::format("UPDATE blob SET uuid='{:040}' WHERE rid={}", 7,
+                                            project.rid_of(3))));
+    CHECK(world.sql("SELECT srcid FROM delta WHERE rid=" + std::to_string(project.rid_of(2))) ==
+          "");
+    return;
+  }
+  SUBCASE("somebody else compacts the file") {
+    auto other = Repository::open(world.file(), {.clock = &world.clock});
+    REQUIRE(other);
+    compact(world, {.is_over =
+                        [&] {
+                          if (++asked == 10) CHECK(Compaction(**other).run({}));
+                          return false;
+                        },
+                    .progress = {}});
+    CHECK(project.source_of(2) == std::to_string(project.rid_of(3)));
+  }
+  CHECK(asked > 10);
+  CHECK(contents(world) == before);
+}
+
+TEST_CASE("damage is told and left as it is") {
+  World world;
+  Project project(world);
+  project.commit_many(5);
+  SUBCASE("of a content") {
+    world.sql(
+        fmt::format("UPDATE blob SET content=x'00000003789c4b4c4a0600024d0127', size=3"
+                    " WHERE rid={}",
+                    project.rid_of(2)));
+  }
+  SUBCASE("of the stored bytes") {
+    world.sql(fmt::format("UPDATE blob SET content=x'0102' WHERE rid={}", project.rid_of(2)));
+  }
+  SUBCASE("of the size") {
+    world.sql(fmt::format("UPDATE blob SET size=size+1 WHERE rid={}", project.rid_of(2)));
+  }
+  const std::string row =
+      world.sql(fmt::format("SELECT size||hex(content) FROM blob WHERE rid={}", project.rid_of(2)));
+  const CompactedSlice slice = compact(world);
+  CHECK(slice.is_done);
+  if (world.sql("SELECT size FROM blob WHERE rid=" + std::to_string(project.rid_of(2))) != "3") {
+    REQUIRE(slice.damaged == 1);
+    CHECK(slice.damage.size() == 1);
+  }
+  CHECK(world.sql(fmt::format("SELECT size||hex(content) FROM blob WHERE rid={}",
+                              project.rid_of(2))) == row);
+  CHECK(project.source_of(1) == "");
+  CHECK(project.source_of(0) == std::to_string(project.rid_of(1)));
+}
+
+TEST_CASE("histories of every kind are the same before and after, and make what fossil makes") {
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    World world;
+    const auto kind = seed % 2 == 0 ? History::Kind::kPlain : History::Kind::kOrdered;
+    world.receive([&](Receipt& receipt) {
+      for (const std::string& content : History(seed, kind).make(60)) {
+        REQUIRE(receipt.store(whole(content)));
+      }
+    });
+    const auto before = contents(world);
+    compact(world);
+    CHECK(std::stoi(count_of_deltas(world)) > 20);
+    CHECK(contents(world) == before);
+    const auto derived = derived_text(world.file());
+    CHECK(faults(world.file()) == "");
+    REQUIRE(world.fossil("rebuild " + world.file().string()));
+    CHECK(difference(derived, derived_text(world.file())) == "");
+  }
+}
+
+TEST_CASE("pages that are free are given back") {
+  World world;
+  Project project(world);
+  project.commit_many(200);
+  compact(world);
+  world.repository->checkpoint();
+  Compaction compaction(*world.repository);
+  const auto size = std::filesystem::file_size(world.file());
+  REQUIRE(compaction.vacuum());
+  REQUIRE(compaction.free_space());
+  CHECK(*compaction.free_space() == 0);
+  CHECK(std::filesystem::file_size(world.file()) < size);
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("the row of its progress is read as it was written, and otherwise not at all") {
+  const CompactionProgress progress{
+      .done = 10, .whole = 9, .phantoms = 2, .top = 30, .next = 20, .bottom = 10, .turned = 5};
+  CHECK(CompactionProgress::parse(progress.text()) == progress);
+  for (const char* text :
+       {"", "x", "1 2 3", "1 2 3 4 5 6 -7", "1 2 3 4 5 99999999999999999999 7"}) {
+    CHECK(CompactionProgress::parse(text) == CompactionProgress{});
+  }
+}
+
+TEST_CASE("a pass looks at what is new, and at everything where that has grown by a quarter") {
+  CompactionProgress progress{
+      .done = 100, .whole = 100, .phantoms = 1, .top = 0, .next = 0, .bottom = 0, .turned = 0};
+  progress.begin(100, 1, true);
+  CHECK_FALSE(progress.is_under_way());
+  progress.begin(110, 1, false);
+  CHECK(progress.next == 110);
+  CHECK(progress.bottom == 100);
+  progress.begin(115, 1, true);
+  CHECK(progress.next == 115);
+  CHECK(progress.bottom == 0);
+  progress.end(1);
+  CHECK(progress.whole == 115);
+  progress.begin(115, 0, false);
+  CHECK(progress.bottom == 0);
+  CHECK(progress.is_under_way());
+  progress.end(0);
+  progress.begin(144, 0, false);
+  CHECK(progress.bottom == 0);
+}
