@@ -20,7 +20,8 @@
 //   LINE…              the comment
 //
 // A line of a section that would begin with ## or with a backslash has a backslash before it.
-// Sections that are not known are kept as they are.
+// Sections that are not known are kept as they are; those that the queue itself adds to a job
+// (job.h) are refused.
 #pragma once
 
 #include <array>
@@ -41,7 +42,8 @@ inline constexpr std::size_t kMostMeta = std::size_t{4} << 20;  // bytes
 inline constexpr std::size_t kMostFiles = 20'000;               // of a change set
 inline constexpr std::size_t kMostNamed = 1'000;                // dependencies, precursors
 inline constexpr std::size_t kMostSections = 100;
-inline constexpr std::size_t kMostName = 1'024;                 // bytes of a file, branch or user
+inline constexpr std::size_t kMostName = 1'024;   // bytes of a file, branch or user
+inline constexpr std::size_t kMostNamePart = 40;  // of a change set: host, extra
 inline constexpr std::size_t kMostComment = std::size_t{64} << 10;
 
 /// In the order in which they go.
@@ -87,11 +89,12 @@ struct ChangeSetName {
 std::string tai64n(base::UnixMillis time, std::uint32_t nanoseconds = 0);
 /// The time of LABEL, which is one of tai64n().
 base::UnixMillis time_of_tai64n(std::string_view label);
-/// TEXT with what may not stand in a part of a name left out, and cut to 40 bytes.
+/// TEXT with what may not stand in a part of a name left out, and cut to kMostNamePart bytes.
 std::string name_part(std::string_view text);
 
-/// What the meta file says. All text is UTF-8 without control characters; file names are simple
-/// paths (artifact::is_simple_path), each named once.
+/// What the meta file says. All text is UTF-8 without control characters (a comment has line ends
+/// and tabs, and neither begins nor ends with a blank line); file names are simple paths
+/// (artifact::is_simple_path), each named once.
 struct Meta {
   MoveType type = MoveType::kDevelopment;
   std::string target;  // the branch; empty only of a rollback
@@ -103,7 +106,7 @@ struct Meta {
   std::string comment;
   std::string author;  // empty: who submits it
   std::string base;    // the check-in that it was made from, as its author names it; empty: the tip
-  /// Sections that are not known, and their lines.
+  /// Sections that are not known, and their lines, none of which is blank.
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
 
   /// Errors: kInvalid and kLimit, with the section that is wrong and how.

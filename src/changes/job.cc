@@ -1,0 +1,202 @@
+#include "quarry/changes/job.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "quarry/base/escape.h"
+#include "sections.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::array<std::string_view, kStages> kFolders = {
+    "prequeue", "queue", "staging", "pending", "run", "done", "fail", "term", "abandon"};
+constexpr std::string_view kLetters = "QQSPXDFTA";
+constexpr std::array<std::string_view, kStages> kGroups = {
+    "submitted", "submitted", "in progress", "in progress", "in progress",
+    "applied",   "failed",    "terminated",  "abandoned"};
+
+constexpr std::size_t kTime = 23;  // "2026-03-04T05:06:07.123"
+
+std::unexpected<base::Error> wrong(const Section& section, std::string_view line,
+                                   std::string_view what) {
+  return fail(ErrorCode::kInvalid,
+              fmt::format("##{}: \"{}\" {}", section.name, base::printable(line, 80), what));
+}
+
+/// The word before the first space of LINE; both go off its front.
+std::string_view next_word(std::string_view& line) {
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view word = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return word;
+}
+
+std::optional<std::uint32_t> number_of(std::string_view word) {
+  std::uint32_t number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return number;
+}
+
+Result<HistoryLine> history_line_of(const Section& section, std::string_view line) {
+  std::string_view rest = line;
+  const std::string_view time_word = next_word(rest);
+  const std::string_view state = next_word(rest);
+  const auto time = base::parse_iso(time_word);
+  // A fraction of a second may round up into the year 10000.
+  if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
+      kLetters.find(state[0]) == kLetters.npos) {
+    return wrong(section, line, "is no line of a history");
+  }
+  return HistoryLine{.time = *time, .state = state[0], .why = one_line(rest, kMostWhy)};
+}
+
+Result<void> take_submitter(Job& job, const Section& section) {
+  QUARRY_TRY_ASSIGN(auto lines, lines_of(section, 2));
+  if (lines.empty()) return fail(ErrorCode::kInvalid, "##submitter: nobody is named");
+  job.submitter = std::move(lines[0]);
+  if (lines.size() == 2) job.capabilities = std::move(lines[1]);
+  return {};
+}
+
+Result<void> take_attempts(Job& job, const Section& section) {
+  QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
+  std::string_view rest = line;
+  const auto crashes = number_of(next_word(rest)), put_off = number_of(rest);
+  if (!crashes || !put_off) return wrong(section, line, "is not two numbers");
+  job.crashes = *crashes;
+  job.put_off = *put_off;
+  return {};
+}
+
+Result<void> take_landed(Job& job, const Section& section) {
+  QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
+  job.landed = artifact::HashName::parse(line);
+  if (!job.landed) return wrong(section, line, "is no hash");
+  return {};
+}
+
+Result<void> take_rollback(Job& job, const Section& section) {
+  QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
+  std::string_view rest = line;
+  const auto by = ChangeSetId::parse(next_word(rest));
+  const auto from = stage_named(rest);
+  if (!by || !from) return wrong(section, line, "is not a rollback and a folder");
+  job.taken_back = TakenBack{.by = *by, .from = *from};
+  return {};
+}
+
+Result<void> take_history(Job& job, const Section& section) {
+  for (const std::string& line : section.lines) {
+    if (line.empty()) continue;
+    if (job.history.size() == kMostHistory) {
+      return fail(ErrorCode::kLimit, fmt::format("##history: more than {} lines", kMostHistory));
+    }
+    QUARRY_TRY_ASSIGN(auto read, history_line_of(section, line));
+    job.history.push_back(std::move(read));
+  }
+  return {};
+}
+
+/// Puts into JOB what SECTION, one of its own, says.
+Result<void> take(Job& job, const Section& section) {
+  const std::string& name = section.name;
+  if (name == "submitter") return take_submitter(job, section);
+  if (name == "attempts") return take_attempts(job, section);
+  if (name == "landed") return take_landed(job, section);
+  if (name == "rollback") return take_rollback(job, section);
+  if (name == "history") return take_history(job, section);
+  if (name == "closure") {
+    QUARRY_TRY_ASSIGN(job.closure, ids_of(section));
+  } else if (name == "address") {
+    QUARRY_TRY_ASSIGN(job.address, line_of(section));
+  } else {
+    QUARRY_TRY_ASSIGN(job.held, line_of(section));
+  }
+  return {};
+}
+
+std::string history_text(const HistoryLine& line) {
+  std::string text = fmt::format("{} {}", base::iso_millis(line.time), line.state);
+  if (!line.why.empty()) text += " " + line.why;
+  return text;
+}
+
+}  // namespace
+
+std::string_view word_of(Stage stage) {
+  return kFolders[static_cast<std::size_t>(stage)];
+}
+
+std::optional<Stage> stage_named(std::string_view word) {
+  const auto found = std::ranges::find(kFolders, word);
+  if (found == kFolders.end()) return std::nullopt;
+  return static_cast<Stage>(found - kFolders.begin());
+}
+
+char letter_of(Stage stage) {
+  return kLetters[static_cast<std::size_t>(stage)];
+}
+
+std::string_view group_of(Stage stage) {
+  return kGroups[static_cast<std::size_t>(stage)];
+}
+
+void Job::add_history(base::UnixMillis time, Stage stage, std::string_view why) {
+  if (history.size() >= kMostHistory) history.erase(history.begin() + kMostHistory / 2);
+  history.push_back({.time = time, .state = letter_of(stage), .why = one_line(why, kMostWhy)});
+}
+
+Result<Job> Job::parse(const ChangeSetName& name, std::string_view text) {
+  QUARRY_TRY_ASSIGN(auto sections, read_sections(text, kMostJob));
+  Job job;
+  job.name = name;
+  std::vector<Section> of_meta;
+  for (Section& section : sections) {
+    if (is_of_jobs(section.name)) {
+      QUARRY_TRY(take(job, section));
+    } else {
+      of_meta.push_back(std::move(section));
+    }
+  }
+  QUARRY_TRY_ASSIGN(job.meta, meta_of(std::move(of_meta)));
+  if (job.meta.type != name.type) {
+    return fail(ErrorCode::kInvalid, fmt::format("##movetype: {}, and its name says {}",
+                                                 word_of(job.meta.type), word_of(name.type)));
+  }
+  return job;
+}
+
+std::string Job::text() const {
+  std::string out = meta.text();
+  std::vector<std::string> who;
+  if (!submitter.empty()) who.push_back(submitter);
+  if (!submitter.empty() && !capabilities.empty()) who.push_back(capabilities);
+  append_section(out, "submitter", who);
+  append_section(out, "address", address);
+  if (crashes != 0 || put_off != 0) {
+    append_section(out, "attempts", fmt::format("{} {}", crashes, put_off));
+  }
+  append_section(out, "held", held);
+  if (landed) append_section(out, "landed", landed->str());
+  append_section(out, "closure", closure);
+  if (taken_back) {
+    append_section(out, "rollback",
+                   fmt::format("{} {}", taken_back->by.str(), word_of(taken_back->from)));
+  }
+  std::vector<std::string> lines;
+  lines.reserve(history.size());
+  for (const HistoryLine& line : history) lines.push_back(history_text(line));
+  append_section(out, "history", lines);
+  return out;
+}
+
+}  // namespace quarry::changes

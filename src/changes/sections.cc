@@ -1,0 +1,188 @@
+#include "sections.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::size_t kMostSectionName = 64;
+
+bool is_section_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostSectionName && std::ranges::all_of(name, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+bool is_text(std::string_view line) {
+  while (!line.empty()) {
+    const auto byte = static_cast<unsigned char>(line[0]);
+    if ((byte < 0x20 && byte != '\t') || byte == 0x7F) return false;
+    const std::size_t length = byte < 0x80 ? 1 : base::utf8_sequence(line);
+    if (length == 0) return false;
+    line.remove_prefix(length);
+  }
+  return true;
+}
+
+/// Begins the section that LINE names.
+Result<void> begin(std::vector<Section>& sections, std::string_view line, std::size_t number) {
+  const std::string_view name = line.substr(2);
+  if (!is_section_name(name)) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("line {}: \"{}\" names no section: \"##\" is followed by small letters",
+                            number, base::printable(line, 40)));
+  }
+  if (std::ranges::any_of(sections, [&](const Section& one) { return one.name == name; })) {
+    return fail(ErrorCode::kInvalid, fmt::format("line {}: a second section ##{}", number, name));
+  }
+  if (sections.size() == kMostSections) {
+    return fail(ErrorCode::kLimit, fmt::format("more than {} sections", kMostSections));
+  }
+  sections.push_back({.name = std::string(name), .lines = {}});
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Section>> read_sections(std::string_view text, std::size_t most) {
+  if (text.size() > most) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("{} bytes, of which {} are allowed", text.size(), most));
+  }
+  std::vector<Section> sections;
+  for (std::size_t number = 1; !text.empty(); ++number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == text.npos ? text.size() : end + 1);
+    if (!is_text(line)) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("line {}: a control character, or no UTF-8", number));
+    }
+    if (line.starts_with("##")) {
+      QUARRY_TRY(begin(sections, line, number));
+      continue;
+    }
+    if (line.starts_with('\\')) line.remove_prefix(1);
+    if (!sections.empty()) {
+      sections.back().lines.emplace_back(line);
+    } else if (!line.empty()) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("line {}: it stands before the first section", number));
+    }
+  }
+  return sections;
+}
+
+void append_section(std::string& out, std::string_view name,
+                    const std::vector<std::string>& lines) {
+  if (lines.empty()) return;
+  fmt::format_to(std::back_inserter(out), "##{}\n", name);
+  for (const std::string& line : lines) {
+    if (line.starts_with("##") || line.starts_with('\\')) out += '\\';
+    out += line;
+    out += '\n';
+  }
+}
+
+void append_section(std::string& out, std::string_view name, std::string_view value) {
+  std::vector<std::string> lines;
+  while (!value.empty()) {
+    const std::size_t end = value.find('\n');
+    lines.emplace_back(value.substr(0, end));
+    value.remove_prefix(end == value.npos ? value.size() : end + 1);
+  }
+  append_section(out, name, lines);
+}
+
+void append_section(std::string& out, std::string_view name, const std::vector<ChangeSetId>& ids) {
+  std::vector<std::string> lines;
+  lines.reserve(ids.size());
+  for (const ChangeSetId& id : ids) lines.emplace_back(id.str());
+  append_section(out, name, lines);
+}
+
+Result<std::vector<std::string>> lines_of(const Section& section, std::size_t most) {
+  std::vector<std::string> lines;
+  for (const std::string& line : section.lines) {
+    if (line.empty()) continue;
+    if (line.size() > kMostName) {
+      return fail(ErrorCode::kLimit,
+                  fmt::format("##{}: \"{}\" is longer than {} bytes", section.name,
+                              base::printable(line, 40), kMostName));
+    }
+    if (line.find('\t') != line.npos) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("##{}: a tab in \"{}\"", section.name, base::printable(line, 40)));
+    }
+    if (lines.size() == most) {
+      return fail(ErrorCode::kLimit, fmt::format("##{}: more than {}", section.name, most));
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+Result<std::string> line_of(const Section& section) {
+  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMostFiles));
+  if (lines.size() != 1) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("##{}: it has {} lines instead of one", section.name, lines.size()));
+  }
+  if (lines[0].starts_with(' ') || lines[0].ends_with(' ')) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("##{}: it begins or ends with a space", section.name));
+  }
+  return lines[0];
+}
+
+Result<std::vector<ChangeSetId>> ids_of(const Section& section) {
+  QUARRY_TRY_ASSIGN(const auto lines, lines_of(section, kMostNamed));
+  std::vector<ChangeSetId> ids;
+  ids.reserve(lines.size());
+  for (const std::string& line : lines) {
+    const auto id = ChangeSetId::parse(line);
+    if (!id) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("##{}: \"{}\" names no change set: 16 hexadecimal digits do",
+                              section.name, base::printable(line, 40)));
+    }
+    ids.push_back(*id);
+  }
+  std::vector<ChangeSetId> sorted = ids;
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice == sorted.end()) return ids;
+  return fail(ErrorCode::kInvalid, fmt::format("##{}: {} twice", section.name, twice->str()));
+}
+
+bool is_of_jobs(std::string_view name) {
+  constexpr std::array<std::string_view, 8> kNames = {
+      "submitter", "address", "attempts", "held", "landed", "closure", "rollback", "history"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+std::string one_line(std::string_view text, std::size_t most) {
+  std::string line;
+  while (!text.empty()) {
+    const std::size_t before = line.size();
+    base::append_message_character(line, text);
+    if (line.size() > most) {
+      line.resize(before);
+      break;
+    }
+  }
+  return line;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,188 @@
+#include "quarry/changes/change_set.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "quarry/base/result.h"
+
+using namespace quarry::changes;
+using quarry::base::ErrorCode;
+using quarry::base::UnixMillis;
+
+namespace {
+
+constexpr std::string_view kName =
+    "0123456789abcdef_400000006553f10a075bcd15_4711_db1.example_DC_ann";
+
+ChangeSetId id(char digit) {
+  return *ChangeSetId::parse(std::string(16, digit));
+}
+
+Meta full_meta() {
+  return {.type = MoveType::kBugFix,
+          .target = "trunk",
+          .files = {"a.txt", "folder/with space.c", "##odd", "\\odd", "ünï"},
+          .dependencies = {id('a'), id('b')},
+          .approval = "TICKET-17",
+          .precursors = {id('c')},
+          .comment = "What it does\n\n##not a section\n\\n\tindented\nlast",
+          .author = "Ann Other",
+          .base = "trunk~",
+          .others = {{"reviewed-by", {"bob", "##carol"}}, {"x_9", {"y"}}}};
+}
+
+/// The error of META's text.
+std::string error_of(std::string_view text, ErrorCode code = ErrorCode::kInvalid) {
+  const auto meta = Meta::parse(text);
+  REQUIRE_FALSE(meta);
+  CHECK(meta.error().code == code);
+  return meta.error().message;
+}
+
+/// A meta file that is right, followed by MORE.
+std::string with(std::string_view more) {
+  return "##movetype\nDC\n##target\ntrunk\n##files\na\n" + std::string(more);
+}
+
+}  // namespace
+
+TEST_CASE("a name has six parts and one spelling") {
+  const auto name = ChangeSetName::parse(kName);
+  REQUIRE(name);
+  CHECK(name->id.str() == "0123456789abcdef");
+  CHECK(name->pid == 4711);
+  CHECK(name->host == "db1.example");
+  CHECK(name->type == MoveType::kDevelopment);
+  CHECK(name->extra == "ann");
+  CHECK(name->text() == kName);
+  CHECK(time_of_tai64n(name->tai) == UnixMillis{1'700'000'000'123});
+  CHECK(ChangeSetName::parse("0123456789abcdef_400000006553f10a075bcd15_0_h_RB_"));
+}
+
+TEST_CASE("what is no name of a change set is refused") {
+  for (const std::string_view text :
+       {"", "_____", "0123456789abcdef_400000006553f10a075bcd15_1_h_DC",
+        "0123456789abcdef_400000006553f10a075bcd15_1_h_DC_a_b",
+        "0123456789abcdeF_400000006553f10a075bcd15_1_h_DC_",
+        "0123456789abcde_400000006553f10a075bcd15_1_h_DC_",
+        "0123456789abcdef_400000006553f10a3b9aca00_1_h_DC_",  // a whole second of nanoseconds
+        "0123456789abcdef_000000006553f10a075bcd15_1_h_DC_",
+        "0123456789abcdef_ffffffffffffffff075bcd15_1_h_DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_01_h_DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_-1_h_DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_-0_h_DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_99999999999999999999_h_DC_",
+        "0123456789abcdef_400000006553f10a075bcd15__h_DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_1__DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_1_h_dc_",
+        "0123456789abcdef_400000006553f10a075bcd15_1_h/.._DC_",
+        "0123456789abcdef_400000006553f10a075bcd15_1_h_DC_a b",
+        "0123456789abcdef_400000006553f10a075bcd15_1_h_DC_"
+        "12345678901234567890123456789012345678901"}) {
+    CAPTURE(text);
+    CHECK_FALSE(ChangeSetName::parse(text));
+  }
+}
+
+TEST_CASE("labels sort as their times do") {
+  const std::vector<std::string> labels = {tai64n({0}), tai64n({999}), tai64n({999}, 5),
+                                           tai64n({1000}), tai64n({1'700'000'000'123})};
+  for (std::size_t i = 1; i < labels.size(); ++i) CHECK(labels[i - 1] < labels[i]);
+  CHECK(labels[0] == "400000000000000a00000000");
+  CHECK(time_of_tai64n(labels[2]) == UnixMillis{999});
+}
+
+TEST_CASE("ids that are drawn differ") {
+  const ChangeSetId one = ChangeSetId::random();
+  CHECK(one != ChangeSetId::random());
+  CHECK(ChangeSetId::parse(one.str()) == one);
+}
+
+TEST_CASE("parts of names lose what may not stand in them") {
+  CHECK(name_part("ann_b/../\n @x.y-z+1") == "annb..@x.y-z+1");
+  CHECK(name_part("ü").empty());
+  CHECK(name_part(std::string(100, 'a')).size() == kMostNamePart);
+}
+
+TEST_CASE("a meta file says what was written, every section of it") {
+  const Meta meta = full_meta();
+  const auto again = Meta::parse(meta.text());
+  REQUIRE(again);
+  CHECK(*again == meta);
+  CHECK(again->text() == meta.text());
+}
+
+TEST_CASE("blank lines, a missing last line end and empty sections mean nothing") {
+  const auto meta = Meta::parse(
+      "\n##movetype\n\nEM\n##files\n\na\n\nb\n##approval\n\n##comment\n\n\nx\n\ny\n\n##target\nt");
+  REQUIRE(meta);
+  CHECK(meta->type == MoveType::kEmergency);
+  CHECK(meta->files == std::vector<std::string>{"a", "b"});
+  CHECK(meta->approval.empty());
+  CHECK(meta->comment == "x\n\ny");
+  CHECK(meta->target == "t");
+}
+
+TEST_CASE("a rollback names change sets, and neither files nor a branch") {
+  CHECK(Meta::parse("##movetype\nRB\n##dependencies\n0123456789abcdef\n"));
+  CHECK(error_of("##movetype\nRB\n").starts_with("##dependencies:"));
+  CHECK(error_of("##movetype\nRB\n##dependencies\n0123456789abcdef\n##files\na\n")
+            .starts_with("##files:"));
+}
+
+TEST_CASE("what is wrong with a meta file is named") {
+  CHECK(error_of("").starts_with("##movetype: it is missing"));
+  CHECK(error_of("hello\n##movetype\nDC\n").starts_with("line 1:"));
+  CHECK(error_of("##movetype\nXX\n").find("\"XX\"") != std::string::npos);
+  CHECK(error_of("##movetype\nDC\nDC\n").find("2 lines") != std::string::npos);
+  CHECK(error_of("##movetype\nDC\n##target\nt\n").starts_with("##files:"));
+  CHECK(error_of("##movetype\nDC\n##files\na\n").starts_with("##target:"));
+  CHECK(error_of(with("##files\nb\n")).find("second section ##files") != std::string::npos);
+  CHECK(error_of(with("##Files\nb\n")).starts_with("line 7:"));
+  CHECK(error_of(with("##\nb\n")).starts_with("line 7:"));
+  CHECK(error_of(with("##author\n ann\n")).starts_with("##author:"));
+  CHECK(error_of(with("##dependencies\nabc\n")).starts_with("##dependencies:"));
+  CHECK(error_of(with("##dependencies\n0123456789abcdef\n0123456789abcdef\n"))
+            .find("0123456789abcdef twice") != std::string::npos);
+  CHECK(error_of(with("##comment\na\rb\n")).starts_with("line 8:"));
+  CHECK(error_of(with("##comment\na\xff\n")).starts_with("line 8:"));
+  CHECK(error_of(with("##comment\n\xc2\x9b\n")).starts_with("line 8:"));
+  CHECK(error_of(with(std::string_view("##comment\n\0\n", 12))).starts_with("line 8:"));
+}
+
+TEST_CASE("no file name leads out of the branch's folder, and none stands twice") {
+  for (const std::string_view name :
+       {"/etc/passwd", "../x", "a/../b", "a//b", "a/", ".", "./a", "a\tb"}) {
+    CAPTURE(name);
+    CHECK(error_of("##movetype\nDC\n##target\nt\n##files\n" + std::string(name) + "\n")
+              .starts_with("##files:"));
+  }
+  CHECK(error_of("##movetype\nDC\n##target\nt\n##files\na\nb\na\n").starts_with("##files: \"a\""));
+}
+
+TEST_CASE("sections of the queue's own are no stranger's to write") {
+  for (const std::string_view name :
+       {"submitter", "address", "attempts", "held", "landed", "closure", "rollback", "history"}) {
+    CAPTURE(name);
+    CHECK(error_of(with("##" + std::string(name) + "\nx\n")).starts_with("##" + std::string(name)));
+  }
+}
+
+TEST_CASE("a meta file has limits") {
+  error_of(std::string(kMostMeta + 1, '\n'), ErrorCode::kLimit);
+  error_of(with("##author\n" + std::string(kMostName + 1, 'a') + "\n"), ErrorCode::kLimit);
+  error_of(with("##comment\n" + std::string(kMostComment + 1, 'a') + "\n"), ErrorCode::kLimit);
+  std::string files = "##movetype\nDC\n##target\nt\n##files\n";
+  for (std::size_t i = 0; i <= kMostFiles; ++i) files += "f" + std::to_string(i) + "\n";
+  error_of(files, ErrorCode::kLimit);
+  std::string sections;
+  for (std::size_t i = 0; i < kMostSections; ++i) sections += "##s" + std::to_string(i) + "\nx\n";
+  error_of(with(sections), ErrorCode::kLimit);
+  std::string dependencies = "##dependencies\n";
+  for (std::size_t i = 0; i <= kMostNamed; ++i) {
+    dependencies += std::string(ChangeSetId::random().str()) + "\n";
+  }
+  error_of(with(dependencies), ErrorCode::kLimit);
+}

@@ -1,0 +1,124 @@
+#include "quarry/changes/job.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "quarry/base/result.h"
+
+using namespace quarry::changes;
+using quarry::base::ErrorCode;
+using quarry::base::UnixMillis;
+
+namespace {
+
+ChangeSetName name(MoveType type = MoveType::kDevelopment) {
+  return {.id = *ChangeSetId::parse("0123456789abcdef"),
+          .tai = tai64n({1'700'000'000'000}),
+          .pid = 1,
+          .host = "h",
+          .type = type,
+          .extra = "ann"};
+}
+
+Job full_job() {
+  Job job;
+  job.name = name();
+  job.meta.target = "trunk";
+  job.meta.files = {"a"};
+  job.meta.comment = "c";
+  job.meta.others = {{"x", {"y"}}};
+  job.submitter = "ann of the queue";
+  job.capabilities = "abeio";
+  job.address = "192.0.2.1";
+  job.crashes = 2;
+  job.put_off = 3;
+  job.held = "bob: wait for the release";
+  job.landed = quarry::artifact::HashName::parse(std::string(64, 'a'));
+  job.closure = {*ChangeSetId::parse("00000000000000aa")};
+  job.taken_back = TakenBack{.by = *ChangeSetId::parse("00000000000000bb"), .from = Stage::kRun};
+  job.add_history({1'700'000'000'001}, Stage::kQueue, "submitted");
+  job.add_history({1'700'000'000'002}, Stage::kDone, "");
+  return job;
+}
+
+std::string error_of(std::string_view more, ErrorCode code = ErrorCode::kInvalid) {
+  const auto job =
+      Job::parse(name(), "##movetype\nDC\n##target\nt\n##files\na\n" + std::string(more));
+  REQUIRE_FALSE(job);
+  CHECK(job.error().code == code);
+  return job.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("a job file says what was written, every section of it") {
+  const Job job = full_job();
+  const auto again = Job::parse(job.name, job.text());
+  REQUIRE(again);
+  CHECK(*again == job);
+  CHECK(again->text() == job.text());
+}
+
+TEST_CASE("a job of a meta file alone has nothing of its own") {
+  Meta meta;
+  meta.target = "t";
+  meta.files = {"a"};
+  const auto job = Job::parse(name(), meta.text());
+  REQUIRE(job);
+  CHECK(job->meta == meta);
+  CHECK(job->submitter.empty());
+  CHECK(job->history.empty());
+}
+
+TEST_CASE("the move type of a job is that of its name") {
+  CHECK_FALSE(Job::parse(name(MoveType::kEmergency), full_job().text()));
+}
+
+TEST_CASE("what is wrong with a job file is named") {
+  CHECK(error_of("##attempts\n1\n").starts_with("##attempts:"));
+  CHECK(error_of("##attempts\n1 -2\n").starts_with("##attempts:"));
+  CHECK(error_of("##landed\nabc\n").starts_with("##landed:"));
+  CHECK(error_of("##rollback\n0123456789abcdef nowhere\n").starts_with("##rollback:"));
+  CHECK(error_of("##closure\nx\n").starts_with("##closure:"));
+  CHECK(error_of("##history\nyesterday Q x\n").starts_with("##history:"));
+  CHECK(error_of("##history\n2026-01-02T03:04:05.678 Z x\n").starts_with("##history:"));
+  CHECK(error_of("##history\n9999-12-31T23:59:59.9999 Q x\n").starts_with("##history:"));
+  CHECK(error_of("##submitter\na\nb\nc\n", ErrorCode::kLimit).starts_with("##submitter:"));
+}
+
+TEST_CASE("a history that grows too long loses its middle") {
+  Job job = full_job();
+  job.history.clear();
+  for (std::size_t i = 0; i < kMostHistory + 50; ++i) {
+    job.add_history({static_cast<std::int64_t>(i)}, Stage::kPending, std::to_string(i));
+  }
+  CHECK(job.history.size() == kMostHistory);
+  CHECK(job.history.front().why == "0");
+  CHECK(job.history.back().why == std::to_string(kMostHistory + 49));
+  CHECK(Job::parse(job.name, job.text()));
+}
+
+TEST_CASE("why something happened is one line, whatever it says") {
+  Job job = full_job();
+  job.add_history({0}, Stage::kFail, "a\nb\r##history\x1b[31m\xff");
+  job.add_history({0}, Stage::kFail, std::string(kMostWhy, 'x') + "ü");
+  const auto again = Job::parse(job.name, job.text());
+  REQUIRE(again);
+  CHECK(*again == job);
+  CHECK(again->history[2].why == "a\\x0ab\\x0d##history\\x1b[31m\\xff");
+  CHECK(again->history[3].why == std::string(kMostWhy, 'x'));
+}
+
+TEST_CASE("stages have folders, letters and groups") {
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    CHECK(stage_named(word_of(stage)) == stage);
+    CHECK(is_over(stage) ==
+          (std::string_view("DFTA").find(letter_of(stage)) != std::string_view::npos));
+  }
+  CHECK_FALSE(stage_named("tmp"));
+  CHECK(letter_of(Stage::kRun) == 'X');
+  CHECK(group_of(Stage::kRun) == "in progress");
+  CHECK(group_of(Stage::kPrequeue) == "submitted");
+}
