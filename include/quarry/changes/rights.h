@@ -58,6 +58,7 @@ struct Rights {
                                       Allowed{"a", {}}, Allowed{"a", {}}, Allowed{"a", {}}};
 
   const Allowed& of(Deed deed) const { return allowed[static_cast<std::size_t>(deed)]; }
+  Allowed& of(Deed deed) { return allowed[static_cast<std::size_t>(deed)]; }
 
   friend bool operator==(const Rights&, const Rights&) = default;
 };
