@@ -1,0 +1,277 @@
+#include "quarry/changes/directories.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace quarry::changes {
+namespace {
+
+namespace fs = std::filesystem;
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::string_view kSubmission = ".submission";
+constexpr std::string_view kJobBeingWritten = ".job";
+constexpr std::size_t kMostSmallFile = std::size_t{16} << 10;
+// What lies about for so long is nobody's any more.
+constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
+
+/// The name that FILE has before SUFFIX, as tai64n() has its time.
+std::optional<ChangeSetName> name_of_file(std::string_view file) {
+  for (const std::string_view suffix : {kSubmission, kJobBeingWritten}) {
+    if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
+  }
+  return ChangeSetName::parse(file);
+}
+
+Result<std::string> content_of(base::File& file, std::size_t most) {
+  QUARRY_TRY_ASSIGN(const std::uint64_t size, file.size());
+  if (size > most) return fail(ErrorCode::kCorrupt, fmt::format("larger than {} bytes", most));
+  std::string content(size, '\0');
+  QUARRY_TRY_ASSIGN(const std::size_t read, file.read_at(0, content));
+  content.resize(read);
+  return content;
+}
+
+/// What the file of NAME, locked or not, says.
+Result<std::optional<Job>> job_in(base::File& file, const ChangeSetName& name,
+                                  const fs::path& path) {
+  auto content = content_of(file, kMostJob);
+  if (content && content->empty()) return std::nullopt;
+  if (content) {
+    auto job = Job::parse(name, *content);
+    if (job) return std::move(*job);
+    content = std::unexpected(job.error());
+  }
+  return fail(content.error().code == ErrorCode::kIo ? ErrorCode::kIo : ErrorCode::kCorrupt,
+              path.string() + ": " + content.error().message);
+}
+
+}  // namespace
+
+bool goes_before(const ChangeSetName& a, const ChangeSetName& b) {
+  return std::tie(a.type, a.tai, a.id) < std::tie(b.type, b.tai, b.id);
+}
+
+Directories::Directories(base::FileSystem& files, fs::path base)
+    : files_(files), base_(std::move(base)) {}
+
+Result<void> Directories::make() {
+  QUARRY_TRY(files_.make_folder(base_));
+  for (const std::string_view name : {"tmp", "data", "log", "ctrl"}) {
+    QUARRY_TRY(files_.make_folder(base_ / name));
+  }
+  for (std::size_t i = 0; i < kStages; ++i) {
+    QUARRY_TRY(files_.make_folder(folder(static_cast<Stage>(i))));
+  }
+  return files_.sync_directory(base_);
+}
+
+fs::path Directories::file_of(Stage stage, const ChangeSetName& name) const {
+  return folder(stage) / name.text();
+}
+
+fs::path Directories::tarball_of(const ChangeSetName& name) const {
+  return base_ / "data" / name.text();
+}
+
+fs::path Directories::log_of(const ChangeSetId& id) const {
+  return base_ / "log" / id.str();
+}
+
+Result<std::unique_ptr<base::File>> Directories::begin(const ChangeSetName& name) {
+  return files_.open(base_ / "tmp" / name.text(), base::FileUse::kMake);
+}
+
+/// PATH, in a folder that the caller syncs, has TEXT. Who has the name of PATH is alone with it.
+Result<void> Directories::write(const fs::path& path, std::string_view text) {
+  const fs::path temporary = base_ / "tmp" / path.filename();
+  QUARRY_TRY_ASSIGN(const auto file, files_.open(temporary, base::FileUse::kOpenOrMake));
+  QUARRY_TRY(file->truncate(0));
+  QUARRY_TRY(file->append(text));
+  QUARRY_TRY(file->sync());
+  return files_.rename(temporary, path);
+}
+
+Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
+                                 const Submission& submission) {
+  const fs::path data = base_ / "data";
+  bool is_made = false;
+  const auto publish = [&]() -> Result<void> {
+    QUARRY_TRY(file->sync());
+    QUARRY_TRY(write(data / (name.text() + std::string(kSubmission)), submission.text()));
+    QUARRY_TRY(files_.rename(base_ / "tmp" / name.text(), tarball_of(name)));
+    QUARRY_TRY(files_.sync_directory(data));
+    QUARRY_TRY(files_.open(file_of(Stage::kPrequeue, name), base::FileUse::kMake));
+    is_made = true;
+    return files_.sync_directory(folder(Stage::kPrequeue));
+  };
+  auto published = publish();
+  if (published) return {};
+  // Where somebody has taken the job already, it goes its way.
+  const auto removed = files_.remove(file_of(Stage::kPrequeue, name));
+  const bool is_taken = is_made && !removed && removed.error().code == ErrorCode::kNotFound;
+  if (!is_taken) give_up(name);
+  return published;
+}
+
+void Directories::give_up(const ChangeSetName& name) {
+  // The job first: nobody is to look for a tarball that is not there. What cannot be removed is
+  // found by recover().
+  const std::string submission = name.text() + std::string(kSubmission);
+  for (const fs::path& path :
+       {file_of(Stage::kPrequeue, name), tarball_of(name), base_ / "data" / submission,
+        base_ / "tmp" / submission, base_ / "tmp" / name.text()}) {
+    [[maybe_unused]] const auto removed = files_.remove(path);
+  }
+}
+
+Result<Submission> Directories::submission_of(const ChangeSetName& name) const {
+  const fs::path path = base_ / "data" / (name.text() + std::string(kSubmission));
+  QUARRY_TRY_ASSIGN(const auto file, files_.open(path, base::FileUse::kRead));
+  QUARRY_TRY_ASSIGN(const std::string text, content_of(*file, kMostSmallFile));
+  return Submission::parse(text);
+}
+
+Result<std::vector<ChangeSetName>> Directories::list(Stage stage) const {
+  QUARRY_TRY_ASSIGN(const auto files, files_.list(folder(stage)));
+  std::vector<ChangeSetName> names;
+  names.reserve(files.size());
+  for (const std::string& file : files) {
+    if (auto name = ChangeSetName::parse(file)) names.push_back(std::move(*name));
+  }
+  std::ranges::sort(names, goes_before);
+  return names;
+}
+
+Result<Job> Directories::read(Stage stage, const ChangeSetName& name) const {
+  const fs::path path = file_of(stage, name);
+  QUARRY_TRY_ASSIGN(const auto file, files_.open(path, base::FileUse::kRead));
+  QUARRY_TRY_ASSIGN(auto job, job_in(*file, name, path));
+  if (job) return std::move(*job);
+  return fail(ErrorCode::kBusy, path.string() + ": it was not looked at yet");
+}
+
+Result<std::vector<Place>> Directories::find_all(std::string_view digits) const {
+  std::map<ChangeSetId, Place> found;
+  // In the order in which they move, so that none slips by; where one was seen twice, the later
+  // place is right.
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    QUARRY_TRY_ASSIGN(const auto files, files_.list(folder(stage)));
+    for (const std::string& file : files) {
+      if (!file.starts_with(digits)) continue;
+      auto name = ChangeSetName::parse(file);
+      if (!name) continue;
+      const ChangeSetId id = name->id;
+      found.insert_or_assign(id, Place{.stage = stage, .name = std::move(*name)});
+    }
+  }
+  std::vector<Place> places;
+  places.reserve(found.size());
+  for (auto& [id, place] : found) places.push_back(std::move(place));
+  return places;
+}
+
+Result<std::optional<Place>> Directories::find(const ChangeSetId& id) const {
+  // Jobs go back as well (retry, recovery): one that did so while we looked is there at the second
+  // look.
+  for (int look = 0; look < 2; ++look) {
+    QUARRY_TRY_ASSIGN(auto places, find_all(id.str()));
+    if (!places.empty()) return std::move(places.front());
+  }
+  return std::nullopt;
+}
+
+/// The file of a job, locked.
+Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
+  QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
+  QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
+  if (!is_locked) return fail(ErrorCode::kBusy, path.string() + ": somebody else has it in hand");
+  // It may have been changed or moved before it was locked.
+  QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
+  if (!has_name) return fail(ErrorCode::kNotFound, path.string() + ": it has just been moved");
+  return file;
+}
+
+Result<void> Directories::put_aside(Stage stage, const ChangeSetName& name) {
+  QUARRY_TRY_ASSIGN(const auto file, lock(file_of(stage, name)));
+  QUARRY_TRY(files_.rename(file_of(stage, name), file_of(Stage::kFail, name)));
+  QUARRY_TRY(files_.sync_directory(folder(Stage::kFail)));
+  return files_.sync_directory(folder(stage));
+}
+
+Result<Hold> Directories::hold(Stage stage, const ChangeSetName& name) {
+  const fs::path path = file_of(stage, name);
+  QUARRY_TRY_ASSIGN(auto file, lock(path));
+  QUARRY_TRY_ASSIGN(auto job, job_in(*file, name, path));
+  Hold hold(*this, stage, std::move(file));
+  hold.is_new_ = !job;
+  if (job) {
+    hold.job = std::move(*job);
+  } else {
+    hold.job.name = name;
+    hold.job.meta.type = name.type;
+  }
+  return hold;
+}
+
+Result<void> Directories::settle() {
+  for (std::size_t i = 0; i < kStages; ++i) {
+    if (!unsynced_[i]) continue;
+    QUARRY_TRY(files_.sync_directory(folder(static_cast<Stage>(i))));
+    unsynced_[i] = false;
+  }
+  return {};
+}
+
+Result<void> Directories::recover(base::UnixMillis now) {
+  QUARRY_TRY(recover_twins());
+  std::set<std::string, std::less<>> jobs;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    QUARRY_TRY_ASSIGN(const auto names, files_.list(folder(static_cast<Stage>(i))));
+    jobs.insert(names.begin(), names.end());
+  }
+  const base::UnixMillis before{now.value - kForgotten};
+  QUARRY_TRY(remove_old("tmp", before, {}));
+  return remove_old("data", before, jobs);
+}
+
+/// Removes the files of FOLDER whose names are of a time before BEFORE, and not KEPT.
+Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis before,
+                                     const std::set<std::string, std::less<>>& kept) {
+  QUARRY_TRY_ASSIGN(const auto files, files_.list(base_ / folder));
+  for (const std::string& file : files) {
+    const auto name = name_of_file(file);
+    if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
+    QUARRY_TRY(files_.remove(base_ / folder / file));
+  }
+  return {};
+}
+
+Result<void> Directories::recover_twins() {
+  std::map<std::string, Stage> seen;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    QUARRY_TRY_ASSIGN(const auto names, list(stage));
+    for (const ChangeSetName& name : names) {
+      const auto [first, is_new] = seen.try_emplace(name.text(), stage);
+      if (is_new) continue;
+      const auto one = read(first->second, name), other = read(stage, name);
+      // The one that has lived longer is the later one.
+      const bool other_is_later = !one || (other && other->history.size() >= one->history.size());
+      const Stage older = other_is_later ? first->second : stage;
+      if (other_is_later) first->second = stage;
+      QUARRY_TRY(files_.remove(file_of(older, name)));
+      QUARRY_TRY(files_.sync_directory(folder(older)));
+    }
+  }
+  return {};
+}
+
+}  // namespace quarry::changes

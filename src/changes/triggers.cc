@@ -1,0 +1,61 @@
+#include "quarry/changes/triggers.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace quarry::changes {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<std::string_view, kTriggers> kFiles = {"prequeue_fifo", "queue_fifo",
+                                                            "exec_fifo"};
+
+/// The FIFO; none where there is no such, or no reader for FLAGS that only write.
+base::Fd open_fifo(const fs::path& path, int flags) {
+  base::Fd fd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW));
+  struct stat status {};
+  if (fd && (::fstat(fd.get(), &status) != 0 || !S_ISFIFO(status.st_mode))) {
+    fd.reset();
+    errno = EEXIST;
+  }
+  return fd;
+}
+
+}  // namespace
+
+std::string_view file_of(Trigger trigger) {
+  return kFiles[static_cast<std::size_t>(trigger)];
+}
+
+base::Result<void> make_trigger(const fs::path& ctrl, Trigger trigger) {
+  const fs::path path = ctrl / file_of(trigger);
+  if (::mkfifo(path.c_str(), 0600) == 0 || errno == EEXIST) return {};
+  return base::fail_errno(path.string() + ": no FIFO can be made");
+}
+
+void pull(const fs::path& ctrl, Trigger trigger) {
+  const base::Fd fd = open_fifo(ctrl / file_of(trigger), O_WRONLY);
+  // A full one says it already.
+  if (fd) [[maybe_unused]]
+    const auto written = ::write(fd.get(), "!", 1);
+}
+
+base::Result<base::Fd> listen(const fs::path& ctrl, Trigger trigger) {
+  QUARRY_TRY(make_trigger(ctrl, trigger));
+  // With a writer of its own it never reads the end of all others.
+  base::Fd fd = open_fifo(ctrl / file_of(trigger), O_RDWR);
+  if (fd) return fd;
+  return base::fail_errno((ctrl / file_of(trigger)).string() + ": it is no FIFO to read from");
+}
+
+void drain(const base::Fd& fd) {
+  std::array<char, 512> bytes{};
+  while (::read(fd.get(), bytes.data(), bytes.size()) > 0) {
+  }
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,246 @@
+#include "quarry/changes/directories.h"
+
+#include <doctest/doctest.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "quarry/base/file_system.h"
+#include "quarry/changes/triggers.h"
+#include "temporary_folder.h"
+
+using namespace quarry::changes;
+using quarry::base::ErrorCode;
+using quarry::base::FileSystem;
+using quarry::base::FileUse;
+using quarry::base::UnixMillis;
+
+namespace {
+
+constexpr UnixMillis kNow{1'700'000'000'000};
+const Submission kSubmission{
+    .submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow};
+
+ChangeSetName named(std::string_view digits, MoveType type = MoveType::kDevelopment,
+                    UnixMillis time = kNow) {
+  std::string id(digits);
+  id.resize(16, '0');
+  return {.id = *ChangeSetId::parse(id),
+          .tai = tai64n(time),
+          .pid = 1,
+          .host = "h",
+          .type = type,
+          .extra = "ann"};
+}
+
+struct Queue {
+  TemporaryFolder folder;
+  Directories directories{FileSystem::real(), folder / "q.changes"};
+
+  Queue() { REQUIRE(directories.make()); }
+
+  void submit(const ChangeSetName& name) {
+    auto file = directories.begin(name);
+    REQUIRE(file);
+    REQUIRE((*file)->append("a tarball"));
+    REQUIRE(directories.submit(name, std::move(*file), kSubmission));
+  }
+  /// The job of NAME, in queue/.
+  Hold queued(const ChangeSetName& name) {
+    submit(name);
+    auto hold = directories.hold(Stage::kPrequeue, name);
+    REQUIRE(hold);
+    REQUIRE(hold->is_new());
+    hold->job.meta.target = "trunk";
+    hold->job.meta.files = {"a"};
+    if (name.type == MoveType::kRollback) {
+      hold->job.meta = {};
+      hold->job.meta.type = MoveType::kRollback;
+      hold->job.meta.dependencies = {name.id};
+    }
+    REQUIRE(hold->move(Stage::kQueue, kNow, "checked"));
+    return std::move(*hold);
+  }
+  /// The folders, tmp and data among them, that have a file of NAME.
+  std::vector<std::string> folders_with(const ChangeSetName& name) const {
+    std::vector<std::string> found;
+    for (const auto& one : std::filesystem::recursive_directory_iterator(directories.base())) {
+      if (one.path().filename().string().starts_with(name.text())) {
+        found.push_back(one.path().parent_path().filename().string());
+      }
+    }
+    std::ranges::sort(found);
+    return found;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("what is submitted waits in prequeue/ as an empty file, beside its tarball") {
+  Queue queue;
+  const auto name = named("a");
+  queue.submit(name);
+  CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "prequeue"});
+  CHECK(std::filesystem::file_size(queue.directories.file_of(Stage::kPrequeue, name)) == 0);
+  CHECK(queue.directories.submission_of(name) == kSubmission);
+  CHECK(queue.directories.read(Stage::kPrequeue, name).error().code == ErrorCode::kBusy);
+  CHECK(queue.directories.list(Stage::kPrequeue) == std::vector{name});
+}
+
+TEST_CASE("what is not submitted after all leaves nothing") {
+  Queue queue;
+  const auto name = named("a");
+  {
+    auto file = queue.directories.begin(name);
+    REQUIRE(file);
+    CHECK(queue.directories.begin(name).error().code == ErrorCode::kBusy);
+  }
+  queue.directories.give_up(name);
+  CHECK(queue.folders_with(name).empty());
+}
+
+TEST_CASE("a submission that fails half way leaves nothing") {
+  Queue queue;
+  const auto name = named("a");
+  auto file = queue.directories.begin(name);
+  REQUIRE(file);
+  std::filesystem::remove_all(queue.directories.folder(Stage::kPrequeue));
+  CHECK_FALSE(queue.directories.submit(name, std::move(*file), kSubmission));
+  CHECK(queue.folders_with(name).empty());
+}
+
+TEST_CASE("a submission says who, with which rights, from where and when") {
+  CHECK(Submission::parse(kSubmission.text()) == kSubmission);
+  CHECK_FALSE(Submission::parse("submitter ann\n"));
+  Submission odd = kSubmission;
+  odd.submitter = "a\nsubmitter root";
+  CHECK(Submission::parse(odd.text())->submitter == "a\\x0asubmitter root");
+}
+
+TEST_CASE("stages list their jobs in the order in which they go") {
+  Queue queue;
+  const auto old = named("5", MoveType::kDevelopment, {kNow.value - 1000});
+  for (const auto& name : {named("4"), old, named("3", MoveType::kBugFix), named("1"),
+                           named("2", MoveType::kRollback), named("6", MoveType::kEmergency)}) {
+    queue.submit(name);
+  }
+  std::ofstream(queue.directories.folder(Stage::kPrequeue) / "README") << "no job";
+  const auto names = queue.directories.list(Stage::kPrequeue);
+  REQUIRE(names);
+  std::string order;
+  for (const auto& name : *names) order += name.id.str().front();
+  CHECK(order == "263514");
+}
+
+TEST_CASE("a job moves with what is new in it, and lies in one folder") {
+  Queue queue;
+  const auto name = named("a");
+  auto hold = queue.queued(name);
+  CHECK(hold.stage() == Stage::kQueue);
+  hold.job.meta.precursors = {named("b").id};
+  REQUIRE(hold.move(Stage::kStaging, kNow, "waits for b"));
+  CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "staging"});
+  const auto job = queue.directories.read(Stage::kStaging, name);
+  REQUIRE(job);
+  CHECK(*job == hold.job);
+  CHECK(job->history.back() == HistoryLine{.time = kNow, .state = 'S', .why = "waits for b"});
+}
+
+TEST_CASE("who has a job in hand is alone with it, also after he changed and moved it") {
+  Queue queue;
+  const auto name = named("a");
+  {
+    auto hold = queue.queued(name);
+    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kBusy);
+    hold.job.held = "bob";
+    REQUIRE(hold.update());
+    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kBusy);
+    REQUIRE(hold.move(Stage::kStaging, kNow, "", Syncing::kLater));
+    CHECK(queue.directories.hold(Stage::kQueue, name).error().code == ErrorCode::kNotFound);
+    CHECK(queue.directories.hold(Stage::kStaging, name).error().code == ErrorCode::kBusy);
+    REQUIRE(queue.directories.settle());
+  }
+  const auto hold = queue.directories.hold(Stage::kStaging, name);
+  REQUIRE(hold);
+  CHECK(hold->job.held == "bob");
+}
+
+TEST_CASE("a change set is found by its id, or by enough of it") {
+  Queue queue;
+  const auto one = named("abc1"), other = named("abd2");
+  { const auto hold = queue.queued(one); }
+  queue.submit(other);
+  CHECK(queue.directories.find(one.id) == Place{.stage = Stage::kQueue, .name = one});
+  CHECK(queue.directories.find(other.id) == Place{.stage = Stage::kPrequeue, .name = other});
+  CHECK(queue.directories.find(named("f").id) == std::nullopt);
+  CHECK(queue.directories.find_all("ab")->size() == 2);
+  CHECK(queue.directories.find_all("abc")->size() == 1);
+}
+
+TEST_CASE("a file that is no job is named, and can be put aside") {
+  Queue queue;
+  const auto name = named("a");
+  queue.submit(name);
+  std::ofstream(queue.directories.file_of(Stage::kPrequeue, name)) << "nonsense";
+  const auto hold = queue.directories.hold(Stage::kPrequeue, name);
+  REQUIRE_FALSE(hold);
+  CHECK(hold.error().code == ErrorCode::kCorrupt);
+  CHECK(hold.error().message.find(name.text()) != std::string::npos);
+  REQUIRE(queue.directories.put_aside(Stage::kPrequeue, name));
+  CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "fail"});
+}
+
+TEST_CASE("recovery removes what was never submitted, when it is old, and nothing else") {
+  Queue queue;
+  const auto lost = named("a"), writing = named("b"), kept = named("c");
+  queue.submit(lost);
+  queue.submit(kept);
+  REQUIRE(FileSystem::real().remove(queue.directories.file_of(Stage::kPrequeue, lost)));
+  REQUIRE(queue.directories.begin(writing));
+  REQUIRE(queue.directories.recover({kNow.value + 1000}));
+  CHECK(queue.folders_with(lost).size() == 2);
+  CHECK(queue.folders_with(writing).size() == 1);
+  REQUIRE(queue.directories.recover({kNow.value + 48 * 3'600'000}));
+  CHECK(queue.folders_with(lost).empty());
+  CHECK(queue.folders_with(writing).empty());
+  CHECK(queue.folders_with(kept).size() == 3);
+}
+
+TEST_CASE("of two files of a job the one with the longer history stays") {
+  Queue queue;
+  const auto name = named("a");
+  {
+    auto hold = queue.queued(name);
+    std::filesystem::copy_file(queue.directories.file_of(Stage::kQueue, name),
+                               queue.folder / "copy");
+    REQUIRE(hold.move(Stage::kPending, kNow, "goes"));
+  }
+  for (const Stage stage : {Stage::kQueue, Stage::kDone}) {
+    std::filesystem::copy_file(queue.folder / "copy", queue.directories.file_of(stage, name));
+    REQUIRE(queue.directories.recover(kNow));
+    CHECK(queue.directories.find(name.id) == Place{.stage = Stage::kPending, .name = name});
+    CHECK(queue.folders_with(name) == std::vector<std::string>{"data", "data", "pending"});
+  }
+}
+
+TEST_CASE("a trigger wakes who listens, and is no error where nobody does") {
+  TemporaryFolder folder;
+  pull(folder.path(), Trigger::kQueue);
+  const auto fifo = listen(folder.path(), Trigger::kQueue);
+  REQUIRE(fifo);
+  pollfd poll{.fd = fifo->get(), .events = POLLIN, .revents = 0};
+  CHECK(::poll(&poll, 1, 0) == 0);
+  for (int i = 0; i < 100'000; ++i) pull(folder.path(), Trigger::kQueue);
+  CHECK(::poll(&poll, 1, 0) == 1);
+  drain(*fifo);
+  CHECK(::poll(&poll, 1, 0) == 0);
+  std::ofstream(folder / "exec_fifo") << "no FIFO";
+  CHECK_FALSE(listen(folder.path(), Trigger::kExecution));
+  pull(folder.path(), Trigger::kExecution);
+  CHECK(std::filesystem::file_size(folder / "exec_fifo") == 7);
+}
