@@ -71,7 +71,7 @@ base::Result<repository::Repository*> Site::open(const Target& target) {
   return opened;
 }
 
-Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
+Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) {
   slot_ = &slot;
   if (const auto served = check_method(request.method); !served) return refuse(served.error());
   if (auto page = status_.answer(request, slot)) return std::move(*page);
@@ -82,14 +82,14 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
   if (!endpoint) return refuse(endpoint.error());
   switch (*endpoint) {
     case Endpoint::kSync:
-      return answer_sync(request, *target, read_body, slot);
+      return answer_sync(request, *target, body, slot);
     case Endpoint::kDescription:
       return describe(request, *target);
   }
   return {};
 }
 
-Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
+Reply Site::answer_sync(const Request& request, const Target& target, BodyReader& reader,
                         scoreboard::Slot& slot) {
   const auto size = http::parse_decimal(request.content_length);
   if (!size) return text_reply(400, "Content-Length is missing or no number");
@@ -99,7 +99,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   auto repository = open(target);
   if (!repository) return refuse(repository.error());
   slot.doing("", "", "reading the body");
-  auto body = read_body(*size);
+  auto body = reader.read(*size);
   if (!body) return text_reply(400, body.error().message);
 
   const std::string own_url =
