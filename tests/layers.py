@@ -60,7 +60,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     },
     "backoffice": {"alerts": set(), "": {"alerts"}},
     "sync": {"cards": set(), "server": {"cards"}, "client": {"cards"}},
-    "worker": {"fastcgi": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
+    "worker": {"fastcgi": set(), "queue": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
                "": {"pool", "reload"}},
     "app": {"": set(), "quarryd": {""}, "quarry-courier": {""}, "quarry/common": set(),

@@ -58,8 +58,10 @@ class SignedRequest {
   /// Who HEAD says it is from. A head without a login is nobody's. Errors: kDenied (the login
   /// failed, or its date is too far from NOW), kInvalid (no date). Those of snapshot().
   base::Result<void> begin(const SignedHead& head, base::UnixMillis now);
-  /// Whether that is so: BODY_HASH is that of the body. Error: kDenied.
-  base::Result<void> confirm(std::string_view body_hash);
+  /// The next bytes of the body; after begin().
+  void add_body(std::string_view bytes);
+  /// Whether that is so, now that all of the body was added. Once. Error: kDenied.
+  base::Result<void> confirm();
 
   const Person& person() const { return person_; }
   /// Of who logs in with a password; "": nobody does.
@@ -80,6 +82,8 @@ class SignedRequest {
   base::UnixMillis date_;
 };
 
+/// BODY's hash, as it is signed.
+std::string body_hash(std::string_view body);
 /// What is signed: the text whose SHA3-256 is the nonce.
 std::string signed_text(std::string_view method, std::string_view target, std::string_view date,
                         std::string_view body_hash);

@@ -7,6 +7,7 @@
 
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/fossilize.h"
+#include "quarry/artifact/running_digest.h"
 #include "visitor.h"
 
 namespace quarry::sync {
@@ -53,6 +54,7 @@ struct SignedRequest::State {
   Visitor visitor;
   // What a login signs, but for the body.
   std::string method, target, date;
+  artifact::RunningDigest body = artifact::RunningDigest::sha3_256();
   bool has_login = false;
 };
 
@@ -63,9 +65,11 @@ SignedRequest::~SignedRequest() = default;
 
 Result<void> SignedRequest::begin(const SignedHead& head, base::UnixMillis now) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  state_ = std::make_unique<State>(Visitor(repository_, /*single_login=*/true, logins_),
-                                   std::string(head.method), std::string(head.target),
-                                   std::string(head.date), /*has_login=*/false);
+  state_ =
+      std::make_unique<State>(State{.visitor = Visitor(repository_, /*single_login=*/true, logins_),
+                                    .method = std::string(head.method),
+                                    .target = std::string(head.target),
+                                    .date = std::string(head.date)});
   Visitor& visitor = state_->visitor;
   visitor.remote_user(head.remote_user);
   QUARRY_TRY(claim(head, now));
@@ -97,15 +101,23 @@ Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) 
   return {};
 }
 
-Result<void> SignedRequest::confirm(std::string_view body_hash) {
+void SignedRequest::add_body(std::string_view bytes) {
+  if (state_ && state_->has_login) state_->body.add(bytes);
+}
+
+Result<void> SignedRequest::confirm() {
   if (!state_ || !state_->has_login) return {};
-  return state_->visitor.confirm(
-      artifact::sha3_256_hex(signed_text(state_->method, state_->target, state_->date, body_hash)));
+  return state_->visitor.confirm(artifact::sha3_256_hex(
+      signed_text(state_->method, state_->target, state_->date, state_->body.hex())));
 }
 
 const std::string& SignedRequest::failed_login() const {
   static const std::string kNone;
   return state_ ? state_->visitor.failed_login() : kNone;
+}
+
+std::string body_hash(std::string_view body) {
+  return artifact::sha3_256_hex(body);
 }
 
 std::string signed_text(std::string_view method, std::string_view target, std::string_view date,

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "admission.h"
+#include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/http/syntax.h"
 #include "quarry/sync/server_session.h"
+#include "quarry/worker/queue_endpoint.h"
 
 namespace quarry::worker {
 namespace {
@@ -23,6 +25,21 @@ Reply refuse(const http::Refusal& refusal) {
 Reply refuse(const base::Error& error) {
   Reply reply = refuse(refusal_of(error));
   reply.error = error.message;
+  return reply;
+}
+
+Reply reply_of(QueueReply answer, const repository::Repository& repository) {
+  Reply reply;
+  reply.repository = repository.path().string();
+  reply.status = answer.status;
+  reply.content_type = std::move(answer.content_type);
+  reply.body = std::move(answer.body);
+  reply.headers = std::move(answer.headers);
+  reply.user = std::move(answer.user);
+  reply.operation = std::move(answer.operation);
+  reply.failed_login = std::move(answer.failed_login);
+  reply.error = std::move(answer.error);
+  reply.is_fault = answer.is_fault;
   return reply;
 }
 
@@ -83,6 +100,8 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   switch (*endpoint) {
     case Endpoint::kSync:
       return answer_sync(request, *target, body, slot);
+    case Endpoint::kQueue:
+      return answer_queue(request, *target, body, slot);
     case Endpoint::kDescription:
       return describe(request, *target);
   }
@@ -124,6 +143,41 @@ Reply Site::answer_sync(const Request& request, const Target& target, BodyReader
       .has_left = request.has_left,
   });
   return reply_of(std::move(answer), **repository, body->size());
+}
+
+Reply Site::answer_queue(const Request& request, const Target& target, BodyReader& body,
+                         scoreboard::Slot& slot) {
+  if (!options_.changes.is_enabled) return text_reply(404, "there is no queue of change sets here");
+  auto repository = open(target);
+  if (!repository) return refuse(repository.error());
+  Admission admission(options_.admission, board_, slot, (*repository)->path(),
+                      request.remote_address);
+  if (const auto refused = admission.begin()) return text_reply(503, *refused);
+  std::string query(request.query);
+  if (!query.empty()) query.insert(0, "?");
+  const std::string written = std::string(request.path()) + query;
+  const std::string name = target.name ? target.name->str() : "";
+  QueueReply answer =
+      QueueEndpoint(options_.changes, base::FileSystem::real())
+          .answer(**repository,
+                  {.method = request.method,
+                   .target = request.uri.empty() ? std::string_view(written) : request.uri,
+                   .path = queue_path_of(target).value_or(""),
+                   .query = request.query,
+                   .content_type = request.content_type,
+                   .accept = request.variable("HTTP_ACCEPT"),
+                   .date = request.variable("HTTP_X_QUARRY_DATE"),
+                   .cookie = request.cookie,
+                   .remote_user = options_.trust_remote_user ? request.remote_user : "",
+                   .remote_address = request.remote_address,
+                   .name = name,
+                   .size = http::parse_decimal(request.content_length),
+                   .read_body = [&body](const BodySink& sink,
+                                        std::size_t size) { return body.read_into(sink, size); },
+                   .logins = &admission,
+                   .on_progress = [&slot](auto user, auto operation,
+                                          auto what) { slot.doing(user, operation, what); }});
+  return worker::reply_of(std::move(answer), **repository);
 }
 
 Reply Site::reply_of(sync::Reply answer, const repository::Repository& repository,

@@ -42,6 +42,8 @@ class Site : public Handler {
                     scoreboard::Slot& slot);
   static Reply reply_of(sync::Reply answer, const repository::Repository& repository,
                         std::size_t body_size);
+  Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
+                     scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
 
   const WorkerOptions& options_;
