@@ -69,7 +69,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/courier": {"", "quarry/common", "quarry/status"},
             "quarry": {"", "quarry/backoffice", "quarry/common", "quarry/courier", "quarry/remote", "quarry/spool", "quarry/status"}},
     "courier": {"ways": set(), "": {"ways"}},
-    "changes": {"": set(), "submission": {""}, "queue": {""}, "daemons": {"", "queue"}},
+    "changes": {"": set(), "submission": {""}, "tarball": {""}, "queue": {""}, "daemons": {"", "queue"}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 

@@ -15,10 +15,6 @@ bool is_hash(std::string_view text);
 /// singly between other characters.
 bool is_wiki_title(std::string_view title);
 
-/// Whether a file of this name would be the database that fossil keeps in a check-out, or one of
-/// the files that SQLite puts beside it: in any folder, in any case.
-bool is_checkout_database(std::string_view name);
-
 /// The time in a D or E card. Fossil leaves its reading to SQLite's julianday(), so all that this
 /// function takes is taken here, but for "now":
 ///

@@ -132,6 +132,10 @@ Structural parse_without_files(std::string_view text, StructuralType type);
 /// either end. Format functions expect their file names to be such.
 bool is_simple_path(std::string_view name);
 
+/// Whether a file of this name would be the database that fossil keeps in a check-out, or one of
+/// the files that SQLite puts beside it: in any folder, in any case.
+bool is_checkout_database(std::string_view name);
+
 /// The text of a cluster of MEMBERS (at least one), sorted and freed of repetitions here.
 std::string format_cluster(std::vector<HashName> members);
 

@@ -1,0 +1,108 @@
+// What a file of a change set may be called, and where a symbolic link may lead.
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "quarry/artifact/structural.h"
+#include "quarry/base/escape.h"
+#include "quarry/changes/tarball.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::size_t kShown = 120;  // bytes of a name in a message
+
+/// Also refuses control characters.
+bool is_plain_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const auto byte = static_cast<unsigned char>(text.front());
+    if (byte < ' ' || byte == 0x7f) return false;
+    const std::size_t length = byte < 0x80 ? 1 : base::utf8_sequence(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+/// What PATH goes over, one component after the other.
+template <typename Function>
+void for_each_component(std::string_view path, const Function& function) {
+  while (true) {
+    const std::size_t slash = path.find('/');
+    function(path.substr(0, slash));
+    if (slash == std::string_view::npos) return;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+/// Fossil's own files lie at the top of a check-out, which may be any folder of another one. ".fos"
+/// is what its first versions called them.
+bool has_fossil_files(std::string_view path) {
+  bool has = false;
+  for_each_component(path, [&](std::string_view component) {
+    has = has || artifact::is_checkout_database(component) ||
+          (component.size() == 4 && component[0] == '.' && (component[1] | 0x20) == 'f' &&
+           (component[2] | 0x20) == 'o' && (component[3] | 0x20) == 's');
+  });
+  return has;
+}
+
+Result<void> check_text(std::string_view what, std::string_view text) {
+  if (text.size() > kMostName) {
+    return fail(ErrorCode::kLimit, fmt::format("{} is longer than {} bytes: {}…", what, kMostName,
+                                               base::printable(text, kShown)));
+  }
+  if (!is_plain_utf8(text) || text.find('\\') != std::string_view::npos) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} is not UTF-8, or has a control character or a backslash: {}", what,
+                            base::printable(text, kShown)));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_file_name(std::string_view name) {
+  QUARRY_TRY(check_text("a file's name", name));
+  if (!artifact::is_simple_path(name)) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no relative path without \".\" and \"..\"",
+                            base::printable(name, kShown)));
+  }
+  if (has_fossil_files(name)) {
+    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that fossil keeps for itself",
+                                                 base::printable(name, kShown)));
+  }
+  return {};
+}
+
+Result<void> check_link_target(std::string_view name, std::string_view target) {
+  const std::string what =
+      fmt::format("the target of the symbolic link \"{}\"", base::printable(name, kShown));
+  if (target.empty()) return fail(ErrorCode::kInvalid, what + " is empty");
+  QUARRY_TRY(check_text(what, target));
+  const auto refuse = [&](std::string_view why) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{} {}: {}", what, why, base::printable(target, kShown)));
+  };
+  if (target.front() == '/') return refuse("is absolute; it may only lead to what is in the tree");
+  if (has_fossil_files(target)) return refuse("is what fossil keeps for itself");
+  auto depth = std::ranges::count(name, '/');  // folders above the link
+  bool is_out = false;
+  for_each_component(target, [&](std::string_view component) {
+    if (component == "..") --depth;
+    if (!component.empty() && component != "." && component != "..") ++depth;
+    is_out = is_out || depth < 0;
+  });
+  if (is_out) return refuse("leads out of the tree");
+  return {};
+}
+
+}  // namespace quarry::changes

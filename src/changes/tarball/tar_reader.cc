@@ -1,0 +1,300 @@
+#include "tar_reader.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/core.h>
+#include <locale.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "expansion.h"
+#include "quarry/base/escape.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+constexpr std::uint64_t kBlock = 512;  // of a tar archive
+constexpr std::string_view kMeta = "meta";
+constexpr std::string_view kRoot = "lroot";
+
+/// The archive's bytes on their way to libarchive, and what is to be known of them at its end.
+class Source {
+ public:
+  explicit Source(std::unique_ptr<Expansion> expansion)
+      : expansion_(std::move(expansion)), bytes_(kPiece) {}
+
+  static la_ssize_t on_read(archive* reader, void* self, const void** bytes) {
+    auto& source = *static_cast<Source*>(self);
+    const auto size = source.next();
+    *bytes = source.bytes_.data();
+    if (size) return static_cast<la_ssize_t>(*size);
+    source.error_ = size.error();
+    ::archive_set_error(reader, EIO, "%s", source.error_.message.c_str());
+    return -1;
+  }
+
+  /// Why there was no more; empty: nothing happened to the source.
+  const base::Error& error() const { return error_; }
+
+  /// Reads what is left, so that the checksums of the compression are looked at.
+  Result<void> drain() {
+    while (true) {
+      QUARRY_TRY_ASSIGN(const std::size_t size, next());
+      if (size == 0) return {};
+    }
+  }
+  /// Whether all bytes from OFFSET on were zero.
+  bool is_blank_from(std::uint64_t offset) const { return end_of_text_ <= offset; }
+
+ private:
+  Result<std::size_t> next() {
+    auto size = expansion_->read(bytes_);
+    if (!size) return size;
+    const std::string_view piece(bytes_.data(), *size);
+    const std::size_t last = piece.find_last_not_of('\0');
+    if (last != std::string_view::npos) end_of_text_ = offset_ + last + 1;
+    offset_ += *size;
+    return size;
+  }
+
+  std::unique_ptr<Expansion> expansion_;
+  std::vector<char> bytes_;
+  std::uint64_t offset_ = 0;
+  std::uint64_t end_of_text_ = 0;  // behind the last byte that is not zero
+  base::Error error_;
+};
+
+struct CloseArchive {
+  void operator()(archive* reader) const { ::archive_read_free(reader); }
+};
+
+std::string_view kind_of(archive_entry* entry) {
+  if (::archive_entry_hardlink(entry) != nullptr) return "a hard link";
+  switch (::archive_entry_filetype(entry)) {
+    case AE_IFCHR:
+    case AE_IFBLK:
+      return "a device";
+    case AE_IFIFO:
+      return "a named pipe";
+    case AE_IFSOCK:
+      return "a socket";
+    case AE_IFREG:
+      return ::archive_entry_sparse_count(entry) > 0 ? "a file with holes" : "";
+    case AE_IFLNK:
+    case AE_IFDIR:
+      return "";
+    default:
+      return "of no kind that is known";
+  }
+}
+
+class TarReader {
+ public:
+  TarReader(Source& source, const TarballLimits& limits, int contents)
+      : source_(source), limits_(limits), contents_(contents), archive_(::archive_read_new()) {}
+
+  Result<TarballEntries> read() {
+    ::archive_read_support_format_tar(archive_.get());
+    if (::archive_read_open(archive_.get(), &source_, nullptr, &Source::on_read, nullptr) !=
+        ARCHIVE_OK) {
+      return failure();
+    }
+    for (std::size_t count = 0;; ++count) {
+      archive_entry* entry = nullptr;
+      const int code = ::archive_read_next_header(archive_.get(), &entry);
+      if (code == ARCHIVE_EOF) break;
+      // A warning says that what stands there can be understood in several ways.
+      if (code != ARCHIVE_OK) return failure();
+      if (count == limits_.entries) {
+        return fail(ErrorCode::kLimit,
+                    fmt::format("the tarball has more than {} entries", limits_.entries));
+      }
+      QUARRY_TRY(take(entry));
+      end_of_entry_ = position();
+    }
+    QUARRY_TRY(check_end());
+    return std::move(entries_);
+  }
+
+ private:
+  std::uint64_t position() const {
+    return static_cast<std::uint64_t>(::archive_filter_bytes(archive_.get(), 0));
+  }
+
+  std::unexpected<base::Error> failure() {
+    if (!source_.error().message.empty()) return std::unexpected(source_.error());
+    const char* why = ::archive_error_string(archive_.get());
+    return fail(ErrorCode::kInvalid, fmt::format("the tarball is damaged, or no tarball: {}",
+                                                 base::printable(why != nullptr ? why : "?")));
+  }
+
+  Result<void> take(archive_entry* entry) {
+    const char* text = ::archive_entry_pathname(entry);
+    if (text == nullptr || *text == '\0') {
+      return fail(ErrorCode::kInvalid, "an entry has no name, or one that is no UTF-8");
+    }
+    std::string_view path = text;
+    const auto refuse = [&](std::string_view why) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("the entry \"{}\" is {}", base::printable(path, 120), why));
+    };
+    if (const std::string_view kind = kind_of(entry); !kind.empty()) {
+      return refuse(fmt::format("{}; files, folders and symbolic links are allowed", kind));
+    }
+    const auto type = ::archive_entry_filetype(entry);
+    if (type == AE_IFDIR && path.ends_with('/')) path.remove_suffix(1);
+    if (path == kMeta && type == AE_IFREG) return take_meta(entry);
+    if (path == kRoot && type == AE_IFDIR) return {};
+    if (!path.starts_with(kRoot) || path.size() == kRoot.size() || path[kRoot.size()] != '/') {
+      return refuse("neither the file meta nor in the folder lroot");
+    }
+    const std::string_view name = path.substr(kRoot.size() + 1);
+    if (name.size() > kMostName) return check_file_name(name);
+    if (type == AE_IFDIR) {
+      entries_.folders.emplace_back(name);
+      return {};
+    }
+    return take_file(entry, name);
+  }
+
+  Result<void> take_meta(archive_entry* entry) {
+    if (entries_.has_meta) return fail(ErrorCode::kInvalid, "meta stands in the tarball twice");
+    entries_.has_meta = true;
+    QUARRY_TRY(check_size(entry, kMeta, kMostMeta));
+    return read_data(kMeta, ::archive_entry_size(entry),
+                     [&](std::string_view bytes, std::uint64_t) {
+                       entries_.meta += bytes;
+                       return Result<void>();
+                     });
+  }
+
+  Result<void> take_file(archive_entry* entry, std::string_view name) {
+    SubmittedFile file{.name = std::string(name), .offset = end_of_contents_};
+    if (::archive_entry_filetype(entry) == AE_IFLNK) {
+      const char* target = ::archive_entry_symlink(entry);
+      if (target == nullptr) {
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("the target of the symbolic link \"{}\" is no UTF-8",
+                                base::printable(name, 120)));
+      }
+      const std::string_view content = target;
+      if (content.size() > kMostName) return check_link_target(name, content);
+      file.permission = 'l';
+      file.size = content.size();
+      QUARRY_TRY(write_at(contents_, content, file.offset));
+    } else {
+      QUARRY_TRY(check_size(entry, name, limits_.file));
+      if ((::archive_entry_perm(entry) & S_IXUSR) != 0) file.permission = 'x';
+      file.size = static_cast<std::uint64_t>(::archive_entry_size(entry));
+      QUARRY_TRY(read_data(name, ::archive_entry_size(entry),
+                           [&](std::string_view bytes, std::uint64_t offset) {
+                             return write_at(contents_, bytes, file.offset + offset);
+                           }));
+    }
+    end_of_contents_ += file.size;
+    entries_.files.push_back(std::move(file));
+    return {};
+  }
+
+  static Result<void> check_size(archive_entry* entry, std::string_view name, std::uint64_t most) {
+    const std::int64_t size = ::archive_entry_size(entry);
+    if (::archive_entry_size_is_set(entry) == 0 || size < 0) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("\"{}\" has no size", base::printable(name, 120)));
+    }
+    if (static_cast<std::uint64_t>(size) <= most) return {};
+    return fail(ErrorCode::kLimit, fmt::format("\"{}\" has {} bytes; {} are the most",
+                                               base::printable(name, 120), size, most));
+  }
+
+  /// Hands the SIZE bytes of the entry called NAME to TAKE.
+  template <typename Take>
+  Result<void> read_data(std::string_view name, std::int64_t size, const Take& take) {
+    std::int64_t done = 0;
+    while (true) {
+      const void* bytes = nullptr;
+      std::size_t length = 0;
+      la_int64_t offset = 0;
+      const int code = ::archive_read_data_block(archive_.get(), &bytes, &length, &offset);
+      if (code == ARCHIVE_EOF) break;
+      if (code != ARCHIVE_OK) return failure();
+      if (offset != done || length > static_cast<std::uint64_t>(size - done)) {
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("\"{}\" is a file with holes", base::printable(name, 120)));
+      }
+      QUARRY_TRY(take(std::string_view(static_cast<const char*>(bytes), length),
+                      static_cast<std::uint64_t>(done)));
+      done += static_cast<std::int64_t>(length);
+    }
+    if (done == size) return {};
+    return fail(ErrorCode::kInvalid,
+                fmt::format("the tarball is cut short in \"{}\"", base::printable(name, 120)));
+  }
+
+  /// A tarball that was cut between two entries would say that files are removed: it is the mark at
+  /// the end of an archive that tells.
+  Result<void> check_end() {
+    const std::uint64_t end = position();
+    QUARRY_TRY(source_.drain());
+    const std::uint64_t padded = (end_of_entry_ + kBlock - 1) / kBlock * kBlock;
+    if (end < padded + kBlock) {
+      return fail(ErrorCode::kInvalid,
+                  "the tarball is cut short: the end mark of the archive is missing");
+    }
+    if (source_.is_blank_from(end)) return {};
+    return fail(ErrorCode::kInvalid, "something follows the end of the archive in the tarball");
+  }
+
+  Source& source_;
+  const TarballLimits& limits_;
+  int contents_;
+  std::unique_ptr<archive, CloseArchive> archive_;
+  TarballEntries entries_;
+  std::uint64_t end_of_contents_ = 0;
+  std::uint64_t end_of_entry_ = 0;
+};
+
+}  // namespace
+
+Utf8Locale::Utf8Locale()
+    : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
+      before_(::uselocale(static_cast<locale_t>(locale_))) {}
+
+Utf8Locale::~Utf8Locale() {
+  ::uselocale(static_cast<locale_t>(before_));
+  if (locale_ != nullptr) ::freelocale(static_cast<locale_t>(locale_));
+}
+
+Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, int contents) {
+  QUARRY_TRY_ASSIGN(auto expansion, Expansion::open(tarball, limits));
+  Source source(std::move(expansion));
+  return TarReader(source, limits, contents).read();
+}
+
+Result<void> write_at(int file, std::string_view bytes, std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t size = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) {
+      const bool is_full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+      auto failure = base::fail_errno("cannot keep what the tarball holds");
+      if (is_full) failure.error().code = ErrorCode::kNoSpace;
+      return failure;
+    }
+    bytes.remove_prefix(static_cast<std::size_t>(size));
+    offset += static_cast<std::uint64_t>(size);
+  }
+  return {};
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,132 @@
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/escape.h"
+#include "quarry/changes/tarball.h"
+#include "tar_reader.h"
+
+namespace quarry::changes {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+struct TarballWriter::State {
+  State(Sink to, archive* out) : sink(std::move(to)), writer(out) {}
+  ~State() { ::archive_write_free(writer); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  static la_ssize_t on_write(archive* writer, void* self, const void* bytes, std::size_t size) {
+    auto& state = *static_cast<State*>(self);
+    // What was given up is closed by libarchive as if it were complete; nobody hears of that.
+    if (!state.is_open) return -1;
+    const auto done = state.sink({static_cast<const char*>(bytes), size});
+    if (done) return static_cast<la_ssize_t>(size);
+    state.error = done.error();
+    ::archive_set_error(writer, EIO, "%s", state.error.message.c_str());
+    return -1;
+  }
+
+  Sink sink;
+  archive* writer;
+  bool is_open = true;
+  base::Error error;
+};
+
+TarballWriter::TarballWriter(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TarballWriter::TarballWriter(TarballWriter&&) noexcept = default;
+TarballWriter& TarballWriter::operator=(TarballWriter&& other) noexcept {
+  if (state_) state_->is_open = false;
+  state_ = std::move(other.state_);
+  return *this;
+}
+TarballWriter::~TarballWriter() {
+  if (state_) state_->is_open = false;
+}
+
+Result<TarballWriter> TarballWriter::open(Sink sink, TarballCompression compression) {
+  TarballWriter writer(std::make_unique<State>(std::move(sink), ::archive_write_new()));
+  archive* out = writer.state_->writer;
+  // Names of any length and of any characters; for usual ones, what everybody reads.
+  ::archive_write_set_format_pax_restricted(out);
+  int code = ARCHIVE_OK;
+  if (compression == TarballCompression::kGzip) code = ::archive_write_add_filter_gzip(out);
+  if (compression == TarballCompression::kZstd) code = ::archive_write_add_filter_zstd(out);
+  if (code != ARCHIVE_OK) return fail(ErrorCode::kIo, "this libarchive cannot compress so");
+  // No time in gzip's head.
+  if (compression == TarballCompression::kGzip) {
+    ::archive_write_set_filter_option(out, "gzip", "timestamp", nullptr);
+  }
+  ::archive_write_set_bytes_in_last_block(out, 1);
+  QUARRY_TRY(writer.outcome(
+      ::archive_write_open(out, writer.state_.get(), nullptr, &State::on_write, nullptr)));
+  return writer;
+}
+
+Result<void> TarballWriter::outcome(int code) {
+  if (code == ARCHIVE_OK) return {};
+  if (!state_->error.message.empty()) return std::unexpected(state_->error);
+  const char* why = ::archive_error_string(state_->writer);
+  return fail(ErrorCode::kIo,
+              fmt::format("cannot write a tarball: {}", why != nullptr ? why : "?"));
+}
+
+Result<void> TarballWriter::add(std::string_view path, char permission, std::string_view content) {
+  const Utf8Locale locale;
+  archive* out = state_->writer;
+  const std::unique_ptr<archive_entry, decltype(&::archive_entry_free)> entry(
+      ::archive_entry_new(), &::archive_entry_free);
+  ::archive_entry_set_pathname(entry.get(), std::string(path).c_str());
+  ::archive_entry_set_perm(entry.get(), permission == 'x' ? 0755 : 0644);
+  ::archive_entry_set_mtime(entry.get(), 0, 0);
+  ::archive_entry_set_filetype(entry.get(), AE_IFREG);
+  ::archive_entry_set_size(entry.get(), static_cast<la_int64_t>(content.size()));
+  if (permission == 'l') {
+    ::archive_entry_set_filetype(entry.get(), AE_IFLNK);
+    ::archive_entry_set_size(entry.get(), 0);
+    ::archive_entry_set_symlink(entry.get(), std::string(content).c_str());
+    return outcome(::archive_write_header(out, entry.get()));
+  }
+  QUARRY_TRY(outcome(::archive_write_header(out, entry.get())));
+  while (!content.empty()) {
+    const la_ssize_t size = ::archive_write_data(out, content.data(), content.size());
+    if (size <= 0) return outcome(size < 0 ? static_cast<int>(size) : ARCHIVE_FATAL);
+    content.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return outcome(::archive_write_finish_entry(out));
+}
+
+Result<void> TarballWriter::finish() {
+  return outcome(::archive_write_close(state_->writer));
+}
+
+Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
+                           std::span<const FileToSubmit> files, TarballCompression compression) {
+  const std::string text = meta.text();
+  // What cannot be read need not be sent.
+  QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
+  for (const std::string& name : same.files) QUARRY_TRY(check_file_name(name));
+  std::ranges::sort(same.files);
+  QUARRY_TRY_ASSIGN(auto writer, TarballWriter::open(sink, compression));
+  QUARRY_TRY(writer.add("meta", 0, text));
+  for (const FileToSubmit& file : files) {
+    if (!std::ranges::binary_search(same.files, file.name)) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("\"{}\" is not in ##files", base::printable(file.name, 120)));
+    }
+    QUARRY_TRY_ASSIGN(const std::string content, file.read());
+    if (file.permission == 'l') QUARRY_TRY(check_link_target(file.name, content));
+    QUARRY_TRY(writer.add("lroot/" + file.name, file.permission, content));
+  }
+  return writer.finish();
+}
+
+}  // namespace quarry::changes

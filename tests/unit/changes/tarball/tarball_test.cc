@@ -1,0 +1,416 @@
+#include "quarry/changes/tarball.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "made_tarball.h"
+#include "quarry/base/result.h"
+#include "temporary_folder.h"
+
+using namespace quarry::changes;
+using quarry::base::ErrorCode;
+using quarry::base::Result;
+
+namespace {
+
+constexpr auto kWays = {false, true};
+
+Result<ChangeSetContent> read(std::string_view bytes, bool apart = true,
+                              const TarballLimits& limits = {}) {
+  const TemporaryFolder folder;
+  const auto file = file_of(bytes);
+  return apart ? read_tarball_apart(file.get(), limits, folder.path())
+               : read_tarball(file.get(), limits, folder.path());
+}
+
+/// Why BYTES are refused, which both ways of reading say.
+std::string refusal(std::string_view bytes, const TarballLimits& limits = {},
+                    ErrorCode code = ErrorCode::kInvalid) {
+  std::string why;
+  for (const bool apart : kWays) {
+    const auto content = read(bytes, apart, limits);
+    if (content) return "it was taken";
+    CHECK(content.error().code == code);
+    if (!why.empty()) CHECK(why == content.error().message);
+    why = content.error().message;
+  }
+  return why;
+}
+
+bool has(std::string_view text, std::string_view part) {
+  return text.find(part) != std::string_view::npos;
+}
+
+std::string meta(const std::vector<std::string>& files) {
+  Meta meta;
+  meta.target = "trunk";
+  meta.files = files;
+  meta.comment = "c";
+  return tar_entry({.name = "meta", .content = meta.text()});
+}
+
+/// A tarball whose meta names a, with ENTRIES behind it.
+std::string with(const std::string& entries) {
+  return meta({"a"}) + entries + tar_end();
+}
+
+struct Given {
+  std::string name;
+  char permission = 0;
+  std::string content;
+};
+
+Result<std::string> written(const std::vector<Given>& files, TarballCompression compression,
+                            std::vector<std::string> deletions = {}) {
+  Meta meta;
+  meta.target = "trunk";
+  meta.comment = "Änderung";
+  meta.files = std::move(deletions);
+  std::vector<FileToSubmit> to_submit;
+  for (const Given& file : files) {
+    meta.files.push_back(file.name);
+    to_submit.push_back({file.name, file.permission, [&file] { return file.content; }});
+  }
+  std::string out;
+  QUARRY_TRY(write_tarball(
+      [&](std::string_view bytes) {
+        out += bytes;
+        return Result<void>();
+      },
+      meta, to_submit, compression));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("what was written is read, however it is compressed") {
+  const std::string large(3'000'000, 'x');
+  const std::string longest = std::string(255, 'n') + "/" + std::string(255, 'm') + "/ü";
+  const std::vector<Given> files = {{"a", 0, "one\n"},
+                                    {"d/empty", 0, ""},
+                                    {"d/link", 'l', "../a"},
+                                    {"d/run.sh", 'x', "#!"},
+                                    {"large", 0, large},
+                                    {"große Datei", 0, "ß"},
+                                    {longest, 'l', "../../große Datei"}};
+  for (const auto compression :
+       {TarballCompression::kNone, TarballCompression::kGzip, TarballCompression::kZstd}) {
+    const auto bytes = written(files, compression, {"gone"});
+    REQUIRE(bytes);
+    for (const bool apart : kWays) {
+      const auto content = read(*bytes, apart);
+      REQUIRE_MESSAGE(content, content.error().message);
+      CHECK(content->meta().comment == "Änderung");
+      CHECK(content->deletions() == std::vector<std::string>{"gone"});
+      REQUIRE(content->files().size() == files.size());
+      CHECK(std::ranges::is_sorted(content->files(), {}, &SubmittedFile::name));
+      for (const Given& file : files) {
+        const auto at = std::ranges::find(content->files(), file.name, &SubmittedFile::name);
+        REQUIRE(at != content->files().end());
+        CHECK(at->permission == file.permission);
+        CHECK(content->read(*at) == file.content);
+      }
+    }
+  }
+}
+
+TEST_CASE("the same files make the same tarball") {
+  for (const auto compression :
+       {TarballCompression::kNone, TarballCompression::kGzip, TarballCompression::kZstd}) {
+    CHECK(*written({{"a", 0, "one"}}, compression) == *written({{"a", 0, "one"}}, compression));
+  }
+}
+
+TEST_CASE("what would be refused is not written") {
+  CHECK(has(written({{"../a", 0, ""}}, TarballCompression::kNone).error().message, "../a"));
+  CHECK(has(written({{".fslckout", 0, ""}}, TarballCompression::kNone).error().message,
+            "fossil keeps"));
+  CHECK(has(written({{"l", 'l', "/etc/passwd"}}, TarballCompression::kNone).error().message,
+            "absolute"));
+}
+
+TEST_CASE("folders may stand for themselves or not, and meta anywhere") {
+  const std::string file = tar_entry({.name = "lroot/a", .content = "x"});
+  const std::string folder = tar_entry({.name = "lroot/", .type = '5'});
+  CHECK(
+      read(folder + file + tar_entry({.name = "lroot/b/", .type = '5'}) + meta({"a"}) + tar_end()));
+  CHECK(read(file + meta({"a"}) + tar_end()));
+  CHECK(read(meta({"a"}) + tar_end())->deletions() == std::vector<std::string>{"a"});
+}
+
+TEST_CASE("a rollback has no files") {
+  Meta rollback;
+  rollback.type = MoveType::kRollback;
+  rollback.dependencies = {ChangeSetId::random()};
+  const std::string head = tar_entry({.name = "meta", .content = rollback.text()});
+  CHECK(read(head + tar_end()));
+  CHECK(has(refusal(head + tar_entry({.name = "lroot/a"}) + tar_end()), "not in ##files"));
+}
+
+TEST_CASE("names that lead elsewhere, or that nobody should have") {
+  for (const std::string name : {"../a",
+                                 "/etc/passwd",
+                                 "lroot/../a",
+                                 "lroot/./a",
+                                 "./meta",
+                                 "lroot//a",
+                                 "lroot/a/..",
+                                 "lroot/b/../../c",
+                                 "other",
+                                 "lrootx/a",
+                                 "lroot",
+                                 "lroot/a\nb",
+                                 "lroot/a\x7f",
+                                 "lroot/\xff\xfe",
+                                 "lroot/\xc0\xaf",
+                                 "lroot/\xc2\x85",
+                                 "lroot/a\\b",
+                                 "lroot/.fslckout",
+                                 "lroot/_FOSSIL_",
+                                 "lroot/sub/_fossil_-journal",
+                                 "lroot/.fslckout/x",
+                                 "lroot/.FOS"}) {
+    CAPTURE(name);
+    const std::string why = refusal(with(tar_entry({.name = name, .content = "x"})));
+    CHECK_MESSAGE(why.find("not in ##files") == std::string::npos, why);
+    CHECK(why != "it was taken");
+    if (name == "lroot") continue;  // as a folder it may stand there
+    CHECK(refusal(with(tar_entry({.name = name + "/", .type = '5'}))) != "it was taken");
+  }
+  const std::string long_name = "lroot/" + std::string(kMostName + 1, 'n');
+  CHECK(has(
+      refusal(with(tar_entry({.name = "././@LongLink", .type = 'L', .content = long_name + '\0'}) +
+                   tar_entry({.name = "lroot/n"})),
+              {}, ErrorCode::kLimit),
+      "longer than"));
+}
+
+TEST_CASE("meta names are checked as those of the tarball are") {
+  for (const std::string name : {".fslckout", "b\\c", "_FOSSIL_-wal"}) {
+    CHECK(has(refusal(meta({"a", name}) + tar_entry({.name = "lroot/a"}) + tar_end()), "##files"));
+  }
+}
+
+TEST_CASE("symbolic links stay within the tree") {
+  for (const std::string target : {"b", "../b", "./b", "x/../../b", ".", "..", "b//c", "..."}) {
+    CAPTURE(target);
+    CHECK(read(meta({"d/l"}) + tar_entry({.name = "lroot/d/l", .type = '2', .link = target}) +
+               tar_end()));
+  }
+  for (const std::string target :
+       {"", "/", "/etc/passwd", "../..", "../../b", "x/../../../b", "../../d/x", "a\nb", "\xff",
+        "../.fslckout", "_FOSSIL_", "b\\c"}) {
+    CAPTURE(target);
+    CHECK(refusal(meta({"d/l"}) + tar_entry({.name = "lroot/d/l", .type = '2', .link = target}) +
+                  tar_end()) != "it was taken");
+  }
+}
+
+TEST_CASE("only files, folders and symbolic links") {
+  const auto why = [](const TarEntry& entry) {
+    return refusal(with(entry.name.empty() ? "" : tar_entry(entry)));
+  };
+  CHECK(has(why({.name = "lroot/a", .type = '1', .link = "lroot/b"}), "a hard link"));
+  CHECK(has(why({.name = "lroot/a", .type = '1', .link = "/etc/passwd"}), "a hard link"));
+  CHECK(has(why({.name = "lroot/a", .type = '3'}), "a device"));
+  CHECK(has(why({.name = "lroot/a", .type = '4'}), "a device"));
+  CHECK(has(why({.name = "lroot/a", .type = '6'}), "a named pipe"));
+  CHECK(why({.name = "meta", .type = '2', .link = "lroot/a"}) != "it was taken");
+  CHECK(why({.name = "meta/", .type = '5'}) != "it was taken");
+}
+
+TEST_CASE("files with holes are refused, in each of tar's ways") {
+  std::string gnu = tar_entry({.name = "lroot/a", .type = 'S', .content = std::string(512, 'x')});
+  gnu.replace(257, 8, std::string("ustar  \0", 8));
+  gnu.replace(386, 24, std::string("00000010000\00000000001000\0", 24));  // 512 bytes at 4096
+  gnu.replace(483, 12, std::string("00000011000\0", 12));
+  unsigned sum = 0;
+  gnu.replace(148, 8, "        ");
+  for (std::size_t i = 0; i < 512; ++i) sum += static_cast<unsigned char>(gnu[i]);
+  std::string digits(6, '0');
+  for (int i = 5; i >= 0; --i, sum /= 8)
+    digits[static_cast<std::size_t>(i)] = static_cast<char>('0' + sum % 8);
+  gnu.replace(148, 8, digits + std::string("\0 ", 2));
+  CHECK(has(refusal(with(gnu)), "a file with holes"));
+
+  const std::string map = "1\n4096\n512\n" + std::string(512 - 11, '\0');
+  const std::string pax =
+      tar_entry({.name = "x",
+                 .type = 'x',
+                 .content = "22 GNU.sparse.major=1\n22 GNU.sparse.minor=0\n"
+                            "27 GNU.sparse.name=lroot/a\n30 GNU.sparse.realsize=999999\n"}) +
+      tar_entry({.name = "lroot/a", .content = map + std::string(512, 'x')});
+  CHECK(refusal(with(pax)) != "it was taken");
+}
+
+TEST_CASE("one name stands for one thing") {
+  const std::string a = tar_entry({.name = "lroot/a", .content = "x"});
+  CHECK(has(refusal(with(a + a)), "\"a\" stands in the tarball twice"));
+  CHECK(
+      has(refusal(meta({"a"}) + a + meta({"a"}) + tar_end()), "meta stands in the tarball twice"));
+  CHECK(
+      has(refusal(with(a + tar_entry({.name = "lroot/a/", .type = '5'}))), "a file and a folder"));
+  const std::string both = meta({"a", "a b", "a/b", "a-b"}) + a + tar_entry({.name = "lroot/a-b"}) +
+                           tar_entry({.name = "lroot/a b"});
+  CHECK(read(both + tar_end()));
+  CHECK(has(refusal(both + tar_entry({.name = "lroot/a/b"}) + tar_end()), "a file and a folder"));
+  CHECK(
+      has(refusal(meta({"a", "a/b/c"}) + tar_entry({.name = "lroot/a", .type = '2', .link = "x"}) +
+                  tar_entry({.name = "lroot/a/b/c"}) + tar_end()),
+          "a file and a folder"));
+}
+
+TEST_CASE("the meta file names every file, and what it names and is not there is removed") {
+  CHECK(has(refusal(with(tar_entry({.name = "lroot/b"}))),
+            "lroot/b is in the tarball, but not in ##files"));
+  CHECK(has(refusal(tar_entry({.name = "lroot/a"}) + tar_end()), "no file called meta"));
+  CHECK(has(refusal(tar_entry({.name = "meta", .content = "##movetype\nXX\n"}) + tar_end()),
+            "meta: ##movetype"));
+}
+
+TEST_CASE("a limit for everything") {
+  const std::string a = tar_entry({.name = "lroot/a", .content = std::string(1000, 'x')});
+  const TarballLimits usual;
+  auto limits = usual;
+  limits.tarball = 100;
+  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "100 are the most"));
+  limits = usual;
+  limits.file = 999;
+  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "\"a\" has 1000 bytes; 999 are the most"));
+  limits.file = 1000;
+  CHECK(read(with(a), true, limits));
+  limits = usual;
+  limits.expanded = with(a).size() - 1;
+  for (const std::string& bytes : {with(a), gzip(with(a)), zstd(with(a))}) {
+    CHECK(has(refusal(bytes, limits, ErrorCode::kLimit), "when it is expanded"));
+  }
+  limits.expanded = with(a).size();
+  CHECK(read(gzip(with(a)), true, limits));
+  limits = usual;
+  limits.entries = 1;
+  CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "more than 1 entries"));
+  const std::string huge_meta(kMostMeta + 1, 'x');
+  CHECK(has(
+      refusal(tar_entry({.name = "meta", .content = huge_meta}) + tar_end(), {}, ErrorCode::kLimit),
+      "meta"));
+}
+
+TEST_CASE("100,000 entries end at their limit") {
+  std::string entries = meta({"a"});
+  for (int i = 0; i < 100'000; ++i) entries += tar_entry({.name = "lroot/" + std::to_string(i)});
+  CHECK(has(refusal(gzip(entries + tar_end()), {}, ErrorCode::kLimit), "more than 50000 entries"));
+}
+
+TEST_CASE("as many files as a change set may have are read") {
+  std::vector<std::string> names;
+  std::string entries;
+  for (std::size_t i = 0; i < kMostFiles; ++i) {
+    names.push_back("f" + std::to_string(i));
+    entries += tar_entry({.name = "lroot/" + names.back(), .content = "x"});
+  }
+  const auto content = read(meta(names) + entries + tar_end());
+  REQUIRE_MESSAGE(content, content.error().message);
+  CHECK(content->files().size() == kMostFiles);
+}
+
+TEST_CASE("a bomb ends at its limit") {
+  const std::string zeros = gzip_zeros(std::size_t{300} << 20);
+  CHECK(zeros.size() < 400'000);
+  CHECK(has(refusal(zeros, {}, ErrorCode::kLimit),
+            "when it is expanded"));  // it could be an end mark
+  CHECK(has(refusal(gzip(with("")) + zeros, {}, ErrorCode::kLimit), "when it is expanded"));
+  TarballLimits large;
+  large.file = std::uint64_t{4} << 30;
+  const std::string head = tar_entry({.name = "lroot/a", .size = std::uint64_t{1} << 30});
+  CHECK(has(refusal(gzip(meta({"a"}) + head) + zeros, large, ErrorCode::kLimit),
+            "when it is expanded"));
+}
+
+TEST_CASE("one layer of compression") {
+  const std::string bytes = with(tar_entry({.name = "lroot/a"}));
+  for (const std::string& layers :
+       {gzip(gzip(bytes)), gzip(zstd(bytes)), zstd(gzip(bytes)), zstd(zstd(bytes))}) {
+    CHECK(refusal(layers) != "it was taken");
+  }
+}
+
+TEST_CASE("special heads without end are refused") {
+  std::string heads;
+  for (int i = 0; i < 100'000; ++i)
+    heads += tar_entry({.name = "././@LongLink", .type = 'L', .content = "lroot/a"});
+  CHECK(
+      has(refusal(gzip(with(heads + tar_entry({.name = "lroot/a"})))), "Too many special headers"));
+  for (const char type : {'L', 'K', 'x', 'g'}) {
+    CAPTURE(type);
+    CHECK(refusal(with(tar_entry({.name = "x", .type = type, .size = std::uint64_t{60} << 30}))) !=
+          "it was taken");
+  }
+}
+
+TEST_CASE("cut short anywhere, it is refused") {
+  const std::string plain = meta({"a", "b"}) +
+                            tar_entry({.name = "lroot/a", .content = std::string(1024, '\0')}) +
+                            tar_entry({.name = "lroot/b", .content = std::string(700, 'x')});
+  // With the first block of its end mark it is complete.
+  for (std::size_t size = 0; size < plain.size() + 512; size += size % 512 == 0   ? 1
+                                                                : size % 512 == 1 ? 510
+                                                                                  : 1) {
+    CAPTURE(size);
+    CHECK_FALSE(read((plain + tar_end()).substr(0, size), false));
+  }
+  const std::string bytes = plain + tar_end();
+  for (const std::string& compressed : {gzip(bytes), zstd(bytes)}) {
+    REQUIRE(read(compressed));
+    for (std::size_t size = 0; size < compressed.size(); ++size) {
+      CAPTURE(size);
+      CHECK_FALSE(read(compressed.substr(0, size), false));
+    }
+  }
+}
+
+TEST_CASE("a byte that is wrong in a gzip tarball is noticed") {
+  const std::string bytes = gzip(with(tar_entry({.name = "lroot/a", .content = "some content"})));
+  for (std::size_t i = 10; i < bytes.size();
+       ++i) {  // behind the head, which says nothing of the content
+    std::string damaged = bytes;
+    damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    CAPTURE(i);
+    const auto content = read(damaged, false);
+    // Some bits fill up a byte, and mean nothing.
+    if (content) CHECK(content->read(content->files().at(0)) == "some content");
+  }
+}
+
+TEST_CASE("what follows the archive is refused") {
+  const std::string bytes = with(tar_entry({.name = "lroot/a"}));
+  CHECK(read(bytes + std::string(10'240, '\0')));
+  CHECK(has(refusal(bytes + "x"), "something follows"));
+  CHECK(has(refusal(bytes + with("")), "something follows"));
+  CHECK(refusal(gzip(bytes) + "garbage") != "it was taken");
+  CHECK(refusal(zstd(bytes) + "garbage") != "it was taken");
+}
+
+TEST_CASE("what is no tarball") {
+  for (const std::string bytes :
+       {"", "x", "PK\3\4", "hello, this is no tarball at all", "7z\xbc\xaf\x27\x1c"}) {
+    CHECK(refusal(bytes) != "it was taken");
+  }
+  CHECK(refusal(std::string(4096, 'x')) != "it was taken");
+  CHECK(has(refusal(std::string(10'240, '\0')), "no file called meta"));
+  const TemporaryFolder folder;
+  CHECK_FALSE(read_tarball(-1, {}, folder.path()));
+}
+
+TEST_CASE("an execute bit of the owner counts, others do not") {
+  const auto permission = [](unsigned mode) {
+    return read(with(tar_entry({.name = "lroot/a", .mode = mode})))->files().at(0).permission;
+  };
+  CHECK(permission(0755) == 'x');
+  CHECK(permission(0611) == 0);
+  CHECK(permission(06644) == 0);
+}
