@@ -64,7 +64,6 @@ constexpr auto changes_directives() {
       {"changes.max_crashes", Number<1, 100>(), QUARRY_FIELD(changes.most_crashes)},
       {"changes.max_put_off", Number<0, 10000>(), QUARRY_FIELD(changes.most_put_off)},
       {"changes.max_rollback", Number<1, 1000>(), QUARRY_FIELD(changes.most_rolled_back)},
-      {"changes.aging", Timeout(), QUARRY_FIELD(changes.aging)},
       {"changes.scan", Timeout(), QUARRY_FIELD(changes.scan)},
       {"changes.needs_approval", MoveTypes(), QUARRY_FIELD(changes.needs_approval)},
       {"changes.gate", Path(), QUARRY_FIELD(changes.gate.program)},

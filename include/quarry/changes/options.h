@@ -39,7 +39,6 @@ struct QueueOptions {
   std::uint64_t most_crashes = 3;                         // of a job's execution
   std::uint64_t most_put_off = 20;                        // times that a job is tried again later
   std::uint64_t most_rolled_back = 100;                   // change sets, by one rollback
-  std::chrono::milliseconds aging{86'400'000};            // after which a job goes before its kind
   std::chrono::milliseconds scan{10'000};                 // between two looks without a trigger
   std::array<bool, kMoveTypes> needs_approval{};          // by move type
   GateWords gate;
