@@ -10,6 +10,11 @@
 
 namespace quarry::app {
 
+/// What these words set, where they stand alone.
+struct QueueWords {
+  changes::QueueOptions changes = {};
+};
+
 /// Move types, or none.
 struct MoveTypes {
   using Value = std::array<bool, changes::kMoveTypes>;

@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "backoffice_service.h"
+#include "changes_service.h"
 #include "configuration.h"
 #include "courier_service.h"
 #include "quarry/base/log.h"
@@ -35,6 +37,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool) {
   };
   // There is nobody to be asked; see backoffice_service().
   if (!pool.process.chroot.empty()) options.background.is_enabled = false;
+  if (!pool.process.chroot.empty()) options.changes.is_enabled = false;
   return options;
 }
 
@@ -185,11 +188,13 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
-    auto backoffice =
-        backoffice_service(pool, service, worker_options_in(pool).background,
-                           courier ? courier->listener.address()->path() : std::string());
+    const auto options = worker_options_in(pool);
+    const auto courier_socket = courier ? courier->listener.address()->path() : std::string();
+    auto backoffice = backoffice_service(pool, service, options.background, courier_socket);
     services.push_back(std::move(service));
     if (backoffice) services.push_back(std::move(*backoffice));
+    std::ranges::move(changes_services(pool, options.changes, courier_socket),
+                      std::back_inserter(services));
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));
