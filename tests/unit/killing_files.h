@@ -16,8 +16,6 @@
 
 #include "quarry/base/file_system.h"
 
-namespace quarry::spool {
-
 /// Counts down to the operation before which the process is killed.
 class Fuse {
  public:
@@ -30,63 +28,65 @@ class Fuse {
   std::atomic<int> left_;
 };
 
-class KillingFile final : public base::File {
+class KillingFile final : public quarry::base::File {
  public:
-  KillingFile(std::unique_ptr<base::File> file, Fuse& fuse) : file_(std::move(file)), fuse_(fuse) {}
-  base::Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
+  KillingFile(std::unique_ptr<quarry::base::File> file, Fuse& fuse)
+      : file_(std::move(file)), fuse_(fuse) {}
+  quarry::base::Result<std::size_t> read_at(std::uint64_t offset, std::span<char> buffer) override {
     return file_->read_at(offset, buffer);
   }
-  base::Result<void> append(std::string_view bytes) override {
+  quarry::base::Result<void> append(std::string_view bytes) override {
     fuse_.burn();
     // The first half can be there without the second.
     if (auto half = file_->append(bytes.substr(0, bytes.size() / 2)); !half) return half;
     fuse_.burn();
     return file_->append(bytes.substr(bytes.size() / 2));
   }
-  base::Result<void> truncate(std::uint64_t size) override {
+  quarry::base::Result<void> truncate(std::uint64_t size) override {
     fuse_.burn();
     return file_->truncate(size);
   }
-  base::Result<std::uint64_t> size() override { return file_->size(); }
-  base::Result<void> sync() override {
+  quarry::base::Result<std::uint64_t> size() override { return file_->size(); }
+  quarry::base::Result<void> sync() override {
     fuse_.burn();
     return file_->sync();
   }
-  base::Result<bool> has_name() override { return file_->has_name(); }
-  base::Result<bool> try_lock() override { return file_->try_lock(); }
-  base::Result<bool> is_locked() override { return file_->is_locked(); }
+  quarry::base::Result<bool> has_name() override { return file_->has_name(); }
+  quarry::base::Result<bool> try_lock() override { return file_->try_lock(); }
+  quarry::base::Result<bool> is_locked() override { return file_->is_locked(); }
 
  private:
-  std::unique_ptr<base::File> file_;
+  std::unique_ptr<quarry::base::File> file_;
   Fuse& fuse_;
 };
 
-class KillingFiles final : public base::FileSystem {
+class KillingFiles final : public quarry::base::FileSystem {
  public:
   explicit KillingFiles(Fuse& fuse) : fuse_(fuse) {}
-  base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
-                                                 base::FileUse use) override {
-    if (use != base::FileUse::kRead) fuse_.burn();
+  quarry::base::Result<std::unique_ptr<quarry::base::File>> open(
+      const std::filesystem::path& path, quarry::base::FileUse use) override {
+    if (use != quarry::base::FileUse::kRead) fuse_.burn();
     auto file = real().open(path, use);
     if (!file) return file;
     return std::make_unique<KillingFile>(std::move(*file), fuse_);
   }
-  base::Result<void> rename(const std::filesystem::path& from,
-                            const std::filesystem::path& to) override {
+  quarry::base::Result<void> rename(const std::filesystem::path& from,
+                                    const std::filesystem::path& to) override {
     fuse_.burn();
     return real().rename(from, to);
   }
-  base::Result<void> remove(const std::filesystem::path& path) override {
+  quarry::base::Result<void> remove(const std::filesystem::path& path) override {
     fuse_.burn();
     return real().remove(path);
   }
-  base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override {
+  quarry::base::Result<std::vector<std::string>> list(
+      const std::filesystem::path& folder) override {
     return real().list(folder);
   }
-  base::Result<void> make_folder(const std::filesystem::path& folder) override {
+  quarry::base::Result<void> make_folder(const std::filesystem::path& folder) override {
     return real().make_folder(folder);
   }
-  base::Result<void> sync_directory(const std::filesystem::path& folder) override {
+  quarry::base::Result<void> sync_directory(const std::filesystem::path& folder) override {
     fuse_.burn();
     return real().sync_directory(folder);
   }
@@ -118,5 +118,3 @@ inline void hear_of_life(const std::function<void(int pipe)>& live,
   REQUIRE(::waitpid(child, &status, 0) == child);
   REQUIRE((WIFSIGNALED(status) ? WTERMSIG(status) == SIGKILL : WEXITSTATUS(status) == 0));
 }
-
-}  // namespace quarry::spool

@@ -12,8 +12,6 @@
 
 #include "quarry/base/file_system.h"
 
-namespace quarry::spool {
-
 /// What one operation did to the disk.
 struct FileOperation {
   enum class Kind : std::uint8_t { kWrite, kTruncate, kSync, kLink, kRename, kRemove, kSyncNames };
@@ -21,32 +19,34 @@ struct FileOperation {
   std::uint64_t file = 0;    // which file, whatever its name is now
   std::uint64_t offset = 0;  // of a write; the size of a truncation
   std::string bytes;
-  std::string name;
-  std::string to;  // of a rename
+  std::string name;  // kSyncNames: of the folder
+  std::string to;    // of a rename
 };
 
-/// One folder of files, all that a queue needs. Paths' folders are not looked at. Not for several
+/// One folder of files, whose paths' folders are not looked at, or a tree of them. Not for several
 /// threads at a time.
-class MemoryFileSystem final : public base::FileSystem {
+class MemoryFileSystem final : public quarry::base::FileSystem {
  public:
-  using Image = std::map<std::string, std::string>;  // contents by name
+  using Image = std::map<std::string, std::string>;  // contents by name; in a tree, by path
 
   MemoryFileSystem() = default;
   /// With the files of IMAGE.
   explicit MemoryFileSystem(const Image& image);
+  /// A tree: names are paths from ROOT on. Every folder is there. With the files of IMAGE.
+  explicit MemoryFileSystem(std::filesystem::path root, const Image& image = {});
 
-  base::Result<std::unique_ptr<base::File>> open(const std::filesystem::path& path,
-                                                 base::FileUse use) override;
-  base::Result<void> rename(const std::filesystem::path& from,
-                            const std::filesystem::path& to) override;
-  base::Result<void> remove(const std::filesystem::path& path) override;
-  base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override;
-  base::Result<void> make_folder(const std::filesystem::path& folder) override;
-  base::Result<void> sync_directory(const std::filesystem::path& folder) override;
+  quarry::base::Result<std::unique_ptr<quarry::base::File>> open(
+      const std::filesystem::path& path, quarry::base::FileUse use) override;
+  quarry::base::Result<void> rename(const std::filesystem::path& from,
+                                    const std::filesystem::path& to) override;
+  quarry::base::Result<void> remove(const std::filesystem::path& path) override;
+  quarry::base::Result<std::vector<std::string>> list(const std::filesystem::path& folder) override;
+  quarry::base::Result<void> make_folder(const std::filesystem::path& folder) override;
+  quarry::base::Result<void> sync_directory(const std::filesystem::path& folder) override;
 
   /// Called before each operation that changes something, with its number; what it returns is the
   /// operation's error.
-  std::function<std::optional<base::Error>(std::uint64_t)> before;
+  std::function<std::optional<quarry::base::Error>(std::uint64_t)> before;
 
   /// Within `before`: whether the operation only removes a name.
   bool is_removing() const { return is_removing_; }
@@ -70,7 +70,10 @@ class MemoryFileSystem final : public base::FileSystem {
     std::string content;
     bool is_locked = false;
   };
-  std::optional<base::Error> next(FileOperation operation);
+  std::optional<quarry::base::Error> next(FileOperation operation);
+  std::string name_of(const std::filesystem::path& path) const;
+
+  std::filesystem::path root_;
 
   std::map<std::string, std::shared_ptr<Node>> files_;
   std::vector<FileOperation> operations_;
@@ -78,5 +81,3 @@ class MemoryFileSystem final : public base::FileSystem {
   std::uint64_t calls_ = 0;
   bool is_removing_ = false;
 };
-
-}  // namespace quarry::spool

@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-namespace quarry::spool {
-
-using base::Error;
-using base::ErrorCode;
-using base::fail;
-using base::File;
-using base::FileUse;
-using base::Result;
+using quarry::base::Error;
+using quarry::base::ErrorCode;
+using quarry::base::fail;
+using quarry::base::File;
+using quarry::base::FileUse;
+using quarry::base::Result;
 using Kind = FileOperation::Kind;
 
 class MemoryFile final : public File {
@@ -91,6 +89,15 @@ MemoryFileSystem::MemoryFileSystem(const Image& image) {
   }
 }
 
+MemoryFileSystem::MemoryFileSystem(std::filesystem::path root, const Image& image)
+    : MemoryFileSystem(image) {
+  root_ = std::move(root);
+}
+
+std::string MemoryFileSystem::name_of(const std::filesystem::path& path) const {
+  return root_.empty() ? path.filename().string() : path.lexically_relative(root_).string();
+}
+
 /// Counts OPERATION and notes it, unless it is to fail.
 std::optional<Error> MemoryFileSystem::next(FileOperation operation) {
   ++calls_;
@@ -104,7 +111,7 @@ std::optional<Error> MemoryFileSystem::next(FileOperation operation) {
 
 Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::filesystem::path& path,
                                                      FileUse use) {
-  const std::string name = path.filename().string();
+  const std::string name = name_of(path);
   const auto found = files_.find(name);
   if (found != files_.end()) {
     if (use == FileUse::kMake) return fail(ErrorCode::kBusy, name + ": File exists");
@@ -128,23 +135,25 @@ Result<std::unique_ptr<File>> MemoryFileSystem::open(const std::filesystem::path
 
 Result<void> MemoryFileSystem::rename(const std::filesystem::path& from,
                                       const std::filesystem::path& to) {
-  const auto found = files_.find(from.filename().string());
+  const std::string name = name_of(from), new_name = name_of(to);
+  const auto found = files_.find(name);
   if (found == files_.end()) return fail(ErrorCode::kNotFound, from.string() + ": not there");
   if (auto error = next({.kind = Kind::kRename,
                          .file = found->second->id,
                          .offset = 0,
                          .bytes = {},
-                         .name = from.filename().string(),
-                         .to = to.filename().string()})) {
+                         .name = name,
+                         .to = new_name})) {
     return std::unexpected(*error);
   }
-  files_[to.filename().string()] = found->second;
-  files_.erase(from.filename().string());
+  found->second->name = new_name;
+  files_[new_name] = found->second;
+  files_.erase(name);
   return {};
 }
 
 Result<void> MemoryFileSystem::remove(const std::filesystem::path& path) {
-  const std::string name = path.filename().string();
+  const std::string name = name_of(path);
   if (!files_.contains(name)) return fail(ErrorCode::kNotFound, name + ": not there");
   if (auto error = next({.kind = Kind::kRemove,
                          .file = files_[name]->id,
@@ -158,9 +167,13 @@ Result<void> MemoryFileSystem::remove(const std::filesystem::path& path) {
   return {};
 }
 
-Result<std::vector<std::string>> MemoryFileSystem::list(const std::filesystem::path& /*folder*/) {
+Result<std::vector<std::string>> MemoryFileSystem::list(const std::filesystem::path& folder) {
   std::vector<std::string> names;
-  for (const auto& [name, node] : files_) names.push_back(name);
+  for (const auto& [name, node] : files_) {
+    const std::filesystem::path path(name);
+    if (!root_.empty() && path.parent_path() != name_of(folder)) continue;
+    names.push_back(path.filename().string());
+  }
   return names;
 }
 
@@ -168,9 +181,13 @@ Result<void> MemoryFileSystem::make_folder(const std::filesystem::path& /*folder
   return {};
 }
 
-Result<void> MemoryFileSystem::sync_directory(const std::filesystem::path& /*folder*/) {
-  if (auto error = next(
-          {.kind = Kind::kSyncNames, .file = 0, .offset = 0, .bytes = {}, .name = {}, .to = {}})) {
+Result<void> MemoryFileSystem::sync_directory(const std::filesystem::path& folder) {
+  if (auto error = next({.kind = Kind::kSyncNames,
+                         .file = 0,
+                         .offset = 0,
+                         .bytes = {},
+                         .name = root_.empty() ? std::string() : name_of(folder),
+                         .to = {}})) {
     return std::unexpected(*error);
   }
   return {};
@@ -188,6 +205,13 @@ bool is_about_names(Kind kind) {
   return kind == Kind::kLink || kind == Kind::kRename || kind == Kind::kRemove;
 }
 
+/// Whether SYNC, of a folder's names, makes ONE durable, which is about names. A rename from folder
+/// to folder is one step of the journal, and goes with the folder that it leads to.
+bool covers(const FileOperation& sync, const FileOperation& one) {
+  const std::string& name = one.kind == Kind::kRename ? one.to : one.name;
+  return std::filesystem::path(name).parent_path() == sync.name;
+}
+
 /// Whether each of the first COUNT operations was made durable by a later one of them.
 std::vector<bool> durable(const std::vector<FileOperation>& operations, std::size_t count) {
   std::vector<bool> is_durable(count, false);
@@ -197,7 +221,10 @@ std::vector<bool> durable(const std::vector<FileOperation>& operations, std::siz
     is_durable[i] = true;
     for (std::size_t j = 0; j < i; ++j) {
       const FileOperation& one = operations[j];
-      if (sync.kind == Kind::kSyncNames && is_about_names(one.kind)) is_durable[j] = true;
+      if (is_durable[j]) continue;
+      if (sync.kind == Kind::kSyncNames && is_about_names(one.kind)) {
+        is_durable[j] = covers(sync, one);
+      }
       if (sync.kind == Kind::kSync && !is_about_names(one.kind) && one.file == sync.file) {
         is_durable[j] = true;
       }
@@ -257,5 +284,3 @@ MemoryFileSystem::Image MemoryFileSystem::after_a_stop(
   for (const auto& [name, id] : names) image[name] = contents[id];
   return image;
 }
-
-}  // namespace quarry::spool

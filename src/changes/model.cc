@@ -1,0 +1,237 @@
+#include "quarry/changes/model.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "model_parts.h"
+
+namespace quarry::changes {
+namespace {
+
+/// Whether a chain of dependencies leads from FROM to TO.
+bool leads_to(const ModelNode& from, const ModelNode& to) {
+  std::vector<const ModelNode*> left = {&from};
+  std::set<const ModelNode*> seen;
+  while (!left.empty()) {
+    const ModelNode* node = left.back();
+    left.pop_back();
+    if (node == &to) return true;
+    if (!seen.insert(node).second) continue;
+    left.insert(left.end(), node->dependencies.begin(), node->dependencies.end());
+  }
+  return false;
+}
+
+/// The most urgent of what NODE is itself and of what those that wait for it lend it.
+Rank rank_of(const ModelNode& node) {
+  Rank rank{
+      .type = node.known.name.type, .tai = node.known.name.tai, .lender = node.id, .depth = 0};
+  for (const ModelNode* dependent : node.dependents) {
+    if (!dependent->is_active) continue;
+    Rank lent = dependent->rank;
+    ++lent.depth;
+    if (lent < rank) rank = std::move(lent);
+  }
+  return rank;
+}
+
+}  // namespace
+
+Model::Model() = default;
+Model::~Model() = default;
+
+bool NodeOrder::operator()(const ModelNode* a, const ModelNode* b) const {
+  if (a->rank < b->rank) return true;
+  if (b->rank < a->rank) return false;
+  return std::tie(a->known.name.type, a->known.name.tai, a->id) <
+         std::tie(b->known.name.type, b->known.name.tai, b->id);
+}
+
+ModelNode& Model::node_of(const ChangeSetId& id) {
+  auto& node = nodes_[id];
+  if (!node) {
+    node = std::make_unique<ModelNode>();
+    node->id = id;
+  }
+  return *node;
+}
+
+const ModelNode* Model::known_node(const ChangeSetId& id) const {
+  const auto found = nodes_.find(id);
+  return found == nodes_.end() || !found->second->is_known ? nullptr : found->second.get();
+}
+
+const Known* Model::find(const ChangeSetId& id) const {
+  const ModelNode* node = known_node(id);
+  return node ? &node->known : nullptr;
+}
+
+void Model::put(Known known) {
+  ModelNode& node = node_of(known.name.id);
+  unlink(node);
+  node.known = std::move(known);
+  node.is_known = true;
+  link(node);
+  touch(node);
+  settle();
+}
+
+void Model::move(const ChangeSetId& id, Stage stage) {
+  ModelNode& node = node_of(id);
+  if (!node.is_known) return;
+  leave_lanes(node);
+  node.known.stage = stage;
+  touch(node);
+  settle();
+}
+
+void Model::erase(const ChangeSetId& id) {
+  ModelNode& node = node_of(id);
+  unlink(node);
+  node.is_known = false;
+  node.known = {};
+  touch(node);
+  settle();
+}
+
+void Model::set_frozen(std::set<std::string, std::less<>> branches) {
+  if (frozen_ == branches) return;
+  frozen_ = std::move(branches);
+  for (ModelNode* node : std::vector<ModelNode*>(waiting_.begin(), waiting_.end())) touch(*node);
+  settle();
+}
+
+/// Ties NODE to what it depends on. A dependency that would close a circle is left out, and noted.
+void Model::link(ModelNode& node) {
+  if (!node.is_rollback()) {
+    for (const ChangeSetId& id : node.known.dependencies) {
+      ModelNode& dependency = node_of(id);
+      if (&dependency == &node || (!node.dependents.empty() && leads_to(dependency, node))) {
+        node.circle = id.str();
+        continue;
+      }
+      node.dependencies.push_back(&dependency);
+      dependency.dependents.push_back(&node);
+    }
+  }
+  for (const ChangeSetId& id : node.known.precursors) node_of(id).followers.push_back(&node);
+}
+
+void Model::unlink(ModelNode& node) {
+  leave_lanes(node);
+  for (ModelNode* dependency : node.dependencies) {
+    std::erase(dependency->dependents, &node);
+    touch(*dependency);
+  }
+  for (const ChangeSetId& id : node.known.precursors) std::erase(node_of(id).followers, &node);
+  node.dependencies.clear();
+  node.circle.clear();
+}
+
+void Model::touch(ModelNode& node) {
+  if (std::exchange(node.is_touched, true)) return;
+  touched_.push_back(&node);
+}
+
+void Model::settle() {
+  while (!touched_.empty()) {
+    ModelNode& node = *touched_.front();
+    touched_.pop_front();
+    node.is_touched = false;
+    evaluate(node);
+  }
+}
+
+/// Works out anew what NODE is, and tells those to whom that matters.
+void Model::evaluate(ModelNode& node) {
+  node.open = static_cast<std::size_t>(std::ranges::count_if(
+      node.dependencies, [](const ModelNode* one) { return !one->has_landed(); }));
+  const bool is_active = node.is_waiting() && doom_of(node).empty() && why_passive(node).empty() &&
+                         std::ranges::all_of(node.dependencies, [](const ModelNode* one) {
+                           return one->is_active || one->is_running() || one->has_landed();
+                         });
+  Rank rank = rank_of(node);
+  const bool lends_other = is_active != node.is_active || (is_active && rank != node.rank);
+  if (!node.is_placed || is_active != node.is_active || rank != node.rank) {
+    leave_lanes(node);
+    node.is_active = is_active;
+    node.rank = std::move(rank);
+    enter_lanes(node);
+  }
+  note(node);
+  if (std::exchange(node.told, node.standing()) != node.standing()) {
+    for (ModelNode* dependent : node.dependents) touch(*dependent);
+  }
+  if (lends_other) {
+    for (ModelNode* dependency : node.dependencies) touch(*dependency);
+  }
+}
+
+void Model::enter_lanes(ModelNode& node) {
+  node.is_placed = true;
+  if (node.is_waiting()) waiting_.insert(&node);
+  if (node.is_active || node.is_running()) {
+    for (const std::string& file : node.known.files) {
+      LaneKey key(node.known.branch, file);
+      auto& lane = lanes_[key];
+      if (!lane)
+        lane = std::make_unique<ModelLane>(
+            ModelLane{.key = std::move(key), .waiting = {}, .running = {}});
+      node.lanes.push_back(lane.get());
+      if (node.is_running()) {
+        lane->running.insert(&node);
+      } else {
+        lane->waiting.insert(&node);
+      }
+      grant(*lane);
+    }
+  }
+}
+
+/// NODE is in no set any more, so that its rank may change.
+void Model::leave_lanes(ModelNode& node) {
+  node.is_placed = false;
+  waiting_.erase(&node);
+  ready_.erase(&node);
+  doomed_.erase(&node);
+  for (ModelLane* lane : std::exchange(node.lanes, {})) {
+    lane->waiting.erase(&node);
+    lane->running.erase(&node);
+    grant(*lane);
+    if (lane->waiting.empty() && lane->running.empty()) lanes_.erase(LaneKey(lane->key));
+  }
+}
+
+/// Says whose turn it is in LANE.
+void Model::grant(ModelLane& lane) {
+  ModelNode* next = lane.running.empty() && !lane.waiting.empty() ? *lane.waiting.begin() : nullptr;
+  ModelNode* before = std::exchange(lane.granted, next);
+  if (before == next) return;
+  if (before) {
+    --before->granted;
+    note(*before);
+  }
+  if (next) {
+    ++next->granted;
+    note(*next);
+  }
+}
+
+/// Notes whether NODE may go, or never may.
+void Model::note(ModelNode& node) {
+  const bool may_go =
+      node.is_placed && node.is_active && node.open == 0 && node.granted == node.known.files.size();
+  if (may_go) {
+    ready_.insert(&node);
+  } else {
+    ready_.erase(&node);
+  }
+  if (node.is_placed && node.is_waiting() && !node.is_active && !doom_of(node).empty()) {
+    doomed_.insert(&node);
+  } else {
+    doomed_.erase(&node);
+  }
+}
+
+}  // namespace quarry::changes

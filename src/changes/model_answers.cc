@@ -1,0 +1,231 @@
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
+#include <utility>
+
+#include "model_parts.h"
+#include "quarry/changes/model.h"
+
+namespace quarry::changes {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+/// Who is ahead of NODE in one of its lanes; empty: nobody.
+std::string why_behind(const ModelNode& node) {
+  for (const ModelLane* lane : node.lanes) {
+    if (lane->granted == &node) continue;
+    const ModelNode* other =
+        lane->running.empty() ? *lane->waiting.begin() : *lane->running.begin();
+    return fmt::format("it waits for {} ({}), which {} and changes {} on {} too", other->id.str(),
+                       word_of(other->known.name.type),
+                       lane->running.empty() ? "goes before it" : "runs", lane->key.second,
+                       lane->key.first);
+  }
+  return {};
+}
+
+/// Appends to FOUND those that go if NODE goes.
+void add_followers(const ModelNode& node, std::vector<const ModelNode*>& found) {
+  for (const ModelNode* dependent : node.dependents) {
+    if (dependent->is_open() || dependent->has_landed()) found.push_back(dependent);
+  }
+  if (!node.has_landed() || node.followers.empty()) return;
+  const std::unordered_set<std::string_view> files(node.known.files.begin(),
+                                                   node.known.files.end());
+  for (const ModelNode* follower : node.followers) {
+    const bool is_later = follower->has_landed() && follower != &node &&
+                          follower->known.landed_at >= node.known.landed_at &&
+                          follower->known.branch == node.known.branch;
+    if (is_later && std::ranges::any_of(follower->known.files, [&](const std::string& file) {
+          return files.contains(file);
+        })) {
+      found.push_back(follower);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<ChangeSetId> Model::in_order() const {
+  std::vector<ChangeSetId> ids;
+  ids.reserve(waiting_.size());
+  for (const ModelNode* node : waiting_) ids.push_back(node->id);
+  return ids;
+}
+
+std::vector<ChangeSetId> Model::ready(base::UnixMillis now) const {
+  std::vector<ChangeSetId> ids;
+  for (const ModelNode* node : ready_) {
+    if (node->known.not_before <= now) ids.push_back(node->id);
+  }
+  return ids;
+}
+
+bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
+  const auto found = nodes_.find(id);
+  return found != nodes_.end() && ready_.contains(found->second.get()) &&
+         found->second->known.not_before <= now;
+}
+
+std::optional<base::UnixMillis> Model::next_time(base::UnixMillis now) const {
+  std::optional<base::UnixMillis> next;
+  for (const ModelNode* node : ready_) {
+    const base::UnixMillis time = node->known.not_before;
+    if (time > now && (!next || time < *next)) next = time;
+  }
+  return next;
+}
+
+std::vector<std::pair<ChangeSetId, std::string>> Model::doomed() const {
+  std::vector<std::pair<ChangeSetId, std::string>> found;
+  for (const ModelNode* node : doomed_) found.emplace_back(node->id, doom_of(*node));
+  return found;
+}
+
+std::string doom_of(const ModelNode& node) {
+  if (!node.circle.empty()) {
+    return fmt::format("it depends on {}, which depends on it", node.circle);
+  }
+  for (const ModelNode* dependency : node.dependencies) {
+    const std::string_view id = dependency->id.str();
+    if (!dependency->is_known) {
+      return fmt::format("it depends on {}, which is not known here", id);
+    }
+    if (dependency->known.is_taken_back) {
+      return fmt::format("it depends on {}, which was taken back", id);
+    }
+    if (is_over(dependency->known.stage) && !dependency->has_landed()) {
+      return fmt::format("it depends on {}, which did not land: it is in {}/", id,
+                         word_of(dependency->known.stage));
+    }
+  }
+  return {};
+}
+
+/// Why others pass NODE, which waits; empty: they don't.
+std::string Model::why_passive(const ModelNode& node) const {
+  if (!node.known.held.empty()) return "it is held by " + node.known.held;
+  if (!node.known.is_approved) {
+    return fmt::format("it waits to be approved, as move type {} needs",
+                       word_of(node.known.name.type));
+  }
+  if (!node.is_rollback() && frozen_.contains(node.known.branch)) {
+    return fmt::format("branch {} is frozen", node.known.branch);
+  }
+  return {};
+}
+
+std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
+  const ModelNode* node = known_node(id);
+  if (!node) return "it is not known here";
+  if (node->known.stage == Stage::kPrequeue) return "it waits to be looked at";
+  if (!node->is_waiting())
+    return fmt::format("it waits for nothing: it is in {}/", word_of(node->known.stage));
+  if (std::string doom = doom_of(*node); !doom.empty()) return doom;
+  std::string chain;
+  // What holds back the one that it depends on, and so on, is what holds it back.
+  while (true) {
+    if (const std::string passive = why_passive(*node); !passive.empty()) return chain + passive;
+    const auto open = std::ranges::find_if(node->dependencies,
+                                           [](const ModelNode* one) { return !one->has_landed(); });
+    if (open == node->dependencies.end()) break;
+    node = *open;
+    chain += fmt::format("it depends on {} ({}), which has not landed: ", node->id.str(),
+                         word_of(node->known.stage));
+    if (!node->is_waiting())
+      return chain + (node->is_running() ? "it runs" : "it waits to be looked at");
+  }
+  if (const std::string behind = why_behind(*node); !behind.empty()) return chain + behind;
+  if (node->known.not_before > now) {
+    return chain +
+           fmt::format("it was put off until {}", base::iso_seconds(node->known.not_before));
+  }
+  const bool is_behind_rollback = !ready_.empty() && (*ready_.begin())->is_rollback();
+  if (is_behind_rollback && !node->is_rollback()) {
+    return chain + fmt::format("it waits for the rollback {}", (*ready_.begin())->id.str());
+  }
+  return chain.empty() ? chain : chain + "it is about to go";
+}
+
+std::vector<ChangeSetId> Model::precursors_of(const ChangeSetId& id) const {
+  const ModelNode* node = known_node(id);
+  std::set<ChangeSetId> found;
+  if (!node) return {};
+  for (const ModelLane* lane : node->lanes) {
+    for (const ModelNode* running : lane->running) {
+      if (running != node) found.insert(running->id);
+    }
+    const auto at = lane->waiting.find(const_cast<ModelNode*>(node));
+    if (at != lane->waiting.end() && at != lane->waiting.begin())
+      found.insert((*std::prev(at))->id);
+    if (found.size() >= kMostNamed) break;
+  }
+  std::vector<ChangeSetId> ids(found.begin(), found.end());
+  if (ids.size() > kMostNamed) ids.resize(kMostNamed);
+  return ids;
+}
+
+std::vector<ChangeSetId> Model::dependents_of(const ChangeSetId& id) const {
+  std::vector<ChangeSetId> ids;
+  const auto found = nodes_.find(id);
+  if (found == nodes_.end()) return ids;
+  for (const ModelNode* node : found->second->dependents) ids.push_back(node->id);
+  return ids;
+}
+
+std::vector<ChangeSetId> Model::unknown() const {
+  std::vector<ChangeSetId> ids;
+  for (const auto& [id, node] : nodes_) {
+    if (!node->is_known && !node->dependents.empty()) ids.push_back(id);
+  }
+  return ids;
+}
+
+Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& primary,
+                                                std::size_t limit) const {
+  std::vector<const ModelNode*> left;
+  for (const ChangeSetId& id : primary) {
+    const ModelNode* node = known_node(id);
+    if (!node || node->is_rollback() || !(node->is_open() || node->has_landed())) {
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{} {}", id.str(),
+                              !node                       ? "is not known here"
+                              : node->is_rollback()       ? "is a rollback"
+                              : node->known.is_taken_back ? "was taken back before"
+                                                          : "did not land"));
+    }
+    left.push_back(node);
+  }
+  std::unordered_set<const ModelNode*> seen;
+  std::vector<const ModelNode*> all;
+  while (!left.empty()) {
+    const ModelNode* node = left.back();
+    left.pop_back();
+    if (!seen.insert(node).second) continue;
+    if (all.size() == limit) {
+      return fail(ErrorCode::kLimit,
+                  fmt::format("more than {} change sets would have to be taken back", limit));
+    }
+    all.push_back(node);
+    add_followers(*node, left);
+  }
+  std::ranges::sort(all, [](const ModelNode* a, const ModelNode* b) {
+    if (a->has_landed() != b->has_landed()) return a->has_landed();
+    if (a->has_landed() && a->known.landed_at != b->known.landed_at) {
+      return a->known.landed_at < b->known.landed_at;
+    }
+    return NodeOrder()(a, b);
+  });
+  std::vector<ChangeSetId> ids;
+  ids.reserve(all.size());
+  for (const ModelNode* node : all) ids.push_back(node->id);
+  return ids;
+}
+
+}  // namespace quarry::changes

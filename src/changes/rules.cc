@@ -1,0 +1,71 @@
+#include "quarry/changes/rules.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quarry::changes {
+namespace {
+
+base::UnixMillis retry_time(const Job& job, const Rules& rules) {
+  if (job.put_off == 0 || job.history.empty()) return {};
+  const std::uint32_t doublings = std::min(job.put_off - 1, 20U);
+  const auto delay = std::min(rules.retry_delay * (1 << doublings), rules.longest_delay);
+  return {job.history.back().time.value + delay.count()};
+}
+
+}  // namespace
+
+Known known_of(const Job& job, Stage stage, const Rules& rules) {
+  Known known{.name = job.name,
+              .stage = stage,
+              .branch = job.meta.target,
+              .files = job.meta.files,
+              .dependencies = job.meta.dependencies,
+              .precursors = job.meta.precursors,
+              .is_approved = true,
+              .held = job.held,
+              .is_taken_back = job.taken_back.has_value(),
+              .not_before = {},
+              .landed_at = {}};
+  if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {
+    known.is_approved = !job.meta.approval.empty();
+  }
+  if (stage == Stage::kPending) known.not_before = retry_time(job, rules);
+  for (const HistoryLine& line : job.history) {
+    if (stage == Stage::kDone && line.state == letter_of(stage) && known.landed_at.value == 0) {
+      known.landed_at = line.time;
+    }
+  }
+  return known;
+}
+
+Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) {
+  switch (verdict) {
+    case Verdict::kLanded:
+      return {.to = Stage::kDone, .why = std::move(why)};
+    case Verdict::kTerminated:
+      return {.to = Stage::kTerm, .why = std::move(why)};
+    case Verdict::kAbandoned:
+      return {.to = Stage::kAbandon, .why = std::move(why)};
+    case Verdict::kSkipped:
+    case Verdict::kPutOff:
+      if (++job.put_off <= rules.most_put_off)
+        return {.to = Stage::kPending, .why = std::move(why)};
+      return {.to = Stage::kFail,
+              .why = fmt::format("put off {} times, at last: {}", job.put_off - 1, why)};
+    case Verdict::kFailed:
+      break;
+  }
+  return {.to = Stage::kFail, .why = std::move(why)};
+}
+
+Step step_after_crash(Job& job, std::string how, const Rules& rules) {
+  if (++job.crashes < rules.most_crashes) return {.to = Stage::kPending, .why = std::move(how)};
+  return {
+      .to = Stage::kFail,
+      .why = fmt::format("its execution ended abnormally {} times, at last: {}", job.crashes, how)};
+}
+
+}  // namespace quarry::changes

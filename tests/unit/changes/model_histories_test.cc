@@ -1,0 +1,351 @@
+// Thousands of random histories of a queue, step by step: what the model says at each is compared
+// with what its definition says, worked out from nothing.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "model_world.h"
+#include "quarry/changes/model.h"
+
+using namespace quarry::changes;
+using quarry::base::UnixMillis;
+
+namespace {
+
+constexpr std::size_t kAtOnce = 3;  // jobs that run
+constexpr int kHistories = 3'000;
+constexpr int kSteps = 60;
+
+/// A queue in memory that does what the daemons do, and the branches that it lands on. The content
+/// of a file is the list of those that changed it.
+class World {
+ public:
+  explicit World(unsigned seed) : random_(seed) {}
+
+  void step() {
+    using Act = void (World::*)();
+    static constexpr std::array<Act, 10> kActs = {
+        &World::submit, &World::submit, &World::start,   &World::start,  &World::finish,
+        &World::finish, &World::change, &World::abandon, &World::freeze, &World::roll_back};
+    (this->*kActs[pick(kActs.size())])();
+    fail_doomed();
+    check();
+  }
+
+  /// Everything is released, approved and thawed, and goes its way; nobody waits for ever.
+  void end() {
+    model_.set_frozen({});
+    frozen_.clear();
+    for (auto& [id, job] : jobs_) {
+      if (is_over(job.stage)) continue;
+      job.held.clear();
+      job.is_approved = true;
+      model_.put(job);
+    }
+    fail_doomed();
+    while (model_.waiting() > 0 || !running_.empty()) {
+      const std::size_t before = running_.size();
+      start();
+      REQUIRE((running_.size() > before || !running_.empty()));
+      check();
+      finish();
+      fail_doomed();
+    }
+    check();
+  }
+
+ private:
+  using Key = std::pair<std::string, std::string>;
+  using Content = std::map<Key, std::vector<std::uint64_t>>;
+
+  std::size_t pick(std::size_t below) { return random_() % below; }
+  bool chance(std::size_t percent) { return pick(100) < percent; }
+
+  void submit() {
+    const std::uint64_t number = ++numbers_;
+    std::set<std::string> files;
+    for (std::size_t i = pick(3) + 1; i > 0; --i) files.insert(std::string(1, char('a' + pick(5))));
+    std::vector<std::uint64_t> dependencies;
+    for (std::size_t i = chance(40) ? pick(3) : 0; i > 0; --i) {
+      const std::uint64_t other = chance(3) ? 1000 + number : pick(number) + 1;
+      if (other != number && std::ranges::find(dependencies, other) == dependencies.end()) {
+        dependencies.push_back(other);
+      }
+    }
+    const auto type = static_cast<MoveType>(1 + pick(3));
+    Known job = job_of(number, {files.begin(), files.end()}, dependencies, type);
+    if (chance(20)) job.branch = "side";
+    if (chance(10)) job.held = "bob";
+    job.is_approved = !chance(10);
+    // Some are older than those that came before: their clocks differ, or they were retried.
+    if (chance(20)) job.name.tai = tai64n({static_cast<std::int64_t>(pick(number) + 1)});
+    put(job);
+    job.precursors = model_.precursors_of(job.name.id);
+    job.stage = Stage::kStaging;
+    put(job);
+  }
+
+  void start() {
+    for (const ChangeSetId& id : model_.ready({})) {
+      if (running_.size() >= kAtOnce) return;
+      // What became ready in the loop before may not be by now.
+      if (!model_.is_ready(id, {})) continue;
+      go(id, Stage::kRun);
+      Content base;
+      for (const Key& key : lanes_of(jobs_.at(id))) base[key] = content_[key];
+      running_.emplace_back(id, std::move(base));
+    }
+  }
+
+  void finish() {
+    if (running_.empty()) return;
+    const auto at = running_.begin() + static_cast<std::ptrdiff_t>(pick(running_.size()));
+    const auto [id, base] = *at;
+    running_.erase(at);
+    constexpr std::array<Stage, 8> kEnds = {Stage::kDone,    Stage::kDone,   Stage::kDone,
+                                            Stage::kDone,    Stage::kFail,   Stage::kTerm,
+                                            Stage::kPending, Stage::kAbandon};
+    const Stage end = kEnds[pick(kEnds.size())];
+    if (end == Stage::kDone) {
+      // As it was when it began, with its own: what others did meanwhile would be lost.
+      for (const auto& [key, before] : base) {
+        content_[key] = before;
+        content_[key].push_back(number_of(id));
+      }
+      Known job = jobs_.at(id);
+      job.landed_at = {++landings_};
+      job.stage = end;
+      put(job);
+      landed_.push_back(id);
+    } else {
+      go(id, end);
+    }
+  }
+
+  void change() {
+    if (jobs_.empty()) return;
+    Known job = std::next(jobs_.begin(), static_cast<std::ptrdiff_t>(pick(jobs_.size())))->second;
+    if (job.stage != Stage::kStaging) return;
+    if (chance(50)) {
+      job.held = job.held.empty() ? "bob" : "";
+    } else {
+      job.is_approved = true;
+    }
+    put(job);
+  }
+
+  void abandon() {
+    const auto waiting = model_.in_order();
+    if (!waiting.empty() && chance(30)) go(waiting[pick(waiting.size())], Stage::kAbandon);
+  }
+
+  void freeze() {
+    frozen_ = chance(30) ? std::set<std::string, std::less<>>{"side"} : decltype(frozen_){};
+    model_.set_frozen(frozen_);
+  }
+
+  void roll_back() {
+    if (landed_.empty() || !chance(30)) return;
+    const auto closure = model_.closure({landed_[pick(landed_.size())]}, 100);
+    if (!closure) return;
+    std::set<std::uint64_t> gone;
+    for (const ChangeSetId& id : *closure) {
+      std::erase_if(running_, [&](const auto& one) { return one.first == id; });
+      Known job = jobs_.at(id);
+      if (job.stage != Stage::kDone) {
+        go(id, Stage::kAbandon);
+        continue;
+      }
+      gone.insert(number_of(id));
+      job.is_taken_back = true;
+      put(job);
+      std::erase(landed_, id);
+    }
+    for (auto& [key, list] : content_) {
+      std::erase_if(list, [&](std::uint64_t number) { return gone.contains(number); });
+    }
+    // Nothing runs while a rollback does.
+    for (auto& [id, base] : running_) {
+      for (auto& [key, list] : base) list = content_[key];
+    }
+    for (const auto& [id, job] : jobs_) {
+      if (job.stage != Stage::kDone || job.is_taken_back) continue;
+      for (const ChangeSetId& one : job.dependencies) REQUIRE_FALSE(jobs_.at(one).is_taken_back);
+    }
+  }
+
+  void fail_doomed() {
+    while (true) {
+      const auto doomed = model_.doomed();
+      if (doomed.empty()) return;
+      for (const auto& [id, why] : doomed) {
+        CHECK_FALSE(why.empty());
+        go(id, Stage::kFail);
+      }
+    }
+  }
+
+  void put(const Known& job) {
+    jobs_[job.name.id] = job;
+    model_.put(job);
+  }
+  void go(const ChangeSetId& id, Stage stage) {
+    jobs_.at(id).stage = stage;
+    model_.move(id, stage);
+  }
+
+  static std::vector<Key> lanes_of(const Known& job) {
+    std::vector<Key> keys;
+    for (const std::string& file : job.files) keys.emplace_back(job.branch, file);
+    return keys;
+  }
+
+  // The definition.
+
+  static bool waits(const Known& job) {
+    return job.stage == Stage::kQueue || job.stage == Stage::kStaging ||
+           job.stage == Stage::kPending;
+  }
+  static bool has_landed(const Known& job) {
+    return job.stage == Stage::kDone && !job.is_taken_back;
+  }
+  bool is_active(const Known& job) const {
+    if (!waits(job) || !job.held.empty() || !job.is_approved || frozen_.contains(job.branch)) {
+      return false;
+    }
+    return std::ranges::all_of(job.dependencies, [&](const ChangeSetId& id) {
+      const auto other = jobs_.find(id);
+      return other != jobs_.end() &&
+             (has_landed(other->second) || other->second.stage == Stage::kRun ||
+              is_active(other->second));
+    });
+  }
+  static auto own_rank(const Known& job) {
+    return std::tie(job.name.type, job.name.tai, job.name.id);
+  }
+  /// Those that are active and need JOB, itself among them.
+  std::vector<const Known*> lenders(const Known& job) const {
+    std::vector<const Known*> found = {&job};
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      for (const auto& [id, other] : jobs_) {
+        const auto& needed = other.dependencies;
+        if (is_active(other) && std::ranges::find(needed, found[i]->name.id) != needed.end() &&
+            std::ranges::find(found, &other) == found.end()) {
+          found.push_back(&other);
+        }
+      }
+    }
+    return found;
+  }
+
+  void check() {
+    check_running();
+    check_ready();
+    check_content();
+  }
+
+  /// No two that run touch a file, and all that they need has landed.
+  void check_running() const {
+    std::set<Key> taken;
+    for (const auto& [id, base] : running_) {
+      const Known& job = jobs_.at(id);
+      REQUIRE(job.stage == Stage::kRun);
+      for (const Key& key : lanes_of(job)) REQUIRE(taken.insert(key).second);
+      for (const ChangeSetId& one : job.dependencies) REQUIRE(has_landed(jobs_.at(one)));
+    }
+  }
+
+  void check_ready() const {
+    std::set<Key> taken;
+    for (const auto& [id, base] : running_) {
+      for (const Key& key : lanes_of(jobs_.at(id))) taken.insert(key);
+    }
+    const auto ready = model_.ready({});
+    const std::set<ChangeSetId> is_ready(ready.begin(), ready.end());
+    std::vector<const Known*> active;
+    for (const auto& [id, job] : jobs_) {
+      if (is_active(job)) active.push_back(&job);
+    }
+    for (const Known* job : active) {
+      const auto lenders_of_it = lenders(*job);
+      const auto best =
+          std::ranges::min(lenders_of_it, {}, [](const Known* one) { return own_rank(*one); });
+      bool may_go = std::ranges::all_of(
+          job->dependencies, [&](const ChangeSetId& id) { return has_landed(jobs_.at(id)); });
+      for (const Key& key : lanes_of(*job)) may_go = may_go && !taken.contains(key);
+      for (const Known* other : active) {
+        if (other == job || !shares(*job, *other)) continue;
+        const auto others = lenders(*other);
+        const auto best_other =
+            std::ranges::min(others, {}, [](const Known* one) { return own_rank(*one); });
+        // What both are needed for lets the deeper one go first; the model may choose where
+        // neither needs the other.
+        if (best == best_other) {
+          if (std::ranges::find(lenders_of_it, other) != lenders_of_it.end()) continue;
+          if (std::ranges::find(others, job) != others.end())
+            may_go = false;
+          else if (!model_comes_first(*job, *other))
+            may_go = false;
+          continue;
+        }
+        if (own_rank(*best_other) < own_rank(*best)) may_go = false;
+      }
+      INFO(job->name.text());
+      REQUIRE(is_ready.contains(job->name.id) == may_go);
+      CHECK(model_.why_not(job->name.id, {}).empty() == may_go);
+    }
+    for (const ChangeSetId& id : ready) REQUIRE(is_active(jobs_.at(id)));
+    // As long as any may go on, one does.
+    REQUIRE((active.empty() || !ready.empty() || !running_.empty()));
+  }
+
+  bool model_comes_first(const Known& a, const Known& b) const {
+    const auto order = model_.in_order();
+    return std::ranges::find(order, a.name.id) < std::ranges::find(order, b.name.id);
+  }
+  static bool shares(const Known& a, const Known& b) {
+    if (a.branch != b.branch) return false;
+    return std::ranges::find_first_of(a.files, b.files) != a.files.end();
+  }
+
+  /// The branches are what those that landed make of them, one after the other.
+  void check_content() const {
+    Content expected;
+    for (const ChangeSetId& id : landed_) {
+      for (const Key& key : lanes_of(jobs_.at(id))) expected[key].push_back(number_of(id));
+    }
+    for (const auto& [key, list] : content_) {
+      const auto found = expected.find(key);
+      REQUIRE(list == (found == expected.end() ? std::vector<std::uint64_t>() : found->second));
+    }
+  }
+
+  std::mt19937 random_;
+  Model model_;
+  std::map<ChangeSetId, Known> jobs_;
+  std::set<std::string, std::less<>> frozen_;
+  std::vector<std::pair<ChangeSetId, Content>> running_;
+  std::vector<ChangeSetId> landed_;
+  Content content_;
+  std::uint64_t numbers_ = 0;
+  std::int64_t landings_ = 0;
+};
+
+}  // namespace
+
+TEST_CASE("in every history order, lanes and dependencies are kept, and nobody waits for ever") {
+  for (unsigned seed = 0; seed < kHistories; ++seed) {
+    CAPTURE(seed);
+    World world(seed);
+    for (int i = 0; i < kSteps; ++i) world.step();
+    world.end();
+  }
+}

@@ -1,0 +1,268 @@
+#include "quarry/changes/model.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "model_world.h"
+
+using namespace quarry::changes;
+using quarry::base::ErrorCode;
+using quarry::base::UnixMillis;
+
+namespace {
+
+using Numbers = std::vector<std::uint64_t>;
+constexpr UnixMillis kNow{1'700'000'000'000};
+
+Numbers ready(const Model& model) {
+  return numbers_of(model.ready(kNow));
+}
+
+std::string why(const Model& model, std::uint64_t number) {
+  return model.why_not(id_of(number), kNow);
+}
+
+bool has(const std::string& text, std::string_view part) {
+  INFO(text);
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("jobs that touch the same file of a branch go one after the other, the oldest first") {
+  Model model;
+  model.put(job_of(2, {"a", "b"}));
+  model.put(job_of(1, {"a"}));
+  model.put(job_of(3, {"c"}));
+  Known elsewhere = job_of(4, {"a"});
+  elsewhere.branch = "other";
+  model.put(elsewhere);
+  CHECK(ready(model) == Numbers{1, 3, 4});
+  CHECK(has(why(model, 2), "0000000000000001 (DC), which goes before it and changes a on trunk"));
+  model.move(id_of(1), Stage::kRun);
+  CHECK(ready(model) == Numbers{3, 4});
+  CHECK(has(why(model, 2), "which runs"));
+  model.move(id_of(1), Stage::kDone);
+  CHECK(ready(model) == Numbers{2, 3, 4});
+  CHECK(why(model, 2).empty());
+}
+
+TEST_CASE("a higher move type overtakes who waits, and not who runs") {
+  Model model;
+  model.put(job_of(1, {"a"}));
+  model.put(job_of(2, {"a"}));
+  model.move(id_of(1), Stage::kRun);
+  model.put(job_of(3, {"a"}, {}, MoveType::kBugFix));
+  model.put(job_of(4, {"a"}, {}, MoveType::kEmergency));
+  CHECK(ready(model).empty());
+  model.move(id_of(1), Stage::kFail);
+  CHECK(ready(model) == Numbers{4});
+  CHECK(numbers_of(model.in_order()) == Numbers{4, 3, 2});
+}
+
+TEST_CASE("an emergency lends its rank to what it depends on") {
+  Model model;
+  model.put(job_of(1, {"a"}));
+  model.put(job_of(2, {"a"}));
+  model.put(job_of(3, {"b"}, {2}));
+  model.put(job_of(4, {"a"}, {}, MoveType::kBugFix));
+  model.put(job_of(5, {"c"}, {3}, MoveType::kEmergency));
+  CHECK(numbers_of(model.in_order()) == Numbers{2, 3, 5, 4, 1});
+  CHECK(ready(model) == Numbers{2});
+  Known held = *model.find(id_of(5));
+  held.held = "bob";
+  model.put(held);
+  CHECK(numbers_of(model.in_order()) == Numbers{5, 4, 1, 2, 3});
+  CHECK(ready(model) == Numbers{4});
+}
+
+TEST_CASE("what depends on a job waits until that has landed") {
+  Model model;
+  model.put(job_of(1, {"a"}));
+  model.put(job_of(2, {"b"}, {1}));
+  CHECK(ready(model) == Numbers{1});
+  CHECK(has(why(model, 2), "it depends on 0000000000000001 (queue), which has not landed"));
+  model.move(id_of(1), Stage::kRun);
+  CHECK(has(why(model, 2), "it runs"));
+  CHECK(ready(model).empty());
+  model.move(id_of(1), Stage::kDone);
+  CHECK(ready(model) == Numbers{2});
+}
+
+TEST_CASE("what depends on a job that did not land can never go") {
+  Model model;
+  model.put(job_of(1, {"a"}));
+  model.put(job_of(2, {"b"}, {1}));
+  model.put(job_of(3, {"b"}, {2}));
+  model.put(job_of(4, {"d"}, {99}));
+  CHECK(model.doomed().size() == 1);
+  CHECK(has(why(model, 4), "0000000000000063, which is not known here"));
+  CHECK(numbers_of(model.unknown()) == Numbers{99});
+  model.move(id_of(1), Stage::kFail);
+  REQUIRE(model.doomed().size() == 2);
+  CHECK(has(why(model, 2), "which did not land: it is in fail/"));
+  CHECK(ready(model).empty());
+  model.move(id_of(2), Stage::kFail);
+  model.move(id_of(3), Stage::kFail);
+  CHECK(model.doomed().size() == 1);
+}
+
+TEST_CASE("what depends on a job that nobody has looked at yet waits for it") {
+  Model model;
+  Known unseen;
+  unseen.name = name_of(1);
+  model.put(unseen);
+  model.put(job_of(2, {"a"}, {1}));
+  model.put(job_of(3, {"a"}));
+  CHECK(model.doomed().empty());
+  CHECK(ready(model) == Numbers{3});
+  CHECK(has(why(model, 2), "it waits to be looked at"));
+  model.put(job_of(1, {"b"}));
+  CHECK(ready(model) == Numbers{1});
+}
+
+TEST_CASE("a circle of dependencies dooms the one that closes it") {
+  Model model;
+  model.put(job_of(1, {"a"}, {3}));
+  model.put(job_of(2, {"b"}, {1}));
+  model.put(job_of(3, {"c"}, {2}));
+  model.put(job_of(4, {"d"}, {4}));
+  REQUIRE(model.doomed().size() == 2);
+  CHECK(has(why(model, 3), "it depends on 0000000000000002, which depends on it"));
+  CHECK(has(why(model, 4), "which depends on it"));
+  model.move(id_of(3), Stage::kFail);
+  CHECK(has(why(model, 1), "did not land"));
+}
+
+TEST_CASE("others pass a job that is held, not approved, or of a frozen branch") {
+  Model model;
+  Known first = job_of(1, {"a"}), second = job_of(2, {"a"}), third = job_of(3, {"a"});
+  first.held = "bob: not today";
+  second.is_approved = false;
+  model.put(first);
+  model.put(second);
+  model.put(third);
+  CHECK(ready(model) == Numbers{3});
+  CHECK(why(model, 1) == "it is held by bob: not today");
+  CHECK(has(why(model, 2), "approved"));
+  model.set_frozen({"trunk"});
+  CHECK(ready(model).empty());
+  CHECK(why(model, 3) == "branch trunk is frozen");
+  model.set_frozen({});
+  CHECK(ready(model) == Numbers{3});
+  second.is_approved = true;
+  model.put(second);
+  CHECK(ready(model) == Numbers{2});
+  first.held.clear();
+  model.put(first);
+  CHECK(ready(model) == Numbers{1});
+}
+
+TEST_CASE("what depends on a held job is passed as well, so that the held one's lanes move") {
+  Model model;
+  Known held = job_of(1, {"a"});
+  held.held = "bob";
+  model.put(held);
+  model.put(job_of(2, {"b"}, {1}, MoveType::kEmergency));
+  model.put(job_of(3, {"b"}));
+  CHECK(ready(model) == Numbers{3});
+  CHECK(has(why(model, 2), "which has not landed: it is held by bob"));
+}
+
+TEST_CASE("a job that was put off keeps its place until its time") {
+  Model model;
+  Known job = job_of(1, {"a"});
+  job.stage = Stage::kPending;
+  job.not_before = {kNow.value + 1};
+  model.put(job);
+  model.put(job_of(2, {"a"}));
+  CHECK(ready(model).empty());
+  CHECK(has(why(model, 1), "put off until"));
+  CHECK(model.next_time(kNow) == job.not_before);
+  CHECK(numbers_of(model.ready(job.not_before)) == Numbers{1});
+}
+
+TEST_CASE("precursors are those right ahead in each file") {
+  Model model;
+  model.put(job_of(1, {"a", "b"}));
+  model.put(job_of(2, {"a"}));
+  model.put(job_of(3, {"c"}));
+  model.put(job_of(4, {"a", "b", "d"}));
+  CHECK(numbers_of(model.precursors_of(id_of(4))) == Numbers{1, 2});
+  CHECK(model.precursors_of(id_of(1)).empty());
+  model.move(id_of(2), Stage::kRun);
+  model.move(id_of(1), Stage::kDone);
+  CHECK(numbers_of(model.precursors_of(id_of(4))) == Numbers{2});
+}
+
+TEST_CASE("a rollback goes first, and everything waits for it") {
+  Model model;
+  model.put(job_of(1, {"a"}));
+  Known rollback = job_of(2, {}, {1}, MoveType::kRollback);
+  rollback.branch.clear();
+  model.put(rollback);
+  CHECK(ready(model) == Numbers{2, 1});
+  CHECK(has(why(model, 1), "it waits for the rollback"));
+  CHECK(model.dependents_of(id_of(1)).empty());
+}
+
+TEST_CASE("the closure of a rollback is what depends on it, and what landed on it") {
+  Model model;
+  const auto landed = [&](std::uint64_t number, std::int64_t when, Numbers dependencies,
+                          Numbers precursors, std::string file = "a") {
+    Known job = job_of(number, {std::move(file)}, dependencies);
+    for (const auto one : precursors) job.precursors.push_back(id_of(one));
+    job.stage = Stage::kDone;
+    job.landed_at = {when};
+    model.put(job);
+  };
+  landed(1, 30, {}, {});
+  landed(2, 40, {1}, {}, "b");
+  landed(3, 50, {}, {1});
+  landed(4, 20, {}, {1});       // it landed before the one that was its precursor
+  landed(5, 60, {}, {1}, "c");  // other files
+  landed(6, 70, {2}, {}, "d");
+  model.put(job_of(7, {"e"}, {6}));
+  model.put(job_of(8, {"a"}));
+  model.put(job_of(9, {"f"}, {2}));
+  model.move(id_of(9), Stage::kFail);
+  const auto closure = model.closure({id_of(1)}, 5);
+  REQUIRE(closure);
+  CHECK(numbers_of(*closure) == Numbers{1, 2, 3, 6, 7});
+  CHECK(model.closure({id_of(1)}, 4).error().code == ErrorCode::kLimit);
+  CHECK(model.closure({id_of(9)}, 5).error().code == ErrorCode::kNotFound);
+  CHECK(model.closure({id_of(77)}, 5).error().code == ErrorCode::kNotFound);
+  Known taken = *model.find(id_of(6));
+  taken.is_taken_back = true;
+  model.put(taken);
+  CHECK(has(model.closure({id_of(6)}, 5).error().message, "taken back before"));
+  CHECK(has(why(model, 7), "which was taken back"));
+}
+
+TEST_CASE("with 10,000 waiting jobs one more costs next to nothing, also where all touch a file") {
+  Model model;
+  constexpr std::uint64_t kJobs = 10'000;
+  const auto file = [](std::uint64_t number, std::string_view kind) {
+    return fmt::format("{}{}", kind, number);
+  };
+  for (std::uint64_t i = 1; i <= kJobs; ++i) {
+    model.put(job_of(i, {"same", file(i, "own"), file(i % 100, "shared")},
+                     i > 50 ? Numbers{i - 50} : Numbers{}));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  for (std::uint64_t i = kJobs + 1; i <= kJobs + 100; ++i) {
+    model.put(job_of(i, {"same", file(i, "own")}, {i - 50}));
+    CHECK_FALSE(model.is_ready(id_of(i), kNow));
+    CHECK(numbers_of(model.precursors_of(id_of(i))) == Numbers{i - 1});
+  }
+  // The head of them all takes the first place of everything.
+  model.put(job_of(kJobs + 200, {"same"}, {}, MoveType::kEmergency));
+  CHECK(ready(model) == Numbers{kJobs + 200});
+  const auto spent = std::chrono::steady_clock::now() - begin;
+  const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(spent).count();
+  MESSAGE(micros, " us for a hundred");
+  CHECK(spent < std::chrono::seconds(5));
+}
