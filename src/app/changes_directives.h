@@ -12,7 +12,7 @@ namespace quarry::app {
 
 /// What these words set, where they stand alone.
 struct QueueWords {
-  changes::QueueOptions changes = {};
+  changes::PoolOptions changes = {};
 };
 
 /// Move types, or none.

@@ -4,11 +4,11 @@
 //   hold      it is not executed until it is released                  queue staging pending
 //   release                                                            queue staging pending
 //   abandon   it goes to abandon/                                      queue staging pending
-//   retry     it goes to queue/ again, as if it had not failed         fail term abandon
+//   retry     it goes on as if it had not failed                       fail term abandon
 //
 // Each is a change of the job file by who holds it (directories.h), with a line of history that says
-// who did it. One that runs is somebody else's: he who asks is told so. Whoever does this has to pull
-// the trigger of the queueing daemon then.
+// who did it. But for abandon it goes to queue/ then, where the queueing daemon reads it anew: whoever
+// does this has to pull that one's trigger. One that runs is somebody else's: he who asks is told so.
 //
 // Used by workers for others (who may is asked in between), and by `quarry queue` for the queue's own
 // user, who may do everything.

@@ -27,7 +27,7 @@ struct GateWords {
   std::uint64_t processes = 256;
 };
 
-struct QueueOptions {
+struct PoolOptions {
   bool is_enabled = false;
   /// A folder with the queues of all repositories, each called as its repository is; "": each lies
   /// beside its own.
@@ -46,7 +46,7 @@ struct QueueOptions {
 };
 
 /// The folder of the queue of the repository FILE, which a pool serves as NAME ("": alone).
-std::filesystem::path queue_base(const QueueOptions& options, const std::filesystem::path& file,
+std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name);
 
 /// Move types as the configuration has them: "EM BF", or "none".

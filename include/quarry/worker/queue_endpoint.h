@@ -78,14 +78,14 @@ struct QueueReply {
 class QueueEndpoint {
  public:
   /// Both must outlive it.
-  QueueEndpoint(const changes::QueueOptions& options, base::FileSystem& files,
+  QueueEndpoint(const changes::PoolOptions& options, base::FileSystem& files,
                 const base::Clock& clock = base::system_clock())
       : options_(options), files_(files), clock_(clock) {}
 
   QueueReply answer(repository::Repository& repository, const QueueRequest& request) const;
 
  private:
-  const changes::QueueOptions& options_;
+  const changes::PoolOptions& options_;
   base::FileSystem& files_;
   const base::Clock& clock_;
 };

@@ -64,7 +64,7 @@ struct WorkerOptions {
   sync::SessionOptions session;
   AdmissionOptions admission;
   BackgroundOptions background;
-  changes::QueueOptions changes;
+  changes::PoolOptions changes;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

@@ -133,7 +133,7 @@ class Service {
   OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
                                       repository::Repository& repository) const {
     const std::string name = target.name ? target.name->str() : "";
-    const changes::QueueOptions queue;
+    const changes::PoolOptions queue;
     std::error_code error;
     if (!std::filesystem::is_directory(changes::queue_base(queue, repository.path(), name),
                                        error)) {

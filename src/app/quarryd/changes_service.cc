@@ -12,7 +12,7 @@
 
 namespace quarry::app {
 
-bool has_changes(const master::PoolConfig& pool, const changes::QueueOptions& options) {
+bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& options) {
   if (!options.is_enabled) return false;
   if (pool.process.chroot.empty()) return true;
   base::log(
@@ -23,7 +23,7 @@ bool has_changes(const master::PoolConfig& pool, const changes::QueueOptions& op
 }
 
 std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
-                                           const changes::QueueOptions& options,
+                                           const changes::PoolOptions& options,
                                            const std::string& courier) {
   static constexpr auto kWords = changes_directives<QueueWords>();
   const std::span<const master::Directive<QueueWords>> table(kWords);
@@ -45,7 +45,7 @@ std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
 }
 
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
-                                              const changes::QueueOptions& options,
+                                              const changes::PoolOptions& options,
                                               const std::string& courier) {
   std::vector<master::Service> services;
   if (!has_changes(pool, options)) return services;

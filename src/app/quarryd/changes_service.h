@@ -17,17 +17,17 @@
 namespace quarry::app {
 
 /// Whether POOL can have queues; if it wants some and cannot, the log has it.
-bool has_changes(const master::PoolConfig& pool, const changes::QueueOptions& options);
+bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& options);
 
 /// The services of POOL; none where it wants none, or cannot have any. COURIER is the socket of the
 /// courier; "": there is none.
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
-                                              const changes::QueueOptions& options,
+                                              const changes::PoolOptions& options,
                                               const std::string& courier);
 
 /// What such a daemon is started with, without its name and kind.
 std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
-                                           const changes::QueueOptions& options,
+                                           const changes::PoolOptions& options,
                                            const std::string& courier);
 
 }  // namespace quarry::app

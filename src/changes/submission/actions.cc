@@ -85,12 +85,7 @@ Result<Job> act_on(Directories& directories, const Place& place, const ActionReq
                             word_of(request.action), base::printable(held.job.submitter)));
   }
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
-  if (outcome.stage == place.stage) {
-    held.job.add_history(now, place.stage, outcome.why);
-    QUARRY_TRY(held.update());
-  } else {
-    QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
-  }
+  QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
   return std::move(held.job);
 }
 
@@ -133,7 +128,7 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
     return fail(ErrorCode::kInvalid, fmt::format("{} cannot be {}: it is in {}/", job.name.id.str(),
                                                  done_of(action), word_of(stage)));
   }
-  ActionOutcome outcome{.stage = stage, .why = {}};
+  ActionOutcome outcome{.stage = Stage::kQueue, .why = {}};
   switch (action) {
     case Action::kApprove:
       QUARRY_TRY(approve(request, job));
@@ -149,7 +144,6 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       outcome.stage = Stage::kAbandon;
       break;
     case Action::kRetry:
-      outcome.stage = Stage::kQueue;
       job.crashes = 0;
       job.put_off = 0;
       // They were found in the order of then.

@@ -8,7 +8,7 @@
 
 namespace quarry::changes {
 
-std::filesystem::path queue_base(const QueueOptions& options, const std::filesystem::path& file,
+std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
                                  std::string_view name) {
   constexpr std::string_view kEnding = ".changes";
   if (!options.base.empty()) {

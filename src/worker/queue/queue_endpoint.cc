@@ -79,7 +79,7 @@ std::string json_string(std::string_view text) {
 /// One request, from who sends it to what he is answered.
 class Answer {
  public:
-  Answer(const changes::QueueOptions& options, base::FileSystem& files, const base::Clock& clock,
+  Answer(const changes::PoolOptions& options, base::FileSystem& files, const base::Clock& clock,
          repository::Repository& repository, const QueueRequest& request)
       : options_(options),
         clock_(clock),
@@ -325,7 +325,7 @@ class Answer {
     if (request_.on_progress) request_.on_progress(person_.login, reply_.operation, what);
   }
 
-  const changes::QueueOptions& options_;
+  const changes::PoolOptions& options_;
   const base::Clock& clock_;
   repository::Repository& repository_;
   const QueueRequest& request_;

@@ -27,17 +27,19 @@ std::string error_of(const quarry::base::Result<Job>& done) {
 
 }  // namespace
 
-TEST_CASE("what waits is held with a reason, and released") {
+TEST_CASE("what waits is held with a reason, and released, and is read anew for it") {
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending}) {
     Queue queue;
     queue.put(kName, stage);
     const auto held = act_as_eve(queue, Action::kHold, "not today");
     REQUIRE(held);
-    CHECK(queue.directories.read(stage, kName)->held == "eve: not today");
-    CHECK(queue.directories.read(stage, kName)->history.back().why == "held by eve: not today");
+    CHECK(queue.place_of(kName).stage == Stage::kQueue);
+    CHECK(queue.directories.read(Stage::kQueue, kName)->held == "eve: not today");
+    CHECK(queue.directories.read(Stage::kQueue, kName)->history.back().why ==
+          "held by eve: not today");
     CHECK(error_of(act_as_eve(queue, Action::kHold)).find("held already") != std::string::npos);
     REQUIRE(act_as_eve(queue, Action::kRelease));
-    CHECK(queue.directories.read(stage, kName)->held.empty());
+    CHECK(queue.directories.read(Stage::kQueue, kName)->held.empty());
     CHECK(act_as_eve(queue, Action::kRelease).error().code == ErrorCode::kConflict);
   }
 }

@@ -117,7 +117,7 @@ TEST_CASE("move types are read as they are shown") {
 }
 
 TEST_CASE("a queue lies beside its repository, or in a folder of its own under the same name") {
-  QueueOptions options;
+  PoolOptions options;
   CHECK(queue_base(options, "/srv/team/x.fossil", "team/x") == "/srv/team/x.fossil.changes");
   options.base = "/var/queues";
   CHECK(queue_base(options, "/srv/team/x.fossil", "team/x") == "/var/queues/team/x.changes");

@@ -146,7 +146,7 @@ class World {
   }
 
   HeldClock clock;
-  quarry::changes::QueueOptions options;
+  quarry::changes::PoolOptions options;
   bool was_read = false;
   std::optional<quarry::base::Error> read_error;
 
