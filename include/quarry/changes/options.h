@@ -11,6 +11,7 @@
 
 #include "quarry/changes/change_set.h"
 #include "quarry/changes/rights.h"
+#include "quarry/changes/rules.h"
 
 namespace quarry::changes {
 
@@ -36,11 +37,8 @@ struct PoolOptions {
   std::uint64_t max_expanded = std::uint64_t{512} << 20;  // and of what is in it
   std::uint64_t children = 2;                             // of the execution daemon
   std::uint64_t batch = 1;                                // change sets that one gate decides on
-  std::uint64_t most_crashes = 3;                         // of a job's execution
-  std::uint64_t most_put_off = 20;                        // times that a job is tried again later
-  std::uint64_t most_rolled_back = 100;                   // change sets, by one rollback
   std::chrono::milliseconds scan{10'000};                 // between two looks without a trigger
-  std::array<bool, kMoveTypes> needs_approval{};          // by move type
+  Rules rules;
   GateWords gate;
   Rights rights;
 };

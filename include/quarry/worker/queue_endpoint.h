@@ -6,6 +6,8 @@
 //                           which goes to the disk as it comes: 202, and its name as JSON
 //   POST …/queue/CSID/WORD  approve, hold, release, abandon or retry (application/x-quarry-action,
 //                           with nothing in the body); ?text= says why, or is an approval's reference
+//   POST …/queue/freeze     (or thaw) a branch: ?branch=
+//   GET  …/queue/CSID.json?ask=why        what it waits for; ?ask=rollback: what would go with it
 //
 // For CSID its beginning is enough. Who may read the repository may look; all else wants a request
 // signed as quarry/sync/signed_request.h has it, is taken once, and is for whom quarry/changes/rights.h

@@ -3,14 +3,16 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <array>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
-#include "quarry/base/blanks.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/changes/actions.h"
 #include "quarry/changes/directories.h"
+#include "quarry/changes/explanation.h"
+#include "quarry/changes/frozen.h"
 #include "quarry/changes/queue_view.h"
 #include "quarry/changes/seen_requests.h"
 #include "quarry/changes/triggers.h"
@@ -18,6 +20,7 @@
 #include "quarry/sync/signed_request.h"
 #include "query.h"
 #include "queue_page.h"
+#include "queue_paths.h"
 #include "queue_submission.h"
 
 namespace quarry::worker {
@@ -30,13 +33,7 @@ using changes::Directories;
 
 constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kJson = ".json";
-constexpr std::string_view kTarballType = "application/x-quarry-change-set";
-constexpr std::string_view kActionType = "application/x-quarry-action";
 constexpr std::size_t kMostText = 500;
-
-std::string_view media_type_of(std::string_view content_type) {
-  return base::trim_blanks(content_type.substr(0, content_type.find(';')));
-}
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -213,19 +210,47 @@ class Answer {
     options = {.most_waiting = *waiting, .most_over = *over, .branch = std::move(*branch)};
     QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
     if (!wants_json()) return show(queue_page(view, called(), link_base()));
+    QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
+    std::string branches;
+    for (const std::string& each : frozen) {
+      branches += (branches.empty() ? "" : ",") + json_string(each);
+    }
     reply_.body = changes::json_of(
-                      view, fmt::format("\"repository\":{},\"project_code\":{},",
-                                        json_string(request_.name), json_string(project_code_))) +
-                  "\n";
+        view, fmt::format("\"repository\":{},\"project_code\":{},\"frozen\":[{}],",
+                          json_string(request_.name), json_string(project_code_), branches));
+    reply_.body += "\n";
     return {};
   }
 
   Result<void> show_one() {
     reply_.operation = "queue";
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
+    const auto question = query_value(request_.query, "ask");
+    if (question == "why") return tell_why(place.name.id);
+    if (question == "rollback") return tell_what_goes(place.name.id);
     QUARRY_TRY_ASSIGN(const auto view, changes::look_at(directories_, place));
     if (!wants_json()) return show(change_set_page(view, called(), link_base()));
     reply_.body = changes::json_of(view, /*whole=*/true) + "\n";
+    return {};
+  }
+
+  Result<void> tell_why(const changes::ChangeSetId& id) {
+    QUARRY_TRY_ASSIGN(const std::string why,
+                      changes::why_waits(directories_, options_.rules, id, clock_.now()));
+    reply_.body =
+        fmt::format("{{\"id\":{},\"why\":{}}}\n", json_string(id.str()), json_string(why));
+    return {};
+  }
+
+  Result<void> tell_what_goes(const changes::ChangeSetId& id) {
+    QUARRY_TRY_ASSIGN(const auto places,
+                      changes::what_goes_with(directories_, {id}, options_.rules.most_taken_back));
+    std::string list;
+    for (const changes::Place& each : places) {
+      list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",
+                          json_string(each.name.id.str()), json_string(word_of(each.stage)));
+    }
+    reply_.body = fmt::format("{{\"rollback\":[{}]}}\n", list);
     return {};
   }
 
@@ -291,15 +316,45 @@ class Answer {
             }};
   }
 
+  /// A branch, not a change set.
+  Result<void> freeze(bool is_frozen, base::UnixMillis now) {
+    reply_.operation = is_frozen ? "freeze" : "thaw";
+    const auto branch = query_value(request_.query, "branch");
+    if (!branch) return fail(ErrorCode::kInvalid, "the query is malformed");
+    if (!changes::may(options_.rights, changes::Deed::kFreeze, actor())) {
+      return fail(ErrorCode::kDenied,
+                  fmt::format("to freeze a branch is for {} (changes.freeze)",
+                              options_.rights.of(changes::Deed::kFreeze).text()));
+    }
+    QUARRY_TRY(login_.confirm());
+    QUARRY_TRY(make_folders());
+    QUARRY_TRY(check_first(now));
+    QUARRY_TRY(changes::set_frozen(directories_, *branch, is_frozen));
+    changes::pull(directories_.control(""), changes::Trigger::kQueue);
+    base::log(base::LogLevel::kNotice, "{}: branch {}: {} by {}", repository_.path().string(),
+              base::printable(*branch), is_frozen ? "frozen" : "thawed",
+              base::printable(person_.login));
+    reply_.body = fmt::format("{{\"branch\":{},\"done\":{}}}\n", json_string(*branch),
+                              json_string(reply_.operation));
+    return {};
+  }
+
+  Result<void> make_folders() {
+    std::error_code error;
+    if (std::filesystem::is_directory(directories_.control(""), error)) return {};
+    return directories_.make();
+  }
+
   Result<void> act(base::UnixMillis now) {
+    if (request_.size.value_or(0) != 0) {
+      return fail(ErrorCode::kInvalid, "an action has nothing in its body");
+    }
+    if (path_ == "freeze" || path_ == "thaw") return freeze(path_ == "freeze", now);
     const std::size_t slash = std::min(path_.find('/'), path_.size());
     const std::string_view digits = path_.substr(0, slash);
     const auto action = changes::action_named(path_.substr(std::min(slash + 1, path_.size())));
     if (!action) return fail(ErrorCode::kNotFound, "there is no such action");
     reply_.operation = changes::word_of(*action);
-    if (request_.size.value_or(0) != 0) {
-      return fail(ErrorCode::kInvalid, "an action has nothing in its body");
-    }
     auto text = query_value(request_.query, "text");
     if (!text || text->size() > kMostText) {
       return fail(ErrorCode::kInvalid, fmt::format("text is of up to {} bytes", kMostText));
@@ -338,33 +393,6 @@ class Answer {
 };
 
 }  // namespace
-
-std::optional<std::string_view> queue_path_of(const Target& target) {
-  std::string_view rest = target.rest;
-  while (!rest.empty()) {
-    if (rest.front() == '/') {
-      rest.remove_prefix(1);
-      continue;
-    }
-    const std::size_t end = std::min(rest.find('/'), rest.size());
-    const std::string_view word = rest.substr(0, end);
-    if (word == kQueue) {
-      rest.remove_prefix(end);
-      while (rest.starts_with('/')) rest.remove_prefix(1);
-      return rest;
-    }
-    if (end == rest.size() && word == "queue.json") return rest.substr(kQueue.size());
-    // In a folder the word follows the name; a repository that is alone may be anywhere.
-    if (target.name) return std::nullopt;
-    rest.remove_prefix(end);
-  }
-  return std::nullopt;
-}
-
-bool is_queue_content_type(std::string_view content_type) {
-  const std::string_view type = media_type_of(content_type);
-  return http::same_name(type, kTarballType) || http::same_name(type, kActionType);
-}
 
 QueueReply QueueEndpoint::answer(repository::Repository& repository,
                                  const QueueRequest& request) const {

@@ -527,7 +527,7 @@ TEST_CASE("the words of change sets are read as they are dumped") {
   CHECK(options.max_size == 10 << 20);
   CHECK(options.children == 4);
   CHECK(options.batch == 8);
-  CHECK(quarry::changes::text_of(options.needs_approval) == "EM BF");
+  CHECK(quarry::changes::text_of(options.rules.needs_approval) == "EM BF");
   CHECK(options.gate.program == "/usr/bin/true -x");
   CHECK(options.gate.user == "nobody");
   CHECK_FALSE(options.gate.is_sandboxed);

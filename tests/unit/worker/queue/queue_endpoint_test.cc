@@ -318,6 +318,26 @@ TEST_CASE("actions are for whom the table allows them, and go with the beginning
   CHECK(world.act("ffff", "hold", "admin").status == 404);
 }
 
+TEST_CASE("branches are frozen by whom the table allows it, and what waits for that is told") {
+  World world;
+  const std::string id = world.queued(world.submit());
+  const auto freeze = [&](const char* word, const char* user) {
+    return world.ask({.method = "POST",
+                      .target = std::string("/x/queue/") + word + "?branch=trunk&r=" + user,
+                      .user = user,
+                      .type = kAction});
+  };
+  const std::string why = "/x/queue/" + id + ".json?ask=why";
+  CHECK(has(world.ask({.target = why}), "nothing is in its way"));
+  CHECK(freeze("freeze", "writer").status == 403);
+  CHECK(freeze("freeze", "admin").status == 200);
+  CHECK(has(world.ask({.target = why}), "frozen"));
+  CHECK(has(world.ask({}), "\"frozen\":[\"trunk\"]"));
+  CHECK(freeze("thaw", "admin").status == 200);
+  CHECK(world.send_again().status == 409);
+  CHECK(has(world.ask({}), "\"frozen\":[]"));
+}
+
 TEST_CASE("what is posted has a content type that no form of a web page can have") {
   World world;
   for (const char* type :
