@@ -18,6 +18,7 @@
 
 #include "backoffice/backoffice_commands.h"
 #include "commands.h"
+#include "common/command_line.h"
 #include "common/exit_codes.h"
 #include "courier/courier_commands.h"
 #include "remote/password.h"
@@ -29,18 +30,6 @@
 
 namespace quarry::app {
 namespace {
-
-/// What the command line asks for; its result is the exit code.
-using Run = std::function<int()>;
-
-/// Where COMMAND's words go. It sets RUN to ACTION on them when it is named.
-template <typename Arguments>
-Arguments& arguments_of(CLI::App& command, Run& run, int (*action)(const Arguments&)) {
-  auto arguments = std::make_shared<Arguments>();
-  command.callback(
-      [arguments, &run, action] { run = [arguments, action] { return action(*arguments); }; });
-  return *arguments;
-}
 
 void add_place_options(CLI::App& command, ServerPlace& place) {
   auto* by_socket =
