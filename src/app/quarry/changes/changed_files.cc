@@ -26,7 +26,8 @@ using base::Result;
 /// Fields between '|', in lines.
 using Rows = std::vector<std::vector<std::string>>;
 
-/// What SQL, whose columns are numbers and hexadecimal digits, gives in the check-out at ROOT.
+/// What SQL, which gives one column of fields joined with '|', gives in the check-out at ROOT. (What
+/// stands between columns is the program's business.)
 Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
   QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(root, {"sql", "--readonly", "-list", sql}));
   Rows rows;
@@ -81,9 +82,10 @@ Result<void> look_at_files(const Checkout& checkout) {
 Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
   const fs::path root = root_of(fs::absolute(folder));
   if (root.empty()) return std::optional<Checkout>();
-  QUARRY_TRY_ASSIGN(const Rows rows, ask_database(root,
-                                                  "SELECT name, hex(value) FROM vvar WHERE name IN "
-                                                  "('checkout-hash', 'repository')"));
+  QUARRY_TRY_ASSIGN(const Rows rows,
+                    ask_database(root,
+                                 "SELECT name || '|' || hex(value) FROM vvar WHERE name IN "
+                                 "('checkout-hash', 'repository')"));
   std::map<std::string, std::string> values;
   for (const auto& row : rows) {
     if (row.size() != 2) continue;
@@ -103,7 +105,8 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
   QUARRY_TRY_ASSIGN(
       const Rows rows,
       ask_database(checkout.root,
-                   "SELECT deleted, hex(pathname), hex(coalesce(origname, pathname)) FROM vfile "
+                   "SELECT deleted || '|' || hex(pathname) || '|' || "
+                   "hex(coalesce(origname, pathname)) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
   // Under the name that is there now: where a file was moved to the place of another, it wins.
