@@ -16,6 +16,9 @@ namespace quarry::changes {
 
 using Branches = std::set<std::string, std::less<>>;
 
+/// Whether NAME can be that of a branch.
+bool is_branch_name(std::string_view name);
+
 /// Errors: those of files.
 base::Result<Branches> frozen_branches(const Directories& directories);
 /// BRANCH is frozen from now on, or is not. Errors: kConflict (it is so already), kInvalid (that is

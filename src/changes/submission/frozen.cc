@@ -50,6 +50,10 @@ Result<void> write(Directories& directories, const Branches& branches) {
 
 }  // namespace
 
+bool is_branch_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostName && one_line(name, kMostName) == name;
+}
+
 Result<Branches> frozen_branches(const Directories& directories) {
   auto file = directories.files().open(directories.control("frozen"), FileUse::kRead);
   if (!file && file.error().code == ErrorCode::kNotFound) return Branches();
@@ -68,7 +72,7 @@ Result<Branches> frozen_branches(const Directories& directories) {
 }
 
 Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen) {
-  if (branch.empty() || branch.size() > kMostName || one_line(branch, kMostName) != branch) {
+  if (!is_branch_name(branch)) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("\"{}\" is no name of a branch", base::printable(branch)));
   }

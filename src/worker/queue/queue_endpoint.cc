@@ -3,8 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "quarry/base/escape.h"
@@ -320,14 +318,16 @@ class Answer {
   Result<void> freeze(bool is_frozen, base::UnixMillis now) {
     reply_.operation = is_frozen ? "freeze" : "thaw";
     const auto branch = query_value(request_.query, "branch");
-    if (!branch) return fail(ErrorCode::kInvalid, "the query is malformed");
+    if (!branch || !changes::is_branch_name(*branch)) {
+      return fail(ErrorCode::kInvalid, "branch: it is no name of a branch");
+    }
     if (!changes::may(options_.rights, changes::Deed::kFreeze, actor())) {
       return fail(ErrorCode::kDenied,
                   fmt::format("to freeze a branch is for {} (changes.freeze)",
                               options_.rights.of(changes::Deed::kFreeze).text()));
     }
     QUARRY_TRY(login_.confirm());
-    QUARRY_TRY(make_folders());
+    QUARRY_TRY(make_folders(directories_));
     QUARRY_TRY(check_first(now));
     QUARRY_TRY(changes::set_frozen(directories_, *branch, is_frozen));
     changes::pull(directories_.control(""), changes::Trigger::kQueue);
@@ -337,12 +337,6 @@ class Answer {
     reply_.body = fmt::format("{{\"branch\":{},\"done\":{}}}\n", json_string(*branch),
                               json_string(reply_.operation));
     return {};
-  }
-
-  Result<void> make_folders() {
-    std::error_code error;
-    if (std::filesystem::is_directory(directories_.control(""), error)) return {};
-    return directories_.make();
   }
 
   Result<void> act(base::UnixMillis now) {

@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <array>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "quarry/changes/triggers.h"
@@ -37,20 +39,29 @@ Result<void> take_in(base::File& file, const Sending& sending) {
 
 }  // namespace
 
-Result<ChangeSetName> submit(changes::Directories& directories, const Sending& sending) {
-  const ChangeSetName name = name_for(sending);
-  auto file = directories.begin(name);
-  if (!file && file.error().code == base::ErrorCode::kNotFound) {
-    // The first one.
-    QUARRY_TRY(directories.make());
-    file = directories.begin(name);
+Result<void> make_folders(changes::Directories& directories) {
+  // While somebody else makes them, the first are there and the others are not.
+  for (std::size_t i = 0; i < changes::kStages; ++i) {
+    std::error_code error;
+    if (std::filesystem::is_directory(directories.folder(static_cast<changes::Stage>(i)), error)) {
+      continue;
+    }
+    // Of a repository in a folder of its own.
+    std::filesystem::create_directories(directories.base().parent_path(), error);
+    return directories.make();
   }
-  if (!file) return std::unexpected(file.error());
-  if (auto taken = take_in(**file, sending); !taken) {
+  return {};
+}
+
+Result<ChangeSetName> submit(changes::Directories& directories, const Sending& sending) {
+  QUARRY_TRY(make_folders(directories));
+  const ChangeSetName name = name_for(sending);
+  QUARRY_TRY_ASSIGN(auto file, directories.begin(name));
+  if (auto taken = take_in(*file, sending); !taken) {
     directories.give_up(name);
     return std::unexpected(std::move(taken).error());
   }
-  QUARRY_TRY(directories.submit(name, std::move(*file),
+  QUARRY_TRY(directories.submit(name, std::move(file),
                                 {.submitter = sending.submitter,
                                  .capabilities = sending.capabilities,
                                  .address = sending.address,

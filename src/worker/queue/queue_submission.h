@@ -28,6 +28,9 @@ struct Sending {
   std::function<base::Result<void>()> confirm;
 };
 
+/// Makes the queue's folders where one of them is missing. Several may do so at once.
+base::Result<void> make_folders(changes::Directories& directories);
+
 /// Submits it, under the name that is returned, and tells the queue. Errors: those of SENDING and of
 /// files; nothing is left of it then.
 base::Result<changes::ChangeSetName> submit(changes::Directories& directories,

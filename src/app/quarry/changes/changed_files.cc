@@ -77,6 +77,15 @@ Result<void> look_at_files(const Checkout& checkout) {
   return {};
 }
 
+/// PATH's name in a repository whose files are below ROOT.
+Result<std::string> name_below(const fs::path& root, const fs::path& path) {
+  std::string name = path.lexically_relative(root).generic_string();
+  while (name.ends_with('/')) name.pop_back();
+  const bool is_below = !name.empty() && name != ".." && !name.starts_with("../");
+  if (is_below) return name;
+  return fail(ErrorCode::kInvalid, fmt::format("{} is not below {}", path.string(), root.string()));
+}
+
 }  // namespace
 
 Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
@@ -135,35 +144,27 @@ Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& nam
                                              const fs::path& folder, const fs::path& root,
                                              bool as_deletions) {
   std::map<std::string, ChangedFile> files;
-  const auto add = [&](const fs::path& path, bool is_deletion) -> Result<void> {
-    const std::string name = path.lexically_relative(root).generic_string();
-    if (name.empty() || name == "." || name.starts_with("..")) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("{} is not below {}", path.string(), root.string()));
-    }
-    files.insert_or_assign(name, ChangedFile{name, path, is_deletion});
-    return {};
+  const auto add = [&](const fs::path& path, const std::string& name) {
+    files.insert_or_assign(name, ChangedFile{name, path, as_deletions});
   };
   for (const std::string& each : names) {
     const fs::path path = (fs::absolute(folder) / each).lexically_normal();
+    QUARRY_TRY_ASSIGN(const std::string name, name_below(root, path));
     std::error_code error;
     const auto status = fs::symlink_status(path, error);
-    if (as_deletions) {
-      QUARRY_TRY(add(path, true));
-      continue;
-    }
-    if (fs::is_directory(status)) {
-      for (const auto& below : fs::recursive_directory_iterator(path, error)) {
-        if (!below.is_directory() || below.is_symlink()) QUARRY_TRY(add(below.path(), false));
-      }
-      if (error) return fail(ErrorCode::kIo, fmt::format("{}: {}", each, error.message()));
-      continue;
-    }
-    if (!fs::exists(status)) {
+    if (!as_deletions && !fs::exists(status)) {
       return fail(ErrorCode::kNotFound,
                   fmt::format("{} is not there (--delete {} removes it)", each, each));
     }
-    QUARRY_TRY(add(path, false));
+    if (as_deletions || !fs::is_directory(status)) {
+      add(path, name);
+      continue;
+    }
+    for (const auto& below : fs::recursive_directory_iterator(path, error)) {
+      if (below.is_directory() && !below.is_symlink()) continue;
+      add(below.path(), below.path().lexically_relative(root).generic_string());
+    }
+    if (error) return fail(ErrorCode::kIo, fmt::format("{}: {}", each, error.message()));
   }
   std::vector<ChangedFile> all;
   for (auto& [name, file] : files) all.push_back(std::move(file));

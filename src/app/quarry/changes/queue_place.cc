@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "changed_files.h"
 #include "local_queue.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/hex.h"
 #include "queue_client.h"
 #include "submission.h"
 
@@ -24,6 +26,13 @@ using nlohmann::json;
 constexpr std::string_view kActionType = "application/x-quarry-action";
 constexpr std::size_t kMostTarball = std::size_t{16} << 20;
 
+/// ID's path below the queue.
+Result<std::string> path_of(const std::string& id) {
+  if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no id of a change set, nor its beginning",
+                                               base::printable(id)));
+}
+
 class ServerQueue : public QueuePlace {
  public:
   explicit ServerQueue(QueueClient client) : client_(std::move(client)) {}
@@ -33,10 +42,12 @@ class ServerQueue : public QueuePlace {
         "", fmt::format("waiting={}&over={}&branch={}", most, most, query_encoded(branch)));
   }
   Result<std::string> show(const std::string& id) override {
-    return client_.get("/" + query_encoded(id));
+    QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
+    return client_.get(path);
   }
   Result<std::string> why(const std::string& id) override {
-    QUARRY_TRY_ASSIGN(const std::string reply, client_.get("/" + query_encoded(id), "ask=why"));
+    QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
+    QUARRY_TRY_ASSIGN(const std::string reply, client_.get(path, "ask=why"));
     const json document = json::parse(reply, nullptr, /*allow_exceptions=*/false);
     if (document.is_object() && document.contains("why") && document["why"].is_string()) {
       return document["why"].get<std::string>();
@@ -62,7 +73,8 @@ class ServerQueue : public QueuePlace {
   }
   Result<void> act(changes::Action action, const std::string& id,
                    const std::string& text) override {
-    QUARRY_TRY(client_.post(fmt::format("/{}/{}", query_encoded(id), word_of(action)),
+    QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
+    QUARRY_TRY(client_.post(fmt::format("{}/{}", path, word_of(action)),
                             "text=" + query_encoded(text), kActionType, {}));
     return {};
   }
