@@ -7,7 +7,7 @@ build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohman
 demo_packages=(fossil)
 test_packages=(fossil nginx-light sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
   clang-format shellcheck
-  procps acl util-linux prometheus openssl python3-aiosmtpd)
+  procps acl util-linux bubblewrap prometheus openssl python3-aiosmtpd)
 bench_packages=(wrk)
 # The first clang in Debian 12 that has std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)

@@ -47,6 +47,9 @@ constexpr auto kAllowed = std::to_array<std::uint32_t>({
     SYS_rt_sigreturn, SYS_exit,       SYS_exit_group, SYS_clock_gettime,
 });
 
+/// Too little for a file; with 0 a machine's core_pattern would have its program started.
+constexpr rlim_t kNoCore = 1;
+
 bool filter_calls() {
   std::vector<sock_filter> program;
   program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)));
@@ -103,7 +106,7 @@ bool confine(std::span<const int> kept, const Confinement& bounds) {
   close_all_but(kept);
   const rlim_t in_use = memory_in_use();
   bool is_confined = ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
-                     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && limit(RLIMIT_CORE, 0) &&
+                     ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && limit(RLIMIT_CORE, kNoCore) &&
                      limit(RLIMIT_CPU, static_cast<rlim_t>(bounds.processor_time.count()));
   if (kIsSanitized) return is_confined;
   is_confined = is_confined && limit(RLIMIT_AS, in_use + bounds.memory) && limit(RLIMIT_NOFILE, 0);

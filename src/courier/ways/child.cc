@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,6 +14,7 @@
 #include <cstdlib>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::courier {
 namespace {
@@ -26,54 +26,6 @@ constexpr milliseconds kLook{200};
 /// From SIGTERM to SIGKILL.
 constexpr milliseconds kPatience{2000};
 constexpr const char* kUsualPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
-
-/// What posix_spawn is told: descriptors, signals at rest, a group of its own.
-class Plan {
- public:
-  Plan(int input, int output) {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-    ::posix_spawn_file_actions_adddup2(&actions_, input, STDIN_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, output, STDOUT_FILENO);
-    ::posix_spawn_file_actions_adddup2(&actions_, output, STDERR_FILENO);
-    ::posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 1);
-    ::posix_spawn_file_actions_addchdir_np(&actions_, "/");
-    sigset_t none;
-    sigset_t all;
-    ::sigemptyset(&none);
-    ::sigfillset(&all);
-    ::posix_spawnattr_setsigmask(&attributes_, &none);
-    ::posix_spawnattr_setsigdefault(&attributes_, &all);
-    ::posix_spawnattr_setpgroup(&attributes_, 0);
-    ::posix_spawnattr_setflags(
-        &attributes_,
-        static_cast<short>(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP));
-  }
-  ~Plan() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
-
-  /// Returns errno.
-  int run(pid_t& pid, const Command& command) {
-    const auto words = pointers(command.words);
-    return ::posix_spawnp(&pid, words[0], &actions_, &attributes_, words.data(),
-                          pointers(command.environment).data());
-  }
-
- private:
-  static std::vector<char*> pointers(const std::vector<std::string>& words) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    return pointers;
-  }
-
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
 
 /// The program while it runs.
 class Child {
@@ -175,11 +127,11 @@ base::Result<Ended> run_to_end(const Command& command, const Interrupted& interr
   base::Fd its_output(output[1]);
   ::fcntl(to.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(from.get(), F_SETFL, O_NONBLOCK);
-  pid_t pid = -1;
-  if (const int code = Plan(its_input.get(), its_output.get()).run(pid, command); code != 0) {
-    errno = code;
-    return base::fail_errno("cannot start " + command.words[0]);
-  }
+  QUARRY_TRY_ASSIGN(
+      const pid_t pid,
+      base::spawn({.words = command.words,
+                   .environment = command.environment,
+                   .descriptors = {its_input.get(), its_output.get(), its_output.get()}}));
   its_input.reset();
   its_output.reset();
   return Child(pid, std::move(to), std::move(from), command.input)

@@ -1,0 +1,173 @@
+#include "quarry/changes/gate.h"
+
+#include <fmt/core.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "gate_command.h"
+#include "gate_process.h"
+#include "quarry/base/duration.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr int kSkip = 99;
+constexpr int kPermanent = 100;
+constexpr int kTemporary = 111;
+constexpr int kSignals = 128;
+
+/// The folder of a gate without a sandbox; it goes with the object.
+class BareFolder {
+ public:
+  static Result<BareFolder> make(const std::optional<GateUser>& user) {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-gate-XXXXXX").string();
+    if (::mkdtemp(name.data()) == nullptr) return base::fail_errno("cannot make " + name);
+    BareFolder folder(name);
+    for (const char* each : {"", "/tree", "/tmp"}) {
+      const std::string path = name + each;
+      std::error_code error;
+      if (*each != '\0') std::filesystem::create_directory(path, error);
+      if (error || (user && ::chown(path.c_str(), user->user, user->group) != 0)) {
+        return base::fail_errno("cannot make " + path);
+      }
+    }
+    return folder;
+  }
+  BareFolder(BareFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+  BareFolder& operator=(BareFolder&&) = delete;
+  ~BareFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
+  }
+  const std::string& path() const { return path_; }
+
+ private:
+  explicit BareFolder(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+};
+
+/// Whether PROGRAM is one, looked for in PATH as the shell does.
+bool is_installed(const std::string& program) {
+  const char* path = std::getenv("PATH");
+  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
+  while (!rest.empty()) {
+    const std::string folder(rest.substr(0, rest.find(':')));
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
+  }
+  return false;
+}
+
+Result<void> send_tree(GateProcess& process, const GateCase& gate_case) {
+  QUARRY_TRY_ASSIGN(auto writer,
+                    TarballWriter::open([&](std::string_view bytes) { return process.feed(bytes); },
+                                        TarballCompression::kNone));
+  std::string files;
+  for (const std::string& name : gate_case.files) files += name + '\n';
+  QUARRY_TRY(writer.add("files", 0, files));
+  GateTree tree(writer);
+  if (gate_case.write_tree) QUARRY_TRY(gate_case.write_tree(tree));
+  return writer.finish();
+}
+
+GateVerdict verdict_of(int code) {
+  if (code == 0) return {GateDecision::kLand, "the gate lets it pass", {}};
+  if (code == kSkip) return {GateDecision::kSkip, "the gate skips it (exit code 99)", {}};
+  if (code == kTemporary) {
+    return {GateDecision::kTryLater, "the gate cannot decide now (exit code 111)", {}};
+  }
+  if (code == kPermanent) return {GateDecision::kFail, "the gate refuses it (exit code 100)", {}};
+  if (code > kSignals && code <= kSignals + 64) {
+    return {GateDecision::kFail,
+            fmt::format("the gate ended with exit code {}, as of signal {}", code, code - kSignals),
+            {}};
+  }
+  return {GateDecision::kFail, fmt::format("the gate ended with exit code {}", code), {}};
+}
+
+/// Why OPTIONS ended it before it had decided.
+std::string reason_of(GateProcess::End end, const GateOptions& options) {
+  switch (end) {
+    case GateProcess::End::kTimedOut:
+      return fmt::format("it took more than {} (changes.gate_timeout)",
+                         base::in_words(options.timeout));
+    case GateProcess::End::kTooMuchMemory:
+      return fmt::format("it had more than {} bytes of memory (changes.gate_memory)",
+                         options.memory);
+    case GateProcess::End::kTooManyFiles:
+      return fmt::format("it had more than {} files (changes.gate_files)", options.files);
+    default:
+      return "it was interrupted";
+  }
+}
+
+Result<GateVerdict> verdict_on(const GateProcess& process, const GateOptions& options) {
+  if (const auto end = process.end(); end != GateProcess::End::kByItself) {
+    const bool is_interrupted = end == GateProcess::End::kInterrupted;
+    return GateVerdict{is_interrupted ? GateDecision::kInterrupted : GateDecision::kFail,
+                       "the gate was ended: " + reason_of(end, options), process.output()};
+  }
+  const auto code = process.exit_code();
+  if (!code) {
+    std::string output = process.output();
+    output.resize(std::min<std::size_t>(output.size(), 500));
+    return fail(ErrorCode::kIo, "a gate's sandbox cannot be set up: " + output);
+  }
+  GateVerdict verdict = verdict_of(*code);
+  verdict.output = process.output();
+  return verdict;
+}
+
+Result<GateVerdict> run(const GateOptions& options, const GateCase& gate_case,
+                        const std::vector<std::string>& words, const std::string& folder,
+                        const std::function<bool()>& interrupted) {
+  QUARRY_TRY_ASSIGN(auto process, GateProcess::start(words, folder, options, interrupted));
+  const auto sent = send_tree(process, gate_case);
+  // Who does not read his tree to its end says why by himself.
+  if (!sent && sent.error().code != ErrorCode::kDiscarded) return std::unexpected(sent.error());
+  process.wait();
+  return verdict_on(process, options);
+}
+
+}  // namespace
+
+Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_case,
+                             const std::function<bool()>& interrupted) {
+  QUARRY_TRY(check_options(options));
+  QUARRY_TRY_ASSIGN(const auto user, gate_user(options));
+  if (options.is_sandboxed) {
+    if (!is_installed("bwrap")) {
+      return fail(ErrorCode::kNotFound,
+                  "gates run in a sandbox of bubblewrap, and there is no bwrap: apt-get install "
+                  "bubblewrap (or, where all who submit are trusted, changes.gate_sandbox = no)");
+    }
+    return run(options, gate_case, sandbox_words(options, gate_case, user), "/", interrupted);
+  }
+  QUARRY_TRY_ASSIGN(const auto folder, BareFolder::make(user));
+  std::vector<std::string> words = {"env", "-i"};
+  std::ranges::move(gate_environment(gate_case, folder.path()), std::back_inserter(words));
+  std::ranges::move(bare_words(options, user), std::back_inserter(words));
+  return run(options, gate_case, words, folder.path() + "/tree", interrupted);
+}
+
+Result<void> check_gate(const GateOptions& options) {
+  QUARRY_TRY(check_options(options));
+  GateOptions harmless = options;
+  harmless.command = {"/bin/true"};
+  harmless.timeout = std::chrono::minutes(1);
+  QUARRY_TRY_ASSIGN(const GateVerdict verdict, run_gate(harmless, {}, [] { return false; }));
+  if (verdict.decision == GateDecision::kLand) return {};
+  return fail(ErrorCode::kIo, fmt::format("a gate that does nothing does not pass: {}: {}",
+                                          verdict.reason, verdict.output));
+}
+
+}  // namespace quarry::changes

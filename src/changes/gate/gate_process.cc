@@ -1,0 +1,219 @@
+#include "gate_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include "gate_command.h"
+#include "memory_file.h"
+#include "quarry/base/spawn.h"
+#include "status_lines.h"
+#include "system_calls.h"
+#include "usage.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Fd;
+using base::Result;
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLook{100};
+/// For those that were killed to be gone. The kernel may have gigabytes to give back.
+constexpr std::chrono::seconds kPatience{30};
+constexpr std::size_t kMostStatus = 4096;
+constexpr std::size_t kPiece = std::size_t{64} << 10;
+
+struct Pipe {
+  Fd from;
+  Fd to;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+void do_not_wait_at(const Fd& fd) {
+  ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+}
+
+Fd process_handle(pid_t pid) {
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+}
+
+bool is_readable(const Fd& fd, milliseconds timeout) {
+  pollfd ready{fd.get(), POLLIN, 0};
+  return ::poll(&ready, 1, static_cast<int>(timeout.count())) > 0;
+}
+
+/// What bwrap is given beside its streams, in the order of gate_command.h.
+Result<std::vector<Fd>> sandbox_files() {
+  std::vector<Fd> files;
+  QUARRY_TRY_ASSIGN(Fd calls, gate_calls());
+  files.push_back(std::move(calls));
+  for (const GateFile& file : gate_files()) {
+    QUARRY_TRY_ASSIGN(Fd text, memory_file(file.text));
+    files.push_back(std::move(text));
+  }
+  return files;
+}
+
+}  // namespace
+
+Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
+                                       const std::string& folder, const GateOptions& options,
+                                       std::function<bool()> interrupted) {
+  QUARRY_TRY_ASSIGN(Pipe input, make_pipe());
+  QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
+  QUARRY_TRY_ASSIGN(Pipe status, make_pipe());
+  std::vector<Fd> files;
+  std::vector<int> descriptors = {input.from.get(), output.to.get(), output.to.get()};
+  if (options.is_sandboxed) {
+    QUARRY_TRY_ASSIGN(files, sandbox_files());
+    descriptors.push_back(status.to.get());
+    for (const Fd& file : files) descriptors.push_back(file.get());
+  }
+  const char* path = std::getenv("PATH");
+  QUARRY_TRY_ASSIGN(const pid_t pid,
+                    base::spawn({.words = words,
+                                 .environment = {std::string("PATH=") +
+                                                 (path != nullptr ? path : "/usr/bin:/bin")},
+                                 .descriptors = descriptors,
+                                 .folder = folder}));
+  GateProcess process(pid, options, std::move(interrupted));
+  process.ending_ = process_handle(pid);
+  process.input_ = std::move(input.to);
+  process.output_end_ = std::move(output.from);
+  process.status_end_ = std::move(status.from);
+  for (const Fd* fd : {&process.input_, &process.output_end_, &process.status_end_}) {
+    do_not_wait_at(*fd);
+  }
+  return process;
+}
+
+GateProcess::~GateProcess() {
+  // What was moved from has no handles.
+  if (!ending_ || has_ended_) return;
+  kill_all();
+  ::waitpid(pid_, nullptr, 0);
+}
+
+Result<void> GateProcess::feed(std::string_view bytes) {
+  while (!bytes.empty()) {
+    if (!input_ || has_ended()) return fail(ErrorCode::kDiscarded, "the gate reads no more");
+    const ssize_t size = ::write(input_.get(), bytes.data(), std::min(bytes.size(), kPiece));
+    if (size > 0) {
+      bytes.remove_prefix(static_cast<std::size_t>(size));
+    } else if (errno == EAGAIN) {
+      exchange();
+    } else if (errno != EINTR) {
+      input_.reset();
+    }
+  }
+  return {};
+}
+
+void GateProcess::wait() {
+  input_.reset();
+  while (!has_ended()) exchange();
+  read_status();
+  kill_all();
+  if (first_) is_readable(first_, kPatience);
+  // Without a sandbox somebody may hold on to it.
+  const auto end = Clock::now() + (is_sandboxed_ ? milliseconds(kPatience) : milliseconds(0));
+  do {
+    read_output();
+  } while (output_end_ && Clock::now() < end && (is_readable(output_end_, kLook) || true));
+}
+
+std::optional<int> GateProcess::exit_code() const {
+  if (is_sandboxed_) return exit_code_in(status_text_);
+  if (!status_) return std::nullopt;
+  return WIFSIGNALED(*status_) ? 128 + WTERMSIG(*status_) : WEXITSTATUS(*status_);
+}
+
+bool GateProcess::has_ended() {
+  if (has_ended_) return true;
+  int status = 0;
+  const pid_t pid = ::waitpid(pid_, &status, WNOHANG);
+  if (pid == 0 || (pid < 0 && errno == EINTR)) return false;
+  // If somebody else has waited for it, nobody knows how it ended.
+  if (pid == pid_) status_ = status;
+  has_ended_ = true;
+  return true;
+}
+
+/// Waits a moment for something to happen.
+void GateProcess::exchange() {
+  std::array<pollfd, 4> ready{{{ending_.get(), POLLIN, 0},
+                               {output_end_.get(), POLLIN, 0},
+                               {status_end_.get(), POLLIN, 0},
+                               {input_.get(), POLLOUT, 0}}};
+  ::poll(ready.data(), ready.size(), static_cast<int>(kLook.count()));
+  if (ready[1].revents != 0) read_output();
+  if (ready[2].revents != 0) read_status();
+  if (Clock::now() >= next_look_) look_at_bounds();
+}
+
+void GateProcess::look_at_bounds() {
+  next_look_ = Clock::now() + kLook;
+  if (end_ != End::kByItself) return;
+  if (Clock::now() >= deadline_) return stop(End::kTimedOut);
+  if (interrupted_ && interrupted_()) return stop(End::kInterrupted);
+  if (!first_) return;
+  const Usage usage = usage_of(first_pid_);
+  if (most_memory_ > 0 && usage.memory > most_memory_) return stop(End::kTooMuchMemory);
+  if (usage.files > most_files_) stop(End::kTooManyFiles);
+}
+
+void GateProcess::read_output() {
+  std::array<char, 65536> buffer{};
+  // Who floods is left to himself from time to time.
+  for (int i = 0; i < 16 && output_end_; ++i) {
+    const ssize_t size = ::read(output_end_.get(), buffer.data(), buffer.size());
+    if (size == 0) output_end_.reset();
+    if (size <= 0) return;
+    output_.add({buffer.data(), static_cast<std::size_t>(size)});
+  }
+}
+
+void GateProcess::read_status() {
+  std::array<char, 512> buffer{};
+  while (status_end_ && status_text_.size() < kMostStatus) {
+    const ssize_t size = ::read(status_end_.get(), buffer.data(), buffer.size());
+    if (size == 0) status_end_.reset();
+    if (size <= 0) break;
+    status_text_.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  if (first_) return;
+  // bwrap has not waited for it yet, so that the number is still that of this process.
+  if (const auto pid = child_pid_in(status_text_)) {
+    first_pid_ = *pid;
+    first_ = process_handle(*pid);
+  }
+}
+
+void GateProcess::stop(End why) {
+  end_ = why;
+  kill_all();
+}
+
+/// bwrap is told nothing before: it would not pass it on, and what runs in it has no say.
+void GateProcess::kill_all() const {
+  if (first_) ::syscall(SYS_pidfd_send_signal, first_.get(), SIGKILL, nullptr, 0);
+  ::kill(-pid_, SIGKILL);
+}
+
+}  // namespace quarry::changes

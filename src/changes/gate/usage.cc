@@ -1,0 +1,73 @@
+#include "usage.h"
+
+#include <fmt/core.h>
+#include <linux/magic.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <system_error>
+
+namespace quarry::changes {
+namespace {
+
+/// The number of kB behind NAME in a line of /proc/PID/status; 0: it is not LINE's.
+std::uint64_t kilobytes(std::string_view line, std::string_view name) {
+  if (!line.starts_with(name)) return 0;
+  line.remove_prefix(name.size());
+  line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
+  std::uint64_t number = 0;
+  std::from_chars(line.data(), line.data() + line.size(), number);
+  return number;
+}
+
+/// What is shared counts for each that has it mapped: too much rather than too little.
+std::uint64_t memory_of(const std::filesystem::path& process) {
+  std::ifstream status(process / "status");
+  std::uint64_t sum = 0;
+  for (std::string line; std::getline(status, line);) {
+    sum += kilobytes(line, "RssAnon:") + kilobytes(line, "RssShmem:") + kilobytes(line, "VmSwap:") +
+           kilobytes(line, "VmPTE:");
+  }
+  return sum << 10;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+void add_files(Usage& usage, const std::string& folder) {
+  struct statfs status {};
+  if (::statfs(folder.c_str(), &status) != 0 || status.f_type != TMPFS_MAGIC) return;
+  usage.memory += (status.f_blocks - status.f_bfree) * static_cast<std::uint64_t>(status.f_bsize);
+  usage.files += status.f_files - status.f_ffree;
+}
+
+}  // namespace
+
+Usage usage_of(pid_t first) {
+  Usage usage;
+  const std::string root = fmt::format("/proc/{}/root", first);
+  struct stat its {};
+  struct stat ours {};
+  // Until the sandbox has its own root, this is ours.
+  if (::stat(root.c_str(), &its) != 0 || ::stat("/", &ours) != 0 || its.st_dev == ours.st_dev) {
+    return usage;
+  }
+  add_files(usage, root + "/gate");
+  add_files(usage, root + "/dev/shm");
+  std::error_code error;
+  // Its own /proc, in which its processes alone are.
+  for (std::filesystem::directory_iterator at(root + "/proc", error), end; !error && at != end;
+       at.increment(error)) {
+    if (is_number(at->path().filename().string())) usage.memory += memory_of(at->path());
+  }
+  return usage;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,167 @@
+// The parts of a gate that run nothing.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "gate/bounded_output.h"
+#include "gate/gate_command.h"
+#include "gate/status_lines.h"
+#include "quarry/base/result.h"
+#include "quarry/changes/gate.h"
+
+using namespace quarry::changes;
+using quarry::base::ErrorCode;
+
+namespace {
+
+GateOptions options_of(std::vector<std::string> command = {"/etc/quarry/gate", "x"}) {
+  GateOptions options;
+  options.command = std::move(command);
+  return options;
+}
+
+bool stand_in(const std::vector<std::string>& words, const std::vector<std::string>& part) {
+  return !std::ranges::search(words, part).empty();
+}
+
+}  // namespace
+
+TEST_CASE("a short output is kept as it is") {
+  BoundedOutput output(100);
+  output.add("one\n");
+  output.add("two\tü\n");
+  CHECK(output.text() == "one\ntwo\tü\n");
+}
+
+TEST_CASE("of a long output the beginning and the end are kept") {
+  BoundedOutput output(20);
+  for (int i = 0; i < 100'000; ++i) output.add("0123456789");
+  CHECK(output.text() == "0123456789\n[999980 bytes are left out here]\n0123456789");
+  BoundedOutput at_once(20);
+  at_once.add(std::string(15, 'a') + std::string(25, 'b'));
+  CHECK(at_once.text() == "aaaaaaaaaa\n[20 bytes are left out here]\nbbbbbbbbbb");
+  BoundedOutput full(20);
+  full.add("aaaaaaaaaabbbbbbbbbb");
+  CHECK(full.text() == "aaaaaaaaaabbbbbbbbbb");
+}
+
+TEST_CASE("an output does nothing to a terminal") {
+  BoundedOutput output(1000);
+  output.add(std::string_view("a\x1b[2Jb\r\nc\0d\xff\\\r", 14));
+  CHECK(output.text() == "a\\x1b[2Jb\nc\\x00d\\xff\\\\x0d");
+}
+
+TEST_CASE("bwrap's status is read piece by piece") {
+  CHECK_FALSE(child_pid_in(""));
+  CHECK_FALSE(child_pid_in("{ \"child-pid\": 1"));
+  const std::string_view status =
+      "{ \"child-pid\": 123, \"ipc-namespace\": 4026532 }\n{ \"exit-code\": 99 }\n";
+  CHECK(child_pid_in(status) == 123);
+  CHECK(exit_code_in(status) == 99);
+  CHECK_FALSE(exit_code_in(status.substr(0, 50)));
+  CHECK_FALSE(exit_code_in("} nonsense {{ }"));
+}
+
+TEST_CASE("a sandbox has namespaces of its own, no rights, and only its folder to write to") {
+  const auto words = sandbox_words(options_of(), {}, std::nullopt);
+  for (const char* word :
+       {"--unshare-user", "--disable-userns", "--unshare-pid", "--unshare-net", "--unshare-ipc",
+        "--unshare-uts", "--new-session", "--die-with-parent", "--clearenv"}) {
+    CAPTURE(word);
+    CHECK(std::ranges::count(words, word) == 1);
+  }
+  CHECK(stand_in(words, {"--cap-drop", "ALL"}));
+  CHECK(stand_in(words, {"--remount-ro", "/"}));
+  CHECK(std::ranges::count(words, "--bind") == 0);
+  CHECK(stand_in(words, {"--ro-bind", "/etc/quarry/gate", "/etc/quarry/gate"}));
+  CHECK(words[words.size() - 2] == "/etc/quarry/gate");
+}
+
+TEST_CASE("a program that a sandbox has anyway is not bound again") {
+  for (const char* program : {"/usr/bin/make", "/bin/true", "make", "./test.sh"}) {
+    const auto words = sandbox_words(options_of({program}), {}, std::nullopt);
+    CHECK(std::ranges::count(words, program) == 1);
+  }
+  auto options = options_of({"/opt/tools/gate"});
+  options.readable = {"/opt/tools/"};
+  const auto words = sandbox_words(options, {}, std::nullopt);
+  CHECK(std::ranges::count(words, "/opt/tools/gate") == 1);
+  CHECK(stand_in(words, {"--ro-bind", "/opt/tools/", "/opt/tools/"}));
+}
+
+TEST_CASE("what a case says stands in the environment, and nothing else") {
+  const GateCase gate_case{.change_set = "CS",
+                           .branch = "a b",
+                           .tip = "",
+                           .author = "x=y",
+                           .files = {},
+                           .write_tree = {}};
+  const auto words = sandbox_words(options_of(), gate_case, std::nullopt);
+  CHECK(stand_in(words, {"--setenv", "QUARRY_CHANGE_SET", "CS"}));
+  CHECK(stand_in(words, {"--setenv", "QUARRY_BRANCH", "a b"}));
+  CHECK(stand_in(words, {"--setenv", "QUARRY_TIP", ""}));
+  CHECK(stand_in(words, {"--setenv", "QUARRY_AUTHOR", "x=y"}));
+  CHECK(stand_in(words, {"--setenv", "QUARRY_FILES", "/gate/files"}));
+  CHECK(std::ranges::count(words, "--setenv") == 11);
+}
+
+TEST_CASE("limits are those of the options") {
+  auto options = options_of();
+  options.processes = 7;
+  options.addresses = 0;
+  const auto words = inner_words(options);
+  CHECK(std::ranges::count(words, "--nproc=7") == 1);
+  CHECK(std::ranges::none_of(words,
+                             [](const std::string& word) { return word.starts_with("--as"); }));
+}
+
+TEST_CASE("options that make no sense are refused") {
+  CHECK(check_options(options_of()));
+  CHECK_FALSE(check_options(options_of({})));
+  auto options = options_of();
+  options.readable = {"relative"};
+  CHECK_FALSE(check_options(options));
+  options = options_of();
+  options.disk = 0;
+  CHECK_FALSE(check_options(options));
+}
+
+TEST_CASE("a gate that could read a repository is refused") {
+  auto options = options_of();
+  const auto is_refused = [&] {
+    const auto checked = check_options(options);
+    return !checked && checked.error().code == ErrorCode::kInvalid;
+  };
+  options.hidden = {"/srv/fossil"};
+  CHECK_FALSE(is_refused());
+  for (const char* readable : {"/srv", "/srv/fossil", "/srv/fossil/", "/", "/srv/fossil/tools"}) {
+    CAPTURE(readable);
+    options.readable = {readable};
+    CHECK(is_refused());
+  }
+  options.readable = {"/srv/fossils", "/opt"};
+  CHECK_FALSE(is_refused());
+  options.hidden = {"/usr/share/fossil"};
+  CHECK(is_refused());
+}
+
+TEST_CASE("whom a gate becomes") {
+  auto options = options_of();
+  options.user = "no-such-user";
+  CHECK(gate_user(options).error().code == ErrorCode::kNotFound);
+  options.user = "root";
+  CHECK_FALSE(gate_user(options));
+  options.user = "nobody";
+  if (::geteuid() == 0) {
+    CHECK(gate_user(options)->value().user == 65534);
+    options.user.clear();
+    CHECK_FALSE(gate_user(options));
+  } else {
+    CHECK(gate_user(options).error().code == ErrorCode::kDenied);
+    options.user.clear();
+    CHECK_FALSE(gate_user(options)->has_value());
+  }
+}

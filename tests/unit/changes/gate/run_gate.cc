@@ -1,0 +1,73 @@
+// For the end-to-end tests of gates: run-gate OPTIONS… PROGRAM ARGUMENT…, over the files of a
+// folder. Prints the verdict, its reason, and the gate's output; or error, and why.
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+#include "quarry/changes/gate.h"
+
+using namespace quarry::changes;
+
+namespace {
+
+volatile std::sig_atomic_t interrupted = 0;
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  GateOptions options;
+  GateCase gate_case{.change_set = "0123456789abcdef",
+                     .branch = "trunk",
+                     .tip = "f00d",
+                     .author = "ann",
+                     .files = {"a", "d/b"},
+                     .write_tree = {}};
+  std::string tree;
+  std::string readable;
+  std::string hidden;
+  std::uint64_t timeout = 60'000;
+  std::uint64_t processor_time = 600;
+  bool without_sandbox = false;
+  CLI::App app("Runs a gate");
+  app.prefix_command();
+  app.add_option("--tree", tree);
+  app.add_option("--user", options.user);
+  app.add_option("--readable", readable);
+  app.add_option("--hidden", hidden);
+  app.add_option("--timeout", timeout);
+  app.add_option("--processor-time", processor_time);
+  app.add_option("--memory", options.memory);
+  app.add_option("--disk", options.disk);
+  app.add_option("--files", options.files);
+  app.add_option("--addresses", options.addresses);
+  app.add_option("--processes", options.processes);
+  app.add_option("--open-files", options.open_files);
+  app.add_flag("--without-sandbox", without_sandbox);
+  CLI11_PARSE(app, argc, argv);
+  if (!readable.empty()) options.readable = {readable};
+  if (!hidden.empty()) options.hidden = {hidden};
+  options.command = app.remaining();
+  options.timeout = std::chrono::milliseconds(timeout);
+  options.processor_time = std::chrono::seconds(processor_time);
+  options.is_sandboxed = !without_sandbox;
+  if (options.user.empty() && ::geteuid() == 0) options.user = "nobody";
+  if (!tree.empty()) gate_case.write_tree = [&](GateTree& to) { return to.add_folder(tree); };
+  ::signal(SIGPIPE, SIG_IGN);
+  ::signal(SIGTERM, [](int) { interrupted = 1; });
+  const auto verdict = run_gate(options, gate_case, [] { return interrupted != 0; });
+  if (!verdict) {
+    fmt::print("error\n{}\n", verdict.error().message);
+    return 1;
+  }
+  constexpr std::array kNames = {"land", "skip", "later", "fail", "interrupted"};
+  fmt::print("{}\n{}\n{}", kNames.at(static_cast<std::size_t>(verdict->decision)), verdict->reason,
+             verdict->output);
+  return 0;
+}
