@@ -70,7 +70,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/changes": {"quarry/common", "quarry/remote"},
             "quarry": {"", "quarry/backoffice", "quarry/changes", "quarry/common", "quarry/courier", "quarry/remote", "quarry/spool", "quarry/status"}},
     "courier": {"ways": set(), "": {"ways"}},
-    "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "queue": {""}, "daemons": {"", "queue"}},
+    "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 

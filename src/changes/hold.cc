@@ -38,6 +38,7 @@ Result<void> Hold::update() {
 
 Result<void> Hold::move(Stage to, base::UnixMillis now, std::string_view why, Syncing syncing) {
   const Stage from = stage_;
+  if (!is_over(to)) job.taken_back.reset();
   job.add_history(now, to, why);
   QUARRY_TRY(rewrite());
   QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),

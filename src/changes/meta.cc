@@ -81,20 +81,6 @@ Result<void> take(Meta& meta, Section section) {
   return {};
 }
 
-/// What its move type asks of META.
-Result<void> check(const Meta& meta) {
-  if (meta.type == MoveType::kRollback) {
-    if (meta.dependencies.empty()) {
-      return fail(ErrorCode::kInvalid, "##dependencies: a rollback names what it takes back");
-    }
-    if (meta.files.empty()) return {};
-    return fail(ErrorCode::kInvalid, "##files: a rollback has none");
-  }
-  if (meta.target.empty()) return fail(ErrorCode::kInvalid, "##target: no branch is named");
-  if (meta.files.empty()) return fail(ErrorCode::kInvalid, "##files: no file is named");
-  return {};
-}
-
 }  // namespace
 
 Result<Meta> meta_of(std::vector<Section> sections) {
@@ -108,8 +94,20 @@ Result<Meta> meta_of(std::vector<Section> sections) {
     QUARRY_TRY(take(meta, std::move(section)));
   }
   if (!has_type) return fail(ErrorCode::kInvalid, "##movetype: it is missing");
-  QUARRY_TRY(check(meta));
   return meta;
+}
+
+Result<void> Meta::check() const {
+  if (type == MoveType::kRollback) {
+    if (dependencies.empty()) {
+      return fail(ErrorCode::kInvalid, "##dependencies: a rollback names what it takes back");
+    }
+    if (files.empty()) return {};
+    return fail(ErrorCode::kInvalid, "##files: a rollback has none");
+  }
+  if (target.empty()) return fail(ErrorCode::kInvalid, "##target: no branch is named");
+  if (files.empty()) return fail(ErrorCode::kInvalid, "##files: no file is named");
+  return {};
 }
 
 Result<Meta> Meta::parse(std::string_view text) {
@@ -119,7 +117,9 @@ Result<Meta> Meta::parse(std::string_view text) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("##{}: the queue alone writes that section", section.name));
   }
-  return meta_of(std::move(sections));
+  QUARRY_TRY_ASSIGN(auto meta, meta_of(std::move(sections)));
+  QUARRY_TRY(meta.check());
+  return meta;
 }
 
 std::string Meta::text() const {

@@ -26,7 +26,8 @@ Known known_of(const Job& job, Stage stage, const Rules& rules) {
               .precursors = job.meta.precursors,
               .is_approved = true,
               .held = job.held,
-              .is_taken_back = job.taken_back.has_value(),
+              // Elsewhere it is about to be, or no longer: a move was broken off.
+              .is_taken_back = is_over(stage) && job.taken_back.has_value(),
               .not_before = {},
               .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {

@@ -33,7 +33,7 @@ base::Result<std::vector<std::string>> lines_of(const Section& section, std::siz
 base::Result<std::string> line_of(const Section& section);
 base::Result<std::vector<ChangeSetId>> ids_of(const Section& section);
 
-/// What SECTIONS, none of which is a job's own, say.
+/// What SECTIONS, none of which is a job's own, say; complete or not.
 base::Result<Meta> meta_of(std::vector<Section> sections);
 /// Whether the queue itself adds sections of that NAME to jobs.
 bool is_of_jobs(std::string_view name);

@@ -112,6 +112,8 @@ struct Meta {
   /// Errors: kInvalid and kLimit, with the section that is wrong and how.
   static base::Result<Meta> parse(std::string_view text);
   std::string text() const;
+  /// Whether there is what its move type asks for; parse() has seen to that. Errors: kInvalid.
+  base::Result<void> check() const;
 
   friend bool operator==(const Meta&, const Meta&) = default;
 };

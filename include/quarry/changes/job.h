@@ -94,7 +94,8 @@ struct Job {
   /// WHY is cut to kMostWhy bytes, and made a line where it is none.
   void add_history(base::UnixMillis time, Stage stage, std::string_view why);
 
-  /// TEXT as the job called NAME. Errors: kInvalid, kLimit.
+  /// TEXT as the job called NAME. Its meta file may be incomplete, where it failed for that reason
+  /// (Meta::check). Errors: kInvalid, kLimit.
   static base::Result<Job> parse(const ChangeSetName& name, std::string_view text);
   std::string text() const;
 

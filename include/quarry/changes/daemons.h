@@ -1,0 +1,111 @@
+// The three daemons of a queue, and what they are given to do their work with.
+//
+//   prequeue    looks at what was submitted: makes a job of each tarball, or says what is wrong
+//   queueing    finds precursors, fails what can never go, and moves what may go to pending/
+//   execution   has children land what is in pending/, and takes back what a rollback names
+//
+// Each serves any number of queues, is the only one of its kind in each (the lock of its pid file in
+// ctrl/), wakes up when its FIFO is pulled, and scans on a timer. A job that somebody changes without
+// executing it (holds, releases, approves, retries) goes to queue/, where it is read anew.
+//
+// Children of the execution stay, with the repository open, and take one job after the other: they
+// are told a name, and answer with a verdict. A child that dies is its job's abnormal end.
+#pragma once
+
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "quarry/artifact/hash_name.h"
+#include "quarry/base/file_system.h"
+#include "quarry/base/result.h"
+#include "quarry/base/time.h"
+#include "quarry/changes/change_set.h"
+#include "quarry/changes/directories.h"
+#include "quarry/changes/job.h"
+#include "quarry/changes/rules.h"
+
+namespace quarry::changes {
+
+/// Looks at a tarball.
+class Checker {
+ public:
+  virtual ~Checker() = default;
+  /// What it is. Errors: kIo, kBusy, kNoSpace: it is to be looked at again later; any other: the
+  /// change set fails for that reason.
+  virtual base::Result<Meta> check(const ChangeSetName& name, const std::filesystem::path& tarball,
+                                   const Submission& submission) = 0;
+};
+
+/// Whether a child has been asked to stop: by SIGTERM or SIGHUP.
+class Stop {
+ public:
+  virtual ~Stop() = default;
+  /// kTerminated or kAbandoned.
+  virtual std::optional<Verdict> wanted() const = 0;
+};
+
+struct Outcome {
+  Verdict verdict = Verdict::kFailed;
+  std::string why;
+  std::optional<artifact::HashName> landed;
+};
+
+/// Changes a repository; lives in a child.
+class Executor {
+ public:
+  /// For the log of the change set: conflicts, a gate's output.
+  using Say = std::function<void(std::string_view text)>;
+
+  virtual ~Executor() = default;
+  /// Lands JOB, once: where it has landed before, that is its outcome.
+  virtual Outcome land(const Job& job, const std::filesystem::path& tarball, const Stop& stop,
+                       const Say& say) = 0;
+  /// Takes back LANDED, the oldest first, by one reverse check-in of ROLLBACK; once, as land().
+  virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
+                            const Say& say) = 0;
+};
+
+struct QueueOptions {
+  std::filesystem::path repository;
+  std::filesystem::path base;
+  Rules rules;
+  std::size_t children = 2;                    // that execute at the same time
+  std::chrono::milliseconds patience{30'000};  // for a child that was asked to stop
+};
+
+/// Told of every move, after it.
+using Report = std::function<void(const QueueOptions&, const Job&, Stage from, Stage to)>;
+
+struct DaemonOptions {
+  std::vector<QueueOptions> queues;
+  std::chrono::milliseconds scan_interval{5'000};
+  bool is_once = false;  // ends when there is nothing to do
+  Report report = [](const QueueOptions&, const Job&, Stage, Stage) {};
+};
+
+using MakeChecker = std::function<std::unique_ptr<Checker>(const QueueOptions&)>;
+/// Called in each child.
+using MakeExecutor = std::function<std::unique_ptr<Executor>(const QueueOptions&)>;
+
+// Each returns after SIGTERM, SIGINT or SIGQUIT, which the caller has blocked before (execution:
+// when its children have ended what they had), or when it is done with all, if it is to go once.
+// Errors: kBusy: another one serves one of the queues; those of files at the start.
+
+base::Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker);
+base::Result<void> run_queueing(const DaemonOptions& options);
+base::Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
+
+/// What a child does with a job: from pending/ to run/ and to where the verdict leads. kSkipped:
+/// it was not touched. FILES and CLOCK for tests.
+Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
+                const Stop& stop, const Rules& rules, const base::Clock& clock);
+
+}  // namespace quarry::changes

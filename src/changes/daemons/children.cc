@@ -1,0 +1,190 @@
+#include "children.h"
+
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <exception>
+#include <utility>
+
+#include "quarry/base/log.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::Result;
+
+constexpr std::size_t kMostLine = 8'192;
+
+}  // namespace
+
+std::string line_of(const Outcome& outcome) {
+  std::string why = outcome.why.substr(0, kMostWhy);
+  std::ranges::replace(why, '\n', ' ');
+  return fmt::format("{} {} {}\n", static_cast<int>(outcome.verdict),
+                     outcome.landed ? outcome.landed->str() : "-", why);
+}
+
+std::optional<Outcome> outcome_of_line(std::string_view line) {
+  int number = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  Outcome outcome{.verdict = static_cast<Verdict>(number), .why = {}, .landed = {}};
+  switch (outcome.verdict) {
+    case Verdict::kLanded:
+    case Verdict::kSkipped:
+    case Verdict::kFailed:
+    case Verdict::kPutOff:
+    case Verdict::kTerminated:
+    case Verdict::kAbandoned:
+      break;
+    default:
+      return std::nullopt;
+  }
+  if (!line.starts_with(' ')) return std::nullopt;
+  line.remove_prefix(1);
+  const std::size_t space = line.find(' ');
+  if (space == line.npos) return std::nullopt;
+  outcome.landed = artifact::HashName::parse(line.substr(0, space));
+  outcome.why = line.substr(space + 1);
+  return outcome;
+}
+
+Children::~Children() {
+  for (Child& child : children_) {
+    child.socket.reset();
+    // What it has in hand at the end of all patience is found in run/ at the next start; an idle
+    // one goes by itself.
+    if (child.name) ::kill(child.pid, SIGKILL);
+  }
+  for (const Child& child : children_) bury(child);
+}
+
+void Children::close_all() {
+  for (Child& child : children_) child.socket.reset();
+  children_.clear();
+}
+
+std::size_t Children::busy() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(children_, [](const Child& child) { return child.name.has_value(); }));
+}
+
+bool Children::is_busy_with(const ChangeSetId& id) const {
+  return std::ranges::any_of(
+      children_, [&](const Child& child) { return child.name && child.name->id == id; });
+}
+
+Result<void> Children::make_idle_one() {
+  if (busy() < children_.size()) return {};
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) != 0) {
+    return base::fail_errno("no socket for a child");
+  }
+  base::Fd ours(ends[0]), its(ends[1]);
+  const pid_t pid = ::fork();
+  if (pid < 0) return base::fail_errno("no child can be made");
+  if (pid == 0) {
+    ours.reset();
+    close_all();
+    try {
+      live_(std::move(its));
+    } catch (const std::exception& error) {
+      base::log(base::LogLevel::kError, "{}", error.what());
+      ::_exit(static_cast<int>(Verdict::kFailed));
+    }
+    ::_exit(0);
+  }
+  children_.push_back(
+      {.pid = pid, .socket = std::move(ours), .name = {}, .is_rollback = false, .received = {}});
+  return {};
+}
+
+Result<void> Children::give(const ChangeSetName& name, bool is_rollback) {
+  for (Child& child : children_) {
+    if (child.name) continue;
+    const std::string line = fmt::format("{} {}\n", is_rollback ? "rollback" : "land", name.text());
+    // Where it has died, its answer tells so.
+    [[maybe_unused]] const auto sent =
+        ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    child.name = name;
+    child.is_rollback = is_rollback;
+    return {};
+  }
+  return base::fail(base::ErrorCode::kBusy, "no child is idle");
+}
+
+void Children::signal(const ChangeSetId& id, int signal) const {
+  for (const Child& child : children_) {
+    if (child.name && child.name->id == id) ::kill(child.pid, signal);
+  }
+}
+
+std::vector<int> Children::descriptors() const {
+  std::vector<int> descriptors;
+  for (const Child& child : children_) descriptors.push_back(child.socket.get());
+  return descriptors;
+}
+
+/// How it ended.
+std::string Children::bury(const Child& child) {
+  int status = 0;
+  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFSIGNALED(status))
+    return fmt::format("its process was ended by signal {}", WTERMSIG(status));
+  return fmt::format("its process exited with {} and no verdict", WEXITSTATUS(status));
+}
+
+/// LINE is what CHILD answered; none: it has died.
+Answer Children::answer_of(Child& child, std::optional<std::string> line) const {
+  Answer answer{.name = *child.name, .is_rollback = child.is_rollback, .outcome = {}, .how = {}};
+  if (line) {
+    answer.outcome = outcome_of_line(*line);
+    child.name.reset();
+    if (!answer.outcome) answer.how = "its process answered nonsense";
+  } else {
+    answer.how = bury(child);
+  }
+  return answer;
+}
+
+std::vector<Answer> Children::take_answers() {
+  std::vector<Answer> answers;
+  for (auto child = children_.begin(); child != children_.end();) {
+    std::array<char, 1024> bytes{};
+    ssize_t count = 0;
+    while ((count = ::recv(child->socket.get(), bytes.data(), bytes.size(), 0)) > 0 &&
+           child->received.size() < kMostLine) {
+      child->received.append(bytes.data(), static_cast<std::size_t>(count));
+    }
+    const bool is_dead = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) ||
+                         child->received.size() >= kMostLine;
+    const std::size_t end = child->received.find('\n');
+    if (end != std::string::npos && child->name) {
+      answers.push_back(answer_of(*child, child->received.substr(0, end)));
+    }
+    if (end != std::string::npos) child->received.erase(0, end + 1);
+    if (!is_dead) {
+      ++child;
+      continue;
+    }
+    if (child->name) {
+      if (child->received.size() >= kMostLine) ::kill(child->pid, SIGKILL);
+      answers.push_back(answer_of(*child, std::nullopt));
+    } else {
+      bury(*child);
+    }
+    child = children_.erase(child);
+  }
+  return answers;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,80 @@
+// The children of one queue's execution.
+//
+// A child stays and takes one job after the other. It is told what to do in a line, and answers with
+// a line that has the verdict in digits:
+//
+//   land NAME       the child moves the job itself (execute())
+//   rollback NAME   takes back those that the job in run/ lists; the daemon moves it
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+#include "quarry/changes/daemons.h"
+
+namespace quarry::changes {
+
+/// What became of what a child was told to do.
+struct Answer {
+  ChangeSetName name;
+  bool is_rollback = false;
+  std::optional<Outcome> outcome;  // nothing: it died
+  std::string how;                 // it died
+};
+
+class Children {
+ public:
+  /// LIVE is what a child does: it gets its end of the socket, and its end is the child's.
+  using Live = std::function<void(base::Fd socket)>;
+
+  explicit Children(Live live) : live_(std::move(live)) {}
+  ~Children();
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+
+  std::size_t busy() const;
+  bool is_busy_with(const ChangeSetId& id) const;
+  /// Makes a child if none is idle. Who has files locked does not call this: a child would keep
+  /// them so.
+  base::Result<void> make_idle_one();
+  /// Gives NAME to an idle child; there is one.
+  base::Result<void> give(const ChangeSetName& name, bool is_rollback);
+  void signal(const ChangeSetId& id, int signal) const;
+  /// Where answers come.
+  std::vector<int> descriptors() const;
+  /// Those that have come.
+  std::vector<Answer> take_answers();
+  /// In a child: closes what is the daemon's.
+  void close_all();
+
+ private:
+  struct Child {
+    pid_t pid = -1;
+    base::Fd socket;
+    std::optional<ChangeSetName> name;  // of what it has in hand
+    bool is_rollback = false;
+    std::string received;
+  };
+  Answer answer_of(Child& child, std::optional<std::string> line) const;
+  static std::string bury(const Child& child);
+
+  Live live_;
+  std::vector<Child> children_;
+};
+
+/// The line of OUTCOME, with its end, and the outcome of a line without it.
+std::string line_of(const Outcome& outcome);
+std::optional<Outcome> outcome_of_line(std::string_view line);
+
+/// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop.
+void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
+           Executor& executor, const base::Clock& clock);
+
+}  // namespace quarry::changes

@@ -1,0 +1,143 @@
+#include "execution.h"
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "quarry/base/log.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr std::int64_t kPause = 200;  // milliseconds
+
+}  // namespace
+
+/// NAME is in run/, and who executed it is gone.
+Result<void> Execution::recover(const ChangeSetName& name, const std::string& how) {
+  auto hold = desk_.directories.hold(Stage::kRun, name);
+  if (!hold && hold.error().code == ErrorCode::kCorrupt) {
+    desk_.log(hold.error());
+    return desk_.directories.put_aside(Stage::kRun, name);
+  }
+  if (!hold) {
+    // The child of a daemon that has died may still be at it, and moves it itself.
+    const bool is_others =
+        hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
+    return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(hold).error());
+  }
+  Job& job = hold->job;
+  const Step step = step_after_crash(job, how, desk_.options.rules);
+  if (step.to == Stage::kFail && name.type == MoveType::kRollback)
+    QUARRY_TRY(rollback_.restore(job));
+  QUARRY_TRY(desk_.move(*hold, step.to, step.why));
+  tracker_.put(job, step.to);
+  return {};
+}
+
+/// Step 5.
+Result<void> Execution::recover() {
+  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kRun));
+  for (const ChangeSetName& name : names) {
+    if (children_.is_busy_with(name.id)) continue;
+    if (rollback_.is_under_way() && name.type == MoveType::kRollback) continue;
+    QUARRY_TRY(recover(name, "who executed it is gone"));
+  }
+  return {};
+}
+
+Result<void> Execution::settle(const Answer& answer) {
+  if (answer.is_rollback) return rollback_.take(answer);
+  const ChangeSetId& id = answer.name.id;
+  QUARRY_TRY(tracker_.look_for(id));
+  const Known* known = tracker_.model().find(id);
+  if (known && known->stage == Stage::kRun) {
+    return recover(answer.name, answer.how.empty() ? "it could not be moved on" : answer.how);
+  }
+  if (!known) return {};
+  if (known->stage == Stage::kPending && answer.outcome &&
+      answer.outcome->verdict == Verdict::kSkipped) {
+    // Somebody has it in hand just now.
+    tracker_.delay(id, {desk_.clock.now().value + kPause});
+  }
+  const auto job = desk_.directories.read(known->stage, answer.name);
+  if (job) desk_.report(desk_.options, *job, Stage::kRun, known->stage);
+  return {};
+}
+
+Result<void> Execution::take_answers() {
+  Result<void> done;
+  for (const Answer& answer : children_.take_answers()) {
+    auto settled = settle(answer);
+    if (!settled) {
+      desk_.log(settled.error());
+      done = std::move(settled);
+    }
+    desk_.tell(Trigger::kQueue);
+  }
+  return done;
+}
+
+/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped.
+Result<void> Execution::stop_what_is_asked() {
+  QUARRY_TRY_ASSIGN(const auto files,
+                    desk_.directories.files().list(desk_.directories.control("")));
+  for (const std::string& file : files) {
+    const std::size_t dot = file.find('.');
+    const std::string word = file.substr(0, dot);
+    if (dot == file.npos || (word != "abandon" && word != "term")) continue;
+    const auto id = ChangeSetId::parse(std::string_view(file).substr(dot + 1));
+    if (id) children_.signal(*id, word == "term" ? SIGTERM : SIGHUP);
+    QUARRY_TRY(desk_.directories.files().remove(desk_.directories.control(file)));
+  }
+  return {};
+}
+
+Result<void> Execution::start() {
+  if (rollback_.is_under_way()) return rollback_.go_on();
+  const auto ready = tracker_.model().ready(desk_.clock.now());
+  const Known* first = ready.empty() ? nullptr : tracker_.model().find(ready.front());
+  if (first && first->name.type == MoveType::kRollback) {
+    return rollback_.begin(ChangeSetName(first->name));
+  }
+  for (const ChangeSetId& id : ready) {
+    if (children_.busy() >= desk_.options.children) return {};
+    const Known* known = tracker_.model().find(id);
+    if (!known || known->stage != Stage::kPending ||
+        !tracker_.model().is_ready(id, desk_.clock.now())) {
+      continue;
+    }
+    QUARRY_TRY(children_.make_idle_one());
+    QUARRY_TRY(children_.give(known->name, false));
+    // It is the child that moves it; its lanes are taken from now on.
+    tracker_.start(id);
+  }
+  return {};
+}
+
+Result<void> Execution::run(Scan scan) {
+  auto done = take_answers();
+  QUARRY_TRY(stop_what_is_asked());
+  if (scan == Scan::kAll) QUARRY_TRY(recover());
+  QUARRY_TRY(tracker_.scan({Stage::kPending}));
+  QUARRY_TRY(tracker_.resolve());
+  if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
+  return done;
+}
+
+std::optional<base::UnixMillis> Execution::next_time() const {
+  const auto rollback = rollback_.next_time();
+  const auto job = tracker_.model().next_time(desk_.clock.now());
+  if (!rollback || !job) return rollback ? rollback : job;
+  return std::min(*rollback, *job);
+}
+
+bool Execution::is_idle() const {
+  if (children_.busy() > 0 || rollback_.is_under_way()) return false;
+  return is_finishing_ || tracker_.model().ready(desk_.clock.now()).empty();
+}
+
+}  // namespace quarry::changes

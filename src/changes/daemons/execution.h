@@ -1,0 +1,50 @@
+// Steps 5 to 8: what is in pending/ is executed, in order, by as many children as there may be.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "children.h"
+#include "rollback.h"
+#include "tracker.h"
+#include "work.h"
+
+namespace quarry::changes {
+
+class Execution final : public Work {
+ public:
+  Execution(const Desk& desk, Children::Live live)
+      : desk_(desk),
+        tracker_(desk.directories, desk.options.rules),
+        children_(std::move(live)),
+        rollback_(desk_, tracker_, children_) {}
+
+  base::Result<void> begin() override { return recover(); }
+  base::Result<void> run(Scan scan) override;
+  std::vector<int> descriptors() const override { return children_.descriptors(); }
+  std::optional<base::UnixMillis> next_time() const override;
+  bool is_idle() const override;
+  void finish() override { is_finishing_ = true; }
+  void leave_daemon() override {
+    children_.close_all();
+    rollback_.leave_daemon();
+  }
+
+ private:
+  base::Result<void> take_answers();
+  base::Result<void> settle(const Answer& answer);
+  base::Result<void> recover();
+  base::Result<void> recover(const ChangeSetName& name, const std::string& how);
+  base::Result<void> stop_what_is_asked();
+  base::Result<void> start();
+
+  Desk desk_;
+  Tracker tracker_;
+  Children children_;
+  Rollback rollback_;
+  bool is_finishing_ = false;
+};
+
+}  // namespace quarry::changes

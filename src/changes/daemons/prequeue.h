@@ -1,0 +1,21 @@
+// Step 2: what was submitted becomes a job in queue/, or fails for what is wrong with it.
+#pragma once
+
+#include "work.h"
+
+namespace quarry::changes {
+
+class Prequeue final : public Work {
+ public:
+  Prequeue(const Desk& desk, Checker& checker) : desk_(desk), checker_(checker) {}
+  base::Result<void> begin() override { return desk_.directories.recover(desk_.clock.now()); }
+  base::Result<void> run(Scan scan) override;
+
+ private:
+  base::Result<void> look_at(const ChangeSetName& name);
+
+  Desk desk_;
+  Checker& checker_;
+};
+
+}  // namespace quarry::changes

@@ -1,0 +1,120 @@
+#include "queueing.h"
+
+#include <utility>
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+// More than can be executed soon wait in staging/ though they may go: there they are still
+// overtaken, and a look at pending/ stays cheap.
+constexpr std::size_t kMostPending = 64;
+
+}  // namespace
+
+Result<void> Queueing::begin() {
+  for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}) {
+    QUARRY_TRY(tracker_.scan({stage}));
+  }
+  return {};
+}
+
+Result<void> Queueing::look(Scan scan) {
+  QUARRY_TRY(tracker_.read_frozen());
+  if (scan == Scan::kAll) {
+    QUARRY_TRY(tracker_.scan(
+        {Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}));
+  } else {
+    QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kPending, Stage::kRun}));
+  }
+  return tracker_.resolve();
+}
+
+/// Moves ID, unless somebody else has it in hand or has moved it: then it is for the next scan.
+Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
+  const Known& known = *tracker_.model().find(id);
+  auto hold = desk_.directories.hold(known.stage, known.name);
+  if (!hold && hold.error().code == ErrorCode::kNotFound) return tracker_.look_for(id);
+  if (!hold && hold.error().code == ErrorCode::kBusy) return {};
+  if (!hold && hold.error().code == ErrorCode::kCorrupt) {
+    desk_.log(hold.error());
+    QUARRY_TRY(desk_.directories.put_aside(known.stage, known.name));
+    return tracker_.look_for(id);
+  }
+  if (!hold) return std::unexpected(std::move(hold).error());
+  Job& job = hold->job;
+  if (job.meta.precursors.empty() && !is_over(to)) {
+    job.meta.precursors = tracker_.model().precursors_of(id);
+  }
+  if (to == Stage::kPending && hold->stage() == Stage::kQueue) {
+    job.add_history(desk_.clock.now(), Stage::kStaging, "nothing to wait for");
+  }
+  QUARRY_TRY(desk_.move(*hold, to, why, Syncing::kLater));
+  tracker_.put(job, to);
+  return {};
+}
+
+/// What depends on what did not land fails, and what depends on that.
+Result<void> Queueing::fail_doomed() {
+  for (auto doomed = tracker_.model().doomed(); !doomed.empty();
+       doomed = tracker_.model().doomed()) {
+    bool is_one_moved = false;
+    for (const auto& [id, why] : doomed) {
+      QUARRY_TRY(move(id, Stage::kFail, why));
+      const Known* known = tracker_.model().find(id);
+      is_one_moved = is_one_moved || !known || is_over(known->stage);
+    }
+    if (!is_one_moved) return {};
+  }
+  return {};
+}
+
+Result<void> Queueing::let_go() {
+  for (const ChangeSetId& id : tracker_.model().ready(desk_.clock.now())) {
+    const Known* known = tracker_.model().find(id);
+    if (!known || known->stage == Stage::kPending) continue;
+    const bool is_rollback = known->name.type == MoveType::kRollback;
+    if (!is_rollback && tracker_.count(Stage::kPending) >= kMostPending) continue;
+    QUARRY_TRY(move(id, Stage::kPending, "may go"));
+  }
+  return {};
+}
+
+/// Puts NAME, which the model knows nothing of, aside if it is no job.
+Result<void> Queueing::put_aside(const ChangeSetName& name) {
+  const auto hold = desk_.directories.hold(Stage::kQueue, name);
+  if (hold || hold.error().code != ErrorCode::kCorrupt) return {};
+  desk_.log(hold.error());
+  return desk_.directories.put_aside(Stage::kQueue, name);
+}
+
+/// What has to wait does so in staging/.
+Result<void> Queueing::stage() {
+  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kQueue));
+  for (const ChangeSetName& name : names) {
+    const Known* known = tracker_.model().find(name.id);
+    if (!known) QUARRY_TRY(put_aside(name));
+    if (!known || known->stage != Stage::kQueue) continue;
+    std::string why = tracker_.model().why_not(name.id, desk_.clock.now());
+    if (why.empty()) why = "may go when there is room";
+    QUARRY_TRY(move(name.id, Stage::kStaging, why));
+  }
+  return {};
+}
+
+Result<void> Queueing::run(Scan scan) {
+  const auto work = [&]() -> Result<void> {
+    QUARRY_TRY(look(scan));
+    QUARRY_TRY(fail_doomed());
+    QUARRY_TRY(let_go());
+    return stage();
+  };
+  auto done = work();
+  auto settled = desk_.directories.settle();
+  if (tracker_.count(Stage::kPending) > 0) desk_.tell(Trigger::kExecution);
+  return settled ? done : settled;
+}
+
+}  // namespace quarry::changes

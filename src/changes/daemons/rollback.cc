@@ -1,0 +1,219 @@
+#include "rollback.h"
+
+#include <fmt/core.h>
+
+#include <unistd.h>
+#include <algorithm>
+
+#include <csignal>
+#include <utility>
+
+namespace quarry::changes {
+
+using base::ErrorCode;
+using base::Result;
+
+namespace {
+
+constexpr int kMostAttempts = 500;
+constexpr unsigned kPause = 10'000;  // microseconds between two of them
+
+}  // namespace
+
+Result<void> Rollback::begin(const ChangeSetName& name) {
+  QUARRY_TRY(tracker_.scan({Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
+                            Stage::kDone, Stage::kAbandon}));
+  QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kPending, name));
+  is_given_ = false;
+  stopped_.clear();
+  deadline_.reset();
+  auto closure = closure_of(hold.job);
+  hold_ = std::move(hold);
+  if (!closure) return end(Stage::kFail, closure.error().message);
+  hold_->job.closure = std::move(*closure);
+  auto moved = desk_.move(*hold_, Stage::kRun,
+                          fmt::format("takes back {} change sets", hold_->job.closure.size()));
+  if (!moved) {
+    hold_.reset();
+    return moved;
+  }
+  tracker_.put(hold_->job, Stage::kRun);
+  return go_on();
+}
+
+/// What was listed before a crash goes in any case; what this rollback took back then is done with.
+Result<std::vector<ChangeSetId>> Rollback::closure_of(const Job& job) const {
+  std::vector<ChangeSetId> before, left;
+  for (const ChangeSetId& id : job.closure.empty() ? job.meta.dependencies : job.closure) {
+    const Known* known = tracker_.model().find(id);
+    if (!job.closure.empty() && known && (known->is_taken_back || is_over(known->stage)) &&
+        !(known->stage == Stage::kDone && !known->is_taken_back)) {
+      before.push_back(id);
+    } else {
+      left.push_back(id);
+    }
+  }
+  const std::size_t limit = std::min(desk_.options.rules.most_taken_back,
+                                     kMostNamed - std::min(kMostNamed, before.size()));
+  QUARRY_TRY_ASSIGN(auto closure, tracker_.model().closure(left, limit));
+  closure.insert(closure.begin(), before.begin(), before.end());
+  return closure;
+}
+
+/// Asks those that run and go to stop; who does not for too long is ended.
+void Rollback::stop_running() {
+  const base::UnixMillis now = desk_.clock.now();
+  for (const ChangeSetId& id : hold_->job.closure) {
+    if (!children_.is_busy_with(id)) continue;
+    if (stopped_.insert(id).second) {
+      children_.signal(id, SIGHUP);
+      deadline_ = {now.value + desk_.options.patience.count()};
+    } else if (deadline_ && now >= *deadline_) {
+      children_.signal(id, SIGKILL);
+    }
+  }
+}
+
+/// Those that depend on others first.
+Result<void> Rollback::abandon_all() {
+  const std::vector<ChangeSetId> closure = hold_->job.closure;
+  for (auto id = closure.rbegin(); id != closure.rend(); ++id) QUARRY_TRY(abandon(*id));
+  return {};
+}
+
+/// Adds what has come to depend on what goes, or has landed on it, since it was listed.
+Result<void> Rollback::extend() {
+  QUARRY_TRY(tracker_.scan({Stage::kQueue, Stage::kStaging, Stage::kPending}));
+  QUARRY_TRY_ASSIGN(auto closure, closure_of(hold_->job));
+  if (closure.size() <= hold_->job.closure.size()) return abandon_all();
+  hold_->job.closure = std::move(closure);
+  QUARRY_TRY(hold_->update());
+  return abandon_all();
+}
+
+Result<void> Rollback::go_on() {
+  if (is_given_) return {};
+  if (auto abandoned = abandon_all(); !abandoned) {
+    return come_to_nothing(Verdict::kPutOff, abandoned.error().message);
+  }
+  stop_running();
+  // But for itself nothing runs, of this daemon's or of one that has died.
+  if (tracker_.count(Stage::kRun) > 1) return {};
+  deadline_.reset();
+  if (auto extended = extend(); !extended) {
+    const bool is_too_much = extended.error().code == ErrorCode::kLimit;
+    return come_to_nothing(is_too_much ? Verdict::kFailed : Verdict::kPutOff,
+                           extended.error().message);
+  }
+  QUARRY_TRY(children_.make_idle_one());
+  QUARRY_TRY(children_.give(hold_->job.name, true));
+  is_given_ = true;
+  return {};
+}
+
+/// Moves ID to abandon/, wherever it waits, so that it can go back.
+Result<void> Rollback::abandon(const ChangeSetId& id) {
+  const ChangeSetId& by = hold_->job.name.id;
+  // The queueing daemon may just be moving it.
+  for (int attempt = 0;; ++attempt) {
+    const Known* known = tracker_.model().find(id);
+    if (!known || known->is_taken_back) return {};
+    if (known->stage == Stage::kRun) return {};
+    if (is_over(known->stage) && known->stage != Stage::kAbandon) return {};
+    auto hold = desk_.directories.hold(known->stage, known->name);
+    if (hold && hold->stage() == Stage::kAbandon) {
+      // It ran, and was stopped.
+      hold->job.taken_back = TakenBack{.by = by, .from = Stage::kPending};
+      QUARRY_TRY(hold->update());
+    } else if (hold) {
+      hold->job.taken_back = TakenBack{.by = by, .from = hold->stage()};
+      QUARRY_TRY(desk_.move(*hold, Stage::kAbandon, fmt::format("taken back by {}", by.str())));
+    }
+    if (hold) {
+      tracker_.put(hold->job, Stage::kAbandon);
+      return {};
+    }
+    const bool is_moving =
+        hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
+    if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(hold).error());
+    if (attempt > 0) ::usleep(kPause);
+    QUARRY_TRY(tracker_.look_for(id));
+  }
+}
+
+Result<void> Rollback::restore(const Job& job) {
+  for (const ChangeSetId& id : job.closure) {
+    QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
+    if (!place || place->stage != Stage::kAbandon) continue;
+    QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kAbandon, place->name));
+    if (!hold.job.taken_back || hold.job.taken_back->by != job.name.id) continue;
+    const Stage from = hold.job.taken_back->from;
+    hold.job.taken_back.reset();
+    QUARRY_TRY(desk_.move(hold, from, fmt::format("{} came to nothing", job.name.id.str())));
+    tracker_.put(hold.job, from);
+  }
+  return {};
+}
+
+/// Notes on ID, which has landed, that ROLLBACK took it back.
+Result<void> Rollback::mark(const ChangeSetId& id, const Job& rollback) {
+  QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
+  if (!place || place->stage != Stage::kDone) return {};
+  QUARRY_TRY_ASSIGN(auto hold, desk_.directories.hold(Stage::kDone, place->name));
+  if (hold.job.taken_back) return {};
+  hold.job.taken_back = TakenBack{.by = rollback.name.id, .from = Stage::kDone};
+  hold.job.add_history(desk_.clock.now(), Stage::kDone,
+                       fmt::format("taken back by {}", rollback.name.id.str()));
+  QUARRY_TRY(hold.update());
+  tracker_.put(hold.job, Stage::kDone);
+  const auto noted = ChangeLog(desk_.directories).note(hold.job);
+  if (!noted) desk_.log(noted.error());
+  return {};
+}
+
+Result<void> Rollback::end(Stage to, const std::string& why) {
+  // An error leaves it where it is without a holder, as a crash does.
+  Hold hold = std::move(*hold_);
+  hold_.reset();
+  deadline_.reset();
+  if (to != Stage::kDone) hold.job.closure.clear();
+  auto moved = desk_.move(hold, to, why);
+  tracker_.put(hold.job, hold.stage());
+  return moved;
+}
+
+Result<void> Rollback::come_to_nothing(Verdict verdict, const std::string& why) {
+  auto restored = restore(hold_->job);
+  if (!restored) {
+    hold_.reset();
+    return restored;
+  }
+  const Step step = step_after(hold_->job, verdict, why, desk_.options.rules);
+  return end(step.to, step.why);
+}
+
+Result<void> Rollback::take(const Answer& answer) {
+  if (!hold_) return {};
+  Job& job = hold_->job;
+  if (!answer.outcome) {
+    // What is listed goes when it is tried again; or goes back, where that was the last time.
+    const Step step = step_after_crash(job, answer.how, desk_.options.rules);
+    auto restored = restore(job);
+    if (restored) return end(step.to, step.why);
+    hold_.reset();
+    return restored;
+  }
+  if (answer.outcome->verdict != Verdict::kLanded) {
+    return come_to_nothing(answer.outcome->verdict, answer.outcome->why);
+  }
+  job.landed = answer.outcome->landed;
+  for (const ChangeSetId& id : job.closure) {
+    if (auto marked = mark(id, job); !marked) {
+      hold_.reset();
+      return marked;
+    }
+  }
+  return end(Stage::kDone, answer.outcome->why);
+}
+
+}  // namespace quarry::changes

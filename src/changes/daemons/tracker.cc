@@ -1,0 +1,173 @@
+#include "tracker.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "quarry/base/log.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+// More of those that are over are not kept in mind; who depends on one finds it again.
+constexpr std::size_t kMostOver = 20'000;
+constexpr std::size_t kMostFrozen = std::size_t{1} << 20;  // bytes
+
+}  // namespace
+
+Tracker::Tracker(const Directories& directories, const Rules& rules)
+    : directories_(directories), rules_(rules), log_(directories) {}
+
+void Tracker::put(const Job& job, Stage stage) {
+  put(known_of(job, stage, rules_));
+}
+
+void Tracker::put(Known known) {
+  const ChangeSetId id = known.name.id;
+  if (const Known* before = model_->find(id))
+    at_[static_cast<std::size_t>(before->stage)].erase(id);
+  at_[static_cast<std::size_t>(known.stage)].insert(id);
+  model_->put(std::move(known));
+}
+
+void Tracker::start(const ChangeSetId& id) {
+  Known known = *model_->find(id);
+  known.stage = Stage::kRun;
+  put(std::move(known));
+  started_.insert(id);
+}
+
+void Tracker::delay(const ChangeSetId& id, base::UnixMillis time) {
+  Known known = *model_->find(id);
+  known.not_before = std::max(known.not_before, time);
+  put(std::move(known));
+}
+
+/// False: it is not there any more.
+Result<bool> Tracker::read(Stage stage, const ChangeSetName& name) {
+  auto job = directories_.read(stage, name);
+  if (job) {
+    put(*job, stage);
+    // What a rollback took back is otherwise than it was.
+    for (const ChangeSetId& id : job->closure) {
+      const bool is_done = stage == Stage::kDone && model_->find(id) != nullptr;
+      if (is_done) QUARRY_TRY(look_for(id));
+    }
+    return true;
+  }
+  switch (job.error().code) {
+    case ErrorCode::kNotFound:
+      return false;
+    case ErrorCode::kBusy: {  // nobody has looked at it yet
+      Known known;
+      known.name = name;
+      known.stage = stage;
+      put(std::move(known));
+      return true;
+    }
+    case ErrorCode::kCorrupt:
+      base::log(base::LogLevel::kError, "{}", job.error().message);
+      return true;
+    default:
+      return std::unexpected(std::move(job).error());
+  }
+}
+
+Result<void> Tracker::look_for(const ChangeSetId& id) {
+  started_.erase(id);
+  const Known* known = model_->find(id);
+  if (!known) return {};
+  const ChangeSetName name = known->name;
+  // Twice, since jobs go back as well.
+  for (int look = 0; look < 2; ++look) {
+    for (std::size_t i = 0; i < kStages; ++i) {
+      QUARRY_TRY_ASSIGN(const bool is_there, read(static_cast<Stage>(i), name));
+      if (is_there) return {};
+    }
+  }
+  at_[static_cast<std::size_t>(model_->find(id)->stage)].erase(id);
+  model_->erase(id);
+  return {};
+}
+
+Result<void> Tracker::scan(std::initializer_list<Stage> stages) {
+  forget_what_is_over();
+  std::set<ChangeSetId> seen;
+  for (const Stage stage : stages) {
+    QUARRY_TRY_ASSIGN(const auto names, directories_.list(stage));
+    for (const ChangeSetName& name : names) {
+      seen.insert(name.id);
+      if (started_.contains(name.id)) continue;
+      const Known* known = model_->find(name.id);
+      // In queue/ it may have been changed where it lies.
+      if (known && known->stage == stage && stage != Stage::kQueue) continue;
+      QUARRY_TRY(read(stage, name));
+    }
+  }
+  for (const Stage stage : stages) {
+    const auto before = at_[static_cast<std::size_t>(stage)];
+    for (const ChangeSetId& id : before) {
+      if (!seen.contains(id) && !started_.contains(id)) QUARRY_TRY(look_for(id));
+    }
+  }
+  return {};
+}
+
+Result<void> Tracker::resolve() {
+  for (const ChangeSetId& id : model_->unknown()) {
+    const auto record = log_.read(id);
+    if (record && record->name) {
+      Known known;
+      known.name = *record->name;
+      put(std::move(known));
+      QUARRY_TRY(look_for(id));
+      continue;
+    }
+    QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));
+    if (place) QUARRY_TRY(read(place->stage, place->name));
+  }
+  return {};
+}
+
+Result<void> Tracker::read_frozen() {
+  std::set<std::string, std::less<>> branches;
+  auto file = directories_.files().open(directories_.control("frozen"), base::FileUse::kRead);
+  if (!file && file.error().code != ErrorCode::kNotFound) {
+    return std::unexpected(std::move(file).error());
+  }
+  if (file) {
+    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
+    std::string content(std::min<std::uint64_t>(size, kMostFrozen), '\0');
+    QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, content));
+    std::string_view rest = std::string_view(content).substr(0, read);
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      if (end > 0) branches.emplace(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+  }
+  model_->set_frozen(std::move(branches));
+  return {};
+}
+
+void Tracker::forget_what_is_over() {
+  std::size_t over = 0;
+  for (std::size_t i = 0; i < kStages; ++i)
+    over += is_over(static_cast<Stage>(i)) ? at_[i].size() : 0;
+  if (over <= kMostOver) return;
+  auto smaller = std::make_unique<Model>();
+  for (std::size_t i = 0; i < kStages; ++i) {
+    for (const ChangeSetId& id : at_[i]) {
+      if (!is_over(static_cast<Stage>(i))) smaller->put(*model_->find(id));
+    }
+    if (is_over(static_cast<Stage>(i))) at_[i].clear();
+  }
+  model_ = std::move(smaller);
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,199 @@
+// A queue with its daemons in one process, over any file system, and a repository that is a text file
+// or a list. What is to happen to a change set is told by its comment.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemons/execution.h"
+#include "daemons/prequeue.h"
+#include "daemons/queueing.h"
+#include "eventually.h"
+#include "model_world.h"
+#include "quarry/artifact/hash_name.h"
+#include "quarry/base/file_system.h"
+#include "quarry/changes/daemons.h"
+#include "quarry/changes/directories.h"
+
+namespace quarry::changes {
+
+/// What a tarball holds here is its meta file.
+class MetaChecker final : public Checker {
+ public:
+  explicit MetaChecker(base::FileSystem& files) : files_(files) {}
+  base::Result<Meta> check(const ChangeSetName&, const std::filesystem::path& tarball,
+                           const Submission&) override {
+    QUARRY_TRY_ASSIGN(const auto file, files_.open(tarball, base::FileUse::kRead));
+    QUARRY_TRY_ASSIGN(const auto size, file->size());
+    std::string text(size, '\0');
+    QUARRY_TRY(file->read_at(0, text));
+    return Meta::parse(text);
+  }
+
+ private:
+  base::FileSystem& files_;
+};
+
+/// Writes a line for each landing into a file, and looks there first: for several processes.
+class TextExecutor final : public Executor {
+ public:
+  explicit TextExecutor(std::filesystem::path path) : path_(std::move(path)) {}
+
+  Outcome land(const Job& job, const std::filesystem::path&, const Stop& stop,
+               const Say& say) override {
+    const std::string& wish = job.meta.comment;
+    if (wish == "fail") {
+      say("<<<<<<< here\n>>>>>>> there");
+      return {.verdict = Verdict::kFailed, .why = "a conflict", .landed = {}};
+    }
+    if (wish == "later") return {.verdict = Verdict::kPutOff, .why = "busy", .landed = {}};
+    if (wish == "die") ::raise(SIGKILL);
+    if (wish == "die once" && job.crashes == 0) ::raise(SIGKILL);
+    if (wish == "wait") {
+      say("waiting");
+      if (eventually([&] { return stop.wanted().has_value(); })) {
+        return {.verdict = *stop.wanted(), .why = "asked to stop", .landed = {}};
+      }
+    }
+    write("land", job.name.id);
+    // After it has landed, before that is known.
+    if (wish == "die late" && job.crashes == 0) ::raise(SIGKILL);
+    return landed(job);
+  }
+
+  Outcome take_back(const Job& rollback, const std::vector<Job>& landed_jobs, const Stop&,
+                    const Say&) override {
+    if (rollback.meta.comment == "fail") {
+      return {.verdict = Verdict::kFailed, .why = "it can't be reversed", .landed = {}};
+    }
+    if (rollback.meta.comment == "die once" && rollback.crashes == 0) ::raise(SIGKILL);
+    for (const Job& job : landed_jobs) write("back", job.name.id);
+    if (rollback.meta.comment == "die late" && rollback.crashes == 0) ::raise(SIGKILL);
+    return landed(rollback);
+  }
+
+  static Outcome landed(const Job& job) {
+    return {
+        .verdict = Verdict::kLanded,
+        .why = "landed",
+        .landed = artifact::HashName::of(artifact::HashAlgorithm::kSha3_256, job.name.id.str())};
+  }
+
+ private:
+  void write(std::string_view word, const ChangeSetId& id) {
+    const std::string line = std::string(word) + " " + std::string(id.str()) + "\n";
+    std::ifstream in(path_);
+    for (std::string other; std::getline(in, other);) {
+      if (other + "\n" == line) return;
+    }
+    const base::Fd fd(::open(path_.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600));
+    if (::write(fd.get(), line.data(), line.size()) < 0) ::_exit(3);
+  }
+
+  std::filesystem::path path_;
+};
+
+/// A clock that stands still until it is told to go on, also for children made before.
+class SharedClock final : public base::Clock {
+ public:
+  SharedClock()
+      : now_(
+            static_cast<std::int64_t*>(::mmap(nullptr, sizeof(std::int64_t), PROT_READ | PROT_WRITE,
+                                              MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    REQUIRE(now_ != MAP_FAILED);
+    *now_ = 1'700'000'000'000;
+  }
+  ~SharedClock() override { ::munmap(now_, sizeof *now_); }
+  SharedClock(const SharedClock&) = delete;
+  SharedClock& operator=(const SharedClock&) = delete;
+  base::UnixMillis now() const override { return {*now_}; }
+  void advance(std::int64_t millis) { *now_ += millis; }
+
+ private:
+  std::int64_t* now_;
+};
+
+/// The folders, and a desk for the daemons.
+class DaemonWorld {
+ public:
+  DaemonWorld(base::FileSystem& files, const std::filesystem::path& base)
+      : directories(files, base), checker(files) {
+    options.base = base;
+    options.children = 3;
+    REQUIRE(directories.make());
+  }
+
+  Desk desk() {
+    return {.options = options, .directories = directories, .clock = clock, .report = report};
+  }
+
+  base::Result<void> try_submit(std::uint64_t number, const Meta& meta) {
+    const ChangeSetName name = name_of(number, meta.type);
+    QUARRY_TRY_ASSIGN(auto file, directories.begin(name));
+    QUARRY_TRY(file->append(meta.text()));
+    return directories.submit(
+        name, std::move(file),
+        {.submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = clock.now()});
+  }
+  void submit(std::uint64_t number, std::vector<std::string> files, std::string wish = "land",
+              std::vector<std::uint64_t> dependencies = {},
+              MoveType type = MoveType::kDevelopment) {
+    Meta meta;
+    meta.type = type;
+    meta.files = std::move(files);
+    if (type != MoveType::kRollback) meta.target = "trunk";
+    meta.comment = std::move(wish);
+    for (const auto one : dependencies) meta.dependencies.push_back(id_of(one));
+    REQUIRE(try_submit(number, meta));
+  }
+
+  /// The folders that NUMBER is in.
+  std::vector<Stage> stages_of(std::uint64_t number) const {
+    std::vector<Stage> found;
+    for (std::size_t i = 0; i < kStages; ++i) {
+      const auto names = directories.list(static_cast<Stage>(i));
+      REQUIRE(names);
+      for (const ChangeSetName& name : *names) {
+        if (name.id == id_of(number)) found.push_back(static_cast<Stage>(i));
+      }
+    }
+    return found;
+  }
+  /// The one folder that NUMBER is in; a child may move it while we look, but not each time.
+  std::optional<Stage> stage_of(std::uint64_t number) const {
+    std::vector<Stage> found = stages_of(number);
+    for (int look = 0; look < 10 && found.size() != 1; ++look) found = stages_of(number);
+    REQUIRE(found.size() <= 1);
+    return found.empty() ? std::nullopt : std::optional(found.front());
+  }
+  Job job_of(std::uint64_t number) const {
+    const auto place = directories.find(id_of(number));
+    REQUIRE(place);
+    REQUIRE(*place);
+    const auto job = directories.read((*place)->stage, (*place)->name);
+    INFO((job ? std::string() : job.error().message));
+    REQUIRE(job);
+    return *job;
+  }
+
+  Directories directories;
+  QueueOptions options;
+  SharedClock clock;
+  Report report = [](const QueueOptions&, const Job&, Stage, Stage) {};
+  MetaChecker checker;
+};
+
+}  // namespace quarry::changes

@@ -1,0 +1,277 @@
+// A machine, or a process, that stops at any operation on the files of a queue: what it leaves is
+// taken up by daemons that start anew, nothing is lost, and nothing is done twice.
+#include <doctest/doctest.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon_world.h"
+#include "memory_file_system.h"
+
+using namespace quarry::changes;
+using quarry::base::Fd;
+
+namespace {
+
+const std::filesystem::path kBase = "/q.changes";
+
+/// A repository that remembers when what came into it: it is durable by itself.
+struct Repository {
+  std::map<std::uint64_t, std::size_t> landed;      // when, as a count of file operations
+  std::map<std::uint64_t, std::size_t> taken_back;  // by which rollback's landing
+  std::vector<std::uint64_t> order;
+
+  /// As it was at operation COUNT.
+  Repository at(std::size_t count) const {
+    Repository other;
+    for (const std::uint64_t number : order) {
+      if (landed.at(number) >= count) continue;
+      other.landed[number] = 0;
+      other.order.push_back(number);
+    }
+    for (const auto& [number, when] : taken_back) {
+      if (when < count) other.taken_back[number] = 0;
+    }
+    return other;
+  }
+};
+
+class MemoryExecutor final : public Executor {
+ public:
+  MemoryExecutor(Repository& repository, const MemoryFileSystem& files)
+      : repository_(repository), files_(files) {}
+  Outcome land(const Job& job, const std::filesystem::path&, const Stop&, const Say&) override {
+    const std::uint64_t number = number_of(job.name.id);
+    if (job.meta.comment == "fail") return {.verdict = Verdict::kFailed, .why = "x", .landed = {}};
+    if (repository_.landed.emplace(number, files_.operations().size()).second) {
+      repository_.order.push_back(number);
+    }
+    return TextExecutor::landed(job);
+  }
+  Outcome take_back(const Job&, const std::vector<Job>&, const Stop&, const Say&) override {
+    return {};
+  }
+
+ private:
+  Repository& repository_;
+  const MemoryFileSystem& files_;
+};
+
+class NeverStop final : public Stop {
+ public:
+  std::optional<Verdict> wanted() const override { return std::nullopt; }
+};
+
+/// A child that says that all is taken back; what that means is for the test to note.
+void answer_rollbacks(Fd socket) {
+  std::string received;
+  char byte = 0;
+  while (true) {
+    pollfd poll{.fd = socket.get(), .events = POLLIN, .revents = 0};
+    ::poll(&poll, 1, -1);
+    const ssize_t count = ::recv(socket.get(), &byte, 1, 0);
+    if (count == 0) return;
+    if (count < 0 || byte != '\n') continue;
+    const std::string answer = line_of({.verdict = Verdict::kLanded, .why = "back", .landed = {}});
+    if (::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
+  }
+}
+
+/// The daemons over files in memory. Children land in this process, so that their operations are
+/// counted too; a rollback's child only answers.
+struct Machine {
+  explicit Machine(const MemoryFileSystem::Image& image = {}, Repository past = {})
+      : files("/", image),
+        world(files, kBase),
+        repository(std::move(past)),
+        executor(repository, files),
+        prequeue(world.desk(), world.checker),
+        queueing(world.desk()),
+        execution(world.desk(), [this](Fd socket) {
+          execution.leave_daemon();
+          answer_rollbacks(std::move(socket));
+        }) {
+    world.report = [this](const QueueOptions&, const Job& job, Stage, Stage to) {
+      if (job.name.type == MoveType::kRollback && to == Stage::kRun) rollback = job;
+    };
+  }
+
+  void begin() {
+    REQUIRE(prequeue.begin());
+    REQUIRE(queueing.begin());
+    REQUIRE(execution.begin());
+  }
+  /// Lands what is in pending/ as children do.
+  void land() {
+    const auto names = world.directories.list(Stage::kPending);
+    REQUIRE(names);
+    for (const ChangeSetName& name : *names) {
+      if (name.type == MoveType::kRollback) continue;
+      execute(world.directories, name, executor, NeverStop(), world.options.rules, world.clock);
+    }
+  }
+  /// Executes a rollback that is in pending/, or in run/.
+  void roll_back() {
+    if (world.directories.list(Stage::kPending)->empty()) return;
+    rollback.reset();
+    REQUIRE(execution.run(Scan::kAll));
+    if (!rollback) return;
+    // Its reverse check-in is in the repository before that is known here.
+    for (const ChangeSetId& id : world.job_of(number_of(rollback->name.id)).closure) {
+      const std::uint64_t number = number_of(id);
+      if (repository.landed.contains(number))
+        repository.taken_back.emplace(number, files.operations().size());
+    }
+    REQUIRE(eventually([&] {
+      REQUIRE(execution.run(Scan::kNew));
+      return execution.is_idle();
+    }));
+  }
+  void work() {
+    for (int turn = 0; turn < 6; ++turn) {
+      REQUIRE(prequeue.run(Scan::kAll));
+      REQUIRE(queueing.run(Scan::kAll));
+      roll_back();
+      land();
+    }
+  }
+
+  MemoryFileSystem files;
+  DaemonWorld world;
+  Repository repository;
+  std::optional<Job> rollback;
+  MemoryExecutor executor;
+  Prequeue prequeue;
+  Queueing queueing;
+  Execution execution;
+};
+
+/// What a machine did until it was stopped.
+struct Life {
+  std::vector<FileOperation> operations;
+  Repository repository;
+  std::map<std::uint64_t, std::size_t> promised;  // submissions, and since when they are safe
+};
+
+/// Lets a machine start from what is left at each operation of LIFE, work to the end, and be judged.
+template <typename Judge>
+void stop_everywhere(const Life& life, const Judge& judge) {
+  std::mt19937 random(1);
+  for (std::size_t count = 0; count <= life.operations.size(); ++count) {
+    for (int way = 0; way < 6; ++way) {
+      CAPTURE(count);
+      CAPTURE(way);
+      // All is kept when a process stops; some of what was not synced when a machine does.
+      const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
+      Machine machine(MemoryFileSystem::after_a_stop({}, life.operations, count, keeps),
+                      life.repository.at(count));
+      machine.begin();
+      machine.work();
+      for (const auto& [number, since] : life.promised) {
+        const auto stages = machine.world.stages_of(number);
+        REQUIRE(stages.size() <= 1);
+        if (since > count) continue;
+        REQUIRE(stages.size() == 1);
+      }
+      judge(machine);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("whenever it stops, every change set lands once, in order, or fails for its reason") {
+  Machine machine;
+  Life life;
+  machine.begin();
+  const auto submit = [&](std::uint64_t number, std::vector<std::string> files, std::string wish,
+                          std::vector<std::uint64_t> dependencies) {
+    machine.world.submit(number, std::move(files), std::move(wish), std::move(dependencies));
+    life.promised[number] = machine.files.operations().size();
+  };
+  submit(1, {"a"}, "land", {});
+  submit(2, {"a", "b"}, "land", {});
+  machine.work();
+  submit(3, {"c"}, "fail", {});
+  submit(4, {"b"}, "land", {2});
+  submit(5, {"d"}, "land", {3});
+  machine.work();
+  life.operations = machine.files.operations();
+  life.repository = machine.repository;
+  REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 2, 4});
+  MESSAGE(life.operations.size(), " operations");
+
+  stop_everywhere(life, [&](Machine& after) {
+    const std::map<std::uint64_t, Stage> ends = {{1, Stage::kDone},
+                                                 {2, Stage::kDone},
+                                                 {3, Stage::kFail},
+                                                 {4, Stage::kDone},
+                                                 {5, Stage::kFail}};
+    std::vector<std::uint64_t> landed;
+    for (const auto& [number, end] : ends) {
+      const auto stages = after.world.stages_of(number);
+      // One that was never promised may be there all the same, and goes its way.
+      if (stages.empty()) continue;
+      // What came without what it depends on, which was not promised either, fails.
+      const bool is_alone = number == 4 && after.world.stages_of(2).empty();
+      REQUIRE(stages.front() == (is_alone ? Stage::kFail : end));
+      if (stages.front() == Stage::kDone) landed.push_back(number);
+    }
+    std::vector<std::uint64_t> order = after.repository.order;
+    REQUIRE(order == landed);
+  });
+}
+
+TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing") {
+  Machine machine;
+  Life life;
+  machine.begin();
+  machine.world.submit(1, {"a"});
+  machine.world.submit(2, {"b"}, "land", {1});
+  machine.work();
+  Job held;
+  machine.world.submit(3, {"c"}, "land", {2});
+  REQUIRE(machine.prequeue.run(Scan::kNew));
+  {
+    auto hold = machine.world.directories.hold(Stage::kQueue, name_of(3));
+    REQUIRE(hold);
+    hold->job.held = "bob";
+    REQUIRE(hold->update());
+  }
+  REQUIRE(machine.queueing.run(Scan::kNew));
+  REQUIRE(machine.world.stage_of(3) == Stage::kStaging);
+  const std::size_t begin = machine.files.operations().size();
+  machine.world.submit(4, {}, "land", {1}, MoveType::kRollback);
+  life.promised = {{1, begin}, {2, begin}, {3, begin}, {4, machine.files.operations().size()}};
+  machine.work();
+  life.operations = machine.files.operations();
+  life.repository = machine.repository;
+  REQUIRE(machine.world.stage_of(4) == Stage::kDone);
+  REQUIRE(machine.world.stage_of(3) == Stage::kAbandon);
+
+  stop_everywhere(life, [&](Machine& after) {
+    if (after.world.stages_of(1).empty() || after.world.stages_of(2).empty() ||
+        after.world.stages_of(3).empty())
+      return;
+    const auto stages = after.world.stages_of(4);
+    if (stages.empty()) {
+      REQUIRE(after.repository.taken_back.empty());
+      return;
+    }
+    if (stages.front() == Stage::kFail) return;  // it came before what it takes back had landed
+    REQUIRE(stages.front() == Stage::kDone);
+    for (const std::uint64_t number : {1U, 2U}) {
+      REQUIRE(after.world.stage_of(number) == Stage::kDone);
+      REQUIRE(after.world.job_of(number).taken_back ==
+              TakenBack{.by = id_of(4), .from = Stage::kDone});
+      REQUIRE(after.repository.taken_back.contains(number));
+    }
+    REQUIRE(after.world.stage_of(3) == Stage::kAbandon);
+    REQUIRE(after.world.job_of(3).taken_back->by == id_of(4));
+  });
+}

@@ -1,0 +1,329 @@
+// The daemons at work on real folders, with real children.
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "daemon_world.h"
+#include "quarry/changes/change_log.h"
+#include "temporary_folder.h"
+
+using namespace quarry::changes;
+using quarry::base::FileSystem;
+using quarry::base::UnixMillis;
+
+namespace {
+
+using Lines = std::vector<std::string>;
+
+struct Queue : DaemonWorld {
+  explicit Queue(const TemporaryFolder& folder)
+      : DaemonWorld(FileSystem::real(), folder / "q.changes"),
+        repository(folder / "repository"),
+        prequeue(desk(), checker),
+        queueing(desk()),
+        execution(desk(), [this](quarry::base::Fd socket) {
+          execution.leave_daemon();
+          TextExecutor executor(repository);
+          serve(std::move(socket), options, directories, executor, clock);
+        }) {
+    REQUIRE(prequeue.begin());
+    REQUIRE(queueing.begin());
+    REQUIRE(execution.begin());
+  }
+
+  void turn(Scan scan = Scan::kNew) {
+    REQUIRE(prequeue.run(scan));
+    REQUIRE(queueing.run(scan));
+    REQUIRE(execution.run(scan));
+  }
+  /// Until NUMBER is in STAGE.
+  void until(std::uint64_t number, Stage stage) {
+    REQUIRE(eventually([&] {
+      turn();
+      return stage_of(number) == stage;
+    }));
+  }
+  Lines lines() const {
+    std::ifstream in(repository);
+    Lines lines;
+    for (std::string line; std::getline(in, line);) lines.push_back(line);
+    return lines;
+  }
+  /// Waits for the child of NUMBER to be at it.
+  void until_waiting(std::uint64_t number) {
+    REQUIRE(eventually([&] {
+      turn();
+      const auto record = ChangeLog(directories).read(id_of(number));
+      return record && record->output.find("waiting") != std::string::npos;
+    }));
+  }
+
+  std::filesystem::path repository;
+  Prequeue prequeue;
+  Queueing queueing;
+  Execution execution;
+};
+
+std::string landing(std::uint64_t number) {
+  return "land " + std::string(id_of(number).str());
+}
+std::string reversal(std::uint64_t number) {
+  return "back " + std::string(id_of(number).str());
+}
+
+}  // namespace
+
+TEST_CASE("what is submitted lands, and its history tells the way") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.until(1, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(1)});
+  const Job job = queue.job_of(1);
+  CHECK(job.submitter == "ann");
+  CHECK(job.landed);
+  std::string states;
+  for (const HistoryLine& line : job.history) states += line.state;
+  CHECK(states == "QQSPXD");
+  REQUIRE(eventually([&] {
+    const auto record = ChangeLog(queue.directories).read(id_of(1));
+    return record && record->name == job.name && record->states.back() == job.history.back();
+  }));
+}
+
+TEST_CASE("change sets of a file land in order, an emergency first, those of others beside them") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.submit(2, {"a", "b"});
+  queue.submit(3, {"a"}, "land", {}, MoveType::kEmergency);
+  queue.submit(4, {"b"});
+  for (std::uint64_t i = 1; i <= 4; ++i) queue.until(i, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(3), landing(1), landing(2), landing(4)});
+  CHECK(numbers_of(queue.job_of(2).meta.precursors) == std::vector<std::uint64_t>{1});
+}
+
+TEST_CASE("what is wrong with a change set is its reason to fail") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"../a"});
+  queue.submit(2, {"a"}, "land", {7});
+  queue.submit(3, {"a"}, "fail");
+  queue.submit(4, {"b"}, "land", {3});
+  for (std::uint64_t i = 1; i <= 4; ++i) queue.until(i, Stage::kFail);
+  CHECK(queue.job_of(1).history.back().why.starts_with("##files:"));
+  CHECK(queue.job_of(2).history.back().why.find("not known here") != std::string::npos);
+  CHECK(queue.job_of(3).history.back().why == "a conflict");
+  CHECK(queue.job_of(4).history.back().why.find("did not land") != std::string::npos);
+  CHECK(ChangeLog(queue.directories).read(id_of(3))->output == "<<<<<<< here\n>>>>>>> there\n");
+  CHECK(ChangeLog(queue.directories).read(id_of(3))->supports == std::vector{id_of(4)});
+  CHECK(queue.lines().empty());
+}
+
+TEST_CASE("a dependency on what has landed long ago is found") {
+  const TemporaryFolder folder;
+  {
+    Queue queue(folder);
+    queue.submit(1, {"a"});
+    queue.until(1, Stage::kDone);
+    FileSystem::real().remove(queue.directories.log_of(id_of(1))).value();
+  }
+  Queue queue(folder);
+  queue.submit(2, {"b"}, "land", {1});
+  queue.until(2, Stage::kDone);
+}
+
+TEST_CASE("a child that dies is its job's abnormal end, and nothing lands twice") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"}, "die once");
+  queue.submit(2, {"b"}, "die late");
+  queue.submit(3, {"c"}, "die");
+  queue.until(1, Stage::kDone);
+  queue.until(2, Stage::kDone);
+  queue.until(3, Stage::kFail);
+  Lines lines = queue.lines();
+  std::ranges::sort(lines);
+  CHECK(lines == Lines{landing(1), landing(2)});
+  CHECK(queue.job_of(1).crashes == 1);
+  CHECK(queue.job_of(3).history.back().why.find(
+            "3 times, at last: its process was ended by signal 9") != std::string::npos);
+}
+
+TEST_CASE("a temporary error puts a job off, and it keeps its place") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.most_put_off = 2;
+  queue.submit(1, {"a"}, "later");
+  queue.submit(2, {"a"});
+  for (std::uint32_t attempt = 1; attempt <= 2; ++attempt) {
+    REQUIRE(eventually([&] {
+      queue.turn();
+      return queue.execution.is_idle() && queue.stage_of(1) == Stage::kPending &&
+             queue.job_of(1).put_off == attempt;
+    }));
+    queue.turn(Scan::kAll);
+    CHECK(queue.stage_of(2) == Stage::kStaging);
+    CHECK(queue.execution.is_idle());
+    CHECK(queue.execution.next_time());
+    queue.clock.advance(60'000);
+  }
+  queue.until(1, Stage::kFail);
+  queue.until(2, Stage::kDone);
+}
+
+TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"}, "wait");
+  queue.submit(2, {"b"}, "wait");
+  queue.until_waiting(1);
+  queue.until_waiting(2);
+  for (const std::string& file :
+       {"term." + std::string(id_of(1).str()), "abandon." + std::string(id_of(2).str())}) {
+    REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
+  }
+  queue.until(1, Stage::kTerm);
+  queue.until(2, Stage::kAbandon);
+  CHECK(queue.lines().empty());
+}
+
+TEST_CASE("what is held or not approved waits, and goes when it is read anew from queue/") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.needs_approval[static_cast<std::size_t>(MoveType::kEmergency)] = true;
+  queue.submit(1, {"a"}, "land", {}, MoveType::kEmergency);
+  queue.submit(2, {"a"});
+  queue.until(2, Stage::kDone);
+  CHECK(queue.stage_of(1) == Stage::kStaging);
+  {
+    auto hold = queue.directories.hold(Stage::kStaging, name_of(1, MoveType::kEmergency));
+    REQUIRE(hold);
+    hold->job.meta.approval = "T-1";
+    REQUIRE(hold->move(Stage::kQueue, queue.clock.now(), "approved by bob"));
+  }
+  queue.until(1, Stage::kDone);
+}
+
+TEST_CASE("a frozen branch waits for its thaw") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  std::ofstream(queue.directories.control("frozen")) << "trunk\n";
+  queue.submit(1, {"a"});
+  queue.until(1, Stage::kStaging);
+  queue.turn(Scan::kAll);
+  CHECK(queue.stage_of(1) == Stage::kStaging);
+  CHECK(queue.job_of(1).history.back().why == "branch trunk is frozen");
+  std::filesystem::remove(queue.directories.control("frozen"));
+  queue.until(1, Stage::kDone);
+}
+
+TEST_CASE("a file that is no job is put aside, and keeps nobody up") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  std::ofstream(queue.directories.file_of(Stage::kPrequeue, name_of(1))) << "nonsense";
+  std::ofstream(queue.directories.file_of(Stage::kQueue, name_of(2))) << "nonsense";
+  std::ofstream(queue.directories.file_of(Stage::kRun, name_of(3))) << "nonsense";
+  queue.submit(4, {"a"});
+  queue.until(4, Stage::kDone);
+  queue.turn(Scan::kAll);
+  for (std::uint64_t i = 1; i <= 3; ++i) CHECK(queue.stage_of(i) == Stage::kFail);
+}
+
+TEST_CASE("a rollback takes back what it names and all that depends on that") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"}, "land", {1});
+  queue.submit(3, {"c"});
+  for (std::uint64_t i = 1; i <= 3; ++i) queue.until(i, Stage::kDone);
+  queue.submit(4, {"d"}, "wait", {2});
+  queue.submit(5, {"e"}, "land", {4});
+  queue.until_waiting(4);
+  queue.submit(6, {}, "land", {1}, MoveType::kRollback);
+  queue.until(6, Stage::kDone);
+  CHECK(queue.stage_of(4) == Stage::kAbandon);
+  CHECK(queue.stage_of(5) == Stage::kAbandon);
+  const Lines lines = queue.lines();
+  CHECK(Lines(lines.begin() + 3, lines.end()) == Lines{reversal(1), reversal(2)});
+  CHECK(queue.job_of(2).taken_back == TakenBack{.by = id_of(6), .from = Stage::kDone});
+  CHECK_FALSE(queue.job_of(3).taken_back);
+  // What depends on it from now on fails, and so does a second rollback of it.
+  queue.submit(7, {"b"}, "land", {2});
+  queue.until(7, Stage::kFail);
+  queue.submit(8, {}, "land", {1}, MoveType::kRollback);
+  queue.until(8, Stage::kFail);
+  CHECK(queue.job_of(8).history.back().why.find("taken back before") != std::string::npos);
+}
+
+TEST_CASE("a rollback that comes to nothing leaves all as it was") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.until(1, Stage::kDone);
+  std::ofstream(queue.directories.control("frozen")) << "trunk\n";
+  queue.submit(2, {"b"}, "land", {1});
+  queue.until(2, Stage::kStaging);
+  queue.submit(3, {}, "fail", {1}, MoveType::kRollback);
+  queue.until(3, Stage::kFail);
+  CHECK(queue.job_of(3).history.back().why == "it can't be reversed");
+  CHECK(queue.stage_of(2) == Stage::kStaging);
+  CHECK_FALSE(queue.job_of(2).taken_back);
+  CHECK_FALSE(queue.job_of(1).taken_back);
+  std::filesystem::remove(queue.directories.control("frozen"));
+  queue.turn(Scan::kAll);
+  queue.until(2, Stage::kDone);
+}
+
+TEST_CASE("a rollback whose child dies is done again, once") {
+  for (const std::string wish : {"die once", "die late"}) {
+    CAPTURE(wish);
+    const TemporaryFolder folder;
+    Queue queue(folder);
+    queue.submit(1, {"a"});
+    queue.until(1, Stage::kDone);
+    queue.submit(2, {}, wish, {1}, MoveType::kRollback);
+    queue.until(2, Stage::kDone);
+    CHECK(queue.lines() == Lines{landing(1), reversal(1)});
+    CHECK(queue.job_of(2).crashes == 1);
+  }
+}
+
+TEST_CASE("a rollback of too much fails") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.most_taken_back = 1;
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"}, "land", {1});
+  queue.until(2, Stage::kDone);
+  queue.submit(3, {}, "land", {1}, MoveType::kRollback);
+  queue.until(3, Stage::kFail);
+  CHECK(queue.job_of(3).history.back().why.find("more than 1 ") != std::string::npos);
+}
+
+TEST_CASE("logs that are lost are made anew from the job files") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"}, "land", {1});
+  queue.until(2, Stage::kDone);
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.execution.is_idle();
+  }));
+  const ChangeLog log(queue.directories);
+  for (const std::uint64_t number : {1U, 2U}) {
+    const auto before = log.read(id_of(number));
+    REQUIRE(before);
+    if (number == 2) CHECK(before->depends == std::vector{id_of(1)});
+  }
+  for (const std::uint64_t number : {1U, 2U}) {
+    FileSystem::real().remove(queue.directories.log_of(id_of(number))).value();
+  }
+  for (const std::uint64_t number : {2U, 1U}) REQUIRE(log.rebuild(queue.job_of(number)));
+  CHECK(log.read(id_of(1))->supports == std::vector{id_of(2)});
+  CHECK(log.read(id_of(2))->depends == std::vector{id_of(1)});
+  CHECK(log.read(id_of(2))->states == queue.job_of(2).history);
+}
