@@ -74,6 +74,7 @@ constexpr auto changes_directives() {
       {"changes.needs_approval", MoveTypes(), QUARRY_FIELD(changes.rules.needs_approval)},
       {"changes.gate", Path(), QUARRY_FIELD(changes.gate.program)},
       {"changes.gate_user", Text(), QUARRY_FIELD(changes.gate.user)},
+      {"changes.gate_read", Text(), QUARRY_FIELD(changes.gate.readable)},
       {"changes.gate_sandbox", Switch(), QUARRY_FIELD(changes.gate.is_sandboxed)},
       {"changes.gate_stale", StaleVerdict(), QUARRY_FIELD(changes.gate.accepts_stale)},
       {"changes.gate_timeout", Timeout(), QUARRY_FIELD(changes.gate.timeout)},

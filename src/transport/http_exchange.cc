@@ -6,6 +6,8 @@
 #include <array>
 #include <memory>
 
+#include "quarry/base/url.h"
+
 namespace quarry::transport {
 namespace {
 
@@ -87,14 +89,16 @@ base::Result<HttpReply> exchange(const HttpRequest& request, const TransportOpti
   const CURLcode code = curl_easy_perform(handle.get());
   if (receiving.is_too_large) {
     return fail(ErrorCode::kLimit,
-                fmt::format("{}: a reply of more than {} bytes", request.url, options.max_reply));
+                fmt::format("{}: a reply of more than {} bytes", base::without_secrets(request.url),
+                            options.max_reply));
   }
+  if (code == CURLE_ABORTED_BY_CALLBACK) return fail(ErrorCode::kIo, "interrupted");
   if (code != CURLE_OK) {
     const bool is_certificate =
         code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE;
     const std::string why = message[0] != '\0' ? message.data() : curl_easy_strerror(code);
     return fail(is_certificate ? ErrorCode::kDenied : ErrorCode::kIo,
-                fmt::format("{}: {}", request.url, why));
+                fmt::format("{}: {}", base::without_secrets(request.url), why));
   }
   curl_easy_getinfo(handle.get(), CURLINFO_RESPONSE_CODE, &receiving.reply.status);
   const char* type = nullptr;

@@ -17,14 +17,15 @@ namespace quarry::changes {
 
 /// What decides whether a change set lands, and what it may take meanwhile.
 struct GateWords {
-  std::string program;  // with its arguments, at blanks; "": there is none
-  std::string user;     // whom it becomes; "": whoever runs the queue
+  std::string program;   // with its arguments, at blanks; "": there is none
+  std::string user;      // whom it becomes; "": whoever runs the queue
+  std::string readable;  // paths that it may read beside the system's, at blanks
   bool is_sandboxed = true;
   /// A verdict counts though the branch has moved on since.
   bool accepts_stale = false;
   std::chrono::milliseconds timeout{600'000};
   std::uint64_t memory = std::uint64_t{2} << 30;  // bytes
-  std::uint64_t disk = std::uint64_t{2} << 30;    // bytes of its folder
+  std::uint64_t disk = std::uint64_t{1} << 30;    // bytes of its folder
   std::uint64_t processes = 256;
 };
 
@@ -34,7 +35,7 @@ struct PoolOptions {
   /// beside its own.
   std::filesystem::path base;
   std::uint64_t max_size = std::uint64_t{64} << 20;       // bytes of a tarball
-  std::uint64_t max_expanded = std::uint64_t{512} << 20;  // and of what is in it
+  std::uint64_t max_expanded = std::uint64_t{256} << 20;  // and of what is in it
   std::uint64_t children = 2;                             // of the execution daemon
   std::uint64_t batch = 1;                                // change sets that one gate decides on
   std::chrono::milliseconds scan{10'000};                 // between two looks without a trigger

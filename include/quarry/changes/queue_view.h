@@ -32,6 +32,8 @@ struct JobView {
   std::optional<std::chrono::milliseconds> expected;
   /// What is to be said of it beside: why it cannot be read, what it waits for.
   std::string remark;
+  /// What its execution said: conflicts, a gate's output. Of look_at() alone.
+  std::string output;
 };
 
 struct QueueView {

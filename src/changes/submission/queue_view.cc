@@ -3,9 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
-#include "quarry/base/escape.h"
+#include "quarry/changes/change_log.h"
 
 namespace quarry::changes {
 namespace {
@@ -129,7 +130,12 @@ Result<JobView> look_at(const Directories& directories, const Place& place) {
   // It moves while we look, and never back and forth so often.
   Place at = place;
   for (int tries = 0; tries < 5; ++tries) {
-    if (auto view = view_at(directories, at)) return std::move(*view);
+    if (auto view = view_at(directories, at)) {
+      if (auto log = ChangeLog(directories).read(place.name.id)) {
+        view->output = std::move(log->output);
+      }
+      return std::move(*view);
+    }
     QUARRY_TRY_ASSIGN(const auto found, directories.find(place.name.id));
     if (!found) break;
     at = *found;

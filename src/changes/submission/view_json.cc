@@ -75,6 +75,7 @@ Json document_of(const JobView& view, bool whole) {
   if (!job.history.empty()) json["why"] = job.history.back().why;
   put_unless_empty(json, "remark", view.remark);
   if (whole) add_details(json, job);
+  if (whole) put_unless_empty(json, "output", view.output);
   return json;
 }
 
@@ -161,6 +162,7 @@ Result<JobView> view_in(const Json& json) {
     view.expected = std::chrono::milliseconds(static_cast<std::int64_t>(*expected));
   }
   view.remark = text_in(json, "remark");
+  view.output = text_in(json, "output");
   read_lists(json, view);
   if (job.history.empty())
     job.history.push_back({*submitted, letter_of(*stage), text_in(json, "why")});

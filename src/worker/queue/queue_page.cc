@@ -179,6 +179,7 @@ std::string change_set_page(const JobView& view, std::string_view repository,
     page.cell(line.why).raw("</tr>\n");
   }
   page.raw("</tbody></table>\n");
+  if (!view.output.empty()) page.raw("<pre>").text(view.output).raw("</pre>\n");
   end_page(page);
   return page.take();
 }

@@ -5,12 +5,13 @@ import concurrent.futures
 import contextlib
 import hashlib
 import http.client
+import json
 import os
 import subprocess
 
 import pytest
 
-from support import changes, repofile
+from support import changes, places, repofile
 from support.changes import ACTION, Queue, somebody, tarball
 
 ON = {"changes": "on"}
@@ -50,6 +51,15 @@ def test_what_is_submitted_is_there_before_the_answer(writer, fresh):
     assert set("giox") <= set(submission[1].removeprefix("capabilities ")) <= set("giox" + str(nobody(fresh)))
     shown = writer.get(f"/queue/{answer.json['id'][:7]}.json").json
     assert (shown["stage"], shown["submitter"], shown["is_new"]) == ("prequeue", "writer", True)
+
+
+def test_the_example_of_the_manual_works(writer, fresh):
+    manual = (places.TOP / "man" / "quarry-changes.7").read_text()
+    start = manual.index("import datetime, hashlib")
+    example: dict = {}
+    exec(manual[start:manual.index(".Ed", start)].replace("\\e", "\\"), example)  # noqa: S102
+    answer = example["send"](f"http://127.0.0.1:{writer.port}", writer.code, "writer", "pen", tarball({"a": b"1"}))
+    assert Queue.of(fresh).stage_of(json.loads(answer)["id"]) == "prequeue"
 
 
 def test_a_wrong_signature_leaves_nothing(server, writer, fresh):

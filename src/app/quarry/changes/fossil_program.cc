@@ -2,7 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <spawn.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -12,6 +12,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::app {
 namespace {
@@ -23,23 +24,20 @@ using base::Result;
 constexpr std::size_t kMostOutput = std::size_t{64} << 20;
 
 /// Starts WORDS in FOLDER, with OUTPUT for both streams.
-Result<pid_t> start(const std::filesystem::path& folder, const std::vector<std::string>& words,
+Result<pid_t> start(const std::filesystem::path& folder, std::vector<std::string> words,
                     int output) {
-  posix_spawn_file_actions_t actions;
-  ::posix_spawn_file_actions_init(&actions);
-  ::posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  ::posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-  ::posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO);
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  const int code = ::posix_spawnp(&pid, arguments[0], &actions, nullptr, arguments.data(), environ);
-  ::posix_spawn_file_actions_destroy(&actions);
-  if (code == 0) return pid;
-  errno = code;
-  return base::fail_errno("cannot start fossil, which is asked what has changed");
+  const base::Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (!nothing) return base::fail_errno("/dev/null");
+  base::Launch launch{.words = std::move(words)};
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    launch.environment.emplace_back(*variable);
+  }
+  launch.descriptors = {nothing.get(), output, output};
+  launch.folder = folder.string();
+  auto pid = base::spawn(launch);
+  if (pid) return pid;
+  return fail(pid.error().code,
+              fmt::format("fossil, which is asked what has changed: {}", pid.error().message));
 }
 
 Result<std::string> read_all(int fd) {

@@ -1,7 +1,7 @@
 // quarry queue run --once: the three daemons of a queue, one after the other, each until it has
 // nothing to do: for cron, where no server runs them.
 #include <fmt/core.h>
-#include <spawn.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +13,8 @@
 
 #include "changes_commands.h"
 #include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "quarry/base/spawn.h"
 #include "queue_place.h"
 
 namespace quarry::app {
@@ -30,14 +32,18 @@ fs::path program() {
 }
 
 Result<void> run(const std::vector<std::string>& words) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  pid_t pid = -1;
-  errno = ::posix_spawn(&pid, program().c_str(), nullptr, nullptr, arguments.data(), environ);
-  if (errno != 0) return base::fail_errno(fmt::format("cannot start {}", program().string()));
+  base::Launch launch{.words = words};
+  launch.words[0] = program().string();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    launch.environment.emplace_back(*variable);
+  }
+  launch.descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+  QUARRY_TRY_ASSIGN(const pid_t pid, base::spawn(launch));
+  const Interruption interruption;
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) continue;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
+  }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
   return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} has failed", words[1]));
 }

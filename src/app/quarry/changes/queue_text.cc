@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -43,6 +44,15 @@ std::string expected_text(const JobView& view) {
 
 void add(std::string& text, const char* name, const std::string& value) {
   if (!value.empty()) text += fmt::format("{:<12} {}\n", name, printable(value, kMostText));
+}
+
+/// The lines of MORE, each with BEFORE before it.
+void add_lines(std::string& text, const std::string& more, const char* before) {
+  for (std::size_t at = 0; at < more.size();) {
+    const std::size_t end = std::min(more.find('\n', at), more.size());
+    text += fmt::format("{}{}\n", before, printable(more.substr(at, end - at), kMostText));
+    at = end + 1;
+  }
 }
 
 std::string ids_text(const std::vector<changes::ChangeSetId>& ids) {
@@ -104,13 +114,7 @@ std::string change_set_text(const JobView& view) {
   add(text, "depends on", ids_text(job.meta.dependencies));
   add(text, "comes after", ids_text(job.meta.precursors));
   text += "\n";
-  std::size_t at = 0;
-  const std::string& comment = job.meta.comment;
-  while (at < comment.size()) {
-    const std::size_t end = std::min(comment.find('\n', at), comment.size());
-    text += fmt::format("    {}\n", printable(comment.substr(at, end - at), kMostText));
-    at = end + 1;
-  }
+  add_lines(text, job.meta.comment, "    ");
   text += "\n";
   for (const std::string& file : job.meta.files) text += printable(file, 1'024) + "\n";
   return text;
@@ -122,6 +126,8 @@ std::string log_text(const JobView& view) {
     text +=
         fmt::format("{} {} {}\n", time_text(line.time), line.state, printable(line.why, kMostText));
   }
+  if (!view.output.empty()) text += "\n";
+  add_lines(text, view.output, "");
   return text;
 }
 

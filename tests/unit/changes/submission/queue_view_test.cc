@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "quarry/changes/change_log.h"
 #include "world.h"
 
 using namespace quarry::changes;
@@ -115,13 +116,16 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   CHECK(read->jobs[0].stage == Stage::kQueue);
   CHECK(read->jobs[0].job.meta.comment == "The first line");
   CHECK(read->jobs[1].job.history.back().why == "a \"reason\"\\ with <marks>");
+  REQUIRE(ChangeLog(queue.directories).say(named("b1").id, "a conflict\nin two lines"));
   const auto whole = look_at(queue.directories, queue.place_of(named("b1")));
   REQUIRE(whole);
+  CHECK(whole->output == "a conflict\nin two lines\n");
   const auto again = job_view_of(json_of(*whole, /*whole=*/true));
   REQUIRE(again);
   CHECK(again->job.name == whole->job.name);
   CHECK(again->job.meta == whole->job.meta);
   CHECK(again->job.history == whole->job.history);
+  CHECK(again->output == whole->output);
 }
 
 TEST_CASE("an answer that is no queue is an error, whatever it is") {
