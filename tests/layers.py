@@ -70,13 +70,14 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/changes": {"quarry/common", "quarry/remote"},
             "quarry": {"", "quarry/backoffice", "quarry/changes", "quarry/common", "quarry/courier", "quarry/remote", "quarry/spool", "quarry/status"}},
     "courier": {"ways": set(), "": {"ways"}},
-    "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}},
+    "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
 # Header (as a pattern) -> the module that may include it, and in how many files.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
+    r"git2(/.*)?\.h": ("changes", 1),
     r"fastcgi\.h": ("http", 1),
     r"fcgi(app|_stdio|_config|os|misc|o)?\.h(pp)?": ("worker", 1),
 }

@@ -29,12 +29,21 @@ RunningDigest RunningDigest::sha1() {
 RunningDigest RunningDigest::sha3_256() {
   return RunningDigest(DigestKind::kSha3_256);
 }
+RunningDigest RunningDigest::md5() {
+  return RunningDigest(DigestKind::kMd5);
+}
 RunningDigest::RunningDigest(RunningDigest&& other) noexcept = default;
 RunningDigest& RunningDigest::operator=(RunningDigest&& other) noexcept = default;
 RunningDigest::~RunningDigest() = default;
 
 void RunningDigest::add(std::string_view bytes) {
   require(EVP_DigestUpdate(state_->context.get(), bytes.data(), bytes.size()) == 1);
+}
+
+RunningDigest RunningDigest::fork() const {
+  RunningDigest other = md5();
+  require(EVP_MD_CTX_copy_ex(other.state_->context.get(), state_->context.get()) == 1);
+  return other;
 }
 
 std::string RunningDigest::hex() {

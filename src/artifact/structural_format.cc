@@ -69,6 +69,9 @@ std::string format_cluster(std::vector<HashName> members) {
 
 std::string format_check_in(CheckInText text) {
   std::ranges::sort(text.files, {}, &CheckInText::File::name);
+  std::ranges::sort(text.cherrypicks, {}, [](const CheckInText::Cherrypick& pick) {
+    return std::tuple<bool, std::string_view>(pick.is_backout, pick.target.str());
+  });
   std::ranges::sort(text.tags, {}, [](const CheckInText::Tag& tag) {
     return std::tuple<char, std::string_view>(tag.kind, tag.name);
   });
@@ -80,6 +83,9 @@ std::string format_check_in(CheckInText text) {
     writer.begin('P');
     for (const HashName& parent : text.parents) writer.argument(parent.str());
     writer.end();
+  }
+  for (const CheckInText::Cherrypick& pick : text.cherrypicks) {
+    writer.card('Q', (pick.is_backout ? '-' : '+') + std::string(pick.target.str()));
   }
   if (!text.repository_checksum.empty()) writer.card('R', text.repository_checksum);
   for (const CheckInText::Tag& tag : text.tags) writer.tag(tag.kind, tag.name, "*", tag.value);

@@ -13,11 +13,14 @@ class RunningDigest {
  public:
   static RunningDigest sha1();
   static RunningDigest sha3_256();
+  static RunningDigest md5();
   RunningDigest(RunningDigest&& other) noexcept;
   RunningDigest& operator=(RunningDigest&& other) noexcept;
   ~RunningDigest();
 
   void add(std::string_view bytes);
+  /// Another one that has come as far: what follows is added to each for itself.
+  RunningDigest fork() const;
   /// Of all that was added, as lower-case hex; the last thing to be asked for.
   std::string hex();
 

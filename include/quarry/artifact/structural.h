@@ -151,9 +151,14 @@ struct CheckInText {
     char permission = 0;
     std::string prior;  // empty: none
   };
-  std::vector<File> files;          // names distinct; sorted here
-  std::vector<HashName> parents;    // primary first
-  std::string repository_checksum;  // R card, empty: none
+  std::vector<File> files;        // names distinct; sorted here
+  std::vector<HashName> parents;  // primary first
+  struct Cherrypick {
+    bool is_backout;
+    HashName target;
+  };
+  std::vector<Cherrypick> cherrypicks = {};  // sorted here
+  std::string repository_checksum;           // R card, empty: none
   struct Tag {
     char kind;
     std::string name;

@@ -10,18 +10,20 @@
 
 namespace quarry::base {
 
+/// By character. (Within the function it would be made anew at every call.)
+inline constexpr auto kHexValues = [] {
+  std::array<std::int8_t, 256> values{};
+  values.fill(-1);
+  for (std::int8_t i = 0; i < 16; ++i) {
+    values[static_cast<unsigned char>("0123456789abcdef"[i])] = i;
+    values[static_cast<unsigned char>("0123456789ABCDEF"[i])] = i;
+  }
+  return values;
+}();
+
 /// What the digit C, of either case, stands for; -1 for any other character.
 constexpr int hex_value(char c) {
-  constexpr auto kValues = [] {
-    std::array<std::int8_t, 256> values{};
-    values.fill(-1);
-    for (std::int8_t i = 0; i < 16; ++i) {
-      values[static_cast<unsigned char>("0123456789abcdef"[i])] = i;
-      values[static_cast<unsigned char>("0123456789ABCDEF"[i])] = i;
-    }
-    return values;
-  }();
-  return kValues[static_cast<unsigned char>(c)];
+  return kHexValues[static_cast<unsigned char>(c)];
 }
 
 /// Whether there is nothing but digits in TEXT, of either case.

@@ -41,7 +41,7 @@ struct CheckInLock {
 /// How long such a word counts, where the setting `lock-timeout` does not say it.
 inline constexpr std::int64_t kCheckInLockSeconds = 60;
 
-/// Who sent what a Receipt stores; becomes one row of `rcvfrom`, and only if something is stored.
+/// Who sent what a Receipt stores; becomes a row of `rcvfrom`, and only if something is stored.
 struct Sender {
   std::int64_t uid = 0;
   std::optional<std::string> login_nonce;
@@ -61,7 +61,7 @@ class Receipt {
   Receipt(Receipt&&) noexcept;
   ~Receipt();
 
-  /// Call before anything is stored.
+  /// What is stored from now on comes from SENDER.
   void set_sender(Sender sender);
 
   /// Stores an artifact that came: verifies its hash (kInvalid when wrong), keeps deltas whose

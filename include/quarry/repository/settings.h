@@ -48,6 +48,8 @@ class Settings {
   bool get_bool(std::string_view name, bool otherwise);
   /// Whether the setting `hash-policy` keeps artifacts called NAME out.
   bool shuns_hash_of(const artifact::HashName& name);
+  /// What names an artifact that is made here, by the setting `hash-policy`.
+  artifact::HashAlgorithm hash_of_own();
   std::optional<User> find_user(std::string_view login);
 
   /// Calls VISIT for each row of AREAS that has a time of change, in the form of a `config` card.

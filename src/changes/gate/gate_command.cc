@@ -35,11 +35,12 @@ constexpr auto kSystemFiles =
                                 "/etc/alternatives", "/etc/localtime"});
 
 /// No name is in it; the words behind it are the gate's. The tree's dates are those of now: make
-/// thinks little of 1970.
+/// thinks little of 1970. The keyword that tar does not know says that a name is no UTF-8.
 constexpr const char* kUnpack =
     "umask 022\n"
-    "tar -x -m --no-same-owner -f - -C .. || { echo 'the tree cannot be unpacked: see "
-    "changes.gate_disk' >&2; exit 100; }\n"
+    "tar -x -m --no-same-owner --warning=no-unknown-keyword -f - -C .. || {\n"
+    "  echo 'the tree cannot be unpacked: see changes.gate_disk' >&2; exit 100\n"
+    "}\n"
     "exec \"$@\" < /dev/null";
 
 bool is_below(std::string_view path, std::string_view folder) {

@@ -76,7 +76,7 @@ Result<void> TarballWriter::outcome(int code) {
   if (!state_->error.message.empty()) return std::unexpected(state_->error);
   const char* why = ::archive_error_string(state_->writer);
   return fail(ErrorCode::kIo,
-              fmt::format("cannot write a tarball: {}", why != nullptr ? why : "?"));
+              "cannot write a tarball: " + base::printable(why != nullptr ? why : "?"));
 }
 
 Result<void> TarballWriter::add(std::string_view path, char permission, std::string_view content) {
@@ -93,9 +93,12 @@ Result<void> TarballWriter::add(std::string_view path, char permission, std::str
     ::archive_entry_set_filetype(entry.get(), AE_IFLNK);
     ::archive_entry_set_size(entry.get(), 0);
     ::archive_entry_set_symlink(entry.get(), std::string(content).c_str());
-    return outcome(::archive_write_header(out, entry.get()));
   }
-  QUARRY_TRY(outcome(::archive_write_header(out, entry.get())));
+  // A warning: the name is no UTF-8, and is written as it is.
+  if (const int code = ::archive_write_header(out, entry.get()); code != ARCHIVE_WARN) {
+    QUARRY_TRY(outcome(code));
+  }
+  if (permission == 'l') return {};
   while (!content.empty()) {
     const la_ssize_t size = ::archive_write_data(out, content.data(), content.size());
     if (size <= 0) return outcome(size < 0 ? static_cast<int>(size) : ARCHIVE_FATAL);

@@ -39,6 +39,10 @@ bool Settings::shuns_hash_of(const artifact::HashName& name) {
          is_shun_sha1(get_int(kHashPolicySetting, 0));
 }
 
+artifact::HashAlgorithm Settings::hash_of_own() {
+  return HashPolicy(state_->database).for_own();
+}
+
 const std::string& Settings::project_code() {
   if (state_->project_code.empty()) state_->project_code = get("project-code").value_or("");
   return state_->project_code;

@@ -77,14 +77,15 @@ ArtifactKind kind_of(Repository::State& state, Rid rid, const std::optional<Time
 std::vector<Leaf> leaves_of(Repository::State& state, std::optional<std::string_view> branch) {
   std::vector<Leaf> leaves;
   Query rows = state.database.query(
-      "SELECT rid, (SELECT mtime FROM event WHERE objid=leaf.rid),"
-      " (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+      "SELECT rid, (SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "  WHERE rid=leaf.rid AND tagid=8 AND tagtype>0) FROM leaf");
   while (rows.step()) {
     // As in fossil, what is on no branch is on the trunk.
-    const std::string_view its_branch = rows.is_null(2) ? "trunk" : rows.text(2);
-    if (rows.is_null(1) || (branch && its_branch != *branch)) continue;
-    leaves.push_back({rows.integer(0), std::string(its_branch), rows.real(1)});
+    const std::string_view its_branch = rows.is_null(1) ? "trunk" : rows.text(1);
+    if (branch && its_branch != *branch) continue;
+    Query shown = state.database.query("SELECT mtime FROM event WHERE objid=?1");
+    if (!shown.bind(1, rows.integer(0)).step() || shown.is_null(0)) continue;
+    leaves.push_back({rows.integer(0), std::string(its_branch), shown.real(0)});
   }
   std::ranges::sort(leaves, [](const Leaf& a, const Leaf& b) {
     return a.day != b.day ? a.day > b.day : a.rid > b.rid;

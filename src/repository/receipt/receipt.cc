@@ -33,6 +33,7 @@ base::Result<Receipt> Repository::receive(std::optional<std::chrono::millisecond
 
 void Receipt::set_sender(Sender sender) {
   state_->sender = std::move(sender);
+  state_->receipt = 0;
 }
 
 /// The row of `rcvfrom` for this request, made when the first thing is stored.

@@ -122,6 +122,22 @@ def test_the_tree_is_what_was_merged(tree: Path):
     assert verdict.output == "text\nit runs\n../plain\n1024000 große Datei\n644\n755\na\nd/b\n3\n"
 
 
+def test_a_tree_with_any_names(tree: Path):
+    """Names in old check-ins are not all UTF-8."""
+    names = [b"\xe4 in Latin 1", b"\xff" * 200, b"- *?[", b"x" * 250, b"a/" * 100 + b"\xfe"]
+    for name in names:
+        path = os.fsencode(tree) + b"/" + name
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        Path(os.fsdecode(path)).write_bytes(name)
+    (tree / "out").symlink_to("/etc/passwd")
+    verdict = python("import os\nfor top, _, files in os.walk(b'.'):\n for name in files:\n"
+                     "  path = os.path.join(top, name)\n"
+                     "  if os.path.islink(path): print(os.readlink(path).decode())\n"
+                     "  elif open(path, 'rb').read() == path[2:]: print('same')", "--tree", tree)
+    assert verdict.word == "land", verdict
+    assert sorted(verdict.output.split()) == ["../plain", "/etc/passwd", *["same"] * len(names)]
+
+
 def test_a_real_build(tree: Path):
     (tree / "Makefile").write_text("hello: hello.c\n\tcc -o $@ $<\ntest: hello\n\t./hello\n")
     (tree / "hello.c").write_text('#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')

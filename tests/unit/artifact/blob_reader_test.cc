@@ -75,4 +75,14 @@ TEST_CASE("a digest of pieces is that of the whole") {
   }
 }
 
+TEST_CASE("a digest goes on twice from where it forks") {
+  RunningDigest one = RunningDigest::md5();
+  one.add("begin ");
+  RunningDigest other = one.fork();
+  one.add("one");
+  other.add("other");
+  CHECK(one.hex() == md5_hex("begin one"));
+  CHECK(other.hex() == md5_hex("begin other"));
+}
+
 }  // namespace quarry::artifact

@@ -69,6 +69,30 @@ TEST_CASE("a check-in comes back as it was written") {
   CHECK(it->tags[1].value == "d e");
 }
 
+TEST_CASE("what a check-in takes over and takes back stands between its parents and its checksum") {
+  const HashName low = std::min(name_of("1"), name_of("2"));
+  const HashName high = std::max(name_of("1"), name_of("2"));
+  const std::string text =
+      format_check_in({.comment = "c",
+                       .date = kMillis,
+                       .user = "joe",
+                       .files = {},
+                       .parents = {low},
+                       .cherrypicks = {{true, low}, {true, high}, {false, high}},
+                       .repository_checksum = "d41d8cd98f00b204e9800998ecf8427e",
+                       .tags = {}});
+  CHECK(text == test::with_end_card("C c\nD 2020-01-02T03:04:05.678\nP " + std::string(low.str()) +
+                                    "\nQ +" + std::string(high.str()) + "\nQ -" +
+                                    std::string(low.str()) + "\nQ -" + std::string(high.str()) +
+                                    "\nR d41d8cd98f00b204e9800998ecf8427e\nU joe\n"));
+  const auto it = parse_structural(text);
+  REQUIRE(it);
+  REQUIRE(it->cherrypicks.size() == 3);
+  CHECK_FALSE(it->cherrypicks[0].is_backout);
+  CHECK(it->cherrypicks[1].is_backout);
+  CHECK(it->cherrypicks[1].target == low.str());
+}
+
 TEST_CASE("a cluster is sorted and names nothing twice") {
   const HashName one = name_of("1");
   const HashName two = name_of("2", HashAlgorithm::kSha1);

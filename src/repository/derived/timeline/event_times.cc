@@ -130,28 +130,39 @@ std::set<Rid> EventTimes::take_stale() {
   return stale;
 }
 
+/// The close child that RID, of DAY, goes by; nothing if it has none. It stays the same while times
+/// are adjusted, and in a row of check-ins each is asked for by all above it.
+std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
+  const auto [known, is_new] = chosen_.try_emplace(rid);
+  if (!is_new) return known->second;
+  const std::vector<Dated> children = close_children(rid, day);
+  std::optional<Dated> chosen;
+  if (children.size() == 1) {
+    chosen = children.front();
+  } else if (!children.empty()) {
+    chosen = *std::ranges::max_element(children, [this](const Dated& a, const Dated& b) {
+      return a.rid != b.rid && work_.order.before(a.rid, b.rid);
+    });
+  }
+  return chosen_[rid] = chosen;
+}
+
 /// Where RID, of DAY, is shown because of its close children; nothing if it has none.
 std::optional<double> EventTimes::place_before_children(Rid rid, double day) {
   std::vector<Link> chain;
   while (chain.size() <= kRounds) {
-    const std::vector<Dated> children = close_children(rid, day);
-    if (children.empty()) break;
-    const Dated chosen =
-        children.size() == 1
-            ? children.front()
-            : *std::max_element(children.begin(), children.end(),
-                                [this](const Dated& a, const Dated& b) {
-                                  return a.rid != b.rid && work_.order.before(a.rid, b.rid);
-                                });
-    chain.push_back({day, chosen.day});
-    rid = chosen.rid;
-    day = chosen.day;
+    const std::optional<Dated> chosen = chosen_child(rid, day);
+    if (!chosen) break;
+    chain.push_back({day, chosen->day});
+    rid = chosen->rid;
+    day = chosen->day;
   }
   if (chain.empty()) return std::nullopt;
   return settle(std::move(chain));
 }
 
 void EventTimes::adjust_times() {
+  chosen_.clear();
   for (const Rid rid : take_stale()) {
     const double day = *date_of(rid);
     const std::optional<double> place = place_before_children(rid, day);

@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <vector>
 
 #include "derived/checkins/file_links.h"
@@ -33,10 +34,12 @@ class EventTimes {
   std::optional<double> place_before_children(Rid rid, double day);
   bool is_compared(Rid child, Rid parent, bool is_primary);
   std::vector<Dated> close_children(Rid rid, double day);
+  std::optional<Dated> chosen_child(Rid rid, double day);
 
   Work& work_;
   FileLinks& file_links_;
   Events& events_;
+  std::unordered_map<Rid, std::optional<Dated>> chosen_;
 };
 
 }  // namespace quarry::repository

@@ -1,0 +1,193 @@
+#include "quarry/changes/landing.h"
+
+#include <fmt/core.h>
+
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <utility>
+
+#include "preparation.h"
+#include "quarry/repository/check_ins.h"
+#include "stored_files.h"
+#include "tree_checksum.h"
+
+namespace quarry::changes {
+
+using artifact::HashName;
+using base::ErrorCode;
+using repository::Receipt;
+
+namespace {
+
+// Branches of which the state of the checksum is kept.
+constexpr std::size_t kMostChecksums = 8;
+
+/// What ACTION returns. Some questions to a repository throw where its file cannot be read, or where
+/// whoever asks is not to wait any longer.
+template <typename Action>
+auto guarded(Action&& action) -> decltype(action()) {
+  try {
+    return action();
+  } catch (const std::runtime_error& error) {
+    return base::fail(ErrorCode::kIo, error.what());
+  }
+}
+
+}  // namespace
+
+struct Lander::State {
+  State(repository::Repository& open, const LandingOptions& landing_options)
+      : repository(open), options(landing_options), stored(open, options.kept_contents) {}
+
+  TreeChecksum& checksum_of(const std::string& branch);
+  void remember(const Prospect& prospect);
+  base::Result<bool> is_still_so(Receipt& receipt, const Prospect& prospect);
+  base::Result<Content> content(const Prospect& prospect, const HashName& name);
+
+  repository::Repository& repository;
+  LandingOptions options;
+  StoredFiles stored;
+  std::map<std::string, TreeChecksum> checksums;  // by branch
+
+  // Where the last landing has left its branch, which is so for as long as the file is in that state.
+  struct Known {
+    std::uint64_t state;
+    std::string branch;
+    repository::BranchTip tip;
+  };
+  std::optional<Known> known;
+};
+
+TreeChecksum& Lander::State::checksum_of(const std::string& branch) {
+  if (checksums.size() >= kMostChecksums && !checksums.contains(branch)) checksums.clear();
+  return checksums[branch];
+}
+
+base::Result<Content> Lander::State::content(const Prospect& prospect, const HashName& name) {
+  const auto found = prospect.added.find(name);
+  return found != prospect.added.end() ? base::Result<Content>(found->second)
+                                       : stored.content(name);
+}
+
+/// What has landed is where the next landing goes on from. The receipt is still there.
+void Lander::State::remember(const Prospect& prospect) {
+  for (const auto& [name, content] : prospect.added) stored.remember(name, content);
+  const HashName& last = prospect.check_ins.back().name;
+  const std::size_t count = prospect.check_ins.size();
+  known = Known{repository.state(), prospect.branch, {last, prospect.date, 1}};
+  stored.remember(std::make_shared<const StoredCheckIn>(
+      StoredCheckIn{.name = last,
+                    .files = prospect.tree,
+                    .date = prospect.date,
+                    .parents = {count > 1 ? prospect.check_ins[count - 2].name : *prospect.tip},
+                    .manifest = prospect.added.at(last)}));
+}
+
+/// Whether the branch ends where PROSPECT begins, and nothing of that has landed. Where nobody has
+/// written since, it need not be looked up: there may be a thousand branches.
+base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
+  if (repository.state() == prospect.state) return true;
+  repository::CheckIns check_ins(repository);
+  for (const Prospect::CheckIn& each : prospect.check_ins) {
+    QUARRY_TRY_ASSIGN(const auto found, check_ins.with_tag(each.tag));
+    if (!found.empty()) return false;
+  }
+  const auto is_tip = receipt.require_tip(prospect.branch, *prospect.tip);
+  if (is_tip) return true;
+  const ErrorCode code = is_tip.error().code;
+  if (code == ErrorCode::kConflict || code == ErrorCode::kNotFound) return false;
+  return std::unexpected(is_tip.error());
+}
+
+Lander::Lander(repository::Repository& repository, const LandingOptions& options)
+    : state_(std::make_unique<State>(repository, options)) {}
+Lander::~Lander() = default;
+
+base::Result<Prospect> Lander::prepare(std::span<const LandingOrder> orders) {
+  if (orders.empty()) return Prospect{};
+  return guarded([&]() -> base::Result<Prospect> {
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    const std::string& branch = orders.front().branch;
+    std::optional<repository::BranchTip> tip;
+    if (const auto& known = state_->known;
+        known && known->state == state_->repository.state() && known->branch == branch) {
+      tip = known->tip;
+    }
+    return Preparation(state_->repository, state_->stored, state_->checksum_of(branch))
+        .run(orders, tip);
+  });
+}
+
+base::Result<bool> Lander::commit(const Prospect& prospect) {
+  if (prospect.check_ins.empty()) return true;
+  return guarded([&]() -> base::Result<bool> {
+    QUARRY_TRY_ASSIGN(Receipt receipt, state_->repository.receive());
+    QUARRY_TRY_ASSIGN(const bool is_still_so, state_->is_still_so(receipt, prospect));
+    if (!is_still_so) return false;
+    for (const Prospect::CheckIn& check_in : prospect.check_ins) {
+      receipt.set_sender(check_in.sender);
+      for (const Prospect::Artifact& artifact : check_in.artifacts) {
+        QUARRY_TRY(receipt.store({.name = artifact.name,
+                                  .payload = artifact.payload,
+                                  .delta_source = artifact.delta_source,
+                                  .is_compressed = true,
+                                  .declared_size = {}}));
+      }
+    }
+    QUARRY_TRY(receipt.commit());
+    state_->remember(prospect);
+    return true;
+  });
+}
+
+base::Result<std::vector<LandingOutcome>> Lander::land(std::span<const LandingOrder> orders,
+                                                       const Gate& gate) {
+  std::size_t passed = 0;  // check-ins that the gate has seen
+  for (int attempt = 0; attempt < state_->options.attempts; ++attempt) {
+    QUARRY_TRY_ASSIGN(Prospect prospect, prepare(orders));
+    const std::size_t count = prospect.check_ins.size();
+    if (gate && count > 0 && (state_->options.asks_gate_again || passed != count)) {
+      QUARRY_TRY(gate(prospect));
+      passed = count;
+    }
+    QUARRY_TRY_ASSIGN(const bool is_done, commit(prospect));
+    if (is_done) return std::move(prospect.outcomes);
+  }
+  return base::fail(
+      ErrorCode::kBusy,
+      fmt::format("the tip of the branch {} has moved {} times while this was to land "
+                  "on it",
+                  orders.front().branch, state_->options.attempts));
+}
+
+base::Result<bool> Lander::makes_links() {
+  return guarded([&]() -> base::Result<bool> {
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    return state_->repository.settings().get_bool("allow-symlinks", false);
+  });
+}
+
+base::Result<void> Lander::visit_tree(const Prospect& prospect, const FileVisitor& visit) {
+  return guarded([&]() -> base::Result<void> {
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    for (const auto& [name, file] : prospect.tree) {
+      QUARRY_TRY_ASSIGN(const Content content, state_->content(prospect, file.hash));
+      QUARRY_TRY(visit(name, file.permission, *content));
+    }
+    return {};
+  });
+}
+
+base::Result<void> Lander::write_tree(const Prospect& prospect, const std::filesystem::path& folder,
+                                      TreeOptions options) {
+  return guarded([&]() -> base::Result<void> {
+    QUARRY_TRY_ASSIGN(options.with_links, makes_links());
+    QUARRY_TRY_ASSIGN(const repository::Snapshot snapshot, state_->repository.snapshot());
+    return changes::write_tree(
+        prospect.tree, [&](const HashName& name) { return state_->content(prospect, name); },
+        folder, options);
+  });
+}
+
+}  // namespace quarry::changes

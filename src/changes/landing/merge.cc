@@ -1,0 +1,164 @@
+#include "quarry/changes/merge.h"
+
+#include <fmt/core.h>
+#include <git2.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+namespace quarry::changes {
+namespace {
+
+// Longer than git's: fewer files have such lines of their own, which would be told as conflicts.
+constexpr std::size_t kMarkerSize = 11;
+
+using Outcome = std::expected<std::optional<MergedFile>, MergeConflict>;
+
+/// libgit2, for as long as the process lives.
+void need_library() {
+  struct Library {
+    Library() {
+      if (git_libgit2_init() < 0) throw std::runtime_error("libgit2 does not start");
+    }
+    ~Library() { git_libgit2_shutdown(); }
+  };
+  static const Library library;
+}
+
+/// What git_merge_file() made.
+struct LinesMerged {
+  LinesMerged() = default;
+  LinesMerged(const LinesMerged&) = delete;
+  LinesMerged& operator=(const LinesMerged&) = delete;
+  ~LinesMerged() { git_merge_file_result_free(&result); }
+  std::string_view text() const { return {result.ptr, result.len}; }
+
+  git_merge_file_result result{};
+};
+
+Outcome conflict(std::string reason, std::string regions = {}) {
+  return std::unexpected(MergeConflict{std::move(reason), std::move(regions)});
+}
+
+MergedFile merged(std::string_view content, char permission) {
+  return {std::string(content), permission};
+}
+
+std::optional<MergedFile> as_merged(const MaybeVersion& version) {
+  if (!version) return std::nullopt;
+  return merged(version->content, version->permission);
+}
+
+bool is_text(std::string_view content) {
+  return content.find('\0') == std::string_view::npos;
+}
+
+bool is_too_large(std::string_view content) {
+  return content.size() > kMostMerged ||
+         std::ranges::count(content, '\n') > static_cast<std::ptrdiff_t>(kMostLinesMerged);
+}
+
+git_merge_file_input input_of(std::string_view content) {
+  git_merge_file_input input = GIT_MERGE_FILE_INPUT_INIT;
+  input.ptr = content.empty() ? "" : content.data();
+  input.size = content.size();
+  return input;
+}
+
+/// TEXT as it may stand in a log that people read on terminals.
+std::string printable(std::string_view text) {
+  std::string shown(text);
+  for (char& c : shown) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < ' ' && c != '\n' && c != '\t') || byte == 0x7f) c = '?';
+  }
+  return shown;
+}
+
+/// The parts of MERGED between markers, each with the number of its first line, up to the limit.
+std::string regions_of(std::string_view merged) {
+  const std::string first(kMarkerSize, '<');
+  const std::string last(kMarkerSize, '>');
+  std::string regions;
+  bool is_inside = false;
+  std::size_t number = 0;
+  for (std::size_t at = 0; at < merged.size();) {
+    const std::size_t end = std::min(merged.find('\n', at), merged.size());
+    const std::string_view line = merged.substr(at, end - at);
+    at = end + 1;
+    ++number;
+    if (line.starts_with(first)) {
+      regions += fmt::format("line {}:\n", number);
+      is_inside = true;
+    }
+    if (!is_inside) continue;
+    if (regions.size() + line.size() > kMostConflictText) return regions + "(and more)\n";
+    regions += printable(line) + "\n";
+    is_inside = !line.starts_with(last);
+  }
+  return regions;
+}
+
+Outcome merge_lines(const FileVersion& base, const FileVersion& ours, const FileVersion& theirs,
+                    char permission, const MergeLabels& labels) {
+  const std::string_view contents[] = {base.content, ours.content, theirs.content};
+  if (!std::ranges::all_of(contents, is_text)) {
+    return conflict("both sides have changed it, and it is no text");
+  }
+  if (std::ranges::any_of(contents, is_too_large)) {
+    return conflict(
+        fmt::format("both sides have changed it, and it has more than the {} bytes or "
+                    "{} lines that are merged",
+                    kMostMerged, kMostLinesMerged));
+  }
+  need_library();
+  const git_merge_file_input inputs[] = {input_of(base.content), input_of(ours.content),
+                                         input_of(theirs.content)};
+  git_merge_file_options options = GIT_MERGE_FILE_OPTIONS_INIT;
+  options.ancestor_label = labels.base.c_str();
+  options.our_label = labels.ours.c_str();
+  options.their_label = labels.theirs.c_str();
+  options.flags = GIT_MERGE_FILE_STYLE_DIFF3;
+  options.marker_size = kMarkerSize;
+  LinesMerged lines;
+  if (git_merge_file(&lines.result, &inputs[0], &inputs[1], &inputs[2], &options) != 0) {
+    const git_error* const error = git_error_last();
+    return conflict(fmt::format("its lines cannot be merged: {}",
+                                error != nullptr ? error->message : "libgit2 does not say why"));
+  }
+  if (lines.result.automergeable == 0) {
+    return conflict("both sides have changed the same lines", regions_of(lines.text()));
+  }
+  return merged(lines.text(), permission);
+}
+
+/// The version that is not as BASE is; nothing where both are not, or do not agree.
+template <typename T>
+std::optional<T> only_change(const T& base, const T& ours, const T& theirs) {
+  if (ours == theirs || theirs == base) return ours;
+  if (ours == base) return theirs;
+  return std::nullopt;
+}
+
+}  // namespace
+
+Outcome merge_file(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs,
+                   const MergeLabels& labels) {
+  if (const auto one = only_change(base, ours, theirs)) return as_merged(*one);
+  if (!theirs) return conflict("it is removed, but the branch has changed it");
+  if (!ours) return conflict("it is changed, but the branch has removed it");
+  if (!base) return conflict("both sides have added it, and not the same");
+  const char permissions[] = {base->permission, ours->permission, theirs->permission};
+  if (std::ranges::find(permissions, 'l') != std::end(permissions)) {
+    return conflict("both sides have changed it, and it is a symbolic link on one of them");
+  }
+  // Of two kinds of files one side cannot have changed it otherwise than the other.
+  const char permission = *only_change(base->permission, ours->permission, theirs->permission);
+  if (const auto content = only_change(base->content, ours->content, theirs->content)) {
+    return merged(*content, permission);
+  }
+  return merge_lines(*base, *ours, *theirs, permission, labels);
+}
+
+}  // namespace quarry::changes

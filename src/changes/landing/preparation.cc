@@ -1,0 +1,275 @@
+#include "preparation.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <ranges>
+#include <set>
+#include <utility>
+
+#include "quarry/artifact/blob.h"
+#include "quarry/artifact/delta.h"
+#include "quarry/artifact/structural.h"
+
+namespace quarry::changes {
+
+using artifact::HashName;
+using base::ErrorCode;
+
+namespace {
+
+constexpr std::size_t kDigits = 10;  // of a hash, as fossil shows them
+constexpr std::size_t kTakenBackTold = 50;
+
+std::string_view brief(const HashName& name) {
+  return name.str().substr(0, kDigits);
+}
+
+base::Result<void> check_orders(std::span<const LandingOrder> orders) {
+  std::set<ChangeSetId> ids;
+  for (const LandingOrder& order : orders) {
+    if (order.branch != orders.front().branch) {
+      return base::fail(ErrorCode::kInvalid,
+                        "change sets for several branches cannot land at once");
+    }
+    if (!ids.insert(order.id).second) {
+      return base::fail(ErrorCode::kInvalid,
+                        fmt::format("the change set {} is to land twice", order.id.str()));
+    }
+    for (const std::string& text : {order.comment, order.author}) {
+      if (text.find('\0') == std::string::npos) continue;
+      return base::fail(ErrorCode::kInvalid, fmt::format("a NUL byte is in the comment or author "
+                                                         "of the change set {}",
+                                                         order.id.str()));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string tag_of(const ChangeSetId& id) {
+  return "cs-" + std::string(id.str());
+}
+
+base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
+                                        const std::optional<repository::BranchTip>& known) {
+  prospect_.branch = orders.front().branch;
+  prospect_.state = repository_.state();
+  QUARRY_TRY(check_orders(orders));
+  const auto place = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
+  if (!place && !place.error().is_refusal()) return std::unexpected(Trouble(place.error()).error());
+  for (std::size_t i = 0; i < orders.size(); ++i) {
+    QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id));
+    auto outcome = before   ? Attempt<Landed>(Landed{*before, true})
+                   : !place ? Attempt<Landed>(std::unexpected(place.error()))
+                            : make(orders[i], i);
+    if (outcome) {
+      prospect_.outcomes.emplace_back(*outcome);
+      continue;
+    }
+    // What it would have brought comes with none of the others.
+    for (const HashName& name : fresh_) prospect_.added.erase(name);
+    Trouble trouble = std::move(outcome).error();
+    if (!trouble.is_refusal()) return std::unexpected(std::move(trouble).error());
+    prospect_.outcomes.emplace_back(std::unexpected(std::move(trouble).refusal()));
+  }
+  return std::move(prospect_);
+}
+
+Attempt<repository::BranchTip> Preparation::look_up_tip() {
+  const auto tip = check_ins_.tip(prospect_.branch);
+  if (!tip) {
+    const base::Error& error = tip.error();
+    if (error.code == ErrorCode::kNotFound) return refuse(RefusalKind::kNoBranch, error.message);
+    if (error.code == ErrorCode::kConflict) return refuse(RefusalKind::kClosed, error.message);
+    return std::unexpected<Trouble>(error);
+  }
+  if (tip->open_leaves == 1) return *tip;
+  return refuse(RefusalKind::kForked,
+                fmt::format("the branch {} has forked: it has {} open leaves, and somebody has to "
+                            "merge them, or close all but one",
+                            prospect_.branch, tip->open_leaves));
+}
+
+Attempt<void> Preparation::begin_at(const Attempt<repository::BranchTip>& tip) {
+  if (!tip) return std::unexpected(tip.error());
+  QUARRY_TRY_ASSIGN(const CheckInPtr stored, stored_.check_in(tip->name));
+  prospect_.tip = parent_ = tip->name;
+  prospect_.tree = stored->files;
+  prospect_.date = std::max(stored->date, tip->time);
+  return {};
+}
+
+base::Result<std::optional<HashName>> Preparation::landed(const ChangeSetId& id) {
+  QUARRY_TRY_ASSIGN(const auto found, check_ins_.with_tag(tag_of(id)));
+  return found.empty() ? std::nullopt : std::optional(found.front());
+}
+
+base::Result<Content> Preparation::find_content(const HashName& name) {
+  const auto found = prospect_.added.find(name);
+  if (found != prospect_.added.end()) return found->second;
+  return stored_.content(name);
+}
+
+Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
+  const auto name = check_ins_.named(order.base);
+  if (!name) {
+    const base::Error& error = name.error();
+    if (error.code != ErrorCode::kNotFound && error.code != ErrorCode::kInvalid) {
+      return std::unexpected<Trouble>(error);
+    }
+    return refuse(RefusalKind::kNoBase, "its base: " + error.message);
+  }
+  QUARRY_TRY_ASSIGN(CheckInPtr base, stored_.check_in(*name));
+  return base;
+}
+
+/// The last first, so that each finds what it changed as it left it, but for what others did since.
+Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
+                                     MergeLabels labels) {
+  for (const ChangeSetId& id : order.takes_back | std::views::reverse) {
+    QUARRY_TRY_ASSIGN(const auto name, landed(id));
+    if (!name) {
+      return refuse(RefusalKind::kNotLanded,
+                    fmt::format("the change set {} has not landed", id.str()));
+    }
+    QUARRY_TRY_ASSIGN(const CheckInPtr after, stored_.check_in(*name));
+    if (after->parents.empty()) {
+      return refuse(RefusalKind::kNotLanded,
+                    fmt::format("the check-in {} has nothing before it", name->str()));
+    }
+    QUARRY_TRY_ASSIGN(const CheckInPtr before, stored_.check_in(after->parents.front()));
+    labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));
+    labels.theirs = fmt::format("before change set {}", id.str());
+    QUARRY_TRY(change.take_back(after->files, before->files, labels));
+    taken_back_.push_back({.is_backout = true, .target = *name});
+  }
+  return {};
+}
+
+Attempt<void> Preparation::change_tree(const LandingOrder& order, TreeChange& change,
+                                       const MergeLabels& labels) {
+  if (!order.takes_back.empty()) return take_back(order, change, labels);
+  if (order.base.empty()) return change.apply(order.files, nullptr, labels);
+  QUARRY_TRY_ASSIGN(const CheckInPtr base, base_of(order));
+  MergeLabels with_base = labels;
+  with_base.base = fmt::format("base ({})", brief(base->name));
+  return change.apply(order.files, &base->files, with_base);
+}
+
+/// Whether everybody who gets an artifact has NAME, too.
+bool Preparation::may_be_source(const HashName& name) {
+  if (prospect_.added.contains(name)) return true;
+  const auto found = repository_.find(name);
+  return found && !found->is_phantom() && !repository_.is_private(found->rid) &&
+         !repository_.is_shunned(name);
+}
+
+Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
+                                        const TreeChange::Added& added) {
+  if (repository_.is_shunned(added.name)) {
+    return refuse(RefusalKind::kBadFile,
+                  fmt::format("this repository does not take {}: it is shunned", added.name.str()));
+  }
+  const auto known = repository_.find(added.name);
+  const bool is_there = known && !known->is_phantom() && !repository_.is_private(known->rid);
+  if (is_there || !prospect_.added.emplace(added.name, added.content).second) return {};
+  fresh_.push_back(added.name);
+  Prospect::Artifact artifact{.name = added.name, .payload = {}, .delta_source = {}};
+  // What is there and private becomes public by coming whole.
+  if (added.prior && !known && may_be_source(*added.prior)) {
+    if (const auto prior = find_content(*added.prior)) {
+      std::string delta = artifact::delta_create(**prior, *added.content);
+      if (delta.size() < added.content->size() / 4 * 3) {
+        artifact.payload = artifact::blob_compress(delta);
+        artifact.delta_source = added.prior;
+      }
+    }
+  }
+  if (!artifact.delta_source) artifact.payload = artifact::blob_compress(*added.content);
+  check_in.artifacts.push_back(std::move(artifact));
+  return {};
+}
+
+base::Result<std::string> Preparation::comment_of(const LandingOrder& order) {
+  std::string comment = order.comment.empty() ? "(no comment)" : order.comment;
+  const std::size_t told = std::min(order.takes_back.size(), kTakenBackTold);
+  for (std::size_t i = 0; i < told; ++i) {
+    QUARRY_TRY_ASSIGN(const auto name, landed(order.takes_back[i]));
+    comment += fmt::format("{}{} [{}]", i == 0 ? "\n\nTakes back " : ", ",
+                           order.takes_back[i].str(), name ? brief(*name) : "");
+  }
+  if (told < order.takes_back.size()) comment += ", …";
+  return comment;
+}
+
+/// The argument of the R card; empty: none.
+base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
+  if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
+  auto checksum = checksum_.of(tree, [&](const HashName& name) { return find_content(name); });
+  // Nobody can check out a tree with a file that is not here: there is nothing to compare.
+  if (!checksum && checksum.error().code == ErrorCode::kNotFound) return std::string();
+  return checksum;
+}
+
+Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const FileTree& tree) {
+  artifact::CheckInText text{.comment = {},
+                             .date = prospect_.date,
+                             .user = order.author,
+                             .files = {},
+                             .parents = {*parent_},
+                             .cherrypicks = std::exchange(taken_back_, {}),
+                             .repository_checksum = {},
+                             .tags = {{'+', tag_of(order.id), ""}}};
+  QUARRY_TRY_ASSIGN(text.comment, comment_of(order));
+  QUARRY_TRY_ASSIGN(text.repository_checksum, checksum_of(tree));
+  text.files.reserve(tree.size());
+  for (const auto& [name, file] : tree) {
+    text.files.push_back({name, file.hash, file.permission, {}});
+  }
+  std::string manifest = artifact::format_check_in(std::move(text));
+  const auto parsed = artifact::parse_structural(manifest);
+  if (!parsed || parsed->type != artifact::StructuralType::kCheckIn ||
+      parsed->files.size() != tree.size()) {
+    return refuse(RefusalKind::kBadFile, "fossil would not take its manifest for a check-in");
+  }
+  return manifest;
+}
+
+Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number) {
+  const MergeLabels labels{.base = {},
+                           .ours = fmt::format("{} ({})", prospect_.branch, brief(*parent_)),
+                           .theirs = fmt::format("change set {}", order.id.str())};
+  const auto algorithm = repository_.settings().hash_of_own();
+  TreeChange change(
+      prospect_.tree, [&](const HashName& name) { return find_content(name); }, algorithm,
+      repository_.options().max_artifact_size);
+  taken_back_.clear();
+  fresh_.clear();
+  QUARRY_TRY(change_tree(order, change, labels));
+  QUARRY_TRY_ASSIGN(const auto added, change.finish(labels));
+
+  Prospect::CheckIn check_in{.order = number,
+                             .name = *parent_,
+                             .artifacts = {},
+                             .tag = tag_of(order.id),
+                             .sender = {.uid = 0, .login_nonce = {}, .address = order.address}};
+  if (const auto user = repository_.settings().find_user(order.submitter)) {
+    check_in.sender.uid = user->uid;
+  }
+  for (const TreeChange::Added& each : added) QUARRY_TRY(add_artifact(check_in, each));
+  const base::UnixMillis now = repository_.options().clock->now();
+  prospect_.date = std::max(now, base::UnixMillis{prospect_.date.value + 1});
+  QUARRY_TRY_ASSIGN(std::string manifest, manifest_of(order, change.tree()));
+  check_in.name = HashName::of(algorithm, manifest);
+  QUARRY_TRY(add_artifact(
+      check_in,
+      {check_in.name, std::make_shared<const std::string>(std::move(manifest)), parent_}));
+  prospect_.tree = std::move(change.tree());
+  parent_ = check_in.name;
+  prospect_.check_ins.push_back(std::move(check_in));
+  return Landed{*parent_};
+}
+
+}  // namespace quarry::changes

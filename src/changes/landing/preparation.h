@@ -1,0 +1,56 @@
+// From orders to a prospect: the check-ins that they would be, computed within one snapshot.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "quarry/artifact/structural.h"
+#include "quarry/changes/landing.h"
+#include "quarry/repository/check_ins.h"
+#include "stored_files.h"
+#include "tree_change.h"
+#include "tree_checksum.h"
+#include "trouble.h"
+
+namespace quarry::changes {
+
+class Preparation {
+ public:
+  /// None is owned. A Snapshot of REPOSITORY is alive.
+  Preparation(repository::Repository& repository, StoredFiles& stored, TreeChecksum& checksum)
+      : repository_(repository), check_ins_(repository), stored_(stored), checksum_(checksum) {}
+
+  /// KNOWN is the tip of the orders' branch, where it is known.
+  base::Result<Prospect> run(std::span<const LandingOrder> orders,
+                             const std::optional<repository::BranchTip>& known);
+
+ private:
+  Attempt<repository::BranchTip> look_up_tip();
+  Attempt<void> begin_at(const Attempt<repository::BranchTip>& tip);
+  Attempt<Landed> make(const LandingOrder& order, std::size_t number);
+  Attempt<void> change_tree(const LandingOrder& order, TreeChange& change,
+                            const MergeLabels& labels);
+  Attempt<CheckInPtr> base_of(const LandingOrder& order);
+  Attempt<void> take_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
+  Attempt<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
+  base::Result<std::string> comment_of(const LandingOrder& order);
+  base::Result<std::string> checksum_of(const FileTree& tree);
+  Attempt<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
+  base::Result<Content> find_content(const artifact::HashName& name);
+  base::Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id);
+  bool may_be_source(const artifact::HashName& name);
+
+  repository::Repository& repository_;
+  repository::CheckIns check_ins_;
+  StoredFiles& stored_;
+  TreeChecksum& checksum_;
+
+  Prospect prospect_;
+  std::optional<artifact::HashName> parent_;                   // of the next check-in
+  std::vector<artifact::CheckInText::Cherrypick> taken_back_;  // by the one that is being made
+  std::vector<artifact::HashName> fresh_;  // what that one has put into prospect_.added
+};
+
+}  // namespace quarry::changes

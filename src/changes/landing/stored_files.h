@@ -1,0 +1,59 @@
+// What a Lander reads of a repository, and keeps: check-ins with their files, and contents. Both are
+// called by their hashes, so that what is kept is right for as long as the file lives.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+
+#include "quarry/artifact/hash_name.h"
+#include "quarry/base/result.h"
+#include "quarry/base/time.h"
+#include "quarry/changes/tree.h"
+#include "quarry/repository/repository.h"
+
+namespace quarry::changes {
+
+/// A check-in: what a child of it needs to know.
+struct StoredCheckIn {
+  artifact::HashName name;
+  FileTree files;
+  base::UnixMillis date;
+  std::vector<artifact::HashName> parents;  // primary first
+  Content manifest;
+};
+using CheckInPtr = std::shared_ptr<const StoredCheckIn>;
+
+/// Inside a Snapshot or a Receipt.
+class StoredFiles {
+ public:
+  /// REPOSITORY is not owned. At most KEPT bytes of contents are kept.
+  StoredFiles(repository::Repository& repository, std::size_t kept)
+      : repository_(repository), kept_limit_(kept) {}
+
+  /// Errors: kNotFound (it is not there, or its baseline is not), kCorrupt (it is no check-in), kIo.
+  base::Result<CheckInPtr> check_in(const artifact::HashName& name);
+  /// Errors: those of a ContentSource.
+  base::Result<Content> content(const artifact::HashName& name);
+
+  /// They have become such.
+  void remember(CheckInPtr check_in);
+  void remember(const artifact::HashName& name, const Content& content);
+
+ private:
+  struct Kept {
+    artifact::HashName name;
+    Content content;
+  };
+
+  repository::Repository& repository_;
+  std::size_t kept_limit_;
+  std::size_t kept_size_ = 0;
+  std::list<Kept> kept_;  // most recently used first
+  std::unordered_map<artifact::HashName, std::list<Kept>::iterator> index_;
+  std::list<CheckInPtr> check_ins_;  // most recently used first
+};
+
+}  // namespace quarry::changes

@@ -1,0 +1,216 @@
+#include "tree_change.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <unordered_set>
+#include <utility>
+
+#include "quarry/artifact/structural.h"
+
+namespace quarry::changes {
+
+using artifact::HashName;
+
+namespace {
+
+constexpr std::size_t kLongestLink = 4095;  // PATH_MAX
+constexpr std::size_t kNamesTold = 10;
+constexpr std::size_t kMostLog = std::size_t{64} << 10;
+// Of all files of a change set: what takes half a minute at the worst.
+constexpr std::size_t kMostLines = 10 * kMostLinesMerged;
+
+std::unexpected<Trouble> bad(std::string_view name, std::string_view why) {
+  return refuse(RefusalKind::kBadFile, fmt::format("{}: {}", name, why));
+}
+
+/// Why no file can be called NAME; null: one can.
+const char* fault_of(std::string_view name) {
+  if (name.find('\0') != std::string_view::npos || !artifact::is_simple_path(name)) {
+    return "no path of a file in a repository";
+  }
+  if (name.size() > kMostName) return "a name longer than those that are taken";
+  return artifact::is_checkout_database(name) ? "the name of fossil's own file" : nullptr;
+}
+
+}  // namespace
+
+TreeChange::MaybeFile TreeChange::find(const FileTree& tree, std::string_view name) {
+  const auto found = tree.find(name);
+  return found == tree.end() ? std::nullopt : MaybeFile(found->second);
+}
+
+Attempt<void> TreeChange::check(const ChangedFile& file) const {
+  if (const char* const fault = fault_of(file.name)) return bad(file.name, fault);
+  if (!file.content) return {};
+  if (file.permission != 0 && file.permission != 'x' && file.permission != 'l') {
+    return bad(file.name, "neither a file, a program nor a symbolic link");
+  }
+  if (file.content->size() > most_) {
+    return bad(file.name,
+               fmt::format("it has {} bytes; at most {} are taken", file.content->size(), most_));
+  }
+  if (file.permission == 'l' &&
+      (file.content->empty() || file.content->size() > kLongestLink ||
+       file.content->find_first_of(std::string_view("\0\n", 2)) != std::string::npos)) {
+    return bad(file.name, "a symbolic link that leads nowhere");
+  }
+  // Stored as a file it would be one all the same: who may submit may not therefore close branches.
+  if (artifact::parse_structural(*file.content)) {
+    return bad(file.name, "fossil would take its content for a manifest or control artifact");
+  }
+  return {};
+}
+
+/// What names CONTENT here. What is not changed keeps its name, whatever hash that is.
+HashName TreeChange::name_of(const Content& content, const MaybeFile& ours, const MaybeFile& base) {
+  for (const MaybeFile& file : {ours, base}) {
+    if (file && file->hash.algorithm() != algorithm_ && file->hash.names(*content)) {
+      new_contents_.emplace(file->hash, content);
+      return file->hash;
+    }
+  }
+  const HashName name = HashName::of(algorithm_, *content);
+  new_contents_.emplace(name, content);
+  return name;
+}
+
+base::Result<Content> TreeChange::content_of(const MaybeFile& file) {
+  if (!file) return nullptr;
+  const auto found = new_contents_.find(file->hash);
+  return found != new_contents_.end() ? base::Result<Content>(found->second)
+                                      : contents_(file->hash);
+}
+
+void TreeChange::put(const std::string& name, const MaybeFile& file) {
+  touched_.try_emplace(name, find(tree_, name));
+  if (file) {
+    tree_.insert_or_assign(name, *file);
+  } else {
+    tree_.erase(name);
+  }
+}
+
+Attempt<void> TreeChange::settle(const std::string& name, const MaybeFile& base,
+                                 const MaybeFile& theirs, const MergeLabels& labels) {
+  const MaybeFile ours = find(tree_, name);
+  if (ours == theirs || theirs == base) return {};
+  if (ours == base) {
+    put(name, theirs);
+    return {};
+  }
+  const MaybeFile files[] = {base, ours, theirs};
+  Content contents[3];
+  MaybeVersion versions[3];
+  for (std::size_t i = 0; i < 3; ++i) {
+    QUARRY_TRY_ASSIGN(contents[i], content_of(files[i]));
+    if (files[i]) versions[i] = FileVersion{*contents[i], files[i]->permission};
+  }
+  lines_ += static_cast<std::size_t>(versions[1] ? std::ranges::count(*contents[1], '\n') : 0);
+  if (lines_ > kMostLines) {
+    return bad(name, fmt::format("with it there are more than {} lines to be merged", kMostLines));
+  }
+  auto merged = merge_file(versions[0], versions[1], versions[2], labels);
+  if (!merged) {
+    conflicts_.push_back({name, std::move(merged).error()});
+  } else if (!*merged) {
+    put(name, std::nullopt);
+  } else {
+    const auto content = std::make_shared<const std::string>(std::move((*merged)->content));
+    if (content->size() > most_) return bad(name, "it has become too large by being merged");
+    if (artifact::parse_structural(*content)) {
+      return bad(name, "merged, fossil would take its content for a manifest or control artifact");
+    }
+    put(name, TreeFile{name_of(content, ours, base), (*merged)->permission});
+  }
+  return {};
+}
+
+Attempt<void> TreeChange::apply(const std::vector<ChangedFile>& files, const FileTree* base,
+                                const MergeLabels& labels) {
+  std::unordered_set<std::string_view> names;
+  for (const ChangedFile& file : files) {
+    QUARRY_TRY(check(file));
+    if (!names.insert(file.name).second) return bad(file.name, "it is in the change set twice");
+    const MaybeFile ours = find(tree_, file.name);
+    const MaybeFile old = base != nullptr ? find(*base, file.name) : ours;
+    if (!file.content && !old) {
+      return bad(file.name, fmt::format("{} has no such file that could be removed",
+                                        base != nullptr ? labels.base : labels.ours));
+    }
+    MaybeFile theirs;
+    if (file.content) theirs = TreeFile{name_of(file.content, ours, old), file.permission};
+    QUARRY_TRY(settle(file.name, old, theirs, labels));
+  }
+  return {};
+}
+
+Attempt<void> TreeChange::take_back(const FileTree& after, const FileTree& before,
+                                    const MergeLabels& labels) {
+  auto now = after.begin();
+  auto then = before.begin();
+  while (now != after.end() || then != before.end()) {
+    const bool is_added = then == before.end() || (now != after.end() && now->first < then->first);
+    const bool is_removed =
+        now == after.end() || (then != before.end() && then->first < now->first);
+    if (is_added) {
+      QUARRY_TRY(settle(now->first, now->second, std::nullopt, labels));
+    } else if (is_removed) {
+      QUARRY_TRY(settle(then->first, std::nullopt, then->second, labels));
+    } else if (now->second != then->second) {
+      QUARRY_TRY(settle(now->first, now->second, then->second, labels));
+    }
+    if (!is_removed) ++now;
+    if (!is_added) ++then;
+  }
+  return {};
+}
+
+void TreeChange::find_obstacles() {
+  for (const auto& [name, before] : touched_) {
+    if (before || !tree_.contains(name)) continue;
+    if (const auto obstacle = obstacle_of(tree_, name)) {
+      conflicts_.push_back(
+          {name, {fmt::format("it and the file {} cannot both be there", *obstacle), {}}});
+    }
+  }
+}
+
+/// All that conflicts, in one refusal.
+std::unexpected<Trouble> TreeChange::conflict(const MergeLabels& labels) {
+  std::ranges::stable_sort(conflicts_, {}, &Conflict::name);
+  std::string names, log;
+  for (std::size_t i = 0; i < conflicts_.size(); ++i) {
+    const auto& [name, what] = conflicts_[i];
+    if (i < kNamesTold) names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
+    if (log.size() < kMostLog) log += fmt::format("{}: {}\n{}", name, what.reason, what.regions);
+  }
+  if (conflicts_.size() > kNamesTold) names += ", …";
+  return refuse(
+      RefusalKind::kConflict,
+      fmt::format("{} and {} do not go together in {} file{}: {}", labels.theirs, labels.ours,
+                  conflicts_.size(), conflicts_.size() == 1 ? "" : "s", names),
+      std::move(log));
+}
+
+Attempt<std::vector<TreeChange::Added>> TreeChange::finish(const MergeLabels& labels) {
+  find_obstacles();
+  if (!conflicts_.empty()) return conflict(labels);
+  std::vector<Added> added;
+  std::unordered_set<HashName> known;
+  bool is_changed = false;
+  for (const auto& [name, before] : touched_) {
+    const MaybeFile now = find(tree_, name);
+    is_changed |= now != before;
+    if (!now || !new_contents_.contains(now->hash) || !known.insert(now->hash).second) continue;
+    added.push_back({now->hash, new_contents_.at(now->hash),
+                     before ? std::optional(before->hash) : std::nullopt});
+  }
+  if (!is_changed) {
+    return refuse(RefusalKind::kNothing,
+                  fmt::format("{} changes nothing in {}", labels.theirs, labels.ours));
+  }
+  return added;
+}
+
+}  // namespace quarry::changes

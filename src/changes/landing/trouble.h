@@ -1,0 +1,37 @@
+// What can go wrong while a check-in is computed: the change set is at fault, or the repository.
+#pragma once
+
+#include <expected>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "quarry/base/result.h"
+#include "quarry/changes/landing.h"
+
+namespace quarry::changes {
+
+struct Trouble {
+  // Not explicit: so QUARRY_TRY makes one of either.
+  Trouble(base::Error error) : code(error.code), message(std::move(error.message)) {}
+  Trouble(Refusal refusal)
+      : kind(refusal.kind), message(std::move(refusal.reason)), log(std::move(refusal.log)) {}
+
+  bool is_refusal() const { return kind.has_value(); }
+  Refusal refusal() && { return {*kind, std::move(message), std::move(log)}; }
+  base::Error error() && { return {code, std::move(message)}; }
+
+  std::optional<RefusalKind> kind;  // nothing: it is an error
+  base::ErrorCode code = base::ErrorCode::kInvalid;
+  std::string message;
+  std::string log;
+};
+
+template <typename T>
+using Attempt = std::expected<T, Trouble>;
+
+inline std::unexpected<Trouble> refuse(RefusalKind kind, std::string reason, std::string log = {}) {
+  return std::unexpected<Trouble>(Refusal{kind, std::move(reason), std::move(log)});
+}
+
+}  // namespace quarry::changes

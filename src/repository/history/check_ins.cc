@@ -1,0 +1,134 @@
+#include "quarry/repository/check_ins.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "quarry/artifact/structural.h"
+#include "quarry/base/hex.h"
+#include "timeline_rows.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+using base::ErrorCode;
+
+namespace {
+
+// Fewer digits are too easily those of another one tomorrow.
+constexpr std::size_t kFewestDigits = 6;
+constexpr std::size_t kMostDigits = 64;
+
+bool is_check_in(Repository::State& state, Rid rid) {
+  Query query = state.database.query("SELECT 1 FROM event WHERE objid=?1 AND type='ci'");
+  return query.bind(1, rid).step();
+}
+
+/// The check-ins whose names begin with DIGITS, two at most.
+std::vector<HashName> beginning_with(Repository::State& state, std::string_view digits) {
+  const std::string first = lower_hash(digits);
+  const std::string beyond = first + 'g';  // after every digit
+  std::vector<HashName> found;
+  Query rows = state.database.query(
+      "SELECT rid, uuid FROM blob INDEXED BY sqlite_autoindex_blob_1"
+      " WHERE uuid>=?1 AND uuid<?2 AND size>=0 ORDER BY uuid");
+  rows.bind(1, std::string_view(first)).bind(2, std::string_view(beyond));
+  while (found.size() < 2 && rows.step()) {
+    const auto name = HashName::parse(rows.text(1));
+    if (!name || !is_check_in(state, rows.integer(0))) continue;
+    if (is_shown(state, rows.integer(0), name->str())) found.push_back(*name);
+  }
+  return found;
+}
+
+/// The last check-in that has the symbolic name TAG.
+std::optional<HashName> last_called(Repository::State& state, std::string_view tag) {
+  const std::int64_t number = state.names.find_tag("sym-" + std::string(tag));
+  if (number == 0) return std::nullopt;
+  Query rows = state.database.query(
+      "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
+      " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND tagtype>0 ORDER BY mtime DESC");
+  rows.bind(1, number);
+  while (rows.step()) {
+    const auto name = HashName::parse(rows.text(1));
+    if (!name || !is_check_in(state, rows.integer(0))) continue;
+    if (is_shown(state, rows.integer(0), name->str())) return name;
+  }
+  return std::nullopt;
+}
+
+/// Whether the manifest RID puts TAG on itself.
+bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
+  const Manifest manifest = state.manifests.get(rid);
+  if (!manifest || manifest->type != artifact::StructuralType::kCheckIn) return false;
+  return std::ranges::any_of(manifest->tags, [&](const artifact::TagCard& card) {
+    return card.kind != '-' && card.target.empty() && card.name == tag;
+  });
+}
+
+}  // namespace
+
+base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<BranchTip> {
+    std::optional<BranchTip> tip;
+    bool is_there = false;
+    for (const Leaf& leaf : leaves_of(state, branch)) {
+      const auto shown = show(state, leaf);
+      is_there |= shown.has_value();
+      if (!shown || shown->is_closed) continue;
+      if (tip) {
+        ++tip->open_leaves;
+      } else {
+        tip = BranchTip{shown->name, base::from_julian_day(leaf.day), 1};
+      }
+    }
+    if (tip) return *tip;
+    if (is_there) {
+      return base::fail(ErrorCode::kConflict, fmt::format("the branch {} is closed", branch));
+    }
+    return base::fail(ErrorCode::kNotFound, fmt::format("there is no branch {}", branch));
+  });
+}
+
+base::Result<HashName> CheckIns::named(std::string_view name) {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<HashName> {
+    if (name.size() >= kFewestDigits && name.size() <= kMostDigits && base::is_hex(name)) {
+      const std::vector<HashName> found = beginning_with(state, name);
+      if (found.size() == 1) return found.front();
+      if (found.size() > 1) {
+        return base::fail(ErrorCode::kInvalid,
+                          fmt::format("{} is the beginning of several check-ins' names: more "
+                                      "digits are needed",
+                                      name));
+      }
+    }
+    if (const auto called = last_called(state, name)) return *called;
+    return base::fail(ErrorCode::kNotFound, fmt::format("there is no check-in {}", name));
+  });
+}
+
+base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std::size_t limit) {
+  using Found = std::vector<HashName>;
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<Found> {
+    Found found;
+    const std::int64_t number = state.names.find_tag(tag);
+    if (number == 0) return found;
+    Query rows = state.database.query(
+        "SELECT rid, (SELECT uuid FROM blob WHERE rid=tagxref.rid)"
+        " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime DESC");
+    rows.bind(1, number);
+    for (std::size_t seen = 0; seen < limit && rows.step(); ++seen) {
+      const auto name = HashName::parse(rows.text(1));
+      if (!name || !is_shown(state, rows.integer(0), name->str())) continue;
+      if (puts_on_itself(state, rows.integer(0), tag)) found.push_back(*name);
+    }
+    return found;
+  });
+}
+
+}  // namespace quarry::repository

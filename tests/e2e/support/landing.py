@@ -1,0 +1,54 @@
+"""Change sets that land in a repository file, without the queue around them."""
+
+import itertools
+import json
+import subprocess
+from pathlib import Path
+
+from support import places
+
+
+def program() -> Path:
+    path = places.build_directory() / "tests" / "unit" / "changes" / "landing" / "land-change-sets"
+    assert path.exists(), f"{path} is not built"
+    return path
+
+
+class ChangeSets:
+    """Makes change sets with numbers of their own."""
+
+    def __init__(self):
+        self.numbers = itertools.count(1)
+
+    def make(self, files: dict[str, str | tuple[str, str] | None] | None = None, branch: str = "trunk", **more) -> dict:
+        """FILES by name: a text, a text and its permission, or None where it is removed."""
+        number = next(self.numbers)
+        described = {name: None if file is None else
+                     {"text": file} if isinstance(file, str) else {"text": file[0], "permission": file[1]}
+                     for name, file in (files or {}).items()}
+        return {"id": f"{number:016x}", "branch": branch, "comment": f"change set {number}", "author": "admin",
+                "files": described, **more}
+
+
+def start(repository: Path, change_sets: list[dict], *options: object) -> subprocess.Popen:
+    process = subprocess.Popen([program(), repository, *map(str, options)], stdin=subprocess.PIPE,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process.stdin.write("".join(json.dumps(each) + "\n" for each in change_sets))
+    process.stdin.close()
+    process.stdin = None
+    return process
+
+
+def land(repository: Path, *change_sets: dict, batch: int = 1) -> list[dict]:
+    """What became of each: `check_in` and `was_there`, or `reason` and `log`."""
+    process = start(repository, list(change_sets), "--batch", batch)
+    output, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def landed(repository: Path, *change_sets: dict, batch: int = 1) -> list[str]:
+    """The check-ins; all must land, for the first time."""
+    outcomes = land(repository, *change_sets, batch=batch)
+    assert all(outcome.get("was_there") is False for outcome in outcomes), outcomes
+    return [outcome["check_in"] for outcome in outcomes]

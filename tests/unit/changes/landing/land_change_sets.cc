@@ -1,0 +1,121 @@
+// For the end-to-end tests and benchmarks of landing: land-change-sets REPOSITORY lands what stands on
+// standard input, a JSON object a line, all of it in one process:
+//
+//   {"id": "…16 digits…", "branch": "trunk", "comment": "…", "author": "ann", "base": "…",
+//    "files": {"NAME": {"text": "…", "permission": "x"}, "REMOVED": null}, "takes_back": ["…"]}
+//
+// Only id and branch must be there. --batch N lands N of one branch at once. Prints for each line the
+// check-in's name and whether it was there, or why not, as JSON; --time instead how long each call
+// took, in microseconds.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "quarry/changes/landing.h"
+
+using namespace quarry;
+using nlohmann::json;
+
+namespace {
+
+changes::ChangeSetId id_of(const json& text) {
+  const auto id = changes::ChangeSetId::parse(text.get<std::string>());
+  if (!id) throw std::runtime_error("an id has 16 hexadecimal digits");
+  return *id;
+}
+
+changes::LandingOrder order_of(const std::string& line) {
+  const json given = json::parse(line);
+  const std::string author = given.value("author", "ann");
+  changes::LandingOrder order{.id = id_of(given.at("id")),
+                              .branch = given.at("branch"),
+                              .comment = given.value("comment", ""),
+                              .author = author,
+                              .submitter = author,
+                              .address = "192.0.2.7",
+                              .base = given.value("base", ""),
+                              .files = {},
+                              .takes_back = {}};
+  const json files = given.value("files", json::object());
+  for (const auto& [name, file] : files.items()) {
+    changes::ChangedFile changed{.name = name, .content = nullptr, .permission = 0};
+    if (!file.is_null()) {
+      changed.content = std::make_shared<const std::string>(file.at("text").get<std::string>());
+      const std::string permission = file.value("permission", "");
+      changed.permission = permission.empty() ? '\0' : permission.front();
+    }
+    order.files.push_back(std::move(changed));
+  }
+  const json taken_back = given.value("takes_back", json::array());
+  for (const json& id : taken_back) order.takes_back.push_back(id_of(id));
+  return order;
+}
+
+void print(const changes::LandingOutcome& outcome) {
+  json told;
+  if (outcome) {
+    told = {{"check_in", outcome->check_in.str()}, {"was_there", outcome->was_there}};
+  } else {
+    told = {{"kind", static_cast<int>(outcome.error().kind)},
+            {"reason", outcome.error().reason},
+            {"log", outcome.error().log}};
+  }
+  fmt::print("{}\n", told.dump());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string file, tree;
+  std::size_t batch = 1;
+  bool is_timed = false;
+  CLI::App app("Lands change sets");
+  app.add_option("repository", file)->required();
+  app.add_option("--batch", batch);
+  app.add_option("--tree", tree, "write what would be checked in into this folder; land nothing");
+  app.add_flag("--time", is_timed);
+  CLI11_PARSE(app, argc, argv);
+
+  std::vector<changes::LandingOrder> orders;
+  for (std::string line; std::getline(std::cin, line);) orders.push_back(order_of(line));
+  const auto opened = repository::Repository::open(file);
+  if (!opened) {
+    fmt::print(stderr, "{}\n", opened.error().message);
+    return 1;
+  }
+  changes::Lander lander(**opened);
+  if (!tree.empty()) {
+    const auto prospect = lander.prepare(orders);
+    const auto written = prospect ? lander.write_tree(*prospect, tree)
+                                  : base::Result<void>(std::unexpected(prospect.error()));
+    if (!written) fmt::print(stderr, "{}\n", written.error().message);
+    return written ? 0 : 1;
+  }
+  const std::span<const changes::LandingOrder> all(orders);
+  for (std::size_t at = 0; at < all.size(); at += batch) {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto outcomes = lander.land(all.subspan(at, std::min(batch, all.size() - at)));
+    const auto end = std::chrono::steady_clock::now();
+    if (!outcomes) {
+      fmt::print(stderr, "{}\n", outcomes.error().message);
+      return 1;
+    }
+    (*opened)->keep_log_short();
+    if (is_timed) {
+      fmt::print("{}\n",
+                 std::chrono::duration_cast<std::chrono::microseconds>(end - begin).count());
+    } else {
+      for (const auto& outcome : *outcomes) print(outcome);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,161 @@
+// What becomes of a file that two sides have changed.
+
+#include "quarry/changes/merge.h"
+
+#include <doctest/doctest.h>
+
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace quarry::changes;
+
+namespace {
+
+const MergeLabels kLabels{"base", "trunk", "change set"};
+
+std::string lines(int count, int changed = -1, const std::string& with = "changed") {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
+  }
+  return text;
+}
+
+MaybeVersion file(std::string_view content, char permission = 0) {
+  return FileVersion{content, permission};
+}
+
+auto merge(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs) {
+  return merge_file(base, ours, theirs, kLabels);
+}
+
+/// Expects a file.
+MergedFile clean(const MaybeVersion& base, const MaybeVersion& ours, const MaybeVersion& theirs) {
+  const auto outcome = merge(base, ours, theirs);
+  REQUIRE(outcome.has_value());
+  REQUIRE(outcome->has_value());
+  return **outcome;
+}
+
+MergeConflict clash(const MaybeVersion& base, const MaybeVersion& ours,
+                    const MaybeVersion& theirs) {
+  const auto outcome = merge(base, ours, theirs);
+  REQUIRE_FALSE(outcome.has_value());
+  CHECK_FALSE(outcome.error().reason.empty());
+  return outcome.error();
+}
+
+constexpr MaybeVersion kNone;
+
+}  // namespace
+
+TEST_CASE("what only one side has changed is taken, and what both have done alike") {
+  CHECK(clean(file("a"), file("a"), file("b")).content == "b");
+  CHECK(clean(file("a"), file("b"), file("a")).content == "b");
+  CHECK(clean(file("a"), file("b"), file("b")).content == "b");
+  CHECK(clean(kNone, kNone, file("b", 'x')).permission == 'x');
+  CHECK(clean(kNone, file("b"), kNone).content == "b");
+  CHECK(clean(kNone, file("b"), file("b")).content == "b");
+  for (const auto& removed : {merge(file("a"), file("a"), kNone),
+                              merge(file("a"), kNone, file("a")), merge(file("a"), kNone, kNone)}) {
+    REQUIRE(removed.has_value());
+    CHECK_FALSE(removed->has_value());
+  }
+}
+
+TEST_CASE("lines that lie apart are merged") {
+  const std::string base = lines(20), ours = lines(20, 2, "ours"), theirs = lines(20, 15, "theirs");
+  const std::string merged = clean(file(base), file(ours), file(theirs)).content;
+  CHECK(merged.find("\nours\n") != std::string::npos);
+  CHECK(merged.find("\ntheirs\n") != std::string::npos);
+  CHECK(merged.find("line 2\n") == std::string::npos);
+  CHECK(merged.size() ==
+        ours.size() - std::string("line 15").size() + std::string("theirs").size());
+}
+
+TEST_CASE("lines that both have changed are told, with both versions and where they are") {
+  const std::string base = lines(20), ours = lines(20, 7, "ours"), theirs = lines(20, 7, "theirs");
+  const MergeConflict conflict = clash(file(base), file(ours), file(theirs));
+  CHECK(conflict.reason == "both sides have changed the same lines");
+  CHECK(conflict.regions ==
+        "line 8:\n<<<<<<<<<<< trunk\nours\n||||||||||| base\nline 7\n===========\ntheirs\n"
+        ">>>>>>>>>>> change set\n");
+}
+
+TEST_CASE("a file without a last newline, and an empty one, are merged too") {
+  const std::string base = lines(9) + "end", ours = lines(9, 1) + "end", theirs = lines(9) + "fin";
+  CHECK(clean(file(base), file(ours), file(theirs)).content == lines(9, 1) + "fin");
+  CHECK(clash(file(""), file("ours\n"), file("theirs\n")).regions.find("ours") !=
+        std::string::npos);
+}
+
+TEST_CASE("removed on one side and changed on the other is a conflict, and so is added on both") {
+  CHECK(clash(file("a"), file("b"), kNone).reason ==
+        "it is removed, but the branch has changed it");
+  CHECK(clash(file("a"), kNone, file("b")).reason ==
+        "it is changed, but the branch has removed it");
+  CHECK(clash(kNone, file("a"), file("b")).reason == "both sides have added it, and not the same");
+  CHECK(clash(file("a"), file("a", 'x'), kNone).regions.empty());
+}
+
+TEST_CASE("the executable bit is merged beside the content") {
+  const MergedFile made = clean(file("a"), file("b"), file("a", 'x'));
+  CHECK(made.content == "b");
+  CHECK(made.permission == 'x');
+  const MergedFile lost = clean(file("a", 'x'), file("a"), file("b", 'x'));
+  CHECK(lost.content == "b");
+  CHECK(lost.permission == 0);
+}
+
+TEST_CASE("a symbolic link is taken as a whole") {
+  CHECK(clean(file("to", 'l'), file("to", 'l'), file("on", 'l')).content == "on");
+  CHECK(clean(file("to", 'l'), file("to", 'l'), file("a file")).permission == 0);
+  clash(file("to", 'l'), file("ours", 'l'), file("theirs", 'l'));
+  clash(file("a\n"), file("b\n"), file("to", 'l'));
+  clash(file("to", 'l'), file("file\n"), file("on", 'l'));
+}
+
+TEST_CASE("what is no text, or too large, is no matter of lines") {
+  using namespace std::string_literals;
+  const std::string base = "a\0b\n"s, ours = "a\0c\n"s, theirs = "a\0d\n"s;
+  CHECK(clash(file(base), file(ours), file(theirs)).reason ==
+        "both sides have changed it, and it is no text");
+  CHECK(clean(file(base), file(base), file(theirs)).content == theirs);
+  for (const std::string& large :
+       {std::string(kMostMerged + 1, 'x'), std::string(kMostLinesMerged + 1, '\n')}) {
+    CHECK(clash(file("a\n"), file(large), file("b\n")).reason.find("more than") !=
+          std::string::npos);
+  }
+}
+
+TEST_CASE("what is told of conflicts has an end, and no control characters") {
+  std::string ours, theirs;
+  for (int i = 0; i < 2000; ++i) {
+    ours += "ours " + std::to_string(i) + "\x1b[31m\n";
+    theirs += "theirs " + std::to_string(i) + "\n";
+  }
+  const MergeConflict conflict = clash(file("base\n"), file(ours), file(theirs));
+  CHECK(conflict.regions.size() <= kMostConflictText + 100);
+  CHECK(conflict.regions.ends_with("(and more)\n"));
+  CHECK(conflict.regions.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("one side's random edits far from the other's always merge, to what both make") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<std::string> base(60);
+    for (auto& line : base) line = std::to_string(random() % 1000) + "\n";
+    auto ours = base, theirs = base, both = base;
+    const std::size_t mine = random() % 25, other = 32 + random() % 25;
+    ours[mine] = both[mine] = random() % 2 == 0 ? "" : "ours\nours too\n";
+    theirs[other] = both[other] = random() % 2 == 0 ? "" : "theirs\n";
+    const auto joined = [](const std::vector<std::string>& parts) {
+      std::string text;
+      for (const auto& part : parts) text += part;
+      return text;
+    };
+    const std::string texts[] = {joined(base), joined(ours), joined(theirs)};
+    CHECK(clean(file(texts[0]), file(texts[1]), file(texts[2])).content == joined(both));
+  }
+}

@@ -1,0 +1,163 @@
+// The tip moves between what was computed and what is stored: while a gate decides, or since others land.
+
+#include "quarry/changes/landing.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "landing_world.h"
+
+using namespace quarry;
+using namespace quarry::changes;
+using namespace quarry::changes::test;
+using artifact::HashName;
+using base::ErrorCode;
+using repository::test::faults;
+
+namespace {
+
+std::string lines(int count, int changed = -1, const std::string& with = "changed") {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("where the tip moves while a gate decides, all begins anew") {
+  LandingWorld world;
+  const HashName base = world.landed(world.order(1, {{"a", {lines(40)}}}));
+  LandingOrder order = world.order(2, {{"a", {lines(40, 30, "theirs")}}});
+  order.base = base.str();
+  int asked = 0;
+  const auto gate = [&](const Prospect& prospect) -> base::Result<void> {
+    CHECK(prospect.tree.contains("a"));
+    if (++asked == 1) world.commit(world.tip(), {{"a", {lines(40, 3, "ours")}}});
+    return {};
+  };
+  const auto outcomes = world.lander.land({&order, 1}, gate);
+  REQUIRE(outcomes);
+  REQUIRE(outcomes->front());
+  CHECK(asked == 2);
+  CHECK(world.files().at("a").content.find("ours\n") != std::string::npos);
+  CHECK(world.files().at("a").content.find("theirs\n") != std::string::npos);
+  CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("a gate's word on a tip that has moved may be taken as it is") {
+  LandingWorld world({.asks_gate_again = false});
+  int asked = 0;
+  const LandingOrder order = world.order(1, {{"a", {"1"}}});
+  const auto gate = [&](const Prospect&) -> base::Result<void> {
+    if (++asked == 1) world.commit(world.tip(), {{"b", {"b"}}});
+    return {};
+  };
+  REQUIRE(world.lander.land({&order, 1}, gate)->front());
+  CHECK(asked == 1);
+  CHECK(world.files() == FilesOf{{"a", {"1"}}, {"b", {"b"}}});
+}
+
+TEST_CASE("a gate's error ends the landing, and so does a tip that never stands still") {
+  LandingWorld world({.attempts = 3});
+  const LandingOrder order = world.order(1, {{"a", {"1"}}});
+  const auto refused = world.lander.land(
+      {&order, 1}, [](const Prospect&) { return base::fail(ErrorCode::kDenied, "no"); });
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message == "no");
+  int moved = 0;
+  const auto restless = [&](const Prospect&) -> base::Result<void> {
+    world.commit(world.tip(), {{"b", {std::to_string(++moved)}}});
+    return {};
+  };
+  const auto busy = world.lander.land({&order, 1}, restless);
+  REQUIRE_FALSE(busy);
+  CHECK(busy.error().code == ErrorCode::kBusy);
+  CHECK(moved == 3);
+  CHECK_FALSE(world.files().contains("a"));
+}
+
+TEST_CASE("landers that race for a tip land everything once, one after the other") {
+  LandingWorld world;
+  constexpr int kLanders = 4, kEach = 8;
+  std::atomic<int> failures = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kLanders; ++thread) {
+      threads.emplace_back([&, thread] {
+        auto opened = repository::Repository::open(world.file(), {.clock = &world.clock});
+        if (!opened) {
+          failures += kEach;
+          return;
+        }
+        Lander lander(**opened, {.attempts = 1000});
+        for (int i = 0; i < kEach; ++i) {
+          // Two of them have each one.
+          const int number = (thread / 2) * kEach + i;
+          const LandingOrder order =
+              world.order(100 + number, {{fmt::format("f{}", number), {"content"}}});
+          const auto outcomes = lander.land({&order, 1});
+          if (!outcomes || !outcomes->front()) ++failures;
+        }
+      });
+    }
+  }
+  CHECK(failures == 0);
+  CHECK(world.files().size() == kLanders / 2 * kEach);
+  CHECK(world.sql("SELECT count(*) FROM event WHERE type='ci'") ==
+        std::to_string(1 + kLanders / 2 * kEach));
+  CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("a prospect's files are written into a folder, links as the repository's setting says") {
+  LandingWorld world;
+  world.landed(world.order(1, {{"dir/sub/a", {"old"}}, {"dir/b", {"b"}}, {"to", {"dir/b", 'l'}}}));
+  const LandingOrder order =
+      world.order(2, {{"dir/sub/a", {"new"}}, {"run", {"#!/bin/sh\n", 'x'}}}, {"dir/b"});
+  auto prospect = world.lander.prepare({&order, 1});
+  REQUIRE(prospect);
+  const auto written = [&](const std::filesystem::path& folder) {
+    std::filesystem::create_directory(folder);
+    return world.lander.write_tree(*prospect, folder);
+  };
+  const auto text_of = [](const std::filesystem::path& file) {
+    std::ifstream in(file);
+    std::stringstream text;
+    text << in.rdbuf();
+    return text.str();
+  };
+  std::string seen;
+  REQUIRE(world.lander.visit_tree(
+      *prospect, [&](std::string_view name, char permission, std::string_view content) {
+        seen += fmt::format("{} {} {}\n", name, permission == 0 ? '-' : permission, content.size());
+        return base::Result<void>();
+      }));
+  CHECK(seen == "dir/sub/a - 3\nrun x 10\nto l 5\n");
+  const std::filesystem::path one = world.folder / "one", two = world.folder / "two";
+  REQUIRE(written(one));
+  CHECK(text_of(one / "dir/sub/a") == "new");
+  CHECK(text_of(one / "to") == "dir/b");
+  CHECK_FALSE(std::filesystem::is_symlink(one / "to"));
+  CHECK_FALSE(std::filesystem::exists(one / "dir/b"));
+  const auto mode = [&](const char* name) {
+    return std::filesystem::status(one / name).permissions();
+  };
+  using std::filesystem::perms;
+  CHECK((mode("run") & perms::owner_exec) != perms::none);
+  CHECK((mode("dir/sub/a") & perms::owner_exec) == perms::none);
+  world.receive(
+      [&](repository::Receipt& receipt) { REQUIRE(receipt.set_config("allow-symlinks", "1")); });
+  REQUIRE(written(two));
+  CHECK(std::filesystem::read_symlink(two / "to") == "dir/b");
+  // What is there is not written over.
+  CHECK(world.lander.write_tree(*prospect, two).error().code == ErrorCode::kIo);
+}

@@ -1,0 +1,171 @@
+// What does not land, and why.
+
+#include "quarry/changes/landing.h"
+
+#include <doctest/doctest.h>
+
+#include "landing_world.h"
+#include "quarry/artifact/digest.h"
+#include "quarry/artifact/structural.h"
+
+using namespace quarry;
+using namespace quarry::changes;
+using namespace quarry::changes::test;
+using artifact::HashName;
+using base::ErrorCode;
+using repository::test::faults;
+using repository::test::name_of;
+
+namespace {
+
+std::string lines(int count, int changed = -1, const std::string& with = "changed") {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("what changes nothing is refused, also where the repository names it by another hash") {
+  LandingWorld world;
+  const std::string sha1 = artifact::sha1_hex("a");
+  world.receive([&](repository::Receipt& receipt) {
+    REQUIRE(receipt.store(
+        {.name = *HashName::parse(sha1), .payload = "a", .delta_source = {}, .declared_size = {}}));
+  });
+  world.clock.advance(60'000);
+  world.put(artifact::format_check_in({.comment = "old",
+                                       .date = world.clock.now(),
+                                       .user = "bob",
+                                       .files = {{"a", *HashName::parse(sha1), 0, ""}},
+                                       .parents = {world.tip()},
+                                       .repository_checksum = "",
+                                       .tags = {}}));
+  CHECK(world.refused(world.order(1, {{"a", {"a"}}})).kind == RefusalKind::kNothing);
+  world.landed(world.order(2, {{"a", {"a", 'x'}}}));
+  CHECK(world.manifest(world.tip()).find("F a " + sha1 + " x\n") != std::string::npos);
+  CHECK(world.refused(world.order(3, {})).kind == RefusalKind::kNothing);
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("a branch that is missing, closed or forked is told") {
+  LandingWorld world;
+  const HashName root = world.tip();
+  LandingOrder order = world.order(1, {{"a", {"a"}}});
+  order.branch = "no-such";
+  CHECK(world.refused(order).kind == RefusalKind::kNoBranch);
+  CHECK(world.refused(order).reason == "there is no branch no-such");
+  world.commit(root, {}, {{'*', "branch", "side"}, {'*', "sym-side", ""}, {'+', "closed", ""}});
+  order.branch = "side";
+  CHECK(world.refused(order).kind == RefusalKind::kClosed);
+  const HashName one = world.commit(root, {});
+  world.commit(root, {});
+  order.branch = "trunk";
+  CHECK(world.refused(order).kind == RefusalKind::kForked);
+  CHECK(world.refused(order).reason.find("2 open leaves") != std::string::npos);
+  world.put(artifact::format_control(
+      {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", one, ""}}}));
+  world.landed(order);
+}
+
+TEST_CASE("conflicts are all told, with their lines, and nothing lands") {
+  LandingWorld world;
+  const HashName base =
+      world.landed(world.order(1, {{"a", {lines(9)}}, {"b", {"b"}}, {"c", {"c"}}}));
+  world.landed(
+      world.order(2, {{"a", {lines(9, 4, "ours")}}, {"c", {"c2"}}, {"new", {"1"}}}, {"b"}));
+  LandingOrder order = world.order(
+      3, {{"a", {lines(9, 4, "theirs")}}, {"b", {"b2"}}, {"new", {"2"}}, {"free", {"f"}}}, {"c"});
+  order.base = base.str();
+  const Refusal refusal = world.refused(order);
+  CHECK(refusal.kind == RefusalKind::kConflict);
+  CHECK(refusal.reason.find("4 files: a, b, c, new") != std::string::npos);
+  CHECK(refusal.log.find("ours\n") != std::string::npos);
+  CHECK(refusal.log.find("theirs\n") != std::string::npos);
+  CHECK(refusal.log.find("b: it is changed, but the branch has removed it\n") != std::string::npos);
+  CHECK(refusal.log.find("c: it is removed, but the branch has changed it\n") != std::string::npos);
+  CHECK_FALSE(world.files().contains("free"));
+}
+
+TEST_CASE("a base that is missing, private, ambiguous or no check-in is refused") {
+  LandingWorld world;
+  const std::string secret = artifact::format_check_in({.comment = "secret",
+                                                        .date = world.clock.now(),
+                                                        .user = "bob",
+                                                        .files = {},
+                                                        .parents = {world.tip()},
+                                                        .repository_checksum = "",
+                                                        .tags = {{'*', "branch", "dark"}}});
+  world.receive([&](repository::Receipt& receipt) {
+    repository::Arrival arrival = repository::test::whole(secret);
+    arrival.is_private = true;
+    REQUIRE(receipt.store(arrival));
+    REQUIRE(receipt.add_phantom(name_of("phantom"), false));
+  });
+  const HashName file = world.put("a file");
+  for (const HashName& base : {name_of(secret), name_of("phantom"), name_of("unknown"), file}) {
+    LandingOrder order = world.order(1, {{"a", {"a"}}});
+    order.base = base.str();
+    const Refusal refusal = world.refused(order);
+    CHECK(refusal.kind == RefusalKind::kNoBase);
+    CHECK(refusal.reason == "its base: there is no check-in " + std::string(base.str()));
+  }
+  LandingOrder order = world.order(1, {{"a", {"a"}}});
+  order.base = "trunk";
+  world.landed(order);
+}
+
+TEST_CASE("files that cannot be are refused by name") {
+  LandingWorld world;
+  world.landed(world.order(1, {{"dir/file", {"1"}}, {"file", {"2"}}}));
+  const auto refused = [&](const FilesOf& added, const std::vector<std::string>& removed = {}) {
+    return world.refused(world.order(2, added, removed));
+  };
+  const std::string control = artifact::format_control(
+      {.date = world.clock.now(), .user = "eve", .tags = {{'+', "closed", world.tip(), ""}}});
+  for (const FilesOf& files :
+       {FilesOf{{"../out", {"x"}}}, FilesOf{{"/abs", {"x"}}}, FilesOf{{"a//b", {"x"}}},
+        FilesOf{{".fslckout", {"x"}}}, FilesOf{{"sub/_FOSSIL_", {"x"}}},
+        FilesOf{{std::string(2000, 'n'), {"x"}}}, FilesOf{{"link", {"", 'l'}}},
+        FilesOf{{"link", {"a\nb", 'l'}}}, FilesOf{{"kind", {"x", 'q'}}},
+        FilesOf{{"spoof", {control}}}}) {
+    const Refusal refusal = refused(files);
+    CHECK(refusal.kind == RefusalKind::kBadFile);
+    CHECK(refusal.reason.starts_with(files.begin()->first + ": "));
+  }
+  CHECK(refused({}, {"absent"}).kind == RefusalKind::kBadFile);
+  CHECK(refused({{"dir", {"x"}}}).kind == RefusalKind::kConflict);
+  CHECK(refused({{"file/below", {"x"}}}).kind == RefusalKind::kConflict);
+  LandingOrder twice = world.order(2, {{"a", {"1"}}});
+  twice.files.push_back(twice.files.front());
+  CHECK(world.refused(twice).kind == RefusalKind::kBadFile);
+  // A folder may become a file, and a file a folder.
+  world.landed(world.order(2, {{"dir", {"x"}}, {"file/below", {"y"}}}, {"dir/file", "file"}));
+  CHECK(world.files() == FilesOf{{"dir", {"x"}}, {"file/below", {"y"}}});
+}
+
+TEST_CASE("a content that is shunned is refused, one that is private becomes public") {
+  LandingWorld world;
+  world.sql("INSERT INTO shun(uuid,mtime) VALUES('" + std::string(name_of("bad").str()) + "',0)");
+  CHECK(world.refused(world.order(1, {{"a", {"bad"}}})).kind == RefusalKind::kBadFile);
+  world.receive([&](repository::Receipt& receipt) {
+    repository::Arrival arrival = repository::test::whole("secret");
+    arrival.is_private = true;
+    REQUIRE(receipt.store(arrival));
+  });
+  world.landed(world.order(2, {{"a", {"secret"}}}));
+  CHECK(world.sql("SELECT count(*) FROM private") == "0");
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("orders of two branches, and one order twice, are no batch") {
+  LandingWorld world;
+  std::vector<LandingOrder> orders{world.order(1, {{"a", {"1"}}}), world.order(1, {{"b", {"1"}}})};
+  CHECK(world.lander.land(orders).error().code == ErrorCode::kInvalid);
+  orders[1] = world.order(2, {{"b", {"1"}}});
+  orders[1].branch = "other";
+  CHECK(world.lander.land(orders).error().code == ErrorCode::kInvalid);
+  CHECK(world.lander.land({})->empty());
+}

@@ -1,0 +1,135 @@
+// Where work on a branch begins.
+
+#include "quarry/repository/check_ins.h"
+
+#include <doctest/doctest.h>
+
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+using artifact::HashName;
+using base::ErrorCode;
+
+namespace {
+
+HashName root_of(World& world) {
+  return *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+}
+
+std::string check_in(const HashName& parent, int minute,
+                     const std::vector<artifact::CheckInText::Tag>& tags = {}) {
+  return artifact::format_check_in(
+      {.comment = "work",
+       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
+       .user = "ann",
+       .files = {},
+       .parents = {parent},
+       .repository_checksum = "",
+       .tags = tags});
+}
+
+std::string control(const HashName& target, int minute, char kind, const std::string& tag) {
+  return artifact::format_control({.date = {HeldClock().now().value + std::int64_t{60000} * minute},
+                                   .user = "ann",
+                                   .tags = {{kind, tag, target, ""}}});
+}
+
+/// ASK's answer about the world as it is now.
+template <typename Ask>
+auto in_snapshot(World& world, Ask&& ask) {
+  const auto snapshot = world.repository->snapshot();
+  if (!snapshot) throw std::runtime_error(snapshot.error().message);
+  return ask(CheckIns(*world.repository));
+}
+
+}  // namespace
+
+TEST_CASE("a tip tells when it is shown, and whether its branch has forked") {
+  World world;
+  const HashName root = root_of(world);
+  const auto tip = [&] {
+    return in_snapshot(world, [](CheckIns check_ins) { return check_ins.tip("trunk"); });
+  };
+  CHECK(tip()->name == root);
+  CHECK(tip()->time == world.clock.now());
+  const HashName one = world.put(check_in(root, 1));
+  CHECK(tip()->name == one);
+  CHECK(tip()->open_leaves == 1);
+  const HashName other = world.put(check_in(root, 2));
+  CHECK(tip()->name == other);
+  CHECK(tip()->open_leaves == 2);
+  world.put(control(other, 3, '+', "closed"));
+  CHECK(tip()->name == one);
+  CHECK(tip()->open_leaves == 1);
+  world.put(control(one, 4, '+', "closed"));
+  REQUIRE_FALSE(tip());
+  CHECK(tip().error().code == ErrorCode::kConflict);
+  CHECK(tip().error().message == "the branch trunk is closed");
+  const auto none = in_snapshot(world, [](CheckIns check_ins) { return check_ins.tip("no"); });
+  CHECK(none.error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("a check-in is named by its hash, the begin of it, or a tag; nothing else is one") {
+  World world;
+  const HashName root = root_of(world);
+  const HashName one = world.put(check_in(root, 1, {{'+', "sym-v1", ""}}));
+  const HashName two = world.put(check_in(one, 2));
+  const HashName file = world.put("a file");
+  const auto named = [&](std::string_view name) {
+    return in_snapshot(world, [&](CheckIns check_ins) { return check_ins.named(name); });
+  };
+  CHECK(named(one.str()) == one);
+  CHECK(named(one.str().substr(0, 10)) == one);
+  std::string large(one.str().substr(0, 12));
+  for (char& digit : large) digit = static_cast<char>(std::toupper(digit));
+  CHECK(named(large) == one);
+  CHECK(named("v1") == one);
+  CHECK(named("trunk") == two);
+  const std::string not_there(64, '0');
+  for (const std::string_view wrong :
+       {std::string_view("v2"), one.str().substr(0, 5), file.str(), std::string_view(not_there),
+        std::string_view(""), std::string_view("v1' OR 1")}) {
+    const auto found = named(wrong);
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == ErrorCode::kNotFound);
+  }
+}
+
+TEST_CASE("what is private, or known by its name alone, is no check-in to begin with") {
+  World world;
+  const HashName root = root_of(world);
+  const std::string secret = check_in(root, 1, {{'*', "branch", "dark"}, {'+', "sym-dark", ""}});
+  const std::string missing = check_in(root, 2);
+  world.receive([&](Receipt& receipt) {
+    Arrival arrival = whole(secret);
+    arrival.is_private = true;
+    REQUIRE(receipt.store(arrival));
+    REQUIRE(receipt.add_phantom(name_of(missing), false));
+  });
+  const HashName names[] = {name_of(secret), name_of(missing)};
+  for (const std::string_view name : {names[0].str(), names[1].str(), std::string_view("dark")}) {
+    const auto found =
+        in_snapshot(world, [&](CheckIns check_ins) { return check_ins.named(name); });
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == ErrorCode::kNotFound);
+  }
+  CHECK_FALSE(in_snapshot(world, [](CheckIns check_ins) { return check_ins.tip("dark"); }));
+}
+
+TEST_CASE("a tag that a check-in has by its own card is found whatever became of it") {
+  World world;
+  const HashName root = root_of(world);
+  const HashName one = world.put(check_in(root, 1, {{'+', "cs-1", ""}}));
+  const HashName two = world.put(check_in(one, 2));
+  const auto with_tag = [&] {
+    return *in_snapshot(world, [](CheckIns check_ins) { return check_ins.with_tag("cs-1"); });
+  };
+  CHECK(with_tag() == std::vector{one});
+  world.put(control(two, 3, '+', "cs-1"));  // somebody else's word
+  CHECK(with_tag() == std::vector{one});
+  world.put(control(one, 4, '-', "cs-1"));
+  CHECK(with_tag() == std::vector{one});
+  CHECK(in_snapshot(world, [](CheckIns check_ins) { return check_ins.with_tag("cs"); })->empty());
+}
