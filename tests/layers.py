@@ -63,7 +63,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "worker": {"fastcgi": set(), "queue": set(), "site": {"fastcgi"}, "": {"fastcgi", "site"}},
     "master": {"config": set(), "child": set(), "pool": {"child"}, "reload": {"child", "pool"},
                "": {"pool", "reload"}},
-    "app": {"": set(), "quarryd": {""}, "quarry-courier": {""}, "quarry/common": set(),
+    "app": {"": set(), "quarryd": {""}, "quarry-courier": {""}, "quarry-changes": {""}, "quarry/common": set(),
             "quarry/backoffice": {"quarry/common"}, "quarry/remote": {"quarry/common"},
             "quarry/spool": {"quarry/common"}, "quarry/status": {"quarry/common"},
             "quarry/courier": {"", "quarry/common", "quarry/status"},
