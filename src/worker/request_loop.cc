@@ -23,9 +23,8 @@ std::uint64_t number_or_zero(std::string_view text) {
 }
 
 Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slot& slot) {
-  const auto read_body = [&exchange](std::size_t size) { return exchange.read_body(size); };
   try {
-    return handler.answer(exchange.request(), read_body, slot);
+    return handler.answer(exchange.request(), exchange, slot);
   } catch (const std::exception& error) {
     Reply reply = text_reply(500, "internal error");
     reply.error = error.what();

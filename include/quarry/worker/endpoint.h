@@ -2,6 +2,8 @@
 // and for `quarry http`.
 //
 //   POST, content type of a sync        the sync protocol, whatever follows the name
+//   …/queue, …/queue/…                  the queue of change sets (queue_endpoint.h): GET, HEAD, and
+//                                       POST with a content type of its own
 //   GET, HEAD  [/NAME], …/index, …/xfer one line with the URL to clone
 //   other methods 405, other content types 415, other paths 404
 //
@@ -22,6 +24,7 @@ namespace quarry::worker {
 
 enum class Endpoint {
   kSync,
+  kQueue,        // see queue_endpoint.h
   kDescription,  // see description()
 };
 

@@ -13,6 +13,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
+#include "quarry/changes/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
 #include "quarry/worker/access_log.h"
@@ -70,6 +71,7 @@ struct WorkerOptions {
   AdmissionOptions admission;
   BackgroundOptions background;
   PeerNumbers peers;
+  changes::PoolOptions changes;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

@@ -2,6 +2,7 @@
 // CGI). quarry test-http: what fossil's clients start over ssh; who may start it may do everything.
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,12 +17,15 @@
 #include "common/exit_codes.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
+#include "quarry/changes/options.h"
 #include "quarry/master/credentials.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/endpoint.h"
+#include "quarry/worker/queue_endpoint.h"
 #include "quarry/worker/repository_folder.h"
 #include "quarry/worker/trouble.h"
 #include "web_request.h"
@@ -42,6 +46,12 @@ Refusal refusal_of(const base::Error& error, bool is_trusted) {
   Refusal refusal = worker::refusal_of(error);
   if (is_trusted) refusal.text = error.message;
   return refusal;
+}
+
+/// Of whoever started this program.
+std::string own_login() {
+  const passwd* const user = ::getpwuid(::getuid());
+  return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
 
 /// What is served: a file, or a folder of them.
@@ -89,6 +99,8 @@ class Service {
     switch (*endpoint) {
       case worker::Endpoint::kSync:
         return answer_sync(request, **opened);
+      case worker::Endpoint::kQueue:
+        return answer_queue(request, *target, **opened);
       case worker::Endpoint::kDescription:
         break;
     }
@@ -115,6 +127,48 @@ class Service {
                            .failed_login = reply.figures.failed_login});
     }
     return web_reply(request, reply.status, reply.content_type, reply.body);
+  }
+
+  /// Where nobody has made the folder of a queue, there is none.
+  OrRefusal<std::string> answer_queue(const WebRequest& request, const worker::Target& target,
+                                      repository::Repository& repository) const {
+    const std::string name = target.name ? target.name->str() : "";
+    const changes::PoolOptions queue;
+    std::error_code error;
+    if (!std::filesystem::is_directory(changes::queue_base(queue, repository.path(), name),
+                                       error)) {
+      return std::unexpected(
+          Refusal{.status = 404, .text = "there is no queue of change sets here"});
+    }
+    const std::string user = options_.all_rights ? own_login() : "";
+    const worker::QueueReply reply =
+        worker::QueueEndpoint(queue, base::FileSystem::real())
+            .answer(repository,
+                    {.method = request.method,
+                     .target = request.target,
+                     .path = worker::queue_path_of(target).value_or(""),
+                     .query = request.query,
+                     .content_type = request.content_type,
+                     .accept = request.accept,
+                     .date = request.date,
+                     .cookie = request.cookie,
+                     .remote_user = request.remote_user,
+                     .remote_address = request.remote_address,
+                     .name = name,
+                     .size = request.body.size(),
+                     .read_body = [&request](const auto& sink,
+                                             std::size_t) { return sink(request.body); },
+                     .trusted_user = user});
+    if (!reply.error.empty()) {
+      worker::log_trouble({.address = request.remote_address,
+                           .method = request.method,
+                           .uri = request.uri,
+                           .status = reply.status,
+                           .is_fault = reply.is_fault,
+                           .error = reply.error,
+                           .failed_login = reply.failed_login});
+    }
+    return web_reply(request, reply.status, reply.content_type, reply.body, reply.headers);
   }
 
   base::Result<worker::Target> resolve(std::string_view path) const {

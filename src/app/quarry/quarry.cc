@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "backoffice/backoffice_commands.h"
+#include "changes/changes_command_line.h"
 #include "commands.h"
 #include "common/command_line.h"
 #include "common/exit_codes.h"
@@ -374,6 +375,8 @@ int main(int argc, char** argv) {
   app::add_top(cli, run);
   app::add_spool(cli, run);
   app::add_courier(cli, run);
+  app::add_submit(cli, run);
+  app::add_queue(cli, run);
   try {
     std::vector<char*> arguments;
     for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));

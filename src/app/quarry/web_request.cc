@@ -58,6 +58,10 @@ std::size_t end_of_head(std::string_view text) {
   return lf < crlf ? lf + 2 : crlf + 4;
 }
 
+std::string_view query_of(std::string_view target) {
+  return target.substr(std::min(target.find('?'), target.size() - 1) + 1);
+}
+
 /// HEAD, which refuse_head() has let in; the value of Content-Length goes into LENGTH.
 OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   WebRequest request;
@@ -76,6 +80,8 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
   const auto path = http::percent_decode(target.substr(0, target.find('?')));
   if (!path) return refuse(400, "the path is malformed");
   request.path = *path;
+  request.target = target;
+  request.query = query_of(target);
   while (!head.empty()) {
     const std::string_view line = http::take_line(head);
     const std::size_t colon = std::min(line.find(':'), line.size());
@@ -85,6 +91,8 @@ OrRefusal<WebRequest> parse(std::string_view head, std::string& length) {
     if (http::same_name(name, "Content-Type")) request.content_type = value;
     if (http::same_name(name, "Content-Length")) length = value;
     if (http::same_name(name, "Cookie")) request.cookie = value;
+    if (http::same_name(name, "Accept")) request.accept = value;
+    if (http::same_name(name, "X-Quarry-Date")) request.date = value;
     // Over ssh fossil's client takes, and fossil gives, the head of a CGI program: it is no
     // HTTP/1.0, after which the connection would be closed.
     if (http::same_name(name, "X-Fossil-Transport")) request.has_http_head = value != "SSH";
@@ -167,6 +175,10 @@ OrRefusal<WebRequest> RequestReader::cgi() {
   request.host = variable(parameter::kHost);
   request.content_type = variable(parameter::kContentType);
   request.cookie = variable(parameter::kCookie);
+  request.target = request.uri;
+  request.query = variable(parameter::kQueryString);
+  request.accept = variable("HTTP_ACCEPT");
+  request.date = variable("HTTP_X_QUARRY_DATE");
   request.remote_address = variable(parameter::kRemoteAddress);
   request.remote_user = variable(parameter::kRemoteUser);
   request.is_https = parameter::is_https(variable(parameter::kHttps));
@@ -182,12 +194,13 @@ bool is_cgi() {
 }
 
 std::string web_reply(const WebRequest& request, int status, std::string_view type,
-                      std::string_view body) {
+                      std::string_view body, std::string_view headers) {
   std::string text =
       fmt::format("{}{} {}\r\n", request.has_http_head ? "HTTP/1.0 " : "Status: ", status,
                   http::reason_phrase(status));
   if (request.has_http_head) text += "Connection: close\r\n";
   if (status == 405) text += fmt::format("Allow: {}\r\n", http::kAllowedMethods);
+  text += headers;
   text += fmt::format("Cache-Control: no-cache\r\nContent-Type: {}\r\nContent-Length: {}\r\n\r\n",
                       type, body.size());
   if (request.method != "HEAD") text += body;

@@ -15,11 +15,15 @@ namespace quarry::app {
 
 struct WebRequest {
   std::string method;
-  std::string uri;   // for logs: as the client wrote it, or, of a CGI program, the path
-  std::string path;  // decoded; what follows the program's own in CGI
+  std::string uri;     // for logs: as the client wrote it, or, of a CGI program, the path
+  std::string path;    // decoded; what follows the program's own in CGI
+  std::string target;  // path and query as the client wrote them
+  std::string query;   // without the question mark
   std::string host;
   std::string content_type;
   std::string cookie;
+  std::string accept;
+  std::string date;  // X-Quarry-Date
   std::string remote_address;
   std::string remote_user;  // whom the web server let in; CGI only
   std::string body;
@@ -54,8 +58,9 @@ class RequestReader {
 
 /// Whether this process was started as a CGI program.
 bool is_cgi();
-/// A whole reply: STATUS, TYPE and BODY (left out where HEAD_ONLY).
+/// A whole reply: STATUS, TYPE and BODY (left out of one to HEAD). HEADERS: more of them, each with
+/// its line end.
 std::string web_reply(const WebRequest& request, int status, std::string_view type,
-                      std::string_view body);
+                      std::string_view body, std::string_view headers = {});
 
 }  // namespace quarry::app

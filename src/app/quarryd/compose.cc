@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "backoffice_service.h"
+#include "changes_service.h"
 #include "configuration.h"
 #include "courier_service.h"
 #include "peers_service.h"
@@ -38,6 +40,7 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   };
   // There is nobody to be asked; see backoffice_service().
   if (!pool.process.chroot.empty()) options.background.is_enabled = false;
+  if (!pool.process.chroot.empty()) options.changes.is_enabled = false;
   return options;
 }
 
@@ -190,14 +193,16 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
+    const auto options = worker_options_in(pool);
     const std::string courier_socket =
         courier ? courier->listener.address()->path() : std::string();
-    auto backoffice =
-        backoffice_service(pool, service, worker_options_in(pool).background, courier_socket);
+    auto backoffice = backoffice_service(pool, service, options.background, courier_socket);
     auto syncs = peers_service(pool, service, peers, courier_socket);
     services.push_back(std::move(service));
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
+    std::ranges::move(changes_services(pool, options.changes, courier_socket),
+                      std::back_inserter(services));
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));

@@ -51,6 +51,7 @@ struct CommandLine {
   std::string serve;
   std::string http = "127.0.0.1:8080";
   std::size_t children = 0;
+  bool has_changes = false;
   int test = 0;  // how often it was said: twice also shows what is tested
   bool daemonize = false;
   bool in_foreground = false;      // whatever the configuration says
@@ -229,8 +230,12 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
   const std::string known = handover ? handover->notes[kFolderNote] : std::string();
   auto folder = known.empty() ? app::PrivateFolder::create() : app::PrivateFolder::adopt(known);
   if (!folder) return failed(folder.error().message);
-  const auto config =
-      app::config_to_serve({line.serve, *http, line.children, ::geteuid() == 0}, *folder);
+  const auto config = app::config_to_serve({.path = line.serve,
+                                            .http = *http,
+                                            .children = line.children,
+                                            .running_as_root = ::geteuid() == 0,
+                                            .has_changes = line.has_changes},
+                                           *folder);
   if (!config) return failed(config.error().message);
   if (line.test > 0) {
     if (!could_start(line, *config)) return kFailed;
@@ -252,6 +257,9 @@ int run_command_line(int argc, char** argv) {
   cli.add_option("--http", line.http, "Where --serve listens")->capture_default_str()->needs(serve);
   cli.add_option("--children", line.children, "How many workers --serve starts")
       ->check(CLI::Range(1, 10000))
+      ->needs(serve);
+  cli.add_flag("--changes", line.has_changes,
+               "With --serve: take change sets, and land them on branches in order")
       ->needs(serve);
   cli.add_flag("-t,--test", line.test, "Check the configuration and end; -tt also prints it whole");
   auto* background =

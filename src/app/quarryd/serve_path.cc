@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "quarry/base/log.h"
+#include "worker_directives.h"
 
 namespace quarry::app {
 namespace {
@@ -68,6 +71,10 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   master::PoolConfig pool;
   pool.name = "www";
   pool.process.catch_output = true;
+  worker::WorkerOptions worker;
+  worker.changes.is_enabled = options.has_changes;
+  pool.carried = std::make_shared<master::OptionsBy<worker::WorkerOptions>>(worker_directives(),
+                                                                            std::move(worker));
   if (std::filesystem::is_directory(path, error)) {
     pool.repositories = path;
   } else if (std::filesystem::is_regular_file(path, error)) {

@@ -32,6 +32,7 @@ struct ServeOptions {
   base::SocketAddress http;
   std::size_t children = 0;  // 0: as many as the machine calls for
   bool running_as_root = false;
+  bool has_changes = false;  // queues of change sets
 };
 
 /// One pool over OPTIONS.path, on a socket in FOLDER (which is given to the pool's user), behind

@@ -1,7 +1,9 @@
 #include "worker_directives.h"
 
 #include <array>
+#include <vector>
 
+#include "changes_directives.h"
 #include "quarry/master/kinds.h"
 
 namespace quarry::app {
@@ -49,7 +51,13 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
 }  // namespace
 
 std::span<const Directive<worker::WorkerOptions>> worker_directives() {
-  return kWorkerDirectives;
+  static const auto kAll = [] {
+    std::vector<Directive<worker::WorkerOptions>> all(kWorkerDirectives.begin(),
+                                                      kWorkerDirectives.end());
+    for (const auto& each : changes_directives<worker::WorkerOptions>()) all.push_back(each);
+    return all;
+  }();
+  return kAll;
 }
 
 }  // namespace quarry::app

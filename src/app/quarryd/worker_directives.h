@@ -1,5 +1,5 @@
 // The words of a pool that its workers give a meaning to: repository.…, sync.…, backoffice.…,
-// time-outs.
+// changes.…, time-outs.
 //
 // Each word is written once: with its kind of value and where it goes; its default is there.
 #pragma once

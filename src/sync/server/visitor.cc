@@ -104,7 +104,8 @@ Visitor::Visitor(repository::Repository& repository, bool single_login, LoginGua
   const auto nobody = repository_.settings().find_user("nobody");
   if (!nobody) return;
   uid_ = nobody->uid;
-  rights_ = rights_of(*nobody);
+  letters_ = letters_of(*nobody);
+  rights_ = Capabilities::of_letters(letters_);
 }
 
 Result<void> Visitor::login(std::string_view user, std::string_view nonce,
@@ -174,6 +175,31 @@ Result<bool> Visitor::proves(const LoginCard& card,
   return true;
 }
 
+Result<void> Visitor::claim(const LoginCard& card) {
+  const std::string login = artifact::defossilize(card.user);
+  claimed_ = card;
+  if (login == "nobody" || login == "anonymous") return {};
+  failed_login_ = login;
+  if (login == "developer" || login == "reader") return login_failed();
+  QUARRY_TRY_ASSIGN(const repository::User found, find(login, card.nonce, card.signature));
+  failed_login_.clear();
+  become(found);
+  return {};
+}
+
+Result<void> Visitor::confirm(std::string_view nonce) {
+  if (!claimed_) return login_failed();
+  const std::string login = artifact::defossilize(claimed_->user);
+  if (!equal_in_constant_time(claimed_->nonce, nonce)) {
+    failed_login_ = login;
+    return login_failed();
+  }
+  if (login == "nobody" || login == "anonymous") return {};
+  if (logins_ != nullptr) logins_->tell(true);
+  nonce_ = nonce;
+  return {};
+}
+
 Result<repository::User> Visitor::find(const std::string& login, std::string_view nonce,
                                        std::string_view signature) {
   if (logins_ != nullptr) {
@@ -201,33 +227,26 @@ bool Visitor::is_secret_of(const repository::User& user, std::string_view nonce,
   return signs(signature, nonce, artifact::sha1_hex(text));
 }
 
-Capabilities Visitor::rights_of(const repository::User& user) {
-  Capabilities rights = Capabilities::of_letters(user.capabilities);
+std::string Visitor::letters_of(const repository::User& user) {
+  std::string letters = user.capabilities;
+  const auto lend = [&](std::string_view login) {
+    const auto lender = repository_.settings().find_user(login);
+    const std::string lent = lender ? lender->capabilities : std::string();
+    letters += lent;
+    return lent;
+  };
   bool reader = user.capabilities.find('u') != std::string::npos;
-  bool developer = user.capabilities.find('v') != std::string::npos;
+  const bool developer = user.capabilities.find('v') != std::string::npos;
   // The two may lend each other's rights on; each is looked up once at most.
-  std::string lent;
-  if (developer) {
-    if (const auto lender = repository_.settings().find_user("developer"))
-      lent = lender->capabilities;
-    rights |= Capabilities::of_letters(lent);
-    reader = reader || lent.find('u') != std::string::npos;
-  }
-  if (reader) {
-    lent.clear();
-    if (const auto lender = repository_.settings().find_user("reader")) lent = lender->capabilities;
-    rights |= Capabilities::of_letters(lent);
-    if (!developer && lent.find('v') != std::string::npos) {
-      if (const auto lender = repository_.settings().find_user("developer")) {
-        rights |= Capabilities::of_letters(lender->capabilities);
-      }
-    }
-  }
-  return rights;
+  if (developer) reader = lend("developer").find('u') != std::string::npos || reader;
+  if (reader && lend("reader").find('v') != std::string::npos && !developer) lend("developer");
+  return letters;
 }
 
 void Visitor::become(const repository::User& user) {
-  rights_ |= rights_of(user);
+  const std::string letters = letters_of(user);
+  rights_ |= Capabilities::of_letters(letters);
+  letters_ += letters;
   is_somebody_ = true;
   name_ = user.login;
   uid_ = user.uid;

@@ -53,6 +53,12 @@ class Visitor {
   /// right. Error: kDenied, or what SIGNS has.
   base::Result<bool> proves(const LoginCard& card,
                             const std::function<base::Result<bool>(std::string_view nonce)>& signs);
+  /// The first half of a login by CARD, which signs what is not known yet: its signature is right.
+  /// The visitor has the rights of its user from here on, but what he asks for is not done before
+  /// confirm(). Error: kDenied.
+  base::Result<void> claim(const LoginCard& card);
+  /// The second half: NONCE is the hash of what the card should sign. Error: kDenied.
+  base::Result<void> confirm(std::string_view nonce);
   /// NAME was authenticated by the web server. Ignored unless the repository says
   /// `remote_user_ok`, or where there is no such user.
   void remote_user(std::string_view name);
@@ -61,6 +67,8 @@ class Visitor {
   void trust() { rights_ |= Capabilities::of_letters("sxye"); }
 
   bool may(Right right) const { return rights_.may(right); }
+  /// Those of user.cap that the rights come from, in no order, some more than once.
+  const std::string& letters() const { return letters_; }
   /// As whom a login has failed, or was not looked at: whatever the client wrote.
   const std::string& failed_login() const { return failed_login_; }
   /// "nobody", or who logged in last.
@@ -84,7 +92,8 @@ class Visitor {
                             std::string_view signature, std::string_view signed_bytes);
   bool is_secret_of(const repository::User& user, std::string_view nonce,
                     std::string_view signature);
-  Capabilities rights_of(const repository::User& user);
+  /// USER's letters, and those that he is lent.
+  std::string letters_of(const repository::User& user);
   void become(const repository::User& user);
 
   repository::Repository& repository_;
@@ -93,12 +102,14 @@ class Visitor {
   int cards_ = 0;
   bool had_cookie_ = false;
   Capabilities rights_;
+  std::string letters_;
   bool is_somebody_ = false;
   std::string remote_user_;  // whom the web server let in, where the repository agrees
   std::string name_ = "nobody";
   std::string failed_login_;
   std::int64_t uid_ = 0;
   std::optional<std::string> nonce_;
+  std::optional<LoginCard> claimed_;
 };
 
 }  // namespace quarry::sync

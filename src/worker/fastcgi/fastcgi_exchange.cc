@@ -223,31 +223,59 @@ bool FastCgiExchange::goes_on_reading() {
   return true;
 }
 
-base::Result<std::string> FastCgiExchange::read_body(std::size_t size) {
-  std::optional<GracefulStopHeld> held;
-  if (!is_whole_) held.emplace();
-  std::string body;
-  while (body.size() < size) {
-    const std::size_t before = body.size();
-    // Twice what came already: an announced size alone takes no memory.
-    const std::size_t piece = std::min(size - before, std::max(kBodyPiece, before));
-    int got = 0;
-    body.resize_and_overwrite(before + piece, [&](char* bytes, std::size_t) {
-      got = FCGX_GetStr(bytes + before, static_cast<int>(piece), fcgx_.in);
-      return before + static_cast<std::size_t>(std::max(got, 0));
-    });
-    if (got < static_cast<int>(piece) && !goes_on_reading()) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("the body ended after {} of {} bytes", body.size(), size));
-    }
+std::size_t FastCgiExchange::take_body(char* bytes, std::size_t size) {
+  std::size_t taken = 0;
+  do {
+    const int got = FCGX_GetStr(bytes + taken, static_cast<int>(size - taken), fcgx_.in);
+    taken += static_cast<std::size_t>(std::max(got, 0));
+  } while (taken < size && goes_on_reading());
+  return taken;
+}
+
+base::Result<void> FastCgiExchange::end_of_body(std::size_t came, std::size_t wanted) {
+  if (came < wanted) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("the body ended after {} of {} bytes", came, wanted));
   }
   int beyond = FCGX_GetChar(fcgx_.in);
   while (beyond < 0 && goes_on_reading()) beyond = FCGX_GetChar(fcgx_.in);
   if (beyond >= 0) {
-    return fail(ErrorCode::kInvalid, fmt::format("the body is longer than {} bytes", size));
+    return fail(ErrorCode::kInvalid, fmt::format("the body is longer than {} bytes", wanted));
   }
   is_drained_ = FCGX_GetError(fcgx_.in) == 0;
+  return {};
+}
+
+base::Result<std::string> FastCgiExchange::read(std::size_t size) {
+  std::optional<GracefulStopHeld> held;
+  if (!is_whole_) held.emplace();
+  std::string body;
+  for (bool has_ended = false; body.size() < size && !has_ended;) {
+    const std::size_t before = body.size();
+    // Twice what came already: an announced size alone takes no memory.
+    const std::size_t piece = std::min(size - before, std::max(kBodyPiece, before));
+    body.resize_and_overwrite(before + piece, [&](char* bytes, std::size_t) {
+      return before + take_body(bytes + before, piece);
+    });
+    has_ended = body.size() < before + piece;
+  }
+  QUARRY_TRY(end_of_body(body.size(), size));
   return body;
+}
+
+base::Result<void> FastCgiExchange::read_into(const BodySink& sink, std::size_t size) {
+  std::optional<GracefulStopHeld> held;
+  if (!is_whole_) held.emplace();
+  std::string piece(std::min(size, kBodyPiece), '\0');
+  std::size_t came = 0;
+  while (came < size) {
+    const std::size_t wanted = std::min(size - came, piece.size());
+    const std::size_t taken = take_body(piece.data(), wanted);
+    QUARRY_TRY(sink(std::string_view(piece).substr(0, taken)));
+    came += taken;
+    if (taken < wanted) break;
+  }
+  return end_of_body(came, size);
 }
 
 bool FastCgiExchange::takes_abort() {

@@ -28,13 +28,13 @@ struct ExchangeTimeouts {
       60'000};  // each wait for more of the body, or for the reply to be taken
 };
 
-class FastCgiExchange {
+class FastCgiExchange : public BodyReader {
  public:
   /// On the connected socket FD, which stays the caller's and must outlive this (libfcgi may close
   /// it where it finds no request after all; FD is then empty). TIMEOUTS bound the waits for the
   /// peer.
   FastCgiExchange(base::Fd& fd, const ExchangeTimeouts& timeouts);
-  ~FastCgiExchange();
+  ~FastCgiExchange() override;
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
 
@@ -44,9 +44,9 @@ class FastCgiExchange {
   base::Result<void> read_head();
   /// Of the request whose head was read. Its views last as long as this object.
   const Request& request() const { return request_; }
-  /// Reads SIZE bytes of body. Memory is taken as they come. Errors: kInvalid (fewer came, or
-  /// more).
-  base::Result<std::string> read_body(std::size_t size);
+  /// Memory is taken as the bytes come.
+  base::Result<std::string> read(std::size_t size) override;
+  base::Result<void> read_into(const BodySink& sink, std::size_t size) override;
   /// Sends REPLY and ends the request. False: the peer did not take it.
   bool send(const Reply& reply);
   /// After send(): whether the web server keeps the connection, and it is fit for another request.
@@ -66,6 +66,10 @@ class FastCgiExchange {
   /// Takes a record of SIZE bytes off the socket, which asks for NAMES, and answers it.
   base::Result<void> answer_get_values(std::size_t size, std::string_view names);
   void take_params();
+  /// Up to SIZE bytes of the body into BYTES; fewer only where it has ended.
+  std::size_t take_body(char* bytes, std::size_t size);
+  /// WANTED bytes were asked for, of which CAME came.
+  base::Result<void> end_of_body(std::size_t came, std::size_t wanted);
   /// After a read that brought too little: whether it was broken off and can go on.
   bool goes_on_reading();
   void set_timeout(int option);

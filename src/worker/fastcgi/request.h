@@ -64,17 +64,25 @@ std::string header_of(const Reply& reply);
 /// A reply of one line.
 Reply text_reply(int status, std::string_view text);
 
-/// Reads SIZE bytes of body. Errors: kInvalid (fewer came), kIo.
-using BodyReader = std::function<base::Result<std::string>(std::size_t size)>;
+/// Takes the next bytes of a body; its error ends the reading.
+using BodySink = std::function<base::Result<void>(std::string_view bytes)>;
+
+/// The body of a request, to be read at most once, and only where it is wanted.
+class BodyReader {
+ public:
+  virtual ~BodyReader() = default;
+  /// All SIZE bytes of it. Errors: kInvalid (fewer came, or more), kIo.
+  virtual base::Result<std::string> read(std::size_t size) = 0;
+  /// The same in pieces, for what need not be in memory as a whole. Errors: also those of SINK.
+  virtual base::Result<void> read_into(const BodySink& sink, std::size_t size) = 0;
+};
 
 /// What answers requests. The loop around it knows nothing of repositories.
 class Handler {
  public:
   virtual ~Handler() = default;
-  /// READ_BODY is called at most once, and only where the body is wanted. SLOT is told of the stage
-  /// "executing".
-  virtual Reply answer(const Request& request, const BodyReader& read_body,
-                       scoreboard::Slot& slot) = 0;
+  /// SLOT is told of the stage "executing".
+  virtual Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) = 0;
   /// Work that the request has left, for when its reply is sent.
   virtual void work_after_reply() {}
   /// Work that was left for a moment without requests, and is done then. What it leaves is tried

@@ -4,6 +4,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/sync/request.h"
+#include "quarry/worker/queue_endpoint.h"
 
 namespace quarry::worker {
 namespace {
@@ -49,8 +50,10 @@ std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
                                                    const Target& target) {
   if (method == "POST") {
     if (sync::is_sync_content_type(content_type)) return Endpoint::kSync;
+    if (queue_path_of(target) && is_queue_content_type(content_type)) return Endpoint::kQueue;
     return refuse(415, "only sync requests (application/x-fossil) are taken here");
   }
+  if (queue_path_of(target)) return Endpoint::kQueue;
   const bool is_base = target.rest.empty() || target.rest == "index" || target.endpoint == "xfer";
   if (is_base) return Endpoint::kDescription;
   return refuse(404, "no such page: this server speaks the sync protocol only");

@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "admission.h"
+#include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/http/syntax.h"
 #include "quarry/sync/server_session.h"
+#include "quarry/worker/queue_endpoint.h"
 
 namespace quarry::worker {
 namespace {
@@ -23,6 +25,21 @@ Reply refuse(const http::Refusal& refusal) {
 Reply refuse(const base::Error& error) {
   Reply reply = refuse(refusal_of(error));
   reply.error = error.message;
+  return reply;
+}
+
+Reply reply_of(QueueReply answer, const repository::Repository& repository) {
+  Reply reply;
+  reply.repository = repository.path().string();
+  reply.status = answer.status;
+  reply.content_type = std::move(answer.content_type);
+  reply.body = std::move(answer.body);
+  reply.headers = std::move(answer.headers);
+  reply.user = std::move(answer.user);
+  reply.operation = std::move(answer.operation);
+  reply.failed_login = std::move(answer.failed_login);
+  reply.error = std::move(answer.error);
+  reply.is_fault = answer.is_fault;
   return reply;
 }
 
@@ -71,7 +88,7 @@ base::Result<repository::Repository*> Site::open(const Target& target) {
   return opened;
 }
 
-Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboard::Slot& slot) {
+Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) {
   slot_ = &slot;
   if (const auto served = check_method(request.method); !served) return refuse(served.error());
   if (auto page = status_.answer(request, slot)) return std::move(*page);
@@ -82,14 +99,16 @@ Reply Site::answer(const Request& request, const BodyReader& read_body, scoreboa
   if (!endpoint) return refuse(endpoint.error());
   switch (*endpoint) {
     case Endpoint::kSync:
-      return answer_sync(request, *target, read_body, slot);
+      return answer_sync(request, *target, body, slot);
+    case Endpoint::kQueue:
+      return answer_queue(request, *target, body, slot);
     case Endpoint::kDescription:
       return describe(request, *target);
   }
   return {};
 }
 
-Reply Site::answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
+Reply Site::answer_sync(const Request& request, const Target& target, BodyReader& reader,
                         scoreboard::Slot& slot) {
   const auto size = http::parse_decimal(request.content_length);
   if (!size) return text_reply(400, "Content-Length is missing or no number");
@@ -99,7 +118,7 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   auto repository = open(target);
   if (!repository) return refuse(repository.error());
   slot.doing("", "", "reading the body");
-  auto body = read_body(*size);
+  auto body = reader.read(*size);
   if (!body) return text_reply(400, body.error().message);
 
   const std::string own_url =
@@ -125,6 +144,41 @@ Reply Site::answer_sync(const Request& request, const Target& target, const Body
   });
   has_brought_ = answer.figures.artifacts_in > 0;
   return reply_of(std::move(answer), **repository, body->size());
+}
+
+Reply Site::answer_queue(const Request& request, const Target& target, BodyReader& body,
+                         scoreboard::Slot& slot) {
+  if (!options_.changes.is_enabled) return text_reply(404, "there is no queue of change sets here");
+  auto repository = open(target);
+  if (!repository) return refuse(repository.error());
+  Admission admission(options_.admission, board_, slot, (*repository)->path(),
+                      request.remote_address);
+  if (const auto refused = admission.begin()) return text_reply(503, *refused);
+  std::string query(request.query);
+  if (!query.empty()) query.insert(0, "?");
+  const std::string written = std::string(request.path()) + query;
+  const std::string name = target.name ? target.name->str() : "";
+  QueueReply answer =
+      QueueEndpoint(options_.changes, base::FileSystem::real())
+          .answer(**repository,
+                  {.method = request.method,
+                   .target = request.uri.empty() ? std::string_view(written) : request.uri,
+                   .path = queue_path_of(target).value_or(""),
+                   .query = request.query,
+                   .content_type = request.content_type,
+                   .accept = request.variable("HTTP_ACCEPT"),
+                   .date = request.variable("HTTP_X_QUARRY_DATE"),
+                   .cookie = request.cookie,
+                   .remote_user = options_.trust_remote_user ? request.remote_user : "",
+                   .remote_address = request.remote_address,
+                   .name = name,
+                   .size = http::parse_decimal(request.content_length),
+                   .read_body = [&body](const BodySink& sink,
+                                        std::size_t size) { return body.read_into(sink, size); },
+                   .logins = &admission,
+                   .on_progress = [&slot](auto user, auto operation,
+                                          auto what) { slot.doing(user, operation, what); }});
+  return worker::reply_of(std::move(answer), **repository);
 }
 
 Reply Site::reply_of(sync::Reply answer, const repository::Repository& repository,

@@ -23,8 +23,7 @@ class Site : public Handler {
   Site(const WorkerOptions& options, const scoreboard::Board& board, const base::ListenQueue& queue,
        const control::Channel& master);
 
-  Reply answer(const Request& request, const BodyReader& read_body,
-               scoreboard::Slot& slot) override;
+  Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
   /// A checkpoint of what was written where the log beside the repository has become too long, and
   /// background work, where it is due.
   void work_after_reply() override;
@@ -39,10 +38,12 @@ class Site : public Handler {
   base::Result<repository::Repository*> open(const Target& target);
 
   repository::OpenOptions open_options();
-  Reply answer_sync(const Request& request, const Target& target, const BodyReader& read_body,
+  Reply answer_sync(const Request& request, const Target& target, BodyReader& reader,
                     scoreboard::Slot& slot);
   static Reply reply_of(sync::Reply answer, const repository::Repository& repository,
                         std::size_t body_size);
+  Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
+                     scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
 
   const WorkerOptions& options_;

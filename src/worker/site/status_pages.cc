@@ -41,8 +41,7 @@ Reply StatusPages::status(const Request& request) const {
               scoreboard::status_page(snapshot, wanted));
 }
 
-Reply StatusServer::answer(const Request& request, const BodyReader& /*read_body*/,
-                           scoreboard::Slot& slot) {
+Reply StatusServer::answer(const Request& request, BodyReader& /*body*/, scoreboard::Slot& slot) {
   if (auto page = pages_.answer(request, slot)) return std::move(*page);
   return text_reply(404, "only the status page is served here");
 }

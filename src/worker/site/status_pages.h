@@ -38,8 +38,7 @@ class StatusServer : public Handler {
   StatusServer(const StatusOptions& options, const scoreboard::Board& board,
                const base::ListenQueue& queue)
       : pages_(options, board, queue) {}
-  Reply answer(const Request& request, const BodyReader& read_body,
-               scoreboard::Slot& slot) override;
+  Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
 
  private:
   StatusPages pages_;

@@ -80,6 +80,8 @@ class Launcher:
     folder: Path
     fossil: Fossil
     started: list[Server] = field(default_factory=list)
+    #: Another than the build's, with other programs beside it.
+    quarryd: Path | None = None
 
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
@@ -119,7 +121,7 @@ class Launcher:
         port = free_port()
         if not settings:
             disable_backoffice(target)
-        main = Process([places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings)],
+        main = Process([self.quarryd or places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings)],
                        folder / "log", env=self.fossil.environment)
         server = self._remember(Server("gateway", port, target, folder, main))
         wait_for(server, lambda: process.port_answers(port) and server.is_complete())
@@ -131,7 +133,7 @@ class Launcher:
         pages_port = free_port()
         config = folder / "quarryd.conf"
         config.write_text(pool_config(target, str(pool_socket), workers, settings))
-        main = Process([places.program("quarryd"), "--config", config], folder / "log", env=self.fossil.environment)
+        main = Process([self.quarryd or places.program("quarryd"), "--config", config], folder / "log", env=self.fossil.environment)
         server = self._remember(Server("nginx", port, target, folder, main))
         wait_for(server, lambda: process.socket_answers(pool_socket) and server.is_complete())
         if web_pages:

@@ -27,16 +27,33 @@ using worker_test::request;
 namespace {
 
 /// Says what it was asked: path, length of the body, its last byte.
+/// How much of a body came, and how much of it at once.
+Reply take_in_pieces(BodyReader& reader, std::size_t size) {
+  std::size_t total = 0, largest = 0;
+  const auto done = reader.read_into(
+      [&](std::string_view bytes) -> quarry::base::Result<void> {
+        total += bytes.size();
+        largest = std::max(largest, bytes.size());
+        return {};
+      },
+      size);
+  if (!done) return text_reply(400, done.error().message);
+  return text_reply(200,
+                    "took " + std::to_string(total) +
+                        (largest <= 1048576 ? ", no more than 1048576 at once" : ", too much"));
+}
+
 class Echo : public Handler {
  public:
-  Reply answer(const Request& request, const BodyReader& read_body,
+  Reply answer(const Request& request, BodyReader& reader,
                quarry::scoreboard::Slot& slot) override {
     slot.executing("echo");
     if (request.path() == "/throw") throw std::runtime_error("thrown on purpose");
     if (request.path() == "/unread") return text_reply(413, "too large");
     if (request.path() == "/large") return text_reply(200, std::string(3000000, 'l'));
     const std::size_t size = std::stoul("0" + std::string(request.content_length));
-    const auto body = read_body(size);
+    if (request.path() == "/pieces") return take_in_pieces(reader, size);
+    const auto body = reader.read(size);
     if (!body) return text_reply(400, body.error().message);
     if (request.path() == "/wait") return wait(request, slot, 10000);
     if (request.path() == "/moment") return wait(request, slot, 200);
@@ -221,6 +238,20 @@ TEST_CASE("an announced size that never comes takes no memory for itself") {
   Client client(server.address());
   client.send(request(params, std::string(1000, 'x')));
   CHECK(has(client.reply(), "the body ended after 1000 of 400000000000 bytes"));
+}
+
+TEST_CASE("a body that is taken in pieces is whole, and never in memory as a whole") {
+  const Server server;
+  for (const std::size_t size : {0UL, 1UL, 1UL << 20, (1UL << 20) + 1, 5000000UL}) {
+    CHECK(has(server.ask("/pieces", std::string(size, 'x')),
+              "took " + std::to_string(size) + ", no more than 1048576 at once"));
+  }
+  auto params = post("/pieces", std::string(1000, 'x'));
+  params[4].second = "2000000";
+  Client client(server.address());
+  client.send(request(params, std::string(1000, 'x')));
+  CHECK(has(client.reply(), "the body ended after 1000 of 2000000 bytes"));
+  CHECK(has(server.ask("/after"), "/after 0 -"));
 }
 
 TEST_CASE("a reply reaches a web server that is still sending a body nobody reads") {

@@ -1,4 +1,5 @@
-// What the parts of quarry's command line are made with.
+// How the commands of `quarry` are put together: each has words of its own, and one function that does
+// what they say.
 #pragma once
 
 #include <CLI/CLI.hpp>

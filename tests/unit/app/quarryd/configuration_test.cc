@@ -612,3 +612,50 @@ TEST_CASE("what is wrong with a peer is a mistake of its line, without what may 
   CHECK(mistake("[b]\nlisten = /tmp/b.sock\nrepository = " + world.file() + "\n" + folders)
             .ends_with("[peer p] needs a pool: there are several"));
 }
+
+TEST_CASE("change sets are off, and their words have defaults that let nobody in by accident") {
+  const World world;
+  const auto options = worker_options_in(read(world.pool()).config.pools.at(0)).changes;
+  CHECK_FALSE(options.is_enabled);
+  CHECK(options.base.empty());
+  CHECK(options.gate.is_sandboxed);
+  CHECK_FALSE(options.gate.accepts_stale);
+  CHECK(options.rights.of(quarry::changes::Deed::kSubmit).text() == "i");
+  CHECK(options.rights.of(quarry::changes::Deed::kApprove).text() == "a");
+}
+
+TEST_CASE("the words of change sets are read as they are dumped") {
+  const World world;
+  const std::string words =
+      "changes = yes\nchanges.base = /var/queues\nchanges.max_size = 10M\nchanges.children = 4\n"
+      "changes.batch = 8\nchanges.needs_approval = EM BF\nchanges.gate = /usr/bin/true -x\n"
+      "changes.gate_user = nobody\nchanges.gate_sandbox = no\nchanges.gate_stale = accept\n"
+      "changes.submit = i @ann\nchanges.emergency = none\nchanges.freeze = @eve\n";
+  const auto reading = read(world.pool(words));
+  CHECK(reading.mistakes.empty());
+  const auto options = worker_options_in(reading.config.pools.at(0)).changes;
+  CHECK(options.is_enabled);
+  CHECK(options.base == "/var/queues");
+  CHECK(options.max_size == 10 << 20);
+  CHECK(options.children == 4);
+  CHECK(options.batch == 8);
+  CHECK(quarry::changes::text_of(options.rules.needs_approval) == "EM BF");
+  CHECK(options.gate.program == "/usr/bin/true -x");
+  CHECK(options.gate.user == "nobody");
+  CHECK_FALSE(options.gate.is_sandboxed);
+  CHECK(options.gate.accepts_stale);
+  CHECK(options.rights.of(quarry::changes::Deed::kSubmit).text() == "i @ann");
+  const std::string dumped = dump(reading.config);
+  CHECK(dump(read(dumped).config) == dumped);
+  CHECK(dumped.find("changes.emergency = none") != std::string::npos);
+}
+
+TEST_CASE("a wrong word of change sets is named with what it should be") {
+  const World world;
+  const auto wrong = [&](const char* line) { return mistake(world.pool(line)); };
+  CHECK(wrong("changes.gate_stale = yes").find("it is again") != std::string::npos);
+  CHECK(wrong("changes.approve = admins").find("neither a capability") != std::string::npos);
+  CHECK(wrong("changes.needs_approval = XX").find("no move type") != std::string::npos);
+  CHECK(wrong("changes.gate = bin/check").find("changes.gate") != std::string::npos);
+  CHECK(wrong("changes.children = 0").find("changes.children") != std::string::npos);
+}

@@ -18,6 +18,25 @@ namespace {
 
 constexpr std::string_view kSync = "application/x-fossil-debug";
 
+/// A body that has come.
+class Body : public BodyReader {
+ public:
+  explicit Body(std::string bytes) : bytes_(std::move(bytes)) {}
+  quarry::base::Result<std::string> read(std::size_t) override {
+    was_read_ = true;
+    return bytes_;
+  }
+  quarry::base::Result<void> read_into(const BodySink& sink, std::size_t) override {
+    was_read_ = true;
+    return sink(bytes_);
+  }
+  bool was_read() const { return was_read_; }
+
+ private:
+  std::string bytes_;
+  bool was_read_ = false;
+};
+
 /// A pool over FOLDER or FILE, asked without any FastCGI.
 class Asker {
  public:
@@ -29,12 +48,10 @@ class Asker {
         site_(options_, board_, {}, channel_.second) {}
 
   Reply ask(const Request& request, std::string body = "") {
-    body_was_read_ = false;
-    const auto read_body = [&](std::size_t) -> quarry::base::Result<std::string> {
-      body_was_read_ = true;
-      return body;
-    };
-    return site_.answer(request, read_body, slot_);
+    Body reader(std::move(body));
+    const Reply reply = site_.answer(request, reader, slot_);
+    body_was_read_ = reader.was_read();
+    return reply;
   }
   Reply get(std::string_view path) {
     return ask({.method = "GET", .path_info = path, .host = "example.org"});

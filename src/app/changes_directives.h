@@ -1,0 +1,96 @@
+// The words of a pool about its change-set queues: `changes` and `changes.…`. They stand in the
+// configuration of quarryd, and on the command line of quarry-changes, which is told them one by one.
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "quarry/changes/options.h"
+#include "quarry/master/kinds.h"
+
+namespace quarry::app {
+
+/// What these words set, where they stand alone.
+struct QueueWords {
+  changes::PoolOptions changes = {};
+};
+
+/// Move types, or none.
+struct MoveTypes {
+  using Value = std::array<bool, changes::kMoveTypes>;
+  static base::Result<void> put(Value& target, const std::string& value) {
+    QUARRY_TRY_ASSIGN(target, changes::parse_move_types(value));
+    return {};
+  }
+  static master::Shown show(const Value& types) { return {changes::text_of(types)}; }
+};
+
+/// Who may do something.
+struct Who {
+  static base::Result<void> put(changes::Allowed& target, const std::string& value) {
+    QUARRY_TRY_ASSIGN(target, changes::Allowed::parse(value));
+    return {};
+  }
+  static master::Shown show(const changes::Allowed& allowed) { return {allowed.text()}; }
+};
+
+/// What becomes of a gate's verdict when the branch has moved on meanwhile.
+struct StaleVerdict {
+  static base::Result<void> put(bool& is_accepted, const std::string& value) {
+    if (value != "again" && value != "accept") {
+      return base::fail(base::ErrorCode::kInvalid,
+                        "it is again (the gate decides anew) or accept (the verdict counts)");
+    }
+    is_accepted = value == "accept";
+    return {};
+  }
+  static master::Shown show(bool is_accepted) { return {is_accepted ? "accept" : "again"}; }
+};
+
+/// Those of a SECTION that has them as its member `changes`.
+template <typename Section>
+constexpr auto changes_directives() {
+  using changes::Deed;
+  using master::Directive;
+  using master::Duration;
+  using master::Number;
+  using master::Path;
+  using master::Size;
+  using master::Switch;
+  using master::Text;
+  using master::Timeout;
+  return std::to_array<Directive<Section>>({
+      {"changes", Switch(), QUARRY_FIELD(changes.is_enabled)},
+      {"changes.base", Path(), QUARRY_FIELD(changes.base)},
+      {"changes.max_size", Size(), QUARRY_FIELD(changes.max_size)},
+      {"changes.max_expanded", Size(), QUARRY_FIELD(changes.max_expanded)},
+      {"changes.children", Number<1, 100>(), QUARRY_FIELD(changes.children)},
+      {"changes.batch", Number<1, 100>(), QUARRY_FIELD(changes.batch)},
+      {"changes.max_crashes", Number<1, 100>(), QUARRY_FIELD(changes.rules.most_crashes)},
+      {"changes.max_put_off", Number<0, 10000>(), QUARRY_FIELD(changes.rules.most_put_off)},
+      {"changes.retry_delay", Timeout(), QUARRY_FIELD(changes.rules.retry_delay)},
+      {"changes.max_rollback", Number<1, 1000>(), QUARRY_FIELD(changes.rules.most_taken_back)},
+      {"changes.scan", Timeout(), QUARRY_FIELD(changes.scan)},
+      {"changes.needs_approval", MoveTypes(), QUARRY_FIELD(changes.rules.needs_approval)},
+      {"changes.gate", Path(), QUARRY_FIELD(changes.gate.program)},
+      {"changes.gate_user", Text(), QUARRY_FIELD(changes.gate.user)},
+      {"changes.gate_read", Text(), QUARRY_FIELD(changes.gate.readable)},
+      {"changes.gate_sandbox", Switch(), QUARRY_FIELD(changes.gate.is_sandboxed)},
+      {"changes.gate_stale", StaleVerdict(), QUARRY_FIELD(changes.gate.accepts_stale)},
+      {"changes.gate_timeout", Timeout(), QUARRY_FIELD(changes.gate.timeout)},
+      {"changes.gate_memory", Size(), QUARRY_FIELD(changes.gate.memory)},
+      {"changes.gate_disk", Size(), QUARRY_FIELD(changes.gate.disk)},
+      {"changes.gate_processes", Number<1, 100000>(), QUARRY_FIELD(changes.gate.processes)},
+      {"changes.submit", Who(), QUARRY_FIELD(changes.rights.of(Deed::kSubmit))},
+      {"changes.emergency", Who(), QUARRY_FIELD(changes.rights.of(Deed::kEmergency))},
+      {"changes.author", Who(), QUARRY_FIELD(changes.rights.of(Deed::kAuthor))},
+      {"changes.approve", Who(), QUARRY_FIELD(changes.rights.of(Deed::kApprove))},
+      {"changes.rollback", Who(), QUARRY_FIELD(changes.rights.of(Deed::kRollback))},
+      {"changes.hold", Who(), QUARRY_FIELD(changes.rights.of(Deed::kHold))},
+      {"changes.retry", Who(), QUARRY_FIELD(changes.rights.of(Deed::kRetry))},
+      {"changes.abandon", Who(), QUARRY_FIELD(changes.rights.of(Deed::kAbandon))},
+      {"changes.freeze", Who(), QUARRY_FIELD(changes.rights.of(Deed::kFreeze))},
+  });
+}
+
+}  // namespace quarry::app

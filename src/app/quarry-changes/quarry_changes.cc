@@ -1,0 +1,228 @@
+// quarry-changes: the daemons of change-set queues. Started by the master for each pool that has
+// queues, and by `quarry queue run`.
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "changes_directives.h"
+#include "quarry/base/file_system.h"
+#include "quarry/base/log.h"
+#include "quarry/changes/daemons.h"
+#include "quarry/changes/executor.h"
+#include "quarry/event/event.h"
+#include "quarry/spool/hand_over.h"
+#include "queues.h"
+#include "supervisor.h"
+#include "tarball_checker.h"
+#include "usage.h"
+
+namespace {
+
+namespace app = quarry::app;
+namespace base = quarry::base;
+namespace changes = quarry::changes;
+namespace event = quarry::event;
+namespace fs = std::filesystem;
+namespace master = quarry::master;
+namespace spool = quarry::spool;
+
+constexpr int kFailed = 1;
+constexpr std::chrono::milliseconds kLookForQueues{500};
+constexpr std::chrono::milliseconds kHandOverTime{5'000};
+
+struct CommandLine {
+  std::string kind;
+  std::string place;  // a repository, or a folder of them
+  std::string queue;  // the queue's folder, of a repository
+  std::string courier;
+  std::vector<std::string> settings;
+  bool is_folder = false;
+  bool is_once = false;
+};
+
+int failed(const base::Error& error) {
+  base::log(base::LogLevel::kError, "{}", error.message);
+  return kFailed;
+}
+
+base::Result<changes::PoolOptions> options_of(const CommandLine& line) {
+  static constexpr auto kWords = app::changes_directives<app::QueueWords>();
+  const std::span<const master::Directive<app::QueueWords>> table(kWords);
+  app::QueueWords words;
+  for (const std::string& each : line.settings) {
+    const std::size_t equals = std::min(each.find('='), each.size());
+    const std::string value = each.substr(std::min(equals + 1, each.size()));
+    QUARRY_TRY(master::set_in(table, words, each.substr(0, equals), value));
+  }
+  return words.changes;
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::vector<std::string> words;
+  for (std::size_t at = text.find_first_not_of(" \t"); at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(" \t", at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = text.find_first_not_of(" \t", end);
+  }
+  return words;
+}
+
+changes::TarballLimits limits_of(const changes::PoolOptions& options) {
+  changes::TarballLimits limits;
+  limits.tarball = options.max_size;
+  limits.expanded = options.max_expanded;
+  limits.file = std::min(limits.file, options.max_expanded);
+  return limits;
+}
+
+changes::GateOptions gate_of(const changes::PoolOptions& options,
+                             const changes::QueueOptions& queue) {
+  const changes::GateWords& words = options.gate;
+  changes::GateOptions gate;
+  gate.command = words_of(words.program);
+  gate.is_sandboxed = words.is_sandboxed;
+  gate.user = words.user;
+  gate.readable = words_of(words.readable);
+  gate.hidden = {queue.repository.string(), queue.base.string()};
+  gate.timeout = words.timeout;
+  gate.memory = words.memory;
+  gate.disk = words.disk;
+  gate.processes = words.processes;
+  return gate;
+}
+
+/// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
+changes::Report report_to(const std::string& courier) {
+  if (courier.empty()) return [](const auto&, const auto&, auto, auto) {};
+  return [courier](const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
+                   changes::Stage to) {
+    const base::UnixMillis now = base::system_clock().now();
+    event::Event told;
+    told.head.key = fmt::format("change-set/{}/{}/{}", job.name.id.str(), word_of(to), now.value);
+    told.head.time = now;
+    told.head.repository = queue.repository.stem().string();
+    told.record =
+        event::ChangeSet{.id = std::string(job.name.id.str()),
+                         .branch = job.meta.target,
+                         .stage = std::string(word_of(to)),
+                         .from = from == to ? std::string() : std::string(word_of(from)),
+                         .detail = job.history.empty() ? std::string() : job.history.back().why};
+    const spool::NewMessage message{event::to_message(told), told.head.key};
+    const auto handed = spool::HandOver(courier, kHandOverTime).hand_over({&message, 1});
+    if (handed) return;
+    base::log(base::LogLevel::kWarning, "the courier is not told of {}: {}", job.name.id.str(),
+              handed.error().message);
+  };
+}
+
+base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
+                         const std::vector<app::ServedQueue>& queues) {
+  changes::DaemonOptions daemon;
+  daemon.scan_interval = options.scan;
+  daemon.is_once = line.is_once;
+  daemon.report = report_to(line.courier);
+  for (const app::ServedQueue& each : queues) {
+    changes::QueueOptions queue;
+    queue.repository = each.repository;
+    queue.base = each.base;
+    queue.rules = options.rules;
+    queue.children = options.children;
+    daemon.queues.push_back(std::move(queue));
+  }
+  if (line.kind == "prequeue") {
+    return changes::run_prequeue(daemon, [&](const changes::QueueOptions& queue) {
+      return std::make_unique<app::TarballChecker>(limits_of(options), options.rights,
+                                                   queue.base / "tmp");
+    });
+  }
+  if (line.kind == "queueing") return changes::run_queueing(daemon);
+  return changes::run_execution(daemon, [&](const changes::QueueOptions& queue) {
+    changes::ExecutorOptions executor;
+    executor.repository = queue.repository;
+    executor.temporary = queue.base / "tmp";
+    executor.tarball = limits_of(options);
+    executor.gate = gate_of(options, queue);
+    executor.landing.asks_gate_again = !options.gate.accepts_stale;
+    return changes::make_executor(std::move(executor));
+  });
+}
+
+int run(const CommandLine& line) {
+  const auto options = options_of(line);
+  if (!options) return failed(options.error());
+  const auto serve_all = [&](const std::vector<app::ServedQueue>& queues) {
+    const auto done = serve(line, *options, queues);
+    return done ? 0 : failed(done.error());
+  };
+  const fs::path place = fs::absolute(line.place).lexically_normal();
+  if (!line.is_folder) {
+    const fs::path base =
+        line.queue.empty() ? changes::queue_base(*options, place, "") : fs::path(line.queue);
+    return serve_all({{.repository = place, .base = base}});
+  }
+  const auto list = [&] { return app::queues_below(place, *options); };
+  if (line.is_once) {
+    const auto queues = list();
+    return queues.empty() ? 0 : serve_all(queues);
+  }
+  return app::supervise(list, serve_all, kLookForQueues);
+}
+
+/// They are waited for, by the daemons and while their queues change.
+void block_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int each : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, each);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  // A gate, or the courier, may be gone when it is written to.
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int run_command_line(int argc, char** argv) {
+  CommandLine line;
+  CLI::App cli(
+      "The daemons of change-set queues: what is submitted is looked at, put in order, and "
+      "landed.",
+      "quarry-changes");
+  cli.set_version_flag("--version", "quarry-changes " QUARRY_VERSION);
+  cli.add_option("KIND", line.kind, "which of them: prequeue, queueing or execution")
+      ->required()
+      ->check(CLI::IsMember({"prequeue", "queueing", "execution"}));
+  cli.add_option("PLACE", line.place, "the repository file, or with --folder a folder of them")
+      ->required();
+  auto* folder = cli.add_flag("--folder", line.is_folder, "serve all repositories below PLACE");
+  cli.add_option("--queue", line.queue, "the queue's folder (default: PLACE.changes)")
+      ->excludes(folder);
+  cli.add_option("--set", line.settings, "WORD=VALUE, as in quarry.conf(5)")
+      ->allow_extra_args(false);
+  cli.add_option("--courier", line.courier, "the socket of the courier, for events");
+  cli.add_flag("--once", line.is_once, "end when nothing is left to do");
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app::end_of_parse(cli, error);
+  }
+  block_signals();
+  return run(line);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run_command_line(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "quarry-changes: {}\n", error.what());
+    return kFailed;
+  }
+}

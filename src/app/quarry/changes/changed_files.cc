@@ -1,0 +1,196 @@
+#include "changed_files.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <system_error>
+#include <utility>
+
+#include "fossil_program.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/hex.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+/// Fields between '|', in lines.
+using Rows = std::vector<std::vector<std::string>>;
+
+/// What SQL, which gives one column of fields joined with '|', gives in the check-out at ROOT. (What
+/// stands between columns is the program's business.)
+Result<Rows> ask_database(const fs::path& root, const std::string& sql) {
+  QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(root, {"sql", "--readonly", "-list", sql}));
+  Rows rows;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::vector<std::string> fields(1);
+    for (const char c : text.substr(at, end - at)) {
+      c == '|' ? void(fields.emplace_back()) : fields.back().push_back(c);
+    }
+    rows.push_back(std::move(fields));
+    at = end + 1;
+  }
+  return rows;
+}
+
+Result<std::string> unhex(const std::string& digits) {
+  auto bytes = base::from_hex(digits);
+  if (bytes) return std::move(*bytes);
+  return fail(ErrorCode::kInvalid, fmt::format("fossil sql says \"{}\"", base::printable(digits)));
+}
+
+fs::path root_of(fs::path folder) {
+  std::error_code error;
+  for (;; folder = folder.parent_path()) {
+    for (const char* name : {".fslckout", "_FOSSIL_"}) {
+      if (fs::is_regular_file(folder / name, error)) return folder;
+    }
+    if (folder == folder.root_path()) return {};
+  }
+}
+
+/// `fossil changes` looks at the files, and notes in its database what it finds.
+Result<void> look_at_files(const Checkout& checkout) {
+  QUARRY_TRY_ASSIGN(const std::string text, ask_fossil(checkout.root, {"changes", "--classify"}));
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string line = text.substr(at, end - at);
+    at = end + 1;
+    for (const char* word : {"MISSING ", "CONFLICT ", "NOT_A_FILE "}) {
+      if (!line.starts_with(word)) continue;
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("fossil says {}: mend that first", base::printable(line)));
+    }
+  }
+  return {};
+}
+
+/// PATH's name in a repository whose files are below ROOT.
+Result<std::string> name_below(const fs::path& root, const fs::path& path) {
+  std::string name = path.lexically_relative(root).generic_string();
+  while (name.ends_with('/')) name.pop_back();
+  const bool is_below = !name.empty() && name != ".." && !name.starts_with("../");
+  if (is_below) return name;
+  return fail(ErrorCode::kInvalid, fmt::format("{} is not below {}", path.string(), root.string()));
+}
+
+}  // namespace
+
+Result<std::optional<Checkout>> checkout_at(const fs::path& folder) {
+  const fs::path root = root_of(fs::absolute(folder));
+  if (root.empty()) return std::optional<Checkout>();
+  QUARRY_TRY_ASSIGN(const Rows rows,
+                    ask_database(root,
+                                 "SELECT name || '|' || hex(value) FROM vvar WHERE name IN "
+                                 "('checkout-hash', 'repository')"));
+  std::map<std::string, std::string> values;
+  for (const auto& row : rows) {
+    if (row.size() != 2) continue;
+    QUARRY_TRY_ASSIGN(values[row[0]], unhex(row[1]));
+  }
+  if (values["checkout-hash"].empty() || values["repository"].empty()) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("{}: no check-out that fossil knows", root.string()));
+  }
+  return Checkout{.root = root,
+                  .repository = (root / values["repository"]).lexically_normal(),
+                  .check_in = values["checkout-hash"]};
+}
+
+Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
+  QUARRY_TRY(look_at_files(checkout));
+  QUARRY_TRY_ASSIGN(
+      const Rows rows,
+      ask_database(checkout.root,
+                   "SELECT deleted || '|' || hex(pathname) || '|' || "
+                   "hex(coalesce(origname, pathname)) FROM vfile "
+                   "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
+                   "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
+  // Under the name that is there now: where a file was moved to the place of another, it wins.
+  std::map<std::string, bool> is_deletion;
+  std::vector<std::string> gone;
+  for (const auto& row : rows) {
+    if (row.size() != 3) continue;
+    QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
+    QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
+    if (row[0] == "1") {
+      gone.push_back(before);
+      continue;
+    }
+    if (before != name) gone.push_back(std::move(before));
+    is_deletion[std::move(name)] = false;
+  }
+  for (std::string& name : gone) is_deletion.try_emplace(std::move(name), true);
+  std::vector<ChangedFile> files;
+  for (const auto& [name, deletes] : is_deletion) {
+    files.push_back({.name = name, .path = checkout.root / name, .is_deletion = deletes});
+  }
+  return files;
+}
+
+Result<std::vector<ChangedFile>> files_named(const std::vector<std::string>& names,
+                                             const fs::path& folder, const fs::path& root,
+                                             bool as_deletions) {
+  std::map<std::string, ChangedFile> files;
+  const auto add = [&](const fs::path& path, const std::string& name) {
+    files.insert_or_assign(name, ChangedFile{name, path, as_deletions});
+  };
+  for (const std::string& each : names) {
+    const fs::path path = (fs::absolute(folder) / each).lexically_normal();
+    QUARRY_TRY_ASSIGN(const std::string name, name_below(root, path));
+    std::error_code error;
+    const auto status = fs::symlink_status(path, error);
+    if (!as_deletions && !fs::exists(status)) {
+      return fail(ErrorCode::kNotFound,
+                  fmt::format("{} is not there (--delete {} removes it)", each, each));
+    }
+    if (as_deletions || !fs::is_directory(status)) {
+      add(path, name);
+      continue;
+    }
+    for (const auto& below : fs::recursive_directory_iterator(path, error)) {
+      if (below.is_directory() && !below.is_symlink()) continue;
+      add(below.path(), below.path().lexically_relative(root).generic_string());
+    }
+    if (error) return fail(ErrorCode::kIo, fmt::format("{}: {}", each, error.message()));
+  }
+  std::vector<ChangedFile> all;
+  for (auto& [name, file] : files) all.push_back(std::move(file));
+  return all;
+}
+
+Result<char> permission_of(const fs::path& path) {
+  struct stat status {};
+  if (::lstat(path.c_str(), &status) != 0) return base::fail_errno(path.string());
+  if (S_ISLNK(status.st_mode)) return 'l';
+  if (S_ISREG(status.st_mode)) return (status.st_mode & S_IXUSR) != 0 ? 'x' : '\0';
+  return fail(ErrorCode::kInvalid,
+              fmt::format("{} is neither a file nor a symbolic link", path.string()));
+}
+
+Result<std::string> content_of(const fs::path& path) {
+  std::error_code error;
+  if (fs::is_symlink(path, error)) {
+    const fs::path target = fs::read_symlink(path, error);
+    if (error) return fail(ErrorCode::kIo, fmt::format("{}: {}", path.string(), error.message()));
+    return target.string();
+  }
+  std::ifstream file(path, std::ios::binary);
+  std::string content(std::istreambuf_iterator<char>(file), {});
+  if (!file) return base::fail_errno(path.string());
+  return content;
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,147 @@
+#include "local_queue.h"
+
+#include <fmt/core.h>
+#include <pwd.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <utility>
+
+#include "quarry/base/file_system.h"
+#include "quarry/base/time.h"
+#include "quarry/changes/explanation.h"
+#include "quarry/changes/frozen.h"
+#include "quarry/changes/options.h"
+#include "quarry/changes/triggers.h"
+#include "quarry/master/credentials.h"
+#include "submission.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using changes::ChangeSetId;
+
+constexpr std::size_t kMostTarball = std::size_t{16} << 20;
+
+class LocalQueue : public QueuePlace {
+ public:
+  LocalQueue(fs::path base, changes::Rules rules, std::string login)
+      : directories_(base::FileSystem::real(), std::move(base)),
+        rules_(std::move(rules)),
+        login_(std::move(login)) {}
+
+  Result<std::string> list(std::size_t most, const std::string& branch) override {
+    QUARRY_TRY_ASSIGN(
+        const auto view,
+        changes::look(directories_, {.most_waiting = most, .most_over = most, .branch = branch}));
+    QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
+    const nlohmann::json branches(frozen);
+    return changes::json_of(
+        view, fmt::format("\"frozen\":{},",
+                          branches.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)));
+  }
+  Result<std::string> show(const std::string& id) override {
+    QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
+    QUARRY_TRY_ASSIGN(const auto view, changes::look_at(directories_, place));
+    return changes::json_of(view, /*whole=*/true);
+  }
+  Result<std::string> why(const std::string& id) override {
+    QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
+    return changes::why_waits(directories_, rules_, place.name.id, now());
+  }
+  Result<std::vector<ChangeSetId>> what_goes_with(const std::vector<ChangeSetId>& ids) override {
+    QUARRY_TRY_ASSIGN(const auto places,
+                      changes::what_goes_with(directories_, ids, rules_.most_taken_back));
+    std::vector<ChangeSetId> all;
+    for (const changes::Place& each : places) all.push_back(each.name.id);
+    return all;
+  }
+  Result<void> act(changes::Action action, const std::string& id,
+                   const std::string& text) override {
+    QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, id));
+    // Who may write into these folders may do all that is done in them.
+    QUARRY_TRY(changes::act(directories_, place.name.id, {action, login_, text}, now(), {}));
+    pull(changes::Trigger::kQueue);
+    return {};
+  }
+  Result<void> freeze(const std::string& branch, bool is_frozen) override {
+    QUARRY_TRY(changes::set_frozen(directories_, branch, is_frozen));
+    pull(changes::Trigger::kQueue);
+    return {};
+  }
+  Result<ChangeSetId> submit(const changes::Meta& meta) override {
+    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostTarball));
+    const changes::ChangeSetName name{.id = ChangeSetId::random(),
+                                      .tai = changes::tai64n(now()),
+                                      .pid = ::getpid(),
+                                      .host = "localhost",
+                                      .type = meta.type,
+                                      .extra = changes::name_part(login_)};
+    QUARRY_TRY_ASSIGN(auto file, directories_.begin(name));
+    auto written = file->append(tarball);
+    if (!written) {
+      directories_.give_up(name);
+      return std::unexpected(std::move(written).error());
+    }
+    QUARRY_TRY(directories_.submit(
+        name, std::move(file),
+        {.submitter = login_, .capabilities = "s", .address = "localhost", .time = now()}));
+    pull(changes::Trigger::kPrequeue);
+    return name.id;
+  }
+
+ private:
+  static base::UnixMillis now() { return base::system_clock().now(); }
+  void pull(changes::Trigger trigger) const { changes::pull(directories_.control(""), trigger); }
+
+  changes::Directories directories_;
+  changes::Rules rules_;
+  std::string login_;
+};
+
+/// Root would leave files that the queue's daemons cannot write.
+Result<void> become_owner(const fs::path& folder) {
+  if (::geteuid() != 0) return {};
+  QUARRY_TRY_ASSIGN(const auto owner, master::owner_of(folder));
+  return owner.uid == 0 ? Result<void>() : master::become(owner);
+}
+
+}  // namespace
+
+std::string own_login() {
+  // Behind sudo and su it is he who counts.
+  const char* const sudo = std::getenv("SUDO_USER");
+  if (::getuid() == 0 && sudo != nullptr && *sudo != '\0') return sudo;
+  const passwd* const user = ::getpwuid(::getuid());
+  return user != nullptr ? user->pw_name : std::to_string(::getuid());
+}
+
+Result<std::unique_ptr<QueuePlace>> local_queue(const QueueArguments& arguments,
+                                                const std::string& repository) {
+  const fs::path base = arguments.folder.empty()
+                            ? changes::queue_base({}, fs::absolute(repository), "")
+                            : fs::path(arguments.folder);
+  std::error_code error;
+  if (!fs::is_directory(base / "queue", error)) {
+    return fail(ErrorCode::kNotFound, fmt::format("{} has no queue of change sets: there is no {}",
+                                                  repository, (base / "queue").string()));
+  }
+  changes::Rules rules;
+  for (const std::string& each : arguments.needs_approval) {
+    const auto type = changes::move_type_named(each);
+    if (type) rules.needs_approval[static_cast<std::size_t>(*type)] = true;
+  }
+  const std::string login = own_login();
+  QUARRY_TRY(become_owner(base));
+  return std::unique_ptr<QueuePlace>(std::make_unique<LocalQueue>(base, rules, login));
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,173 @@
+#include "queue_client.h"
+
+#include <fmt/core.h>
+
+#include <array>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <utility>
+
+#include "common/interruption.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/time.h"
+#include "quarry/sync/signed_request.h"
+#include "quarry/transport/http_exchange.h"
+#include "remote/password.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using nlohmann::json;
+
+constexpr std::size_t kMostReply = std::size_t{64} << 20;
+
+ErrorCode code_of(long status) {
+  switch (status) {
+    case 400:
+    case 411:
+    case 415:
+      return ErrorCode::kInvalid;
+    case 401:
+    case 403:
+      return ErrorCode::kDenied;
+    case 404:
+      return ErrorCode::kNotFound;
+    case 409:
+      return ErrorCode::kConflict;
+    case 413:
+      return ErrorCode::kLimit;
+    case 503:
+      return ErrorCode::kBusy;
+    case 507:
+      return ErrorCode::kNoSpace;
+    default:
+      return ErrorCode::kIo;
+  }
+}
+
+/// The member NAME of the object TEXT; "": there is none.
+std::string member_of(const std::string& text, const char* name) {
+  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object()) return {};
+  const auto at = document.find(name);
+  return at != document.end() && at->is_string() ? at->get<std::string>() : std::string();
+}
+
+std::unexpected<base::Error> refused(const std::string& url, const transport::HttpReply& reply) {
+  const std::string said = member_of(reply.body, "error");
+  if (!said.empty()) return fail(code_of(reply.status), base::printable(said, 500));
+  if (reply.status >= 300 && reply.status < 400) {
+    return fail(
+        ErrorCode::kDenied,
+        fmt::format("{} leads elsewhere (HTTP status {}): name that place", url, reply.status));
+  }
+  return fail(
+      code_of(reply.status),
+      fmt::format("{}: HTTP status {}: no queue of change sets is there", url, reply.status));
+}
+
+/// Path and query of URL, as the first line of a request has them.
+std::string target_of(const std::string& url) {
+  const std::size_t host = url.find("://") + 3;
+  const std::size_t path = url.find('/', host);
+  return path == std::string::npos ? "/" : url.substr(path);
+}
+
+/// So that two requests of the same moment are two.
+std::string random_word() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+}  // namespace
+
+std::string query_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
+    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
+}
+
+QueueClient::QueueClient(transport::RemoteUrl url, transport::TransportOptions options)
+    : url_(std::move(url)), options_(std::move(options)) {
+  base_ = url_.without_user();
+  while (base_.ends_with('/')) base_.pop_back();
+  base_ += "/queue";
+}
+
+Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
+  QUARRY_TRY_ASSIGN(auto url, transport::RemoteUrl::parse(arguments.url));
+  if (!url.is_http()) {
+    return fail(ErrorCode::kInvalid,
+                "a queue on a server has an http: or https: URL (for a "
+                "repository that is here: quarry queue -R FILE)");
+  }
+  if (!arguments.user.empty()) url.user = arguments.user;
+  if (!arguments.password_file.empty()) {
+    QUARRY_TRY_ASSIGN(url.password, password_from_file(arguments.password_file));
+  }
+  transport::TransportOptions options;
+  options.max_reply = kMostReply;
+  options.ca_file = arguments.ca_file;
+  options.is_interrupted = [] { return Interruption::signal() != 0; };
+  QueueClient client(std::move(url), std::move(options));
+  if (client.url_.user.empty()) return client;
+  QUARRY_TRY(client.learn_project_code());
+  if (client.url_.password.empty()) {
+    QUARRY_TRY_ASSIGN(client.url_.password,
+                      ask_for_password(fmt::format("password for {} at {}: ", client.url_.user,
+                                                   client.url_.host)));
+  }
+  return client;
+}
+
+/// A password is kept as a hash with the project's code in it, which servers tell everybody.
+Result<void> QueueClient::learn_project_code() {
+  const std::string url = base_ + ".json?waiting=0&over=0";
+  QUARRY_TRY_ASSIGN(const auto reply,
+                    transport::exchange({.url = url, .headers = {}, .body = {}}, options_));
+  project_code_ = member_of(reply.body, "project_code");
+  if (!project_code_.empty()) return {};
+  return refused(base_, reply);
+}
+
+Result<std::string> QueueClient::get(std::string_view path, std::string_view query) const {
+  return ask("GET", std::string(path) + ".json", query, {}, {});
+}
+
+Result<std::string> QueueClient::post(std::string_view path, std::string_view query,
+                                      std::string_view content_type, std::string_view body) const {
+  return ask("POST", path, fmt::format("{}&r={}", query, random_word()), content_type, body);
+}
+
+Result<std::string> QueueClient::ask(std::string_view method, std::string_view path,
+                                     std::string_view query, std::string_view content_type,
+                                     std::string_view body) const {
+  transport::HttpRequest request;
+  request.method = method;
+  request.url = fmt::format("{}{}{}{}", base_, path, query.empty() ? "" : "?", query);
+  request.body = body;
+  if (!content_type.empty()) {
+    request.headers.push_back(fmt::format("Content-Type: {}", content_type));
+  }
+  request.headers.emplace_back("Accept: application/json");
+  if (!url_.user.empty()) {
+    const std::string date = base::iso_millis(base::system_clock().now()) + "Z";
+    const std::string text =
+        sync::signed_text(method, target_of(request.url), date, sync::body_hash(body));
+    request.headers.push_back("X-Quarry-Date: " + date);
+    request.headers.push_back("Cookie: " +
+                              sync::sign_request(project_code_, url_.user, url_.password, text));
+  }
+  QUARRY_TRY_ASSIGN(auto reply, transport::exchange(request, options_));
+  if (reply.status == 200 || reply.status == 202) return std::move(reply.body);
+  return refused(base_, reply);
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,198 @@
+// quarry queue …: looks at a queue of change sets, and does what people may do to what is in it.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "changes_commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "quarry/base/escape.h"
+#include "queue_place.h"
+#include "queue_text.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using changes::Action;
+
+int code_of(const Result<void>& done) {
+  if (!done) return failed(done.error());
+  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  return is_written ? kDone : failed(base::fail_errno("standard output").error());
+}
+
+/// ACTION with the queue of ARGUMENTS.
+template <typename Action>
+int with_queue(const QueueArguments& arguments, Action&& action) {
+  const Interruption interruption;
+  auto place = queue_place(arguments);
+  if (!place) return failed(place.error());
+  return code_of(action(**place));
+}
+
+void print_json(const std::string& json) {
+  fmt::print("{}{}", json, json.ends_with('\n') ? "" : "\n");
+}
+
+/// The branches that are frozen, of the JSON of a queue.
+std::vector<std::string> frozen_in(const std::string& text) {
+  std::vector<std::string> branches;
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!json.is_object() || !json.contains("frozen") || !json["frozen"].is_array()) return branches;
+  for (const auto& each : json["frozen"]) {
+    if (each.is_string()) branches.push_back(each.get<std::string>());
+  }
+  return branches;
+}
+
+Result<void> show_queue(const QueueArguments& arguments, QueuePlace& place, bool is_list) {
+  QUARRY_TRY_ASSIGN(const std::string json,
+                    place.list(is_list ? arguments.limit : 0, arguments.branch));
+  if (arguments.as_json) {
+    print_json(json);
+    return {};
+  }
+  QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(json));
+  fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(json)));
+  return {};
+}
+
+Result<void> show_one(const QueueArguments& arguments, QueuePlace& place, bool is_log) {
+  QUARRY_TRY_ASSIGN(const std::string json, place.show(arguments.id));
+  if (arguments.as_json) {
+    print_json(json);
+    return {};
+  }
+  QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(json));
+  fmt::print("{}", is_log ? log_text(view) : change_set_text(view));
+  return {};
+}
+
+int act(const QueueArguments& arguments, Action action) {
+  return with_queue(arguments, [&](QueuePlace& place) {
+    return place.act(action, arguments.id, arguments.text);
+  });
+}
+
+/// The whole ids of those that ARGUMENTS name.
+Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& arguments,
+                                                    QueuePlace& place) {
+  std::vector<changes::ChangeSetId> ids;
+  for (const std::string& each : arguments.ids) {
+    QUARRY_TRY_ASSIGN(const std::string json, place.show(each));
+    QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(json));
+    ids.push_back(view.job.name.id);
+  }
+  return ids;
+}
+
+Result<void> tell_closure(const QueueArguments& arguments,
+                          const std::vector<changes::ChangeSetId>& ids, QueuePlace& place) {
+  QUARRY_TRY_ASSIGN(const auto closure, place.what_goes_with(ids));
+  if (arguments.as_json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const changes::ChangeSetId& id : closure) list.push_back(id.str());
+    fmt::print("{}\n", nlohmann::json{{"rollback", list}}.dump());
+    return {};
+  }
+  changes::QueueView view;
+  for (const changes::ChangeSetId& id : closure) {
+    QUARRY_TRY_ASSIGN(const std::string json, place.show(std::string(id.str())));
+    QUARRY_TRY_ASSIGN(auto one, changes::job_view_of(json));
+    view.jobs.push_back(std::move(one));
+  }
+  fmt::print("{}", list_text(view));
+  return {};
+}
+
+Result<void> roll_back(const QueueArguments& arguments, QueuePlace& place) {
+  QUARRY_TRY_ASSIGN(const auto ids, whole_ids(arguments, place));
+  if (arguments.dry_run) return tell_closure(arguments, ids, place);
+  changes::Meta meta;
+  meta.type = changes::MoveType::kRollback;
+  meta.dependencies = ids;
+  meta.comment = arguments.text;
+  QUARRY_TRY_ASSIGN(const auto id, place.submit(meta));
+  if (arguments.as_json) {
+    fmt::print("{{\"id\":\"{}\"}}\n", id.str());
+  } else {
+    fmt::print("{}\n", id.str());
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_queue_status(const QueueArguments& arguments) {
+  return with_queue(arguments,
+                    [&](QueuePlace& place) { return show_queue(arguments, place, false); });
+}
+
+int run_queue_list(const QueueArguments& arguments) {
+  return with_queue(arguments,
+                    [&](QueuePlace& place) { return show_queue(arguments, place, true); });
+}
+
+int run_queue_show(const QueueArguments& arguments) {
+  return with_queue(arguments,
+                    [&](QueuePlace& place) { return show_one(arguments, place, false); });
+}
+
+int run_queue_log(const QueueArguments& arguments) {
+  return with_queue(arguments, [&](QueuePlace& place) { return show_one(arguments, place, true); });
+}
+
+int run_queue_why(const QueueArguments& arguments) {
+  return with_queue(arguments, [&](QueuePlace& place) -> Result<void> {
+    QUARRY_TRY_ASSIGN(const std::string why, place.why(arguments.id));
+    if (arguments.as_json) {
+      fmt::print("{}\n", nlohmann::json{{"why", why}}.dump());
+    } else {
+      fmt::print("{}\n", base::printable(why, 4'000));
+    }
+    return {};
+  });
+}
+
+int run_queue_hold(const QueueArguments& arguments) {
+  return act(arguments, Action::kHold);
+}
+
+int run_queue_release(const QueueArguments& arguments) {
+  return act(arguments, Action::kRelease);
+}
+
+int run_queue_abandon(const QueueArguments& arguments) {
+  return act(arguments, Action::kAbandon);
+}
+
+int run_queue_retry(const QueueArguments& arguments) {
+  return act(arguments, Action::kRetry);
+}
+
+int run_queue_approve(const QueueArguments& arguments) {
+  return act(arguments, Action::kApprove);
+}
+
+int run_queue_rollback(const QueueArguments& arguments) {
+  return with_queue(arguments, [&](QueuePlace& place) { return roll_back(arguments, place); });
+}
+
+int run_queue_freeze(const QueueArguments& arguments) {
+  return with_queue(arguments,
+                    [&](QueuePlace& place) { return place.freeze(arguments.branch, true); });
+}
+
+int run_queue_thaw(const QueueArguments& arguments) {
+  return with_queue(arguments,
+                    [&](QueuePlace& place) { return place.freeze(arguments.branch, false); });
+}
+
+}  // namespace quarry::app

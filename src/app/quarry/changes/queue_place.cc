@@ -1,0 +1,114 @@
+#include "queue_place.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "changed_files.h"
+#include "local_queue.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/hex.h"
+#include "queue_client.h"
+#include "submission.h"
+
+namespace quarry::app {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using changes::ChangeSetId;
+using nlohmann::json;
+
+constexpr std::string_view kActionType = "application/x-quarry-action";
+constexpr std::size_t kMostTarball = std::size_t{16} << 20;
+
+/// ID's path below the queue.
+Result<std::string> path_of(const std::string& id) {
+  if (!id.empty() && id.size() <= 16 && base::is_hex(id)) return "/" + id;
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no id of a change set, nor its beginning",
+                                               base::printable(id)));
+}
+
+class ServerQueue : public QueuePlace {
+ public:
+  explicit ServerQueue(QueueClient client) : client_(std::move(client)) {}
+
+  Result<std::string> list(std::size_t most, const std::string& branch) override {
+    return client_.get(
+        "", fmt::format("waiting={}&over={}&branch={}", most, most, query_encoded(branch)));
+  }
+  Result<std::string> show(const std::string& id) override {
+    QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
+    return client_.get(path);
+  }
+  Result<std::string> why(const std::string& id) override {
+    QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
+    QUARRY_TRY_ASSIGN(const std::string reply, client_.get(path, "ask=why"));
+    const json document = json::parse(reply, nullptr, /*allow_exceptions=*/false);
+    if (document.is_object() && document.contains("why") && document["why"].is_string()) {
+      return document["why"].get<std::string>();
+    }
+    return fail(ErrorCode::kInvalid, "the server's answer says nothing of why");
+  }
+  Result<std::vector<ChangeSetId>> what_goes_with(const std::vector<ChangeSetId>& ids) override {
+    std::vector<ChangeSetId> all;
+    for (const ChangeSetId& id : ids) {
+      QUARRY_TRY_ASSIGN(const std::string reply,
+                        client_.get(fmt::format("/{}", id.str()), "ask=rollback"));
+      const json document = json::parse(reply, nullptr, /*allow_exceptions=*/false);
+      if (!document.is_object() || !document.contains("rollback")) {
+        return fail(ErrorCode::kInvalid, "the server's answer says nothing of a rollback");
+      }
+      for (const json& each : document["rollback"]) {
+        if (!each.is_object() || !each.contains("id") || !each["id"].is_string()) continue;
+        const auto gone = ChangeSetId::parse(each["id"].get<std::string>());
+        if (gone && std::ranges::find(all, *gone) == all.end()) all.push_back(*gone);
+      }
+    }
+    return all;
+  }
+  Result<void> act(changes::Action action, const std::string& id,
+                   const std::string& text) override {
+    QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
+    QUARRY_TRY(client_.post(fmt::format("{}/{}", path, word_of(action)),
+                            "text=" + query_encoded(text), kActionType, {}));
+    return {};
+  }
+  Result<void> freeze(const std::string& branch, bool is_frozen) override {
+    QUARRY_TRY(client_.post(is_frozen ? "/freeze" : "/thaw", "branch=" + query_encoded(branch),
+                            kActionType, {}));
+    return {};
+  }
+  Result<ChangeSetId> submit(const changes::Meta& meta) override {
+    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostTarball));
+    return send(client_, meta.type, tarball);
+  }
+
+ private:
+  QueueClient client_;
+};
+
+}  // namespace
+
+Result<std::string> repository_of(const QueueArguments& arguments) {
+  if (!arguments.repository.empty()) return arguments.repository;
+  QUARRY_TRY_ASSIGN(const auto checkout, checkout_at(std::filesystem::current_path()));
+  if (checkout) return checkout->repository.string();
+  return fail(ErrorCode::kInvalid,
+              "this is no open check-out: name the repository (-R FILE) or the server (--to URL)");
+}
+
+Result<std::unique_ptr<QueuePlace>> queue_place(const QueueArguments& arguments) {
+  if (!arguments.server.url.empty()) {
+    QUARRY_TRY_ASSIGN(auto client, QueueClient::open(arguments.server));
+    return std::unique_ptr<QueuePlace>(std::make_unique<ServerQueue>(std::move(client)));
+  }
+  QUARRY_TRY_ASSIGN(const std::string repository, repository_of(arguments));
+  return local_queue(arguments, repository);
+}
+
+}  // namespace quarry::app

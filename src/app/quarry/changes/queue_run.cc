@@ -1,0 +1,72 @@
+// quarry queue run --once: the three daemons of a queue, one after the other, each until it has
+// nothing to do: for cron, where no server runs them.
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "changes_commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "quarry/base/spawn.h"
+#include "queue_place.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using base::Result;
+
+fs::path program() {
+  constexpr const char* kName = "quarry-changes";
+  std::error_code error;
+  const fs::path here = fs::read_symlink("/proc/self/exe", error).parent_path() / kName;
+  return !error && fs::exists(here, error) ? here : fs::path(QUARRY_SERVER_FOLDER) / kName;
+}
+
+Result<void> run(const std::vector<std::string>& words) {
+  base::Launch launch{.words = words};
+  launch.words[0] = program().string();
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    launch.environment.emplace_back(*variable);
+  }
+  launch.descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
+  QUARRY_TRY_ASSIGN(const pid_t pid, base::spawn(launch));
+  const Interruption interruption;
+  int status = 0;
+  while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} has failed", words[1]));
+}
+
+Result<void> run_all(const QueueArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const std::string repository, repository_of(arguments));
+  for (const char* kind : {"prequeue", "queueing", "execution"}) {
+    std::vector<std::string> words{"quarry-changes", kind, "--once"};
+    if (!arguments.folder.empty()) {
+      words.insert(words.end(), {"--queue", fs::absolute(arguments.folder).string()});
+    }
+    for (const std::string& each : arguments.settings) words.insert(words.end(), {"--set", each});
+    words.push_back(fs::absolute(repository).string());
+    QUARRY_TRY(run(words));
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_queue_run(const QueueArguments& arguments) {
+  const auto done = run_all(arguments);
+  return done ? kDone : failed(done.error());
+}
+
+}  // namespace quarry::app

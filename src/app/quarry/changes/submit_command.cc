@@ -1,0 +1,146 @@
+// quarry submit: makes a change set of what has changed in a check-out, or of files that are named,
+// sends it to a server's queue, and prints its id.
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "changed_files.h"
+#include "changes_commands.h"
+#include "common/exit_codes.h"
+#include "common/interruption.h"
+#include "quarry/base/escape.h"
+#include "quarry/changes/queue_view.h"
+#include "quarry/changes/tarball.h"
+#include "submission.h"
+#include "waiting.h"
+
+namespace quarry::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::size_t kMostTarball = std::size_t{1} << 30;
+
+/// Those of CHANGED that NAMES, seen from FOLDER, are, or hold. Error: a name changes nothing.
+Result<std::vector<ChangedFile>> chosen(const std::vector<ChangedFile>& changed,
+                                        const std::vector<std::string>& names,
+                                        const fs::path& folder) {
+  std::vector<bool> is_chosen(changed.size());
+  for (const std::string& name : names) {
+    const fs::path path = (folder / name).lexically_normal();
+    bool is_any = false;
+    for (std::size_t i = 0; i < changed.size(); ++i) {
+      const std::string below = changed[i].path.lexically_relative(path).string();
+      if (below.empty() || below.starts_with("..")) continue;
+      is_chosen[i] = is_any = true;
+    }
+    if (!is_any) {
+      return fail(ErrorCode::kNotFound, fmt::format("{} has not changed", base::printable(name)));
+    }
+  }
+  std::vector<ChangedFile> files;
+  for (std::size_t i = 0; i < changed.size(); ++i) {
+    if (is_chosen[i]) files.push_back(changed[i]);
+  }
+  return files;
+}
+
+Result<std::vector<ChangedFile>> files_of(const SubmitArguments& arguments,
+                                          const std::optional<Checkout>& checkout) {
+  const fs::path folder = fs::current_path();
+  if (!checkout) {
+    QUARRY_TRY_ASSIGN(auto files, files_named(arguments.files, folder, folder, false));
+    QUARRY_TRY_ASSIGN(auto gone, files_named(arguments.deletions, folder, folder, true));
+    std::ranges::move(gone, std::back_inserter(files));
+    if (!files.empty()) return files;
+    return fail(ErrorCode::kInvalid, "this is no open check-out: name the files to submit");
+  }
+  if (!arguments.deletions.empty()) {
+    return fail(ErrorCode::kInvalid, "in a check-out, fossil rm says what is to be removed");
+  }
+  QUARRY_TRY_ASSIGN(auto files, changes_in(*checkout));
+  if (!arguments.files.empty()) {
+    QUARRY_TRY_ASSIGN(files, chosen(files, arguments.files, folder));
+  }
+  if (!files.empty()) return files;
+  return fail(ErrorCode::kInvalid, "nothing has changed in this check-out");
+}
+
+Result<changes::Meta> meta_of(const SubmitArguments& arguments,
+                              const std::optional<Checkout>& checkout,
+                              const std::vector<ChangedFile>& files) {
+  changes::Meta meta;
+  meta.type = *changes::move_type_named(arguments.type);
+  meta.target = arguments.target;
+  meta.comment = arguments.comment;
+  meta.author = arguments.author;
+  meta.approval = arguments.approval;
+  meta.base = arguments.base;
+  if (meta.base.empty() && checkout && !arguments.on_tip) meta.base = checkout->check_in;
+  for (const std::string& each : arguments.dependencies) {
+    const auto id = changes::ChangeSetId::parse(each);
+    if (!id) {
+      return fail(ErrorCode::kInvalid, fmt::format("--depends: \"{}\" is no id of a change set: 16 "
+                                                   "hexadecimal digits",
+                                                   base::printable(each)));
+    }
+    meta.dependencies.push_back(*id);
+  }
+  for (const ChangedFile& file : files) meta.files.push_back(file.name);
+  return meta;
+}
+
+Result<std::string> tarball_of(const changes::Meta& meta, const std::vector<ChangedFile>& files) {
+  std::vector<changes::FileToSubmit> contents;
+  for (const ChangedFile& file : files) {
+    if (file.is_deletion) continue;
+    QUARRY_TRY_ASSIGN(const char permission, permission_of(file.path));
+    contents.push_back({.name = file.name, .permission = permission, .read = [path = file.path] {
+                          return content_of(path);
+                        }});
+  }
+  return packed(meta, contents, kMostTarball);
+}
+
+Result<int> submit(const SubmitArguments& arguments) {
+  QUARRY_TRY_ASSIGN(const auto checkout, checkout_at(fs::current_path()));
+  QUARRY_TRY_ASSIGN(const auto files, files_of(arguments, checkout));
+  QUARRY_TRY_ASSIGN(const auto meta, meta_of(arguments, checkout, files));
+  QUARRY_TRY_ASSIGN(const std::string tarball, tarball_of(meta, files));
+  QUARRY_TRY_ASSIGN(const QueueClient client, QueueClient::open(arguments.server));
+  QUARRY_TRY_ASSIGN(const changes::ChangeSetId id, send(client, meta.type, tarball));
+  if (!arguments.waits) {
+    fmt::print("{}\n", id.str());
+    return kDone;
+  }
+  // Whoever is ended while it waits has the id.
+  fmt::print(stderr, "quarry: submitted {}\n", id.str());
+  const auto most = std::chrono::milliseconds(static_cast<std::int64_t>(arguments.timeout * 1000));
+  QUARRY_TRY_ASSIGN(const auto view, wait_until_over(
+                                         [&]() -> Result<changes::JobView> {
+                                           QUARRY_TRY_ASSIGN(
+                                               const std::string json,
+                                               client.get(fmt::format("/{}", id.str())));
+                                           return changes::job_view_of(json);
+                                         },
+                                         most));
+  return tell_outcome(view);
+}
+
+}  // namespace
+
+int run_submit(const SubmitArguments& arguments) {
+  const Interruption interruption;
+  const auto done = submit(arguments);
+  return done ? *done : failed(done.error());
+}
+
+}  // namespace quarry::app

@@ -1,0 +1,71 @@
+#include "changes_service.h"
+
+#include <fmt/core.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "changes_directives.h"
+#include "courier_service.h"
+#include "quarry/base/log.h"
+#include "quarry/master/directive_table.h"
+
+namespace quarry::app {
+
+bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& options) {
+  if (!options.is_enabled) return false;
+  if (pool.process.chroot.empty()) return true;
+  base::log(
+      base::LogLevel::kNotice,
+      "[pool {}] has a chroot, in which there are no programs: it has no queues of change sets",
+      pool.name);
+  return false;
+}
+
+std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
+                                           const changes::PoolOptions& options,
+                                           const std::string& courier) {
+  static constexpr auto kWords = changes_directives<QueueWords>();
+  const std::span<const master::Directive<QueueWords>> table(kWords);
+  const auto usual = master::shown_in(table, QueueWords{});
+  const auto wanted = master::shown_in(table, QueueWords{options});
+  std::vector<std::string> words;
+  if (!courier.empty()) words.insert(words.end(), {"--courier", courier});
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    // Which is why the program is started.
+    if (wanted[i].name == "changes" || wanted[i].values == usual[i].values) continue;
+    for (const std::string& value : wanted[i].values) {
+      words.insert(words.end(), {"--set", fmt::format("{}={}", wanted[i].name, value)});
+    }
+  }
+  const bool is_one = !pool.repository.empty();
+  if (!is_one) words.emplace_back("--folder");
+  words.push_back(std::filesystem::absolute(is_one ? pool.repository : pool.repositories).string());
+  return words;
+}
+
+std::vector<master::Service> changes_services(const master::PoolConfig& pool,
+                                              const changes::PoolOptions& options,
+                                              const std::string& courier) {
+  std::vector<master::Service> services;
+  if (!has_changes(pool, options)) return services;
+  for (const char* kind : {"prequeue", "queueing", "execution"}) {
+    master::Service service;
+    service.name = fmt::format("{} {}", kind, pool.name);
+    service.kind = master::ServiceKind::kJob;
+    service.run_as = pool.run_as;
+    service.process = pool.process;
+    service.process.catch_output = true;  // that is how the log hears of it
+    service.processes.max_children = 1;
+    // Each holds what only one may hold: a queue's pid file.
+    service.starts_alone = true;
+    std::vector<std::string> words = changes_arguments(pool, options, courier);
+    words.insert(words.begin(), {"quarry-changes", kind});
+    service.program =
+        master::Program{program_beside("quarry-changes", QUARRY_SERVER_FOLDER), std::move(words)};
+    services.push_back(std::move(service));
+  }
+  return services;
+}
+
+}  // namespace quarry::app

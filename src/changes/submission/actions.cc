@@ -1,0 +1,196 @@
+#include "quarry/changes/actions.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/hex.h"
+#include "sections.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::array<std::string_view, 5> kWords = {"approve", "hold", "release", "abandon",
+                                                    "retry"};
+constexpr std::array<std::string_view, 5> kDone = {"approved", "held", "released", "abandoned",
+                                                   "to be tried again"};
+// A daemon has a job in hand for moments; who runs it, for long.
+constexpr int kTries = 40;
+constexpr std::chrono::milliseconds kBetweenTries{25};
+constexpr std::size_t kMostText = 500;
+
+bool waits(Stage stage) {
+  return stage == Stage::kQueue || stage == Stage::kStaging || stage == Stage::kPending;
+}
+
+bool may_be_in(Action action, Stage stage) {
+  switch (action) {
+    case Action::kRetry:
+      return stage == Stage::kFail || stage == Stage::kTerm || stage == Stage::kAbandon;
+    default:
+      return waits(stage);
+  }
+}
+
+std::string_view done_of(Action action) {
+  return kDone[static_cast<std::size_t>(action)];
+}
+
+std::unexpected<base::Error> already(const Job& job, std::string_view what) {
+  return fail(ErrorCode::kConflict, fmt::format("{} is {}", job.name.id.str(), what));
+}
+
+Result<void> approve(const ActionRequest& request, Job& job) {
+  if (!job.meta.approval.empty()) {
+    return already(job, fmt::format("approved already: {}", job.meta.approval));
+  }
+  job.meta.approval =
+      request.text.empty() ? "by " + request.login : one_line(request.text, kMostText);
+  return {};
+}
+
+Result<void> hold(const ActionRequest& request, Job& job) {
+  if (!job.held.empty()) return already(job, fmt::format("held already, by {}", job.held));
+  job.held = request.login;
+  if (!request.text.empty()) job.held += ": " + one_line(request.text, kMostText);
+  return {};
+}
+
+/// What keeps a job that somebody else has in hand.
+std::unexpected<base::Error> in_hand(const Place& place) {
+  return fail(ErrorCode::kBusy,
+              fmt::format("{} is being {}: try again in a moment", place.name.id.str(),
+                          place.stage == Stage::kRun        ? "executed"
+                          : place.stage == Stage::kPrequeue ? "looked at"
+                                                            : "moved"));
+}
+
+Result<Job> act_on(Directories& directories, const Place& place, const ActionRequest& request,
+                   base::UnixMillis now, const std::function<bool(const Job&)>& may) {
+  // What nobody has looked at yet says nothing of itself.
+  if (place.stage == Stage::kRun || place.stage == Stage::kPrequeue) return in_hand(place);
+  QUARRY_TRY_ASSIGN(Hold held, directories.hold(place.stage, place.name));
+  if (may && !may(held.job)) {
+    return fail(ErrorCode::kDenied,
+                fmt::format("{} may not {} the change set of {}", base::printable(request.login),
+                            word_of(request.action), base::printable(held.job.submitter)));
+  }
+  QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
+  QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
+  return std::move(held.job);
+}
+
+}  // namespace
+
+std::string_view word_of(Action action) {
+  return kWords[static_cast<std::size_t>(action)];
+}
+
+std::optional<Action> action_named(std::string_view word) {
+  const auto at = std::ranges::find(kWords, word);
+  if (at == kWords.end()) return std::nullopt;
+  return static_cast<Action>(at - kWords.begin());
+}
+
+bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job) {
+  const bool is_author = !job.meta.author.empty() && job.meta.author == actor.login;
+  if (action == Action::kApprove && is_author) return false;
+  return may(rights, deed_of(action), actor, job.submitter);
+}
+
+Deed deed_of(Action action) {
+  switch (action) {
+    case Action::kApprove:
+      return Deed::kApprove;
+    case Action::kHold:
+    case Action::kRelease:
+      return Deed::kHold;
+    case Action::kAbandon:
+      return Deed::kAbandon;
+    case Action::kRetry:
+      break;
+  }
+  return Deed::kRetry;
+}
+
+Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job) {
+  const Action action = request.action;
+  if (!may_be_in(action, stage)) {
+    return fail(ErrorCode::kInvalid, fmt::format("{} cannot be {}: it is in {}/", job.name.id.str(),
+                                                 done_of(action), word_of(stage)));
+  }
+  ActionOutcome outcome{.stage = Stage::kQueue, .why = {}};
+  switch (action) {
+    case Action::kApprove:
+      QUARRY_TRY(approve(request, job));
+      break;
+    case Action::kHold:
+      QUARRY_TRY(hold(request, job));
+      break;
+    case Action::kRelease:
+      if (job.held.empty()) return already(job, "not held");
+      job.held.clear();
+      break;
+    case Action::kAbandon:
+      outcome.stage = Stage::kAbandon;
+      break;
+    case Action::kRetry:
+      job.crashes = 0;
+      job.put_off = 0;
+      // They were found in the order of then.
+      job.meta.precursors.clear();
+      break;
+  }
+  outcome.why = fmt::format("{} by {}", done_of(action), request.login);
+  if (!request.text.empty()) outcome.why += ": " + one_line(request.text, kMostText);
+  return outcome;
+}
+
+Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,
+                base::UnixMillis now, const std::function<bool(const Job&)>& may) {
+  for (int tries = 1;; ++tries) {
+    QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
+    if (!place) {
+      return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", id.str()));
+    }
+    auto done = act_on(directories, *place, request, now, may);
+    if (done) return done;
+    // It has moved on, or is about to.
+    const bool may_pass = done.error().code == ErrorCode::kNotFound ||
+                          (done.error().code == ErrorCode::kBusy && place->stage != Stage::kRun);
+    if (!may_pass) return done;
+    if (tries == kTries) return in_hand(*place);
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+}
+
+Result<Place> find_one(const Directories& directories, std::string_view digits) {
+  if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
+    return fail(
+        ErrorCode::kInvalid,
+        fmt::format("\"{}\" is no id of a change set, nor its beginning", base::printable(digits)));
+  }
+  QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
+  if (found.empty()) {
+    return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", digits));
+  }
+  if (found.size() == 1) return found.front();
+  std::string names;
+  for (const Place& each : found) {
+    if (names.size() > 100) break;
+    names += fmt::format(" {}", each.name.id.str());
+  }
+  return fail(ErrorCode::kLimit,
+              fmt::format("{} change sets begin with {}:{}", found.size(), digits, names));
+}
+
+}  // namespace quarry::changes

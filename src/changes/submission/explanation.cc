@@ -1,0 +1,110 @@
+#include "quarry/changes/explanation.h"
+
+#include <fmt/core.h>
+
+#include <optional>
+#include <utility>
+
+#include "quarry/changes/frozen.h"
+#include "quarry/changes/model.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+constexpr std::array kWaiting = {Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
+                                 Stage::kRun};
+
+class Reading {
+ public:
+  Reading(const Directories& directories, const Rules& rules)
+      : directories_(directories), rules_(rules) {}
+
+  Result<void> read(Stage stage) {
+    auto names = directories_.list(stage);
+    if (!names && names.error().code == ErrorCode::kNotFound) return {};
+    if (!names) return std::unexpected(std::move(names).error());
+    for (const ChangeSetName& name : *names) QUARRY_TRY(put(stage, name));
+    return {};
+  }
+  /// What those that are known depend on.
+  Result<void> read_unknown() {
+    // One that is nowhere stays unknown.
+    std::size_t left = model.unknown().size();
+    while (left > 0) {
+      for (const ChangeSetId& id : model.unknown()) {
+        QUARRY_TRY_ASSIGN(const auto place, directories_.find(id));
+        if (place) QUARRY_TRY(put(place->stage, place->name));
+      }
+      const std::size_t now = model.unknown().size();
+      if (now >= left) break;
+      left = now;
+    }
+    return {};
+  }
+
+  Model model;
+
+ private:
+  Result<void> put(Stage stage, const ChangeSetName& name) {
+    if (++files_ > kMostExplained) {
+      return fail(ErrorCode::kLimit,
+                  fmt::format("there are more than {} change sets to look at", kMostExplained));
+    }
+    const auto job = directories_.read(stage, name);
+    if (job) {
+      model.put(known_of(*job, stage, rules_));
+    } else if (job.error().code == ErrorCode::kBusy) {
+      Known known;
+      known.name = name;
+      known.stage = stage;
+      model.put(std::move(known));
+    }
+    // What has moved on, or cannot be read, is as good as not there.
+    return {};
+  }
+
+  const Directories& directories_;
+  const Rules& rules_;
+  std::size_t files_ = 0;
+};
+
+}  // namespace
+
+Result<std::string> why_waits(const Directories& directories, const Rules& rules,
+                              const ChangeSetId& id, base::UnixMillis now) {
+  Reading reading(directories, rules);
+  for (const Stage stage : kWaiting) QUARRY_TRY(reading.read(stage));
+  if (reading.model.find(id) == nullptr) {
+    QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
+    if (!place)
+      return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", id.str()));
+    QUARRY_TRY_ASSIGN(const Job job, directories.read(place->stage, place->name));
+    const std::string last = job.history.empty() ? "" : job.history.back().why;
+    return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(place->stage),
+                       last.empty() ? "" : ": ", last);
+  }
+  QUARRY_TRY(reading.read_unknown());
+  QUARRY_TRY_ASSIGN(auto frozen, frozen_branches(directories));
+  reading.model.set_frozen(std::move(frozen));
+  std::string why = reading.model.why_not(id, now);
+  return why.empty() ? "nothing is in its way: it is about to go" : why;
+}
+
+Result<std::vector<Place>> what_goes_with(const Directories& directories,
+                                          const std::vector<ChangeSetId>& ids, std::size_t limit) {
+  const Rules usual;
+  Reading reading(directories, usual);
+  for (std::size_t i = 0; i < kStages; ++i) QUARRY_TRY(reading.read(static_cast<Stage>(i)));
+  QUARRY_TRY_ASSIGN(const auto closure, reading.model.closure(ids, limit));
+  std::vector<Place> places;
+  for (const ChangeSetId& id : closure) {
+    if (const Known* known = reading.model.find(id)) places.push_back({known->stage, known->name});
+  }
+  return places;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,90 @@
+#include "quarry/changes/frozen.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <thread>
+
+#include "quarry/base/escape.h"
+#include "sections.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::FileUse;
+using base::Result;
+
+constexpr std::size_t kMostFrozen = std::size_t{64} << 10;  // bytes
+constexpr int kTries = 40;
+constexpr std::chrono::milliseconds kBetweenTries{25};
+
+/// Holds the lock while it lives.
+Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
+  QUARRY_TRY_ASSIGN(auto file, directories.files().open(directories.control("frozen.lock"),
+                                                        FileUse::kOpenOrMake));
+  for (int tries = 0; tries < kTries; ++tries) {
+    QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
+    if (is_locked) return file;
+    std::this_thread::sleep_for(kBetweenTries);
+  }
+  return fail(ErrorCode::kBusy, "somebody else is freezing a branch: try again in a moment");
+}
+
+Result<void> write(Directories& directories, const Branches& branches) {
+  std::string text;
+  for (const std::string& branch : branches) text += branch + "\n";
+  if (text.size() > kMostFrozen) return fail(ErrorCode::kLimit, "too many branches are frozen");
+  base::FileSystem& files = directories.files();
+  const auto temporary = directories.base() / "tmp" / "frozen";
+  QUARRY_TRY_ASSIGN(const auto file, files.open(temporary, FileUse::kOpenOrMake));
+  QUARRY_TRY(file->truncate(0));
+  QUARRY_TRY(file->append(text));
+  QUARRY_TRY(file->sync());
+  QUARRY_TRY(files.rename(temporary, directories.control("frozen")));
+  return files.sync_directory(directories.base() / "ctrl");
+}
+
+}  // namespace
+
+bool is_branch_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostName && one_line(name, kMostName) == name;
+}
+
+Result<Branches> frozen_branches(const Directories& directories) {
+  auto file = directories.files().open(directories.control("frozen"), FileUse::kRead);
+  if (!file && file.error().code == ErrorCode::kNotFound) return Branches();
+  if (!file) return std::unexpected(std::move(file).error());
+  QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
+  std::string text(std::min<std::uint64_t>(size, kMostFrozen), '\0');
+  QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, text));
+  text.resize(read);
+  Branches branches;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    if (end > at) branches.insert(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return branches;
+}
+
+Result<void> set_frozen(Directories& directories, std::string_view branch, bool is_frozen) {
+  if (!is_branch_name(branch)) {
+    return fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is no name of a branch", base::printable(branch)));
+  }
+  QUARRY_TRY_ASSIGN(const auto held, lock(directories));
+  QUARRY_TRY_ASSIGN(Branches branches, frozen_branches(directories));
+  const bool changes =
+      is_frozen ? branches.emplace(branch).second : branches.erase(std::string(branch)) > 0;
+  if (!changes) {
+    return fail(ErrorCode::kConflict, fmt::format("the branch {} is {}", branch,
+                                                  is_frozen ? "frozen already" : "not frozen"));
+  }
+  return write(directories, branches);
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,50 @@
+#include "quarry/changes/options.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::changes {
+
+std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,
+                                 std::string_view name) {
+  constexpr std::string_view kEnding = ".changes";
+  if (!options.base.empty()) {
+    const auto called = name.empty() ? file.stem().string() : std::string(name);
+    return options.base / (called + std::string(kEnding));
+  }
+  std::filesystem::path beside = file;
+  return beside += kEnding;
+}
+
+base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text) {
+  constexpr std::string_view kBetween = " \t,";
+  std::array<bool, kMoveTypes> types{};
+  if (text == "none") return types;
+  for (std::size_t at = text.find_first_not_of(kBetween); at < text.size();) {
+    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    const auto type = move_type_named(word);
+    if (!type) {
+      return base::fail(
+          base::ErrorCode::kInvalid,
+          fmt::format("\"{}\" is no move type: RB, EM, BF, DC, or none", base::printable(word)));
+    }
+    types[static_cast<std::size_t>(*type)] = true;
+    at = text.find_first_not_of(kBetween, end);
+  }
+  return types;
+}
+
+std::string text_of(const std::array<bool, kMoveTypes>& types) {
+  std::string text;
+  for (std::size_t i = 0; i < kMoveTypes; ++i) {
+    if (!types[i]) continue;
+    text += fmt::format("{}{}", text.empty() ? "" : " ", word_of(static_cast<MoveType>(i)));
+  }
+  return text.empty() ? "none" : text;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,130 @@
+#include "quarry/changes/rights.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+
+constexpr std::string_view kNone = "none";
+constexpr std::size_t kMostUsers = 1'000;
+
+constexpr std::array<std::string_view, kDeeds> kWords = {
+    "submit", "emergency", "author", "approve", "rollback", "hold", "retry", "abandon", "freeze"};
+
+bool is_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+/// Whether who has LETTERS has LETTER, too.
+bool has(std::string_view letters, char letter) {
+  const auto holds = [letters](std::string_view any) {
+    return letters.find_first_of(any) != std::string_view::npos;
+  };
+  switch (letter) {
+    case 'a':
+      return holds("as");
+    case 'i':
+      return holds("ias");
+    case 'o':
+      return holds("oias");
+    default:
+      return holds(std::string_view(&letter, 1));
+  }
+}
+
+bool is_allowed(const Allowed& allowed, const Actor& actor) {
+  if (std::ranges::find(allowed.users, actor.login) != allowed.users.end()) return true;
+  return std::ranges::any_of(allowed.letters,
+                             [&](char letter) { return has(actor.letters, letter); });
+}
+
+std::string not_allowed(std::string_view what, Deed deed, const Rights& rights) {
+  return fmt::format("{} is for {} (changes.{})", what, rights.of(deed).text(), word_of(deed));
+}
+
+}  // namespace
+
+std::string_view word_of(Deed deed) {
+  return kWords[static_cast<std::size_t>(deed)];
+}
+
+base::Result<Allowed> Allowed::parse(std::string_view text) {
+  constexpr std::string_view kBetween = " \t,";
+  Allowed allowed;
+  bool is_none = false;
+  std::size_t words = 0;
+  for (std::size_t at = text.find_first_not_of(kBetween); at < text.size(); ++words) {
+    const std::size_t end = std::min(text.find_first_of(kBetween, at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    at = text.find_first_not_of(kBetween, end);
+    if (word == kNone) {
+      is_none = true;
+    } else if (word.size() == 1 && is_letter(word[0])) {
+      allowed.letters += word;
+    } else if (word.size() > 1 && word[0] == '@' && word.size() <= kMostName) {
+      if (allowed.users.size() == kMostUsers) {
+        return fail(ErrorCode::kLimit, fmt::format("more than {} users", kMostUsers));
+      }
+      allowed.users.emplace_back(word.substr(1));
+    } else {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("\"{}\" is neither a capability (one letter) nor a user (@NAME)",
+                              base::printable(word)));
+    }
+  }
+  if (words == 0 || (is_none && words > 1)) {
+    return fail(ErrorCode::kInvalid,
+                "it wants capabilities (one letter each) and users (@NAME), or the word none");
+  }
+  return allowed;
+}
+
+std::string Allowed::text() const {
+  std::string text;
+  for (const char letter : letters) text += fmt::format("{}{}", text.empty() ? "" : " ", letter);
+  for (const std::string& user : users) {
+    text += fmt::format("{}@{}", text.empty() ? "" : " ", user);
+  }
+  return text.empty() ? std::string(kNone) : text;
+}
+
+bool may(const Rights& rights, Deed deed, const Actor& actor, std::string_view submitter) {
+  const bool is_own = !submitter.empty() && actor.login == submitter;
+  if (deed == Deed::kApprove && is_own) return false;
+  if (deed == Deed::kAbandon && is_own && is_allowed(rights.of(Deed::kSubmit), actor)) return true;
+  return is_allowed(rights.of(deed), actor);
+}
+
+std::optional<std::string> objection(const Rights& rights, MoveType type, const Actor& actor) {
+  const auto refuse_unless = [&](Deed deed, std::string_view what) -> std::optional<std::string> {
+    if (may(rights, deed, actor)) return std::nullopt;
+    return not_allowed(what, deed, rights);
+  };
+  // A rollback is no work of one's own: who may take it all back need not be a writer.
+  if (type == MoveType::kRollback) return refuse_unless(Deed::kRollback, "a rollback");
+  if (auto refused = refuse_unless(Deed::kSubmit, "a submission")) return refused;
+  if (type == MoveType::kEmergency) return refuse_unless(Deed::kEmergency, "an emergency move");
+  return std::nullopt;
+}
+
+std::optional<std::string> objection(const Rights& rights, const Meta& meta, const Actor& actor) {
+  if (auto refused = objection(rights, meta.type, actor)) return refused;
+  const bool is_in_name_of_other = !meta.author.empty() && meta.author != actor.login;
+  if (is_in_name_of_other && !may(rights, Deed::kAuthor, actor)) {
+    return not_allowed("a change set in the name of another (##author)", Deed::kAuthor, rights);
+  }
+  // Whoever names an approval answers for it.
+  if (!meta.approval.empty() && !may(rights, Deed::kApprove, actor)) {
+    return not_allowed("an approval (##approval)", Deed::kApprove, rights);
+  }
+  return std::nullopt;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,50 @@
+#include "quarry/changes/seen_requests.h"
+
+#include <charconv>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "quarry/base/hex.h"
+
+namespace quarry::changes {
+
+using base::ErrorCode;
+using base::Result;
+
+Result<bool> SeenRequests::is_first(std::string_view signature, base::UnixMillis date,
+                                    base::UnixMillis now) {
+  if (signature.empty() || signature.size() > 128 || !base::is_hex(signature)) {
+    return base::fail(ErrorCode::kInvalid, "a signature is hexadecimal digits");
+  }
+  const std::int64_t length = 2 * most_skew_.count();
+  const auto folder = directories_.control("seen");
+  const auto period = folder / std::to_string(date.value / length);
+  base::FileSystem& files = directories_.files();
+  auto made = files.open(period / signature, base::FileUse::kMake);
+  if (!made && made.error().code == ErrorCode::kNotFound) {
+    QUARRY_TRY(files.make_folder(folder));
+    QUARRY_TRY(files.make_folder(period));
+    forget_before((now.value - most_skew_.count()) / length);
+    made = files.open(period / signature, base::FileUse::kMake);
+  }
+  if (made) return true;
+  if (made.error().code == ErrorCode::kBusy) return false;
+  return std::unexpected(made.error());
+}
+
+/// What is left because it could not be removed is tried again when the next period begins.
+void SeenRequests::forget_before(std::int64_t period) {
+  const auto folder = directories_.control("seen");
+  const auto names = directories_.files().list(folder);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    std::int64_t number = 0;
+    const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (read.ec != std::errc() || number >= period) continue;
+    std::error_code ignored;
+    std::filesystem::remove_all(folder / name, ignored);
+  }
+}
+
+}  // namespace quarry::changes

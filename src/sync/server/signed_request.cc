@@ -1,0 +1,138 @@
+#include "quarry/sync/signed_request.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "quarry/artifact/digest.h"
+#include "quarry/artifact/fossilize.h"
+#include "quarry/artifact/running_digest.h"
+#include "visitor.h"
+
+namespace quarry::sync {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+
+namespace {
+
+std::string sorted_letters(std::string letters) {
+  std::ranges::sort(letters);
+  const auto rest = std::ranges::unique(letters);
+  letters.erase(rest.begin(), rest.end());
+  return letters;
+}
+
+/// TEXT in a cookie, where what is no letter, digit or hyphen could mean something else.
+std::string form_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool is_plain =
+        (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    if (is_plain) {
+      out += c;
+    } else if (c == ' ') {
+      out += '+';
+    } else {
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return out;
+}
+
+/// DATE, which may end with a Z: all dates are UTC.
+std::optional<base::UnixMillis> parse_date(std::string_view date) {
+  if (date.ends_with('Z')) date.remove_suffix(1);
+  return base::parse_iso(date);
+}
+
+}  // namespace
+
+struct SignedRequest::State {
+  Visitor visitor;
+  // What a login signs, but for the body.
+  std::string method, target, date;
+  artifact::RunningDigest body = artifact::RunningDigest::sha3_256();
+  bool has_login = false;
+};
+
+SignedRequest::SignedRequest(repository::Repository& repository, LoginGuard* logins)
+    : repository_(repository), logins_(logins) {}
+
+SignedRequest::~SignedRequest() = default;
+
+Result<void> SignedRequest::begin(const SignedHead& head, base::UnixMillis now) {
+  QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+  state_ =
+      std::make_unique<State>(State{.visitor = Visitor(repository_, /*single_login=*/true, logins_),
+                                    .method = std::string(head.method),
+                                    .target = std::string(head.target),
+                                    .date = std::string(head.date)});
+  Visitor& visitor = state_->visitor;
+  visitor.remote_user(head.remote_user);
+  QUARRY_TRY(claim(head, now));
+  person_ = {.login = visitor.name(),
+             .letters = sorted_letters(visitor.letters()),
+             .is_somebody = visitor.login_name().has_value()};
+  return {};
+}
+
+Result<void> SignedRequest::claim(const SignedHead& head, base::UnixMillis now) {
+  const auto card = Visitor::login_in(head.cookie);
+  if (!card) return {};
+  const auto date = parse_date(head.date);
+  if (!date) {
+    return fail(ErrorCode::kInvalid,
+                "a signed request needs its date: X-Quarry-Date: YYYY-MM-DDTHH:MM:SSZ");
+  }
+  QUARRY_TRY(state_->visitor.claim(*card));
+  const auto skew = std::chrono::milliseconds(std::abs(date->value - now.value));
+  if (skew > kMostSkew) {
+    return fail(ErrorCode::kDenied,
+                fmt::format("the request's date is more than {} minutes from the server's, "
+                            "which is {}Z: set the clock, or sign it again",
+                            kMostSkew.count(), base::iso_seconds(now)));
+  }
+  state_->has_login = true;
+  date_ = *date;
+  if (state_->visitor.login_name()) signature_ = card->signature;
+  return {};
+}
+
+void SignedRequest::add_body(std::string_view bytes) {
+  if (state_ && state_->has_login) state_->body.add(bytes);
+}
+
+Result<void> SignedRequest::confirm() {
+  if (!state_ || !state_->has_login) return {};
+  return state_->visitor.confirm(artifact::sha3_256_hex(
+      signed_text(state_->method, state_->target, state_->date, state_->body.hex())));
+}
+
+const std::string& SignedRequest::failed_login() const {
+  static const std::string kNone;
+  return state_ ? state_->visitor.failed_login() : kNone;
+}
+
+std::string body_hash(std::string_view body) {
+  return artifact::sha3_256_hex(body);
+}
+
+std::string signed_text(std::string_view method, std::string_view target, std::string_view date,
+                        std::string_view body_hash) {
+  return fmt::format("{}\n{}\n{}\n{}\n", method, target, date, body_hash);
+}
+
+std::string sign_request(std::string_view project_code, std::string_view user,
+                         std::string_view password, std::string_view signed_text) {
+  const std::string nonce = artifact::sha3_256_hex(signed_text);
+  const std::string secret =
+      artifact::sha1_hex(fmt::format("{}/{}/{}", project_code, user, password));
+  const std::string card = fmt::format("login {} {} {}", artifact::fossilize(user), nonce,
+                                       artifact::sha1_hex(nonce + secret));
+  return "x-f-l-c=" + form_encoded(card);
+}
+
+}  // namespace quarry::sync

@@ -1,0 +1,42 @@
+// A page as it is written: what is in the source of the program stands as it is, and everything else
+// is escaped, here and nowhere else.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::worker {
+
+/// Markup that is known when the program is compiled.
+class Literal {
+ public:
+  consteval Literal(const char* text) : text_(text) {}  // NOLINT: conversion is what it is for
+  std::string_view text() const { return text_; }
+
+ private:
+  std::string_view text_;
+};
+
+class Markup {
+ public:
+  Markup& raw(Literal literal) {
+    page_ += literal.text();
+    return *this;
+  }
+  /// Text from anywhere, in an element or in a quoted attribute.
+  Markup& text(std::string_view text) {
+    page_ += base::escape_markup(text);
+    return *this;
+  }
+  /// <td>TEXT</td>
+  Markup& cell(std::string_view text) { return raw("<td>").Markup::text(text).raw("</td>"); }
+  std::string take() { return std::move(page_); }
+
+ private:
+  std::string page_;
+};
+
+}  // namespace quarry::worker

@@ -1,0 +1,396 @@
+#include "quarry/worker/queue_endpoint.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+#include "quarry/changes/actions.h"
+#include "quarry/changes/directories.h"
+#include "quarry/changes/explanation.h"
+#include "quarry/changes/frozen.h"
+#include "quarry/changes/queue_view.h"
+#include "quarry/changes/seen_requests.h"
+#include "quarry/changes/triggers.h"
+#include "quarry/http/syntax.h"
+#include "quarry/sync/signed_request.h"
+#include "query.h"
+#include "queue_page.h"
+#include "queue_paths.h"
+#include "queue_submission.h"
+
+namespace quarry::worker {
+namespace {
+
+using base::ErrorCode;
+using base::fail;
+using base::Result;
+using changes::Directories;
+
+constexpr std::string_view kQueue = "queue";
+constexpr std::string_view kJson = ".json";
+constexpr std::size_t kMostText = 500;
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalid:
+      return 400;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kDenied:
+      return 403;
+    case ErrorCode::kLimit:
+    case ErrorCode::kConflict:
+      return 409;
+    case ErrorCode::kBusy:
+      return 503;
+    case ErrorCode::kNoSpace:
+      return 507;
+    default:
+      return 500;
+  }
+}
+
+/// What is wrong here, and where files lie, is for the log alone.
+std::string told_to_client(const base::Error& error) {
+  switch (status_of(error.code)) {
+    case 500:
+      return "the queue cannot be used now: the server's log says why";
+    case 507:
+      return "the server's disk is full";
+    default:
+      return error.message;
+  }
+}
+
+std::string json_string(std::string_view text) {
+  std::string json;
+  base::append_json_string(json, text);
+  return json;
+}
+
+/// One request, from who sends it to what he is answered.
+class Answer {
+ public:
+  Answer(const changes::PoolOptions& options, base::FileSystem& files, const base::Clock& clock,
+         repository::Repository& repository, const QueueRequest& request)
+      : options_(options),
+        clock_(clock),
+        repository_(repository),
+        request_(request),
+        path_(request.path),
+        login_(repository, request.logins),
+        directories_(files, changes::queue_base(options, repository.path(), request.name)) {}
+
+  QueueReply run() {
+    if (path_.ends_with(kJson)) path_.remove_suffix(kJson.size());
+    const auto now = clock_.now();
+    auto done = begin(now);
+    reply_.user = person_.login;
+    if (done) done = check_readable();
+    if (done) done = request_.method == "POST" ? post(now) : get();
+    if (!done && reply_.status == 200) refuse(status_of(done.error().code), done.error());
+    reply_.failed_login = login_.failed_login();
+    reply_.headers += "Cache-Control: no-store\r\n";
+    return std::move(reply_);
+  }
+
+ private:
+  bool wants_json() const {
+    return request_.method == "POST" || request_.path.ends_with(kJson) ||
+           request_.accept.find("application/json") != std::string_view::npos;
+  }
+
+  std::unexpected<base::Error> refuse(int status, base::Error error) {
+    reply_.status = status;
+    reply_.error = error.message;
+    reply_.is_fault = status >= 500 && status != 503;
+    const std::string told = told_to_client(error);
+    if (wants_json()) {
+      // The code is no secret: every clone is told it. Who wants to sign needs it.
+      const std::string code =
+          status == 401 ? fmt::format(",\"project_code\":{}", json_string(project_code_)) : "";
+      reply_.body = fmt::format("{{\"error\":{}{}}}\n", json_string(told), code);
+      reply_.content_type = "application/json; charset=utf-8";
+    } else {
+      reply_.body = told + "\n";
+      reply_.content_type = "text/plain; charset=utf-8";
+    }
+    return std::unexpected(std::move(error));
+  }
+  std::unexpected<base::Error> refuse(int status, std::string text) {
+    return refuse(status, base::Error{ErrorCode::kDenied, std::move(text)});
+  }
+  std::unexpected<base::Error> refuse_stranger() {
+    reply_.headers += "WWW-Authenticate: Fossil-Login-Card\r\n";
+    return refuse(401, "log in: see quarry-changes(7) for how requests are signed");
+  }
+
+  Result<void> begin(base::UnixMillis now) {
+    {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
+      project_code_ = repository_.settings().project_code();
+    }
+    if (!request_.trusted_user.empty()) {
+      person_ = {.login = std::string(request_.trusted_user), .letters = "s", .is_somebody = true};
+      return {};
+    }
+    QUARRY_TRY(login_.begin({.method = request_.method,
+                             .target = request_.target,
+                             .date = request_.date,
+                             .cookie = request_.cookie,
+                             .remote_user = request_.remote_user},
+                            now));
+    person_ = login_.person();
+    return {};
+  }
+
+  /// Whether this is the first such request.
+  Result<void> check_first(base::UnixMillis now) {
+    if (login_.signature().empty()) return {};
+    changes::SeenRequests seen(directories_, sync::kMostSkew);
+    QUARRY_TRY_ASSIGN(const bool is_first, seen.is_first(login_.signature(), login_.date(), now));
+    if (is_first) return {};
+    return refuse(409, "this request was taken already: sign each anew");
+  }
+
+  changes::Actor actor() const { return {person_.login, person_.letters}; }
+
+  // --- looking ---------------------------------------------------------------------------------
+
+  /// Only who may read the repository hears anything of its queue.
+  Result<void> check_readable() {
+    if (person_.letters.find_first_of("oias") != std::string::npos) return {};
+    if (!person_.is_somebody) return refuse_stranger();
+    return refuse(403, "not authorized to read");
+  }
+
+  Result<void> get() {
+    QUARRY_TRY(login_.confirm());
+    return path_.empty() ? show_queue() : show_one();
+  }
+
+  /// A number in the query; nothing: it is wrong.
+  std::optional<std::size_t> number(std::string_view name, std::size_t otherwise) {
+    const auto text = query_value(request_.query, name);
+    if (text && text->empty()) return otherwise;
+    const auto value = text ? http::parse_decimal(*text) : std::nullopt;
+    if (!value || *value > changes::kMostViewed) return std::nullopt;
+    return static_cast<std::size_t>(*value);
+  }
+
+  std::string called() const {
+    return request_.name.empty() ? "this repository" : std::string(request_.name);
+  }
+  /// The queue's URL as this page's links need it: relative to the page, since a proxy may have put
+  /// it anywhere.
+  std::string link_base() const {
+    const std::string_view page = request_.target.substr(0, request_.target.find('?'));
+    const std::size_t word = page.rfind("/queue");
+    const std::string_view below = word == page.npos ? "" : page.substr(word + 1);
+    std::string base;
+    for (const char c : below) base += c == '/' ? "../" : "";
+    return base + std::string(kQueue);
+  }
+
+  Result<void> show_queue() {
+    reply_.operation = "queue";
+    changes::ViewOptions options;
+    const auto waiting = number("waiting", options.most_waiting);
+    const auto over = number("over", options.most_over);
+    auto branch = query_value(request_.query, "branch");
+    if (!waiting || !over || !branch) {
+      return fail(ErrorCode::kInvalid,
+                  fmt::format("waiting and over are numbers up to {}", changes::kMostViewed));
+    }
+    options = {.most_waiting = *waiting, .most_over = *over, .branch = std::move(*branch)};
+    QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
+    if (!wants_json()) return show(queue_page(view, called(), link_base()));
+    QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
+    std::string branches;
+    for (const std::string& each : frozen) {
+      branches += (branches.empty() ? "" : ",") + json_string(each);
+    }
+    reply_.body = changes::json_of(
+        view, fmt::format("\"repository\":{},\"project_code\":{},\"frozen\":[{}],",
+                          json_string(request_.name), json_string(project_code_), branches));
+    reply_.body += "\n";
+    return {};
+  }
+
+  Result<void> show_one() {
+    reply_.operation = "queue";
+    QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
+    const auto question = query_value(request_.query, "ask");
+    if (question == "why") return tell_why(place.name.id);
+    if (question == "rollback") return tell_what_goes(place.name.id);
+    QUARRY_TRY_ASSIGN(const auto view, changes::look_at(directories_, place));
+    if (!wants_json()) return show(change_set_page(view, called(), link_base()));
+    reply_.body = changes::json_of(view, /*whole=*/true) + "\n";
+    return {};
+  }
+
+  Result<void> tell_why(const changes::ChangeSetId& id) {
+    QUARRY_TRY_ASSIGN(const std::string why,
+                      changes::why_waits(directories_, options_.rules, id, clock_.now()));
+    reply_.body =
+        fmt::format("{{\"id\":{},\"why\":{}}}\n", json_string(id.str()), json_string(why));
+    return {};
+  }
+
+  Result<void> tell_what_goes(const changes::ChangeSetId& id) {
+    QUARRY_TRY_ASSIGN(const auto places,
+                      changes::what_goes_with(directories_, {id}, options_.rules.most_taken_back));
+    std::string list;
+    for (const changes::Place& each : places) {
+      list += fmt::format("{}{{\"id\":{},\"stage\":{}}}", list.empty() ? "" : ",",
+                          json_string(each.name.id.str()), json_string(word_of(each.stage)));
+    }
+    reply_.body = fmt::format("{{\"rollback\":[{}]}}\n", list);
+    return {};
+  }
+
+  Result<void> show(std::string page) {
+    reply_.content_type = "text/html; charset=utf-8";
+    reply_.headers += page_headers();
+    reply_.body = std::move(page);
+    return {};
+  }
+
+  // --- doing -----------------------------------------------------------------------------------
+
+  Result<void> post(base::UnixMillis now) {
+    if (!person_.is_somebody) return refuse_stranger();
+    const std::string_view type = media_type_of(request_.content_type);
+    if (path_.empty() && http::same_name(type, kTarballType)) return take(now);
+    if (!path_.empty() && http::same_name(type, kActionType)) return act(now);
+    return refuse(415, fmt::format("a change set is posted as {} to the queue, an action as {} to "
+                                   "a change set in it",
+                                   kTarballType, kActionType));
+  }
+
+  Result<void> take(base::UnixMillis now) {
+    reply_.operation = "submit";
+    const auto word = query_value(request_.query, "type");
+    const auto type = word && word->empty() ? changes::MoveType::kDevelopment
+                                            : changes::move_type_named(word.value_or("?"));
+    if (!type) return fail(ErrorCode::kInvalid, "type is one of DC, BF, EM and RB");
+    if (const auto refused = changes::objection(options_.rights, *type, actor())) {
+      return refuse(403, *refused);
+    }
+    if (!request_.size) return refuse(411, "Content-Length is missing or no number");
+    if (*request_.size > options_.max_size) {
+      return refuse(413, fmt::format("the change set is larger than {} bytes (changes.max_size)",
+                                     options_.max_size));
+    }
+    say("reading the body");
+    QUARRY_TRY_ASSIGN(const auto name, submit(directories_, sending(*type, now)));
+    reply_.status = 202;
+    reply_.body = fmt::format("{{\"id\":{},\"name\":{}}}\n", json_string(name.id.str()),
+                              json_string(name.text()));
+    return {};
+  }
+
+  Sending sending(changes::MoveType type, base::UnixMillis now) {
+    return {.type = type,
+            .submitter = person_.login,
+            .capabilities = person_.letters,
+            .address = std::string(request_.remote_address),
+            .time = now,
+            .read =
+                [this](const Take& take) {
+                  return request_.read_body(
+                      [&](std::string_view bytes) {
+                        login_.add_body(bytes);
+                        return take(bytes);
+                      },
+                      static_cast<std::size_t>(*request_.size));
+                },
+            .confirm = [this, now]() -> Result<void> {
+              QUARRY_TRY(login_.confirm());
+              return check_first(now);
+            }};
+  }
+
+  /// A branch, not a change set.
+  Result<void> freeze(bool is_frozen, base::UnixMillis now) {
+    reply_.operation = is_frozen ? "freeze" : "thaw";
+    const auto branch = query_value(request_.query, "branch");
+    if (!branch || !changes::is_branch_name(*branch)) {
+      return fail(ErrorCode::kInvalid, "branch: it is no name of a branch");
+    }
+    if (!changes::may(options_.rights, changes::Deed::kFreeze, actor())) {
+      return fail(ErrorCode::kDenied,
+                  fmt::format("to freeze a branch is for {} (changes.freeze)",
+                              options_.rights.of(changes::Deed::kFreeze).text()));
+    }
+    QUARRY_TRY(login_.confirm());
+    QUARRY_TRY(make_folders(directories_));
+    QUARRY_TRY(check_first(now));
+    QUARRY_TRY(changes::set_frozen(directories_, *branch, is_frozen));
+    changes::pull(directories_.control(""), changes::Trigger::kQueue);
+    base::log(base::LogLevel::kNotice, "{}: branch {}: {} by {}", repository_.path().string(),
+              base::printable(*branch), is_frozen ? "frozen" : "thawed",
+              base::printable(person_.login));
+    reply_.body = fmt::format("{{\"branch\":{},\"done\":{}}}\n", json_string(*branch),
+                              json_string(reply_.operation));
+    return {};
+  }
+
+  Result<void> act(base::UnixMillis now) {
+    if (request_.size.value_or(0) != 0) {
+      return fail(ErrorCode::kInvalid, "an action has nothing in its body");
+    }
+    if (path_ == "freeze" || path_ == "thaw") return freeze(path_ == "freeze", now);
+    const std::size_t slash = std::min(path_.find('/'), path_.size());
+    const std::string_view digits = path_.substr(0, slash);
+    const auto action = changes::action_named(path_.substr(std::min(slash + 1, path_.size())));
+    if (!action) return fail(ErrorCode::kNotFound, "there is no such action");
+    reply_.operation = changes::word_of(*action);
+    auto text = query_value(request_.query, "text");
+    if (!text || text->size() > kMostText) {
+      return fail(ErrorCode::kInvalid, fmt::format("text is of up to {} bytes", kMostText));
+    }
+    QUARRY_TRY(login_.confirm());
+    QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, digits));
+    QUARRY_TRY(check_first(now));
+    QUARRY_TRY_ASSIGN(
+        const auto job,
+        changes::act(directories_, place.name.id, {*action, person_.login, std::move(*text)}, now,
+                     [this, action](const changes::Job& job) {
+                       return changes::may_do(options_.rights, *action, actor(), job);
+                     }));
+    changes::pull(directories_.control(""), changes::Trigger::kQueue);
+    base::log(base::LogLevel::kNotice, "change set {}: {}", job.name.id.str(),
+              base::printable(job.history.back().why));
+    reply_.body = fmt::format("{{\"id\":{},\"done\":{}}}\n", json_string(job.name.id.str()),
+                              json_string(changes::word_of(*action)));
+    return {};
+  }
+
+  void say(std::string_view what) const {
+    if (request_.on_progress) request_.on_progress(person_.login, reply_.operation, what);
+  }
+
+  const changes::PoolOptions& options_;
+  const base::Clock& clock_;
+  repository::Repository& repository_;
+  const QueueRequest& request_;
+  std::string_view path_;
+  sync::SignedRequest login_;
+  Directories directories_;
+  std::string project_code_;
+  sync::Person person_;
+  QueueReply reply_;
+};
+
+}  // namespace
+
+QueueReply QueueEndpoint::answer(repository::Repository& repository,
+                                 const QueueRequest& request) const {
+  return Answer(options_, files_, clock_, repository, request).run();
+}
+
+}  // namespace quarry::worker

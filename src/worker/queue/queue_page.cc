@@ -1,0 +1,196 @@
+#include "queue_page.h"
+
+#include <fmt/core.h>
+#include <openssl/evp.h>
+
+#include <array>
+#include <chrono>
+
+#include "markup.h"
+
+namespace quarry::worker {
+namespace {
+
+using changes::Job;
+using changes::JobView;
+using changes::QueueView;
+using changes::Stage;
+
+constexpr char kStyle[] =
+    ":root{color-scheme:light dark}"
+    "body{font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}"
+    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}"
+    "table{border-collapse:collapse;width:100%}"
+    "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
+    "border-bottom:1px solid #8884;overflow-wrap:anywhere}"
+    "th{font-weight:600}code{font-family:ui-monospace,monospace}"
+    "pre{white-space:pre-wrap}.state{font-weight:700}.dim{opacity:.7}";
+
+/// TEXT's hash as a Content-Security-Policy names it.
+std::string hash_source(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    return "'none'";
+  }
+  std::array<unsigned char, 64> base64{};
+  const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
+  std::string source = "'sha256-";
+  for (int i = 0; i < length; ++i) source += static_cast<char>(base64[static_cast<std::size_t>(i)]);
+  return source + "'";
+}
+
+void begin_page(Markup& page, std::string_view repository, std::string_view title) {
+  page.raw(
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
+  page.text(title).raw(": ").text(repository).raw("</title><style>").raw(kStyle);
+  page.raw("</style></head>\n<body>\n");
+}
+
+void end_page(Markup& page) {
+  page.raw("</body></html>\n");
+}
+
+std::string time_text(base::UnixMillis time) {
+  std::string text = base::iso_seconds(time);
+  text[text.find('T')] = ' ';
+  return text + " UTC";
+}
+
+std::string expected_text(const JobView& view) {
+  if (!view.expected) return {};
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*view.expected).count();
+  return seconds < 120 ? fmt::format("about {} s", seconds)
+                       : fmt::format("about {} min", seconds / 60);
+}
+
+std::string first_line(const std::string& text) {
+  return text.substr(0, text.find('\n'));
+}
+
+/// The last that is known of it.
+std::string latest(const JobView& view) {
+  if (!view.remark.empty()) return view.remark;
+  if (view.is_new) return "not looked at yet";
+  if (!view.job.held.empty()) return "held by " + view.job.held;
+  return view.job.history.empty() ? std::string() : view.job.history.back().why;
+}
+
+void add_link(Markup& page, std::string_view base, const changes::ChangeSetId& id) {
+  page.raw("<a href=\"").text(base).raw("/").text(id.str()).raw("\"><code>");
+  page.text(id.str().substr(0, 8)).raw("</code></a>");
+}
+
+void add_row(Markup& page, const JobView& view, std::string_view base) {
+  const Job& job = view.job;
+  page.raw("<tr><td class=\"state\">").text(std::string(1, changes::letter_of(view.stage)));
+  page.raw("</td><td>").text(view.place > 0 ? std::to_string(view.place) : std::string());
+  page.raw("</td><td>");
+  add_link(page, base, job.name.id);
+  page.raw("</td>").cell(changes::word_of(job.name.type)).cell(job.meta.target);
+  page.cell(job.submitter).cell(first_line(job.meta.comment));
+  page.raw("<td class=\"dim\">").text(latest(view)).raw("</td>");
+  page.cell(expected_text(view)).raw("</tr>\n");
+}
+
+void add_table(Markup& page, const QueueView& view, std::string_view base, bool is_over) {
+  page.raw(
+      "<table><thead><tr><th>State</th><th>Place</th><th>Change set</th><th>Type</th>"
+      "<th>Branch</th><th>From</th><th>Comment</th><th>Latest</th><th>Expected</th>"
+      "</tr></thead><tbody>\n");
+  for (const JobView& each : view.jobs) {
+    if (changes::is_over(each.stage) == is_over) add_row(page, each, base);
+  }
+  page.raw("</tbody></table>\n");
+}
+
+void add_fact(Markup& page, Literal name, std::string_view value) {
+  if (value.empty()) return;
+  page.raw("<tr><th>").raw(name).raw("</th>").cell(value).raw("</tr>\n");
+}
+
+void add_ids(Markup& page, Literal name, const std::vector<changes::ChangeSetId>& ids,
+             std::string_view base) {
+  if (ids.empty()) return;
+  page.raw("<tr><th>").raw(name).raw("</th><td>");
+  for (const changes::ChangeSetId& id : ids) {
+    add_link(page, base, id);
+    page.raw(" ");
+  }
+  page.raw("</td></tr>\n");
+}
+
+void add_facts(Markup& page, const JobView& view, std::string_view base) {
+  const Job& job = view.job;
+  page.raw("<table>\n");
+  add_fact(page, "State",
+           fmt::format("{} ({}/)", changes::group_of(view.stage), changes::word_of(view.stage)));
+  add_fact(page, "Place", view.place > 0 ? std::to_string(view.place) : std::string());
+  add_fact(page, "Latest", latest(view));
+  add_fact(page, "Type", changes::word_of(job.name.type));
+  add_fact(page, "Branch", job.meta.target);
+  add_fact(page, "From", job.submitter);
+  add_fact(page, "Author", job.meta.author);
+  add_fact(page, "Submitted", time_text(changes::time_of_tai64n(job.name.tai)));
+  add_fact(page, "Approval", job.meta.approval);
+  add_fact(page, "Made from", job.meta.base);
+  add_fact(page, "Check-in", job.landed ? std::string_view(job.landed->str()) : std::string_view());
+  add_ids(page, "Depends on", job.meta.dependencies, base);
+  add_ids(page, "Comes after", job.meta.precursors, base);
+  page.raw("</table>\n");
+}
+
+}  // namespace
+
+std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base) {
+  Markup page;
+  begin_page(page, repository, "Change sets");
+  page.raw("<h1>Change sets of ").text(repository).raw("</h1>\n<p>");
+  for (std::size_t i = 0; i < changes::kStages; ++i) {
+    if (view.counts[i] == 0) continue;
+    page.text(fmt::format("{} in {}/. ", view.counts[i], changes::word_of(static_cast<Stage>(i))));
+  }
+  if (view.jobs.empty()) page.raw("There are none.");
+  page.raw("</p>\n<h2>In the queue</h2>\n");
+  add_table(page, view, base, /*is_over=*/false);
+  page.raw("<h2>Done with</h2>\n");
+  add_table(page, view, base, /*is_over=*/true);
+  end_page(page);
+  return page.take();
+}
+
+std::string change_set_page(const JobView& view, std::string_view repository,
+                            std::string_view base) {
+  const Job& job = view.job;
+  Markup page;
+  begin_page(page, repository, job.name.id.str());
+  page.raw("<p><a href=\"").text(base).raw("\">All change sets of ").text(repository);
+  page.raw("</a></p>\n<h1>Change set <code>").text(job.name.id.str()).raw("</code></h1>\n<pre>");
+  page.text(job.meta.comment).raw("</pre>\n");
+  add_facts(page, view, base);
+  page.raw("<h2>Files</h2>\n<ul>\n");
+  for (const std::string& file : job.meta.files) {
+    page.raw("<li><code>").text(file).raw("</code></li>\n");
+  }
+  page.raw("</ul>\n<h2>History</h2>\n<table><tbody>\n");
+  for (const changes::HistoryLine& line : job.history) {
+    page.raw("<tr>").cell(time_text(line.time)).cell(std::string(1, line.state));
+    page.cell(line.why).raw("</tr>\n");
+  }
+  page.raw("</tbody></table>\n");
+  if (!view.output.empty()) page.raw("<pre>").text(view.output).raw("</pre>\n");
+  end_page(page);
+  return page.take();
+}
+
+std::string page_headers() {
+  static const std::string kHeaders = fmt::format(
+      "Content-Security-Policy: default-src 'none'; style-src {}; base-uri 'none'; "
+      "form-action 'none'; frame-ancestors 'none'\r\n"
+      "Referrer-Policy: no-referrer\r\n",
+      hash_source(kStyle));
+  return kHeaders;
+}
+
+}  // namespace quarry::worker

@@ -1,0 +1,22 @@
+// The pages of a queue for people with a browser: the queue, and one change set. No script, no form,
+// nothing from elsewhere; light or dark as the browser likes it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "quarry/changes/queue_view.h"
+
+namespace quarry::worker {
+
+/// REPOSITORY: as it is called. BASE: the URL of the queue as the page's links need it, without a
+/// slash at its end.
+std::string queue_page(const changes::QueueView& view, std::string_view repository,
+                       std::string_view base);
+std::string change_set_page(const changes::JobView& view, std::string_view repository,
+                            std::string_view base);
+
+/// The headers that such a page needs, each with its line end.
+std::string page_headers();
+
+}  // namespace quarry::worker

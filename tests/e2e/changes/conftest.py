@@ -1,0 +1,22 @@
+"""Servers with queues of change sets whose daemons do nothing."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from support import changes
+from support.servers import Launcher
+
+
+@pytest.fixture(scope="session")
+def idle_quarryd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return changes.idle_programs(tmp_path_factory.mktemp("idle") / "bin")
+
+
+@pytest.fixture
+def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) -> Iterator[Launcher]:
+    """As `launch`."""
+    launcher = Launcher(server_kind, tmp_path, fossil, quarryd=idle_quarryd)
+    yield launcher
+    launcher.stop_all()

@@ -1,0 +1,288 @@
+"""`quarry submit` and `quarry queue`, with the real fossil's check-outs."""
+
+import json
+import os
+import subprocess
+import time
+
+import pytest
+
+from support import changes, places, repofile
+from support.changes import Queue, somebody
+from support.fossil import Checkout
+from support.process import wait_until
+
+
+@pytest.fixture
+def server(launch_idle, fresh):
+    return launch_idle(fresh, settings={"changes": "on"})
+
+
+@pytest.fixture
+def checkout(fresh, fossil, tmp_path):
+    """With a few files, and changes of every kind that are not committed."""
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    for name in ("edited.txt", "removed.txt", "moved.txt", "run.sh", "dir with space/inner.txt"):
+        work.write(name, f"{name}\n")
+        work("add", name)
+    work.commit("base")
+    return work
+
+
+@pytest.fixture
+def submit(server, quarry, checkout, fossil):
+    def run(*arguments, folder=None, seconds=60, user="writer", password="pen"):
+        done = subprocess.run([places.program("quarry"), "submit", "--to", server.url, "--user", user, "--password-file",
+                               quarry.password(password), "--target", "trunk", "--comment", "a change",
+                               *map(str, arguments)],
+                              cwd=folder or checkout.folder, env=quarry.environment, capture_output=True, text=True,
+                              timeout=seconds, check=False)
+        return done.returncode, done.stdout.strip(), done.stderr
+
+    return run
+
+
+def change(checkout):
+    checkout.write("edited.txt", "other\n")
+    checkout("rm", "--hard", "removed.txt")
+    checkout("mv", "--hard", "moved.txt", "now here.txt")
+    checkout.write("now here.txt", "and edited\n")
+    (checkout.folder / "run.sh").chmod(0o755)
+    checkout.write("added.txt", "new\n")
+    checkout("add", "added.txt")
+    checkout.write("extra.txt", "not added\n")
+
+
+def meta_of(content):
+    sections, name = {}, ""
+    for line in content["meta"].decode().splitlines():
+        if line.startswith("##"):
+            name = line[2:]
+            sections[name] = []
+        else:
+            sections[name].append(line)
+    return sections
+
+
+def test_a_checkouts_changes_are_what_fossil_would_commit(submit, checkout, fresh):
+    change(checkout)
+    status, id_, errors = submit()
+    assert status == 0, errors
+    content = Queue.of(fresh).content(id_)
+    meta = meta_of(content)
+    assert sorted(meta["files"]) == ["added.txt", "edited.txt", "moved.txt", "now here.txt", "removed.txt", "run.sh"]
+    assert meta["base"] == [checkout.head()] and meta["target"] == ["trunk"] and meta["movetype"] == ["DC"]
+    assert {name: data for name, data in content.items() if name != "meta"} == {
+        "lroot/added.txt": b"new\n", "lroot/edited.txt": b"other\n", "lroot/now here.txt": b"and edited\n",
+        "lroot/run.sh": b"run.sh\n"}
+
+
+def test_files_that_are_named_are_alone(submit, checkout, fresh):
+    change(checkout)
+    checkout.write("dir with space/inner.txt", "changed\n")
+    status, id_, errors = submit("inner.txt", folder=checkout.folder / "dir with space")
+    assert status == 0, errors
+    assert meta_of(Queue.of(fresh).content(id_))["files"] == ["dir with space/inner.txt"]
+    status, _, errors = submit("extra.txt")
+    assert status == 1 and "extra.txt has not changed" in errors
+    assert submit("--on-tip", "edited.txt")[0] == 0
+    assert len(Queue.of(fresh).names("prequeue")) == 2
+
+
+def test_what_fossil_would_not_commit_is_not_submitted(submit, checkout, fresh):
+    status, _, errors = submit()
+    assert status == 1 and "nothing has changed" in errors
+    (checkout.folder / "edited.txt").unlink()
+    status, _, errors = submit()
+    assert status == 1 and "MISSING" in errors
+    assert not Queue.of(fresh).names("prequeue")
+
+
+def test_from_any_folder(submit, fresh, tmp_path):
+    folder = tmp_path / "plain"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "a.txt").write_text("a\n")
+    (folder / "sub" / "run").write_text("#!/bin/sh\n")
+    (folder / "sub" / "run").chmod(0o755)
+    (folder / "link").symlink_to("a.txt")
+    status, id_, errors = submit("a.txt", "sub", "link", "--delete", "old.txt", "--base", "trunk", folder=folder)
+    assert status == 0, errors
+    content = Queue.of(fresh).content(id_)
+    meta = meta_of(content)
+    assert sorted(meta["files"]) == ["a.txt", "link", "old.txt", "sub/run"] and meta["base"] == ["trunk"]
+    assert content["lroot/a.txt"] == b"a\n"
+    for wrong, part in ((["none.txt"], "not there"), (["../x"], "not below"), ([], "name the files"),
+                        (["/etc/passwd"], "not below")):
+        status, _, errors = submit(*wrong, folder=folder)
+        assert status == 1 and part in errors, errors
+
+
+def test_a_refusal_is_told(submit, checkout, fresh, server):
+    checkout.write("edited.txt", "other\n")
+    for arguments, more, part in ((["--type", "EM"], {}, "an emergency move is for a (changes.emergency)"),
+                                  ([], {"password": "wrong"}, "login failed"),
+                                  ([], {"user": "nosuch"}, "login failed"),
+                                  (["--depends", "xyz"], {}, "no id of a change set")):
+        status, _, errors = submit(*arguments, **more)
+        assert status == 1 and part in errors, errors
+    assert not Queue.of(fresh).names("prequeue")
+    server.stop()
+    status, _, errors = submit()
+    assert status == 1 and errors.startswith("quarry: ")
+
+
+def test_waiting_tells_the_outcome(submit, checkout, fresh, server):
+    checkout.write("edited.txt", "other\n")
+    queue = Queue.of(fresh)
+    for stage, code, words in (("done", 0, "landed as " + "a" * 40), ("fail", 1, "failed: checked")):
+        process = subprocess.Popen([places.program("quarry"), "submit", "--to", server.url_for("writer", "pen"),
+                                    "--target", "trunk", "--comment", "x", "--wait"], cwd=checkout.folder,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        changes_before = set(queue.names(stage))
+        wait_until(lambda: queue.names("prequeue"), "a submission", 30)
+        id_ = queue.names("prequeue")[0][:16]
+        queue.take(id_)
+        time.sleep(0.1)
+        assert process.poll() is None
+        path = next((queue.base / "queue").iterdir())
+        path.write_text(path.read_text().replace("##history", "##landed\n" + "a" * 40 + "\n##history")
+                        if stage == "done" else path.read_text())
+        path.rename(queue.base / stage / path.name)
+        output, errors = process.communicate(timeout=60)
+        assert process.returncode == code, errors
+        assert words in output + errors and id_ in output + errors
+        assert set(queue.names(stage)) - changes_before
+
+
+def test_no_secret_in_the_list_of_processes(server, quarry, checkout):
+    checkout.write("edited.txt", "other\n")
+    process = subprocess.Popen([places.program("quarry"), "submit", "--to", server.url_for("writer", "pen"), "--target",
+                                "trunk", "--comment", "x", "--wait"], cwd=checkout.folder, stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE, text=True)
+    try:
+        wait_until(lambda: Queue.of(server.target).names("prequeue"), "a submission", 30)
+        with open(f"/proc/{process.pid}/cmdline", "rb") as file:
+            words = file.read()
+        assert b"submit" in words and b":pen@" not in words
+    finally:
+        process.terminate()
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1 and "interrupted" in errors
+
+
+@pytest.fixture
+def waiting(server, fresh):
+    """Three change sets in queue/, of the same file: their ids in order."""
+    writer = somebody(server.port, fresh)
+    ids = []
+    for i in range(3):
+        ids.append(writer.submit(changes.tarball({"a.txt": b"%d\n" % i}, comment=f"number {i}")).json["id"])
+        Queue.of(fresh).take(ids[-1])
+        time.sleep(0.002)
+    return ids
+
+
+@pytest.fixture(params=["here", "there"])
+def queue_command(request, server, quarry, fresh):
+    """`quarry queue`, on the folders and over the server."""
+    repofile.add_user(fresh, "boss", "pen", "s")
+    place = (["-R", fresh] if request.param == "here" else
+             ["--to", server.url, "--user", "boss", "--password-file", quarry.password("pen")])
+
+    def run(name, *arguments):
+        return quarry("queue", name, *arguments, *place).strip()
+
+    run.refused = lambda name, *arguments: quarry.refused("queue", name, *arguments, *place)
+    return run
+
+
+def test_looking(queue_command, waiting):
+    assert "submitted    3" in queue_command("status")
+    lines = queue_command("list").splitlines()
+    assert [line.split()[2] for line in lines[1:]] == [each[:8] for each in waiting]
+    assert [line.split()[1] for line in lines[1:]] == ["1", "2", "3"]
+    listed = json.loads(queue_command("list", "--json"))
+    assert [each["id"] for each in listed["jobs"]] == waiting and listed["counts"]["queue"] == 3
+    shown = queue_command("show", waiting[0][:9])
+    assert waiting[0] in shown and "number 0" in shown and "a.txt" in shown
+    assert json.loads(queue_command("show", waiting[0], "--json"))["files"] == ["a.txt"]
+    assert queue_command("log", waiting[1]).endswith("Q checked")
+    assert "nothing is in its way" in queue_command("why", waiting[0])
+    assert waiting[0] in queue_command("why", waiting[1])
+    assert "there is no change set" in queue_command.refused("show", "0123456789abcdef")
+    assert "no id of a change set" in queue_command.refused("show", "../../etc")
+
+
+def test_doing(queue_command, waiting, fresh):
+    queue = Queue.of(fresh)
+    first, second, third = waiting
+    queue_command("hold", first, "--why", "until monday")
+    assert "until monday" in queue.job(first)
+    assert "held" in queue_command("why", first)
+    assert "nothing is in its way" in queue_command("why", second)
+    assert "held already" in queue_command.refused("hold", first)
+    queue_command("release", first)
+    queue_command("approve", second, "--ref", "ticket 9")
+    assert "##approval\nticket 9\n" in queue.job(second)
+    queue_command("abandon", third)
+    assert queue.stage_of(third) == "abandon"
+    assert "it is in abandon/" in queue_command.refused("hold", third)
+    queue_command("retry", third)
+    assert queue.stage_of(third) == "queue"
+    queue_command("freeze", "trunk")
+    assert "frozen       trunk" in queue_command("status")
+    assert "frozen" in queue_command("why", first)
+    queue_command("thaw", "trunk")
+    assert "not frozen" in queue_command.refused("thaw", "trunk")
+
+
+def test_rollback_names_what_goes_with_it(queue_command, waiting, fresh):
+    queue = Queue.of(fresh)
+    first, second, third = waiting
+    for id_, more in ((first, ""), (second, f"##dependencies\n{first}\n")):
+        path = next(each for each in (queue.base / "queue").iterdir() if each.name.startswith(id_))
+        text = path.read_text().replace("##submitter", f"{more}##landed\n{'a' * 40}\n##submitter")
+        path.write_text(text + "2026-01-01T00:00:01.000 D landed\n")
+        path.rename(queue.base / "done" / path.name)
+    assert json.loads(queue_command("rollback", first[:10], "--dry-run", "--json")) == {"rollback": [first, second]}
+    assert second[:8] in queue_command("rollback", first, "--dry-run")
+    id_ = queue_command("rollback", first[:10], "--why", "it broke").splitlines()[-1]
+    assert queue.stage_of(id_) == "prequeue"
+    meta = meta_of(queue.content(id_))
+    assert meta == {"movetype": ["RB"], "dependencies": [first], "comment": ["it broke"]}
+
+
+def test_a_repository_without_a_queue_is_told(quarry, fresh, tmp_path):
+    assert "has no queue of change sets" in quarry.refused("queue", "list", "-R", fresh)
+    assert "http: or https:" in quarry.refused("queue", "list", "--to", "file:///tmp/x")
+    assert quarry.attempt("queue", "list", "-R", fresh, "--to", "http://x/")[0] == 2
+    assert quarry.attempt("queue", "hold", "-R", fresh)[0] == 2
+    assert quarry.attempt("submit", "--to", "http://x/", "--target", "t")[0] == 2
+
+
+def test_quarry_http_serves_the_queue(fresh, quarry, fossil):
+    """As a CGI program, where somebody has made the folders."""
+    body = changes.tarball({"a": b"1"})
+    writer = somebody(0, fresh)
+
+    def cgi(method, target, data=b"", kind=""):
+        headers = writer.headers(method, target, data, kind)
+        environment = {**quarry.environment, "GATEWAY_INTERFACE": "CGI/1.1", "REQUEST_METHOD": method,
+                       "PATH_INFO": target.partition("?")[0], "REQUEST_URI": target,
+                       "QUERY_STRING": target.partition("?")[2], "CONTENT_TYPE": kind, "CONTENT_LENGTH": str(len(data)),
+                       "HTTP_COOKIE": headers["Cookie"], "HTTP_X_QUARRY_DATE": headers["X-Quarry-Date"],
+                       "REMOTE_ADDR": "192.0.2.9"}
+        done = subprocess.run([places.program("quarry"), "http", fresh], env=environment, input=data,
+                              capture_output=True, timeout=60, check=True)
+        return done.stdout
+
+    assert b"Status: 404" in cgi("POST", "/queue?type=DC", body, changes.TARBALL)
+    queue = Queue.of(fresh)
+    for name in ("tmp", "data", "log", "ctrl", *changes.STAGES):
+        (queue.base / name).mkdir(parents=True, exist_ok=True)
+    assert b"Status: 202" in cgi("POST", "/queue?type=DC", body, changes.TARBALL)
+    assert len(queue.names("prequeue")) == 1
+    assert b'"prequeue":1' in cgi("GET", "/queue.json")
+    writer.password = "wrong"
+    assert b"Status: 403" in cgi("POST", "/queue?type=DC", body, changes.TARBALL)
+    assert os.path.exists(fresh)

@@ -1,0 +1,156 @@
+"""The queue of change sets: its endpoint as a stranger's program speaks to it (written from quarry-changes(7), not from
+our sources), its folders, and servers whose daemons do nothing, so that what was submitted stays where it was put."""
+
+import datetime
+import hashlib
+import http.client
+import io
+import json
+import os
+import shutil
+import tarfile
+import time
+import urllib.parse
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import places, repofile
+
+TARBALL = "application/x-quarry-change-set"
+ACTION = "application/x-quarry-action"
+STAGES = ("prequeue", "queue", "staging", "pending", "run", "done", "fail", "term", "abandon")
+
+
+def idle_programs(folder: Path) -> Path:
+    """quarryd, with a quarry-changes beside it that sleeps."""
+    folder.mkdir()
+    shutil.copy(places.program("quarryd"), folder)
+    (folder / "quarry-changes").write_text("#!/bin/sh\nexec sleep 1000000\n")
+    (folder / "quarry-changes").chmod(0o755)
+    return folder / "quarryd"
+
+
+def tarball(files: dict[str, bytes | None], *, target: str = "trunk", comment: str = "a change", kind: str = "DC",
+            **sections: str) -> bytes:
+    """FILES with nothing for a content are removed."""
+    meta = {"movetype": kind, "target": target, "files": "\n".join(files), "comment": comment, **sections}
+    text = "".join(f"##{name}\n{value}\n" for name, value in meta.items() if value)
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz", format=tarfile.USTAR_FORMAT) as archive:
+        for name, content in {"meta": text.encode(), **{f"lroot/{each}": data for each, data in files.items()}}.items():
+            if content is not None:
+                entry = tarfile.TarInfo(name)
+                entry.size = len(content)
+                archive.addfile(entry, io.BytesIO(content))
+    return out.getvalue()
+
+
+@dataclass
+class Answer:
+    status: int
+    body: bytes
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> dict:
+        return json.loads(self.body)
+
+
+@dataclass
+class Somebody:
+    """Signs requests as LOGIN."""
+
+    port: int
+    code: str
+    login: str = "writer"
+    password: str = "pen"
+
+    def signed(self, method: str, target: str, body: bytes, date: str) -> str:
+        text = f"{method}\n{target}\n{date}\n{hashlib.sha3_256(body).hexdigest()}\n"
+        nonce = hashlib.sha3_256(text.encode()).hexdigest()
+        secret = hashlib.sha1(f"{self.code}/{self.login}/{self.password}".encode()).hexdigest()
+        signature = hashlib.sha1((nonce + secret).encode()).hexdigest()
+        return "x-f-l-c=" + urllib.parse.quote_plus(f"login {self.login} {nonce} {signature}")
+
+    def headers(self, method: str, target: str, body: bytes = b"", kind: str = "", late: float = 0) -> dict[str, str]:
+        """LATE: by how many seconds the date is off."""
+        date = datetime.datetime.fromtimestamp(time.time() - late, datetime.timezone.utc)
+        text = date.strftime("%Y-%m-%dT%H:%M:%S.") + f"{date.microsecond // 1000:03d}Z"
+        headers = {"X-Quarry-Date": text, "Cookie": self.signed(method, target, body, text)}
+        return headers | ({"Content-Type": kind} if kind else {})
+
+    def send(self, method: str, target: str, body: bytes, headers: dict[str, str]) -> Answer:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        try:
+            connection.request(method, target, body if method == "POST" else None, headers)
+            response = connection.getresponse()
+            return Answer(response.status, response.read(), dict(response.getheaders()))
+        finally:
+            connection.close()
+
+    def get(self, target: str) -> Answer:
+        return self.send("GET", target, b"", self.headers("GET", target))
+
+    def post(self, target: str, body: bytes = b"", kind: str = TARBALL, **more: float) -> Answer:
+        return self.send("POST", target, body, self.headers("POST", target, body, kind, **more))
+
+    def submit(self, body: bytes, kind: str = "DC", queue: str = "/queue") -> Answer:
+        return self.post(f"{queue}?type={kind}&r={os.urandom(8).hex()}", body)
+
+    def act(self, id_: str, action: str, queue: str = "/queue", **values: str) -> Answer:
+        values["r"] = os.urandom(8).hex()
+        return self.post(f"{queue}/{id_}/{action}?{urllib.parse.urlencode(values)}", kind=ACTION)
+
+
+@dataclass
+class Queue:
+    """The folders of a queue."""
+
+    base: Path
+
+    @staticmethod
+    def of(repository: Path) -> "Queue":
+        return Queue(Path(f"{repository}.changes"))
+
+    def names(self, stage: str) -> list[str]:
+        folder = self.base / stage
+        return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
+
+    def stage_of(self, id_: str) -> str:
+        found = [stage for stage in STAGES for name in self.names(stage) if name.startswith(id_)]
+        assert len(found) == 1, f"{id_} is in {found}"
+        return found[0]
+
+    def files(self) -> list[str]:
+        """All but what the daemons and the endpoint keep for themselves."""
+        return sorted(str(path.relative_to(self.base)) for path in self.base.rglob("*")
+                      if path.is_file() and path.relative_to(self.base).parts[0] != "ctrl")
+
+    def job(self, id_: str) -> str:
+        stage = self.stage_of(id_)
+        name = next(each for each in self.names(stage) if each.startswith(id_))
+        return (self.base / stage / name).read_text()
+
+    def content(self, id_: str) -> dict[str, bytes]:
+        """What is in the tarball."""
+        path = next(each for each in (self.base / "data").iterdir()
+                    if each.name.startswith(id_) and not each.name.endswith(".submission"))
+        with tarfile.open(path) as archive:
+            return {each.name: archive.extractfile(each).read() for each in archive if each.isfile()}
+
+    def take(self, id_: str, stage: str = "queue") -> None:
+        """What the prequeue daemon does, in short: a job file, from the tarball's meta file."""
+        name = next(each for each in self.names("prequeue") if each.startswith(id_))
+        submission = dict(line.split(" ", 1) for line in
+                          (self.base / "data" / f"{name}.submission").read_text().splitlines())
+        meta = self.content(id_)["meta"].decode()
+        text = f"{meta}##submitter\n{submission['submitter']}\n{submission['capabilities']}\n"
+        path = self.base / "tmp" / name
+        path.write_text(f"{text}##history\n2026-01-01T00:00:00.000 Q checked\n")
+        path.chmod(0o600)
+        path.rename(self.base / stage / name)
+        (self.base / "prequeue" / name).unlink()
+
+
+def somebody(port: int, repository: Path, login: str = "writer", password: str = "pen") -> Somebody:
+    return Somebody(port, str(repofile.project_code(repository)), login, password)

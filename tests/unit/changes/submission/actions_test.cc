@@ -1,0 +1,161 @@
+#include "quarry/changes/actions.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "world.h"
+
+using namespace quarry::changes;
+using changes_test::kNow;
+using changes_test::named;
+using changes_test::Queue;
+using quarry::base::ErrorCode;
+
+namespace {
+
+const ChangeSetName kName = named("ab01");
+
+quarry::base::Result<Job> act_as_eve(Queue& queue, Action action, std::string text = "") {
+  return act(queue.directories, kName.id, {action, "eve", std::move(text)}, kNow, {});
+}
+
+std::string error_of(const quarry::base::Result<Job>& done) {
+  return done ? "" : done.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("what waits is held with a reason, and released, and is read anew for it") {
+  for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending}) {
+    Queue queue;
+    queue.put(kName, stage);
+    const auto held = act_as_eve(queue, Action::kHold, "not today");
+    REQUIRE(held);
+    CHECK(queue.place_of(kName).stage == Stage::kQueue);
+    CHECK(queue.directories.read(Stage::kQueue, kName)->held == "eve: not today");
+    CHECK(queue.directories.read(Stage::kQueue, kName)->history.back().why ==
+          "held by eve: not today");
+    CHECK(error_of(act_as_eve(queue, Action::kHold)).find("held already") != std::string::npos);
+    REQUIRE(act_as_eve(queue, Action::kRelease));
+    CHECK(queue.directories.read(Stage::kQueue, kName)->held.empty());
+    CHECK(act_as_eve(queue, Action::kRelease).error().code == ErrorCode::kConflict);
+  }
+}
+
+TEST_CASE("an approval has a reference, and there is one at most") {
+  Queue queue;
+  queue.put(kName);
+  REQUIRE(act_as_eve(queue, Action::kApprove, "ticket 17"));
+  CHECK(queue.directories.read(Stage::kQueue, kName)->meta.approval == "ticket 17");
+  CHECK(act_as_eve(queue, Action::kApprove).error().code == ErrorCode::kConflict);
+}
+
+TEST_CASE("what is abandoned waits no more, and is tried again from the beginning") {
+  Queue queue;
+  queue.put(kName, Stage::kPending);
+  REQUIRE(act_as_eve(queue, Action::kAbandon));
+  CHECK(queue.place_of(kName).stage == Stage::kAbandon);
+  REQUIRE(act_as_eve(queue, Action::kRetry));
+  CHECK(queue.place_of(kName).stage == Stage::kQueue);
+  CHECK(queue.directories.read(Stage::kQueue, kName)->history.back().why ==
+        "to be tried again by eve");
+}
+
+TEST_CASE("what has failed is tried again with its counts at nothing") {
+  Job job;
+  job.name = kName;
+  job.crashes = 3;
+  job.put_off = 2;
+  job.meta.precursors = {named("cd").id};
+  const auto outcome = decide({Action::kRetry, "eve", ""}, Stage::kFail, job);
+  REQUIRE(outcome);
+  CHECK(outcome->stage == Stage::kQueue);
+  CHECK(job.crashes == 0);
+  CHECK(job.put_off == 0);
+  CHECK(job.meta.precursors.empty());
+}
+
+TEST_CASE("an action that makes no sense where a change set is says where that is") {
+  for (const Action action :
+       {Action::kApprove, Action::kHold, Action::kRelease, Action::kAbandon}) {
+    Job job;
+    job.name = kName;
+    for (const Stage stage : {Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon}) {
+      const auto outcome = decide({action, "eve", ""}, stage, job);
+      REQUIRE_FALSE(outcome);
+      CHECK(outcome.error().message.find(std::string(word_of(stage)) + "/") != std::string::npos);
+    }
+  }
+  Job job;
+  job.name = kName;
+  for (const Stage stage : {Stage::kQueue, Stage::kPending, Stage::kDone}) {
+    CHECK_FALSE(decide({Action::kRetry, "eve", ""}, stage, job));
+  }
+}
+
+TEST_CASE("what runs, and what nobody has looked at yet, is left alone") {
+  Queue queue;
+  queue.put(kName, Stage::kRun);
+  CHECK(error_of(act_as_eve(queue, Action::kHold)).find("is being executed") != std::string::npos);
+  Queue fresh;
+  fresh.submit(kName);
+  CHECK(act_as_eve(fresh, Action::kAbandon).error().code == ErrorCode::kBusy);
+  CHECK(fresh.place_of(kName).stage == Stage::kPrequeue);
+}
+
+TEST_CASE("a job that somebody else has in hand is not changed") {
+  Queue queue;
+  queue.put(kName);
+  const auto held = queue.directories.hold(Stage::kQueue, kName);
+  REQUIRE(held);
+  CHECK(act_as_eve(queue, Action::kHold).error().code == ErrorCode::kBusy);
+  CHECK(queue.directories.read(Stage::kQueue, kName)->held.empty());
+}
+
+TEST_CASE("who may not is told so, and nothing is changed") {
+  Queue queue;
+  queue.put(kName);
+  const auto refused = act(queue.directories, kName.id, {Action::kAbandon, "bob", ""}, kNow,
+                           [](const Job& job) { return job.submitter != "ann"; });
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().code == ErrorCode::kDenied);
+  CHECK(queue.place_of(kName).stage == Stage::kQueue);
+  CHECK(act(queue.directories, named("ff").id, {Action::kHold, "eve", ""}, kNow, {}).error().code ==
+        ErrorCode::kNotFound);
+}
+
+TEST_CASE("an approval is no submitter's and no author's own") {
+  Job job;
+  job.submitter = "ann";
+  job.meta.author = "bob";
+  for (const char* login : {"ann", "bob"}) {
+    CHECK_FALSE(may_do(Rights(), Action::kApprove, {login, "s"}, job));
+  }
+  CHECK(may_do(Rights(), Action::kApprove, {"eve", "a"}, job));
+}
+
+TEST_CASE("the beginning of an id is enough where only one begins so") {
+  Queue queue;
+  queue.put(named("ab01"));
+  queue.put(named("ab02"));
+  CHECK(find_one(queue.directories, "ab01")->name.id == kName.id);
+  CHECK(find_one(queue.directories, "ab").error().code == ErrorCode::kLimit);
+  CHECK(find_one(queue.directories, "ab").error().message.find("ab02000000000000") !=
+        std::string::npos);
+  CHECK(find_one(queue.directories, "c").error().code == ErrorCode::kNotFound);
+  for (const char* text : {"", "../ab01", "ab01000000000000f", "x"}) {
+    CHECK(find_one(queue.directories, text).error().code == ErrorCode::kInvalid);
+  }
+}
+
+TEST_CASE("text that would be more than a line of history is made one") {
+  Queue queue;
+  queue.put(kName);
+  REQUIRE(act_as_eve(queue, Action::kHold, "a\n##landed\n" + std::string(5000, 'x')));
+  const auto job = queue.directories.read(Stage::kQueue, kName);
+  REQUIRE(job);
+  CHECK_FALSE(job->landed);
+  CHECK(job->held.size() < 1000);
+}

@@ -1,0 +1,76 @@
+#include "quarry/changes/explanation.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "quarry/changes/frozen.h"
+#include "quarry/changes/options.h"
+#include "world.h"
+
+using namespace quarry::changes;
+using changes_test::kNow;
+using changes_test::named;
+using changes_test::Queue;
+
+namespace {
+
+std::string why(Queue& queue, const ChangeSetName& name, const char* needs = "none") {
+  Rules rules;
+  rules.needs_approval = *parse_move_types(needs);
+  const auto said = why_waits(queue.directories, rules, name.id, kNow);
+  REQUIRE(said);
+  return *said;
+}
+
+ChangeSetName at(std::string_view id, std::int64_t millis) {
+  return named(id, MoveType::kDevelopment, {kNow.value + millis});
+}
+
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("why a change set does not go on is a sentence") {
+  Queue queue;
+  const ChangeSetName first = at("a1", 1), second = at("a2", 2);
+  queue.put(first);
+  queue.put(second);
+  CHECK(has(why(queue, first), "nothing is in its way"));
+  CHECK(has(why(queue, second), "a100000000000000"));
+  CHECK(has(why(queue, first, "DC"), "approv"));
+  REQUIRE(set_frozen(queue.directories, "trunk", true));
+  CHECK(has(why(queue, first), "frozen"));
+  const ChangeSetName failed = at("b1", 3);
+  queue.put(failed, Stage::kFail, "a conflict in a");
+  CHECK(has(why(queue, failed), "fail/: a conflict in a"));
+  CHECK_FALSE(why_waits(queue.directories, {}, named("ff").id, kNow));
+}
+
+TEST_CASE("what goes with a rollback is what landed on top of it, and nothing else") {
+  Queue queue;
+  const ChangeSetName first = at("a1", 1), second = at("a2", 2), other = at("a3", 3);
+  queue.put(first, Stage::kDone);
+  queue.submit(second);
+  {
+    auto hold = queue.directories.hold(Stage::kPrequeue, second);
+    REQUIRE(hold);
+    hold->job.submitter = "ann";
+    hold->job.meta.target = "trunk";
+    hold->job.meta.files = {"b"};
+    hold->job.meta.dependencies = {first.id};
+    REQUIRE(hold->move(Stage::kDone, {kNow.value + 10}, "landed"));
+  }
+  queue.put(other, Stage::kQueue);
+  const auto places = what_goes_with(queue.directories, {first.id}, 10);
+  REQUIRE(places);
+  std::vector<std::string> ids;
+  for (const Place& each : *places) ids.emplace_back(each.name.id.str().substr(0, 2));
+  CHECK(ids == std::vector<std::string>{"a1", "a2"});
+  CHECK(what_goes_with(queue.directories, {second.id}, 10)->size() == 1);
+  CHECK_FALSE(what_goes_with(queue.directories, {first.id}, 1));
+  CHECK_FALSE(what_goes_with(queue.directories, {named("ff").id}, 10));
+}

@@ -1,0 +1,139 @@
+#include "quarry/changes/queue_view.h"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "quarry/changes/change_log.h"
+#include "world.h"
+
+using namespace quarry::changes;
+using changes_test::kNow;
+using changes_test::named;
+using changes_test::Queue;
+using quarry::base::UnixMillis;
+
+namespace {
+
+UnixMillis later(std::int64_t millis) {
+  return {kNow.value + millis};
+}
+
+std::vector<std::string> ids_of(const QueueView& view) {
+  std::vector<std::string> ids;
+  for (const JobView& each : view.jobs) ids.emplace_back(each.job.name.id.str().substr(0, 2));
+  return ids;
+}
+
+}  // namespace
+
+TEST_CASE("what waits stands in the order in which it goes, and then what is over, latest first") {
+  Queue queue;
+  queue.put(named("a1", MoveType::kDevelopment, later(1)), Stage::kStaging);
+  queue.put(named("a2", MoveType::kEmergency, later(2)), Stage::kQueue);
+  queue.put(named("a3", MoveType::kDevelopment, later(3)), Stage::kRun);
+  queue.put(named("b1", MoveType::kDevelopment, later(4)), Stage::kDone);
+  queue.put(named("b2", MoveType::kDevelopment, later(5)), Stage::kFail, "no branch x");
+  queue.submit(named("a4", MoveType::kDevelopment, later(6)));
+  const auto view = look(queue.directories, {});
+  REQUIRE(view);
+  CHECK(ids_of(*view) == std::vector<std::string>{"a3", "a2", "a1", "a4", "b2", "b1"});
+  CHECK(view->counts == std::array<std::uint64_t, kStages>{1, 1, 1, 0, 1, 1, 1, 0, 0});
+  CHECK(view->jobs[1].place == 2);
+  CHECK(view->jobs[3].is_new);
+  CHECK(view->jobs[3].job.submitter == "ann");
+  CHECK(view->jobs[4].place == 0);
+}
+
+TEST_CASE("no more job files are read than was asked for, and all are counted") {
+  Queue queue;
+  for (const char* id : {"a1", "a2", "a3"}) queue.put(named(id));
+  for (const char* id : {"b1", "b2", "b3"}) queue.put(named(id), Stage::kDone);
+  const auto view = look(queue.directories, {.most_waiting = 2, .most_over = 1, .branch = ""});
+  REQUIRE(view);
+  CHECK(view->jobs.size() == 3);
+  CHECK(view->counts[static_cast<std::size_t>(Stage::kQueue)] == 3);
+}
+
+TEST_CASE("a branch can be looked at alone") {
+  Queue queue;
+  queue.put(named("a1"));
+  CHECK(look(queue.directories, {.branch = "trunk"})->jobs.size() == 1);
+  CHECK(look(queue.directories, {.branch = "other"})->jobs.empty());
+}
+
+TEST_CASE("a queue that was never used is empty") {
+  const TemporaryFolder folder;
+  const Directories directories(quarry::base::FileSystem::real(), folder / "none.changes");
+  const auto view = look(directories, {});
+  REQUIRE(view);
+  CHECK(view->jobs.empty());
+  CHECK_FALSE(std::filesystem::exists(folder / "none.changes"));
+}
+
+TEST_CASE("a job file that cannot be read is shown as such, and hides no other") {
+  Queue queue;
+  queue.put(named("a1"));
+  std::ofstream(queue.directories.file_of(Stage::kQueue, named("a2"))) << "garbage";
+  const auto view = look(queue.directories, {});
+  REQUIRE(view);
+  CHECK(view->jobs.size() == 2);
+  CHECK(view->jobs[1].remark.find("cannot be read") != std::string::npos);
+  CHECK_FALSE(view->jobs[1].is_new);
+}
+
+TEST_CASE("how long it takes is told from what others took") {
+  Queue queue;
+  const ChangeSetName done = named("b1");
+  queue.put(done, Stage::kPending);
+  {
+    auto hold = queue.directories.hold(Stage::kPending, done);
+    REQUIRE(hold);
+    REQUIRE(hold->move(Stage::kRun, later(1'000), ""));
+    REQUIRE(hold->move(Stage::kDone, later(3'000), "landed"));
+  }
+  queue.put(named("a1"));
+  queue.put(named("a2"));
+  const auto view = look(queue.directories, {});
+  REQUIRE(view);
+  CHECK(view->jobs[0].expected == std::chrono::milliseconds(2'000));
+  CHECK(view->jobs[1].expected == std::chrono::milliseconds(4'000));
+}
+
+TEST_CASE("the JSON of a queue reads as what was shown") {
+  Queue queue;
+  queue.put(named("a1"));
+  queue.put(named("b1"), Stage::kFail, "a \"reason\"\\ with <marks>");
+  const auto view = look(queue.directories, {});
+  REQUIRE(view);
+  const auto read = queue_view_of(json_of(*view, "\"repository\":\"x\","));
+  REQUIRE(read);
+  CHECK(read->counts == view->counts);
+  REQUIRE(read->jobs.size() == 2);
+  CHECK(read->jobs[0].job.name.id == view->jobs[0].job.name.id);
+  CHECK(read->jobs[0].stage == Stage::kQueue);
+  CHECK(read->jobs[0].job.meta.comment == "The first line");
+  CHECK(read->jobs[1].job.history.back().why == "a \"reason\"\\ with <marks>");
+  REQUIRE(ChangeLog(queue.directories).say(named("b1").id, "a conflict\nin two lines"));
+  const auto whole = look_at(queue.directories, queue.place_of(named("b1")));
+  REQUIRE(whole);
+  CHECK(whole->output == "a conflict\nin two lines\n");
+  const auto again = job_view_of(json_of(*whole, /*whole=*/true));
+  REQUIRE(again);
+  CHECK(again->job.name == whole->job.name);
+  CHECK(again->job.meta == whole->job.meta);
+  CHECK(again->job.history == whole->job.history);
+  CHECK(again->output == whole->output);
+}
+
+TEST_CASE("an answer that is no queue is an error, whatever it is") {
+  for (const char* text :
+       {"", "null", "[]", "{", "{}", "{\"counts\":1,\"jobs\":{}}", "{\"counts\":{},\"jobs\":[1]}",
+        "{\"counts\":{},\"jobs\":[{\"id\":1}]}", "\xff"}) {
+    CAPTURE(text);
+    CHECK_FALSE(queue_view_of(text));
+    CHECK_FALSE(job_view_of(text));
+  }
+}

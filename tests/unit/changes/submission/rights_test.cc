@@ -1,0 +1,125 @@
+#include "quarry/changes/rights.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "quarry/changes/options.h"
+
+using namespace quarry::changes;
+
+namespace {
+
+const Actor kReader{"rob", "o"};
+const Actor kWriter{"ann", "i"};
+const Actor kAdministrator{"eve", "a"};
+const Actor kOwner{"sue", "s"};
+const Actor kNobody{"nobody", ""};
+
+Rights with(Deed deed, const char* text) {
+  Rights rights;
+  rights.allowed[static_cast<std::size_t>(deed)] = *Allowed::parse(text);
+  return rights;
+}
+
+/// The words of the deeds that ACTOR may do to what SUBMITTER sent.
+std::string deeds(const Actor& actor, std::string_view submitter) {
+  std::string all;
+  for (std::size_t i = 0; i < kDeeds; ++i) {
+    const auto deed = static_cast<Deed>(i);
+    if (may(Rights(), deed, actor, submitter)) all += std::string(word_of(deed)) + " ";
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("where nothing is configured, writers submit and administrators do the rest") {
+  CHECK(deeds(kNobody, "ann").empty());
+  CHECK(deeds(kReader, "ann").empty());
+  CHECK(deeds(kWriter, "bob") == "submit ");
+  CHECK(deeds(kWriter, "ann") == "submit abandon ");
+  const std::string all = "submit emergency author approve rollback hold retry abandon freeze ";
+  CHECK(deeds(kAdministrator, "ann") == all);
+  CHECK(deeds(kOwner, "ann") == all);
+}
+
+TEST_CASE("nobody approves his own, whoever he is") {
+  for (const Actor& actor : {kAdministrator, kOwner}) {
+    CHECK_FALSE(may(Rights(), Deed::kApprove, actor, actor.login));
+  }
+  const Rights named = with(Deed::kApprove, "@ann");
+  CHECK_FALSE(may(named, Deed::kApprove, kWriter, "ann"));
+  CHECK(may(named, Deed::kApprove, kWriter, "bob"));
+}
+
+TEST_CASE("a reader who lost the right to submit does not abandon what he sent") {
+  CHECK_FALSE(may(Rights(), Deed::kAbandon, {"ann", "o"}, "ann"));
+}
+
+TEST_CASE("a named user may without any capability, and none is for nobody") {
+  const Rights named = with(Deed::kHold, "@rob");
+  CHECK(may(named, Deed::kHold, kReader));
+  CHECK_FALSE(may(named, Deed::kHold, kOwner));
+  for (const Actor& actor : {kNobody, kReader, kWriter, kAdministrator, kOwner}) {
+    CHECK_FALSE(may(with(Deed::kFreeze, "none"), Deed::kFreeze, actor));
+  }
+  // Nobody has no name, and so is never named by a submission without one.
+  CHECK_FALSE(may(Rights(), Deed::kAbandon, {"", ""}, ""));
+}
+
+TEST_CASE("an emergency, another's name and an approval want more than a submission") {
+  Meta meta;
+  CHECK_FALSE(objection(Rights(), meta, kWriter));
+  CHECK(objection(Rights(), meta, kReader) == "a submission is for i (changes.submit)");
+  meta.type = MoveType::kEmergency;
+  CHECK(objection(Rights(), meta, kWriter) == "an emergency move is for a (changes.emergency)");
+  CHECK_FALSE(objection(Rights(), meta, kAdministrator));
+  meta.type = MoveType::kDevelopment;
+  meta.author = "ann";
+  CHECK_FALSE(objection(Rights(), meta, kWriter));
+  meta.author = "bob";
+  CHECK(objection(Rights(), meta, kWriter) ==
+        "a change set in the name of another (##author) is for a (changes.author)");
+  CHECK_FALSE(objection(Rights(), meta, kAdministrator));
+  meta.author.clear();
+  meta.approval = "ticket 1";
+  CHECK(objection(Rights(), meta, kWriter) ==
+        "an approval (##approval) is for a (changes.approve)");
+  CHECK_FALSE(objection(Rights(), meta, kAdministrator));
+}
+
+TEST_CASE("a rollback is for those who may, writers or not") {
+  CHECK(objection(Rights(), MoveType::kRollback, kWriter) ==
+        "a rollback is for a (changes.rollback)");
+  CHECK_FALSE(objection(with(Deed::kRollback, "@rob"), MoveType::kRollback, kReader));
+}
+
+TEST_CASE("who is allowed is read as it is shown") {
+  for (const char* text : {"i", "a s", "@ann", "i @ann @b.c", "none"}) {
+    CHECK(Allowed::parse(text)->text() == text);
+  }
+  CHECK(Allowed::parse(" a,s,  @ann ,")->text() == "a s @ann");
+  for (const char* text : {"", " ", "as", "@", "ann", "none a", "-", "a b cd", "a;b"}) {
+    CAPTURE(text);
+    CHECK_FALSE(Allowed::parse(text));
+  }
+}
+
+TEST_CASE("move types are read as they are shown") {
+  for (const char* text : {"none", "EM", "RB EM BF DC"}) {
+    CHECK(text_of(*parse_move_types(text)) == text);
+  }
+  CHECK(text_of(*parse_move_types("DC, EM")) == "EM DC");
+  CHECK_FALSE(parse_move_types("em"));
+  CHECK_FALSE(parse_move_types("DC none"));
+}
+
+TEST_CASE("a queue lies beside its repository, or in a folder of its own under the same name") {
+  PoolOptions options;
+  CHECK(queue_base(options, "/srv/team/x.fossil", "team/x") == "/srv/team/x.fossil.changes");
+  options.base = "/var/queues";
+  CHECK(queue_base(options, "/srv/team/x.fossil", "team/x") == "/var/queues/team/x.changes");
+  CHECK(queue_base(options, "/srv/x.fossil", "") == "/var/queues/x.changes");
+}

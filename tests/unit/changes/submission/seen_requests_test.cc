@@ -1,0 +1,74 @@
+#include "quarry/changes/seen_requests.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <string>
+
+#include "world.h"
+
+using namespace quarry::changes;
+using changes_test::Queue;
+using quarry::base::UnixMillis;
+
+namespace {
+
+constexpr std::chrono::minutes kSkew{5};
+const std::string kSignature(40, 'a');
+const std::string kOther(40, 'b');
+
+UnixMillis minutes(std::int64_t count) {
+  return {changes_test::kNow.value + count * 60'000};
+}
+
+}  // namespace
+
+TEST_CASE("a request is taken once") {
+  Queue queue;
+  SeenRequests seen(queue.directories, kSkew);
+  CHECK(seen.is_first(kSignature, minutes(0), minutes(0)).value());
+  CHECK_FALSE(seen.is_first(kSignature, minutes(0), minutes(4)).value());
+  CHECK(seen.is_first(kOther, minutes(0), minutes(4)).value());
+  // Another worker, with the same folder.
+  SeenRequests other(queue.directories, kSkew);
+  CHECK_FALSE(other.is_first(kOther, minutes(0), minutes(5)).value());
+}
+
+TEST_CASE("it is remembered for as long as its date would let it in") {
+  // Whatever the part of a period that the date lies in.
+  for (std::int64_t start = 0; start < 20; ++start) {
+    Queue queue;
+    SeenRequests seen(queue.directories, kSkew);
+    CHECK(seen.is_first(kSignature, minutes(start + 5), minutes(start)).value());
+    for (std::int64_t now = start; now <= start + 10; ++now) {
+      CHECK(seen.is_first(kSignature.substr(2) + std::to_string(10 + now - start), minutes(now),
+                          minutes(now))
+                .value());
+      CHECK_FALSE(seen.is_first(kSignature, minutes(start + 5), minutes(now)).value());
+    }
+  }
+}
+
+TEST_CASE("what is too old to be let in is forgotten") {
+  Queue queue;
+  SeenRequests seen(queue.directories, kSkew);
+  for (std::int64_t now = 0; now < 1000; now += 7) {
+    CHECK(
+        seen.is_first(kSignature.substr(4) + std::to_string(1000 + now), minutes(now), minutes(now))
+            .value());
+  }
+  std::size_t periods = 0;
+  for (const auto& each : std::filesystem::directory_iterator(queue.directories.control("seen"))) {
+    CHECK(each.is_directory());
+    ++periods;
+  }
+  CHECK(periods <= 3);
+}
+
+TEST_CASE("a signature that is none names no file") {
+  Queue queue;
+  SeenRequests seen(queue.directories, kSkew);
+  for (const char* text : {"", "../../x", "a/b", "."}) {
+    CHECK_FALSE(seen.is_first(text, minutes(0), minutes(0)));
+  }
+}

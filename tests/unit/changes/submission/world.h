@@ -1,0 +1,69 @@
+// A queue in a folder of its own.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/file_system.h"
+#include "quarry/changes/directories.h"
+#include "temporary_folder.h"
+
+namespace changes_test {
+
+namespace changes = quarry::changes;
+
+inline constexpr quarry::base::UnixMillis kNow{1'700'000'000'000};
+
+inline changes::ChangeSetName named(std::string_view digits,
+                                    changes::MoveType type = changes::MoveType::kDevelopment,
+                                    quarry::base::UnixMillis time = kNow) {
+  std::string id(digits);
+  id.resize(16, '0');
+  return {.id = *changes::ChangeSetId::parse(id),
+          .tai = changes::tai64n(time),
+          .pid = 1,
+          .host = "h",
+          .type = type,
+          .extra = "ann"};
+}
+
+struct Queue {
+  TemporaryFolder folder;
+  changes::Directories directories{quarry::base::FileSystem::real(), folder / "q.changes"};
+
+  Queue() { REQUIRE(directories.make()); }
+
+  /// Not looked at yet.
+  void submit(const changes::ChangeSetName& name) {
+    auto file = directories.begin(name);
+    REQUIRE(file);
+    REQUIRE((*file)->append("a tarball"));
+    REQUIRE(directories.submit(
+        name, std::move(*file),
+        {.submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = kNow}));
+  }
+  /// Ann's, of one file on trunk, in STAGE.
+  void put(const changes::ChangeSetName& name, changes::Stage stage = changes::Stage::kQueue,
+           std::string_view why = "checked") {
+    submit(name);
+    auto hold = directories.hold(changes::Stage::kPrequeue, name);
+    REQUIRE(hold);
+    hold->job.submitter = "ann";
+    hold->job.meta.target = "trunk";
+    hold->job.meta.files = {"a"};
+    hold->job.meta.comment = "The first line\nand more";
+    REQUIRE(hold->move(changes::Stage::kQueue, kNow, "checked"));
+    if (stage != changes::Stage::kQueue) REQUIRE(hold->move(stage, kNow, why));
+  }
+  changes::Place place_of(const changes::ChangeSetName& name) const {
+    const auto place = directories.find(name.id);
+    REQUIRE(place);
+    REQUIRE(*place);
+    return **place;
+  }
+};
+
+}  // namespace changes_test

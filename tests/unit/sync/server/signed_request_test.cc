@@ -1,0 +1,159 @@
+#include "quarry/sync/signed_request.h"
+
+#include <doctest/doctest.h>
+
+#include "world.h"
+
+using namespace quarry::sync;
+using quarry::base::ErrorCode;
+using quarry::base::UnixMillis;
+
+namespace {
+
+constexpr std::string_view kTarget = "/project/queue?type=DC";
+constexpr std::string_view kDate = "2023-11-14T22:13:20.000Z";
+constexpr UnixMillis kNow{1700000000000};
+constexpr std::string_view kBody = "a tarball";
+
+std::string cookie_of(std::string_view user, std::string_view password,
+                      std::string_view date = kDate) {
+  return sign_request(kProjectCode, user, password,
+                      signed_text("POST", kTarget, date, body_hash(kBody)));
+}
+
+SignedHead head_with(std::string_view cookie, std::string_view date = kDate) {
+  return {.method = "POST", .target = kTarget, .date = date, .cookie = cookie};
+}
+
+/// Counts what a guard is asked and told.
+struct Guard : LoginGuard {
+  std::chrono::seconds wait(std::string_view) override {
+    ++asked;
+    return delay;
+  }
+  void tell(bool succeeded) override { ++(succeeded ? good : bad); }
+  std::chrono::seconds delay{0};
+  int asked = 0, good = 0, bad = 0;
+};
+
+/// "" where the request is let in, otherwise why not.
+std::string outcome(World& world, const SignedHead& head, std::string_view body = kBody,
+                    LoginGuard* guard = nullptr) {
+  SignedRequest request(world.repository(), guard);
+  auto done = request.begin(head, kNow);
+  if (!done) return done.error().message;
+  // However it comes.
+  request.add_body(body.substr(0, 1));
+  request.add_body(body.substr(1));
+  done = request.confirm();
+  return done ? "" : done.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("who signs with his password is let in, with his letters and those of nobody") {
+  World world;
+  world.sql("UPDATE user SET cap='gh' WHERE login='nobody'");
+  SignedRequest request(world.repository(), nullptr);
+  REQUIRE(request.begin(head_with(cookie_of("ix", "pw")), kNow));
+  request.add_body(kBody);
+  CHECK(request.confirm());
+  CHECK(request.person().login == "ix");
+  CHECK(request.person().letters == "ghix");
+  CHECK(request.person().is_somebody);
+  CHECK(request.signature().size() == 40);
+  CHECK(request.date() == kNow);
+}
+
+TEST_CASE("a request without a login is nobody's") {
+  World world;
+  SignedRequest request(world.repository(), nullptr);
+  REQUIRE(request.begin(head_with("", ""), kNow));
+  request.add_body(kBody);
+  CHECK(request.confirm());
+  CHECK(request.person().login == "nobody");
+  CHECK_FALSE(request.person().is_somebody);
+  CHECK(request.signature().empty());
+}
+
+TEST_CASE("each part of a request is signed") {
+  World world;
+  const std::string cookie = cookie_of("i", "pw");
+  const SignedHead good = head_with(cookie);
+  CHECK(outcome(world, good).empty());
+  SignedHead other = good;
+  other.method = "GET";
+  CHECK(outcome(world, other) == "login failed");
+  other = good;
+  other.target = "/project/queue?type=EM";
+  CHECK(outcome(world, other) == "login failed");
+  other = good;
+  other.date = "2023-11-14T22:13:20.001Z";
+  CHECK(outcome(world, other) == "login failed");
+  CHECK(outcome(world, good, "another tarball") == "login failed");
+}
+
+TEST_CASE("a wrong password, an unknown user and lenders of rights read the same") {
+  World world;
+  for (const char* user : {"i", "x", "reader", "developer"}) {
+    CHECK(outcome(world, head_with(cookie_of(user, "wrong"))) == "login failed");
+  }
+}
+
+TEST_CASE("a signature is good for five minutes, before and after") {
+  World world;
+  const auto at = [&](std::string_view date) {
+    return outcome(world, head_with(cookie_of("i", "pw", date), date));
+  };
+  CHECK(at("2023-11-14T22:18:20Z").empty());
+  CHECK(at("2023-11-14T22:08:20").empty());
+  CHECK(at("2023-11-14T22:18:20.001Z").find("more than 5 minutes") != std::string::npos);
+  CHECK(at("2023-11-14T22:08:19.999Z").find("more than 5 minutes") != std::string::npos);
+  CHECK(at("0000-01-01T00:00:00Z").find("more than 5 minutes") != std::string::npos);
+  CHECK(at("9999-12-31T23:59:59Z").find("more than 5 minutes") != std::string::npos);
+  CHECK(at("").find("needs its date") != std::string::npos);
+  CHECK(at("yesterday").find("needs its date") != std::string::npos);
+}
+
+TEST_CASE("who has no password learns nothing of the clock") {
+  World world;
+  const std::string_view old = "2020-01-01T00:00:00Z";
+  CHECK(outcome(world, head_with(cookie_of("i", "wrong", old), old)) == "login failed");
+}
+
+TEST_CASE("failures count for the guard, and so do logins that are right in both halves") {
+  World world;
+  Guard guard;
+  CHECK(outcome(world, head_with(cookie_of("i", "wrong")), kBody, &guard) == "login failed");
+  CHECK(guard.bad == 1);
+  // What was signed for another body shows no password that could be wrong.
+  CHECK(outcome(world, head_with(cookie_of("i", "pw")), "x", &guard) == "login failed");
+  CHECK(guard.bad == 1);
+  CHECK(guard.good == 0);
+  CHECK(outcome(world, head_with(cookie_of("i", "pw")), kBody, &guard).empty());
+  CHECK(guard.good == 1);
+  guard.delay = std::chrono::seconds(7);
+  CHECK(outcome(world, head_with(cookie_of("i", "pw")), kBody, &guard) ==
+        "too many failed logins: try again in 7 s");
+}
+
+TEST_CASE("whom the web server let in is somebody where the repository agrees, without a login") {
+  World world;
+  SignedHead head = head_with("");
+  head.remote_user = "i";
+  SignedRequest stranger(world.repository(), nullptr);
+  REQUIRE(stranger.begin(head, kNow));
+  CHECK(stranger.person().login == "nobody");
+  world.sql("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('remote_user_ok','1',1)");
+  SignedRequest known(world.repository(), nullptr);
+  REQUIRE(known.begin(head, kNow));
+  CHECK(known.confirm());
+  CHECK(known.person().login == "i");
+}
+
+TEST_CASE("a name that a cookie could not hold as it stands is signed and read the same") {
+  World world;
+  const std::string name = "a b;c=%+\\";
+  world.add_user(name, "i", secret_of(name, "pw"));
+  CHECK(outcome(world, head_with(cookie_of(name, "pw"))).empty());
+}

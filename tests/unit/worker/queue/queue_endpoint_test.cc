@@ -1,0 +1,370 @@
+#include "quarry/worker/queue_endpoint.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "held_clock.h"
+#include "quarry/changes/directories.h"
+#include "quarry/repository/repository.h"
+#include "quarry/sync/signed_request.h"
+#include "world.h"
+
+using namespace quarry::worker;
+using quarry::base::Result;
+using quarry::changes::Directories;
+using quarry::changes::Stage;
+using quarry::repository::Repository;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTarball = "application/x-quarry-change-set";
+constexpr std::string_view kAction = "application/x-quarry-action";
+
+/// A repository with users who are called as their rights are, each with the password "pw", and its
+/// queue's endpoint.
+class World {
+ public:
+  World() {
+    repository_ = std::move(*Repository::open(world_.repository("x.fossil")));
+    auto receipt = repository_->receive();
+    REQUIRE(receipt);
+    for (const auto& [login, letters] :
+         {std::pair("writer", "i"), std::pair("other", "i"), std::pair("looker", "o"),
+          std::pair("admin", "a"), std::pair("guest", "h"), std::pair("nobody", "")}) {
+      using quarry::repository::SqlLiteral;
+      const auto text = [](std::string value) {
+        return SqlLiteral{.kind = SqlLiteral::Kind::kText, .integer = 0, .bytes = std::move(value)};
+      };
+      REQUIRE(receipt->merge_config({.table = "user",
+                                     .mtime = 4'000'000'000,
+                                     .key = login,
+                                     .columns = {{"cap", text(letters)}, {"pw", text("")}}}));
+      if (std::string(login) != "nobody") REQUIRE(receipt->set_password(login, "pw"));
+    }
+    REQUIRE(receipt->commit());
+    const auto snapshot = repository_->snapshot();
+    project_code_ = repository_->settings().project_code();
+    options.is_enabled = true;
+  }
+
+  struct Asked {
+    std::string_view method = "GET";
+    std::string target = "/x/queue.json";
+    std::string_view user = "writer";  // "": nobody
+    std::string password = "pw";
+    std::string_view type = {};
+    std::string body = {};
+    std::string signed_body = "as sent";
+  };
+  QueueReply ask(Asked asked) {
+    const std::string date = quarry::base::iso_millis(clock.now()) + "Z";
+    if (asked.signed_body == "as sent") asked.signed_body = asked.body;
+    last_cookie_ = asked.user.empty()
+                       ? ""
+                       : quarry::sync::sign_request(
+                             project_code_, asked.user, asked.password,
+                             quarry::sync::signed_text(asked.method, asked.target, date,
+                                                       quarry::sync::body_hash(asked.signed_body)));
+    last_date_ = date;
+    last_ = asked;
+    return send_again();
+  }
+  /// The last request as it was.
+  QueueReply send_again() {
+    const Asked& asked = last_;
+    const std::string path = asked.target.substr(0, asked.target.find('?'));
+    const std::string query =
+        asked.target.size() > path.size() ? asked.target.substr(path.size() + 1) : "";
+    const Target target = target_of_only(path);
+    REQUIRE(queue_path_of(target));
+    return QueueEndpoint(options, quarry::base::FileSystem::real(), clock)
+        .answer(*repository_,
+                {.method = asked.method,
+                 .target = asked.target,
+                 .path = *queue_path_of(target),
+                 .query = query,
+                 .content_type = asked.type,
+                 .date = last_date_,
+                 .cookie = last_cookie_,
+                 .remote_address = "192.0.2.1",
+                 .name = "x",
+                 .size = asked.body.size(),
+                 .read_body = [this, &asked](const auto& sink, std::size_t) -> Result<void> {
+                   was_read = true;
+                   for (const char c : asked.body) QUARRY_TRY(sink(std::string_view(&c, 1)));
+                   return read_error ? Result<void>(std::unexpected(*read_error)) : Result<void>();
+                 }});
+  }
+  QueueReply submit(std::string_view user = "writer", std::string query = "?type=DC") {
+    return ask({.method = "POST",
+                .target = "/x/queue" + query,
+                .user = user,
+                .type = kTarball,
+                .body = "a tarball " + std::to_string(++count_)});
+  }
+  /// Puts what was submitted with REPLY into queue/.
+  std::string queued(const QueueReply& reply) {
+    REQUIRE(reply.status == 202);
+    const auto names = directories.list(Stage::kPrequeue);
+    REQUIRE(names);
+    for (const auto& name : *names) {
+      auto hold = directories.hold(Stage::kPrequeue, name);
+      REQUIRE(hold);
+      hold->job.submitter = directories.submission_of(name)->submitter;
+      hold->job.meta.target = "trunk";
+      hold->job.meta.files = {"a"};
+      hold->job.meta.comment = "<script>alert(1)</script> & \"more\"";
+      REQUIRE(hold->move(Stage::kQueue, clock.now(), "checked"));
+    }
+    return std::string(names->front().id.str());
+  }
+  QueueReply act(const std::string& id, const std::string& action, std::string_view user) {
+    return ask({.method = "POST",
+                .target = "/x/queue/" + id + "/" + action + "?r=" + std::to_string(++count_),
+                .user = user,
+                .type = kAction});
+  }
+  /// Files anywhere in the queue's folders, without those that say which requests were taken.
+  std::size_t files() const {
+    std::size_t count = 0;
+    if (!fs::exists(directories.base())) return 0;
+    for (const auto& one : fs::recursive_directory_iterator(directories.base())) {
+      const bool is_seen = one.path().string().find("/ctrl/") != std::string::npos;
+      if (one.is_regular_file() && !is_seen) ++count;
+    }
+    return count;
+  }
+
+  HeldClock clock;
+  quarry::changes::PoolOptions options;
+  bool was_read = false;
+  std::optional<quarry::base::Error> read_error;
+
+ private:
+  worker_test::World world_;
+  std::unique_ptr<Repository> repository_;
+  std::string project_code_;
+  std::string last_cookie_, last_date_;
+  Asked last_;
+  int count_ = 0;
+
+ public:
+  Directories directories{quarry::base::FileSystem::real(), world_.folder() / "x.fossil.changes"};
+};
+
+bool has(const QueueReply& reply, std::string_view text) {
+  return reply.body.find(text) != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("what a writer sends is in the queue's folders, with who sent it, when it is answered") {
+  World world;
+  const QueueReply reply = world.submit();
+  REQUIRE(reply.status == 202);
+  CHECK(reply.user == "writer");
+  CHECK(reply.operation == "submit");
+  const auto names = world.directories.list(Stage::kPrequeue);
+  REQUIRE(names);
+  REQUIRE(names->size() == 1);
+  CHECK(has(reply, "\"id\":\"" + std::string(names->front().id.str()) + "\""));
+  CHECK(names->front().extra == "writer");
+  std::ifstream tarball(world.directories.tarball_of(names->front()));
+  CHECK(std::string(std::istreambuf_iterator<char>(tarball), {}) == "a tarball 1");
+  const auto submission = world.directories.submission_of(names->front());
+  REQUIRE(submission);
+  CHECK(submission->submitter == "writer");
+  CHECK(submission->capabilities == "i");
+  CHECK(submission->address == "192.0.2.1");
+  CHECK(submission->time == world.clock.now());
+}
+
+TEST_CASE("who may not submit is refused before his body is read, and nothing is left of it") {
+  World world;
+  CHECK(world.submit("").status == 401);
+  CHECK(world.submit("guest").status == 403);
+  CHECK(world.submit("looker").status == 403);
+  CHECK(world.submit("writer", "?type=EM").status == 403);
+  CHECK(world.submit("writer", "?type=RB").status == 403);
+  CHECK(world.submit("writer", "?type=XX").status == 400);
+  CHECK(world.submit("writer", "?type=%zz").status == 400);
+  CHECK_FALSE(world.was_read);
+  CHECK(world.files() == 0);
+  CHECK(world.submit("admin", "?type=EM").status == 202);
+  CHECK(world.submit("admin", "?type=RB").status == 202);
+}
+
+TEST_CASE("a wrong password is told to the log with the name, and reads nothing") {
+  World world;
+  const QueueReply reply = world.ask(
+      {.method = "POST", .target = "/x/queue", .password = "wrong", .type = kTarball, .body = "x"});
+  CHECK(reply.status == 403);
+  CHECK(reply.failed_login == "writer");
+  CHECK(has(reply, "login failed"));
+  CHECK_FALSE(world.was_read);
+}
+
+TEST_CASE("a body that is not the one that was signed leaves nothing") {
+  World world;
+  const QueueReply reply = world.ask({.method = "POST",
+                                      .target = "/x/queue",
+                                      .type = kTarball,
+                                      .body = "another tarball",
+                                      .signed_body = "a tarball"});
+  CHECK(reply.status == 403);
+  CHECK(world.was_read);
+  CHECK(world.files() == 0);
+}
+
+TEST_CASE("a request is taken once, and one of long ago not at all") {
+  World world;
+  CHECK(world.submit().status == 202);
+  CHECK(world.send_again().status == 409);
+  CHECK(world.directories.list(Stage::kPrequeue)->size() == 1);
+  CHECK(world.submit().status == 202);
+  world.clock.advance(5 * 60'000 + 1);
+  CHECK(world.send_again().status == 403);
+}
+
+TEST_CASE("a tarball that is too large, or of unknown size, is refused before it is read") {
+  World world;
+  world.options.max_size = 5;
+  CHECK(world.submit().status == 413);
+  CHECK_FALSE(world.was_read);
+  CHECK(world.files() == 0);
+}
+
+TEST_CASE("a body that breaks off, or a full disk, leaves nothing") {
+  World world;
+  using quarry::base::ErrorCode;
+  world.read_error = {ErrorCode::kInvalid, "the body ended after 1 of 2 bytes"};
+  CHECK(world.submit().status == 400);
+  CHECK(world.files() == 0);
+  world.read_error = {ErrorCode::kNoSpace, "/secret/path: No space left on device"};
+  const QueueReply full = world.submit();
+  CHECK(full.status == 507);
+  CHECK(full.is_fault);
+  CHECK_FALSE(has(full, "/secret"));
+  CHECK(world.files() == 0);
+}
+
+TEST_CASE("who may read the repository sees the queue, and others hear nothing but how to log in") {
+  World world;
+  const std::string id = world.queued(world.submit());
+  for (const char* user : {"looker", "writer", "admin"}) {
+    CHECK(has(world.ask({.user = user}), id));
+    CHECK(has(world.ask({.target = "/x/queue/" + id + ".json", .user = user}), "\"history\""));
+  }
+  for (const std::string& target :
+       {std::string("/x/queue.json"), std::string("/x/queue"), "/x/queue/" + id}) {
+    const QueueReply stranger = world.ask({.target = target, .user = ""});
+    CHECK(stranger.status == 401);
+    CHECK_FALSE(has(stranger, id));
+    CHECK(world.ask({.target = target, .user = "guest"}).status == 403);
+  }
+  CHECK(has(world.ask({.user = ""}), "\"project_code\":\""));
+  CHECK(world.ask({.target = "/x/queue/ffff.json"}).status == 404);
+  CHECK(world.ask({.target = "/x/queue/..%2f.json"}).status == 400);
+  CHECK(world.ask({.target = "/x/queue.json?waiting=99999"}).status == 400);
+}
+
+TEST_CASE("in the page nothing that somebody wrote is markup, and no script can run") {
+  World world;
+  const std::string id = world.queued(world.submit());
+  for (const std::string& target : {std::string("/x/queue"), "/x/queue/" + id}) {
+    const QueueReply page = world.ask({.target = target});
+    CHECK(page.status == 200);
+    CHECK(page.content_type.starts_with("text/html"));
+    CHECK(page.body.find("<script") == std::string::npos);
+    CHECK(has(page, "&lt;script&gt;"));
+    CHECK(page.headers.find("default-src 'none'; style-src 'sha256-") != std::string::npos);
+  }
+  CHECK(has(world.ask({.target = "/x/queue"}), "href=\"queue/" + id + "\""));
+  CHECK(has(world.ask({.target = "/x/queue/"}), "href=\"../queue/" + id + "\""));
+  CHECK(has(world.ask({.target = "/x/queue/" + id}), "href=\"../queue\""));
+}
+
+TEST_CASE("actions are for whom the table allows them, and go with the beginning of an id") {
+  World world;
+  const std::string id = world.queued(world.submit());
+  const std::string part = id.substr(0, 6);
+  CHECK(world.act(part, "hold", "writer").status == 403);
+  CHECK(world.act(part, "abandon", "other").status == 403);
+  CHECK(world.act(part, "approve", "writer").status == 403);
+  CHECK(world.act(part, "hold", "").status == 401);
+  CHECK(world.directories.read(Stage::kQueue, world.directories.list(Stage::kQueue)->front())
+            ->held.empty());
+  CHECK(world.act(part, "hold", "admin").status == 200);
+  CHECK(world.send_again().status == 409);
+  CHECK(world.act(part, "hold", "admin").status == 409);
+  CHECK(world.act(part, "release", "admin").status == 200);
+  CHECK(world.act(part, "approve", "admin").status == 200);
+  CHECK(world.act(part, "abandon", "writer").status == 200);
+  CHECK(world.directories.list(Stage::kAbandon)->size() == 1);
+  CHECK(world.act(part, "hold", "admin").status == 400);
+  CHECK(world.act(part, "retry", "writer").status == 403);
+  CHECK(world.act(part, "retry", "admin").status == 200);
+  CHECK(world.act(part, "explode", "admin").status == 404);
+  CHECK(world.act("ffff", "hold", "admin").status == 404);
+}
+
+TEST_CASE("branches are frozen by whom the table allows it, and what waits for that is told") {
+  World world;
+  const std::string id = world.queued(world.submit());
+  const auto freeze = [&](const char* word, const char* user) {
+    return world.ask({.method = "POST",
+                      .target = std::string("/x/queue/") + word + "?branch=trunk&r=" + user,
+                      .user = user,
+                      .type = kAction});
+  };
+  const std::string why = "/x/queue/" + id + ".json?ask=why";
+  CHECK(has(world.ask({.target = why}), "nothing is in its way"));
+  CHECK(freeze("freeze", "writer").status == 403);
+  CHECK(freeze("freeze", "admin").status == 200);
+  CHECK(has(world.ask({.target = why}), "frozen"));
+  CHECK(has(world.ask({}), "\"frozen\":[\"trunk\"]"));
+  CHECK(freeze("thaw", "admin").status == 200);
+  CHECK(world.send_again().status == 409);
+  CHECK(has(world.ask({}), "\"frozen\":[]"));
+}
+
+TEST_CASE("what is posted has a content type that no form of a web page can have") {
+  World world;
+  for (const char* type :
+       {"application/x-www-form-urlencoded", "text/plain", "", "multipart/form-data"}) {
+    CHECK_FALSE(is_queue_content_type(type));
+    CHECK(world.ask({.method = "POST", .target = "/x/queue", .type = type, .body = "x"}).status ==
+          415);
+  }
+  CHECK(is_queue_content_type("Application/X-Quarry-Change-Set; a=b"));
+  CHECK(world.files() == 0);
+}
+
+TEST_CASE("the queue's paths are found behind a name, and behind anything where there is no name") {
+  const auto path = [](std::string_view text) {
+    const auto found = queue_path_of(target_of_only(text));
+    return found ? std::string(*found) : "none";
+  };
+  CHECK(path("/queue") == "");
+  CHECK(path("/queue/") == "");
+  CHECK(path("/some/where/queue/ab") == "ab");
+  CHECK(path("/queue/ab/hold") == "ab/hold");
+  CHECK(path("/queue.json") == ".json");
+  CHECK(path("/queue/ab.json") == "ab.json");
+  CHECK(path("/queues") == "none");
+  CHECK(path("/") == "none");
+  Target named{RepositoryName::parse("x"), "", "doc/queue"};
+  CHECK_FALSE(queue_path_of(named));
+  named.rest = "queue/ab";
+  CHECK(queue_path_of(named) == "ab");
+}
