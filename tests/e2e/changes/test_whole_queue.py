@@ -1,0 +1,157 @@
+"""From `quarry submit` to a check-in that the real fossil finds right, and back."""
+
+import contextlib
+import json
+import subprocess
+
+import pytest
+
+import proof
+from support import changes, places, repofile
+from support.changes import Queue, somebody, tarball
+from support.daemon import section
+from support.fossil import Checkout
+from support.process import free_port, wait_until
+
+ON = {"changes": "on", "changes.scan": "1s"}
+
+
+@pytest.fixture
+def server(launch, fresh, fossil, tmp_path):
+    base = Checkout(fossil, fresh, tmp_path / "base")
+    for name in ("a.txt", "b.txt"):
+        base.write(name, "".join(f"{name} {i}\n" for i in range(20)))
+        base("add", name)
+    base.commit("base")
+    return launch(fresh, settings=ON)
+
+
+@pytest.fixture
+def writer(server, fresh):
+    return somebody(server.port, fresh)
+
+
+def outcome(somebody_, id_, queue="/queue"):
+    """Once it is over."""
+    seen = {}
+
+    def is_over():
+        seen.update(somebody_.get(f"{queue}/{id_}.json").json)
+        return seen["stage"] in ("done", "fail", "term", "abandon")
+
+    wait_until(is_over, f"the outcome of {id_}", 60)
+    return seen
+
+
+def content(fossil, repository, name):
+    return fossil("cat", name, "-r", "trunk", "-R", repository)
+
+
+def test_submitted_from_two_folders_and_taken_back(server, fresh, fossil, quarry, tmp_path):
+    def submit(folder, name, text):
+        done = subprocess.run([places.program("quarry"), "submit", "--to", server.url, "--user", "writer",
+                               "--password-file", quarry.password("pen"), "--target", "trunk", "--comment", f"say {name}",
+                               "--wait", *([] if (folder / ".fslckout").exists() else [name])],
+                              cwd=folder, env=quarry.environment, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()[0]
+
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    work.write("new.txt", "from a check-out\n")
+    work("add", "new.txt")
+    first = submit(work.folder, "new.txt", "")
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    (plain / "note.txt").write_text("from a folder\n")
+    second = submit(plain, "note.txt", "")
+    assert content(fossil, fresh, "new.txt") == "from a check-out\n"
+    assert content(fossil, fresh, "note.txt") == "from a folder\n"
+    timeline = fossil("timeline", "-n", 5, "-W", 0, "-R", fresh)
+    assert "say new.txt (user: writer" in timeline and "say note.txt (user: writer" in timeline
+
+    id_ = quarry("queue", "rollback", first, "-R", fresh).split()[-1]
+    assert outcome(somebody(server.port, fresh), id_)["stage"] == "done"
+    status, _ = fossil.attempt("cat", "new.txt", "-r", "trunk", "-R", fresh)
+    assert status != 0
+    assert content(fossil, fresh, "note.txt") == "from a folder\n"
+    listed = json.loads(quarry("queue", "list", "-R", fresh, "--json"))
+    assert {each["id"] for each in listed["jobs"]} == {first, second, id_}
+    assert fossil.integrity(fresh) == ""
+    server.stop()
+    proof.check(fresh, fossil)
+
+
+def test_what_is_wrong_with_a_change_set_is_in_its_history(writer, fresh):
+    for body, part in ((tarball({"a.txt": b"x"}, target="nowhere"), "no branch nowhere"),
+                       (tarball({"a.txt": b"x"}, kind="EM"), "##movetype"),
+                       (tarball({"../a.txt": b"x"}), "no relative path"),
+                       (tarball({"a.txt": b"x"}, author="somebody else"), "changes.author"),
+                       (tarball({"a.txt": b"x"}, approval="my own"), "changes.approve"),
+                       (tarball({"none.txt": None}), "none.txt"),
+                       (b"no tarball at all", "")):
+        answer = writer.submit(body)
+        assert answer.status == 202
+        seen = outcome(writer, answer.json["id"])
+        assert seen["stage"] == "fail" and part in seen["why"], seen["why"]
+    assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
+
+
+def test_held_and_frozen_ones_wait_and_others_pass(server, fresh, fossil):
+    repofile.add_user(fresh, "boss", "pen", "a")
+    writer, boss = somebody(server.port, fresh), somebody(server.port, fresh, "boss")
+    assert boss.post("/queue/freeze?branch=trunk&r=1", kind=changes.ACTION).status == 200
+    frozen = writer.submit(tarball({"a.txt": b"one\n"})).json["id"]
+    wait_until(lambda: "frozen" in writer.get(f"/queue/{frozen}.json?ask=why").json.get("why", ""), "it is frozen", 30)
+    assert boss.act(frozen, "hold", text="wait").status == 200
+    assert boss.post("/queue/thaw?branch=trunk&r=2", kind=changes.ACTION).status == 200
+    passing = writer.submit(tarball({"a.txt": b"two\n"})).json["id"]
+    assert outcome(writer, passing)["stage"] == "done"
+    assert writer.get(f"/queue/{frozen}.json").json["held"] == "boss: wait"
+    assert boss.act(frozen, "release").status == 200
+    assert outcome(writer, frozen)["stage"] == "done"
+    assert content(fossil, fresh, "a.txt") == "one\n"
+
+
+def test_repositories_that_appear_later_have_queues_too(launch, fresh, fossil, tmp_path):
+    folder = tmp_path / "served"
+    folder.mkdir()
+    server = launch(folder, settings=ON)
+    one = repofile.copy(fresh, folder / "one.fossil")
+    work = Checkout(fossil, one, tmp_path / "work")
+    work.write("a.txt", "a\n")
+    work("add", "a.txt")
+    work.commit("base")
+    writer = somebody(server.port, one)
+    for text in (b"first\n", b"second\n"):
+        answer = writer.submit(tarball({"a.txt": text}), queue="/one/queue")
+        assert answer.status == 202, answer.body
+        assert outcome(writer, answer.json["id"], "/one/queue")["stage"] == "done"
+        assert content(fossil, one, "a.txt").encode() == text
+    assert Queue.of(one).names("prequeue") == []
+    with contextlib.suppress(FileNotFoundError):
+        assert not list((folder / "one.fossil.changes" / "tmp").iterdir())
+
+
+def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    work.write("a.txt", "a\n")
+    work("add", "a.txt")
+    work.commit("base")
+    port = free_port()
+    folder = tmp_path / "spool"
+    folder.mkdir()
+    events = tmp_path / "events"
+    more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
+    more += section("destination all", {"type": "file", "path": events, "events": "change-set"})
+    start(ON, http={"listen": f"127.0.0.1:{port}"}, more=more)
+    writer = somebody(port, fresh)
+    id_ = writer.submit(tarball({"a.txt": b"b\n"})).json["id"]
+    assert outcome(writer, id_)["stage"] == "done"
+
+    def told():
+        lines = events.read_text().splitlines() if events.exists() else []
+        return [json.loads(line)["change_set"] for line in lines]
+
+    wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing", 60)
+    assert {each["id"] for each in told()} == {id_}
+    assert [each["stage"] for each in told()][-1] == "done"
