@@ -50,7 +50,7 @@ Verdict execute(Directories& directories, const ChangeSetName& name, Executor& e
   Outcome outcome = outcome_of(directories, job, executor, stop);
   if (outcome.landed) job.landed = outcome.landed;
   const Step step = step_after(job, outcome.verdict, std::move(outcome.why), rules);
-  const auto moved = hold->move(step.to, clock.now(), step.why);
+  const auto moved = hold->move(step.to, clock.now(), step.why, Syncing::kLater);
   if (moved) {
     note(log, job);
     return outcome.verdict;
