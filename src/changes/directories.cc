@@ -249,9 +249,25 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
-    QUARRY_TRY(files_.remove(base_ / folder / file));
+    const auto removed = files_.remove(base_ / folder / file);
+    if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
   }
   return {};
+}
+
+/// Removes the one of two files of NAME that has lived less long. They are twins only if both can
+/// be locked: otherwise somebody is just moving it.
+Result<void> Directories::recover_twin(const ChangeSetName& name, Stage first, Stage second) {
+  const auto one = hold(first, name), other = hold(second, name);
+  const auto is_moving = [](const Result<Hold>& hold) {
+    return !hold && hold.error().code != ErrorCode::kCorrupt;
+  };
+  if (is_moving(one) || is_moving(other)) return {};
+  const bool is_second_later =
+      !one || (other && other->job.history.size() >= one->job.history.size());
+  const Stage older = is_second_later ? first : second;
+  QUARRY_TRY(files_.remove(file_of(older, name)));
+  return files_.sync_directory(folder(older));
 }
 
 Result<void> Directories::recover_twins() {
@@ -260,15 +276,11 @@ Result<void> Directories::recover_twins() {
     const auto stage = static_cast<Stage>(i);
     QUARRY_TRY_ASSIGN(const auto names, list(stage));
     for (const ChangeSetName& name : names) {
-      const auto [first, is_new] = seen.try_emplace(name.text(), stage);
+      const auto [before, is_new] = seen.try_emplace(name.text(), stage);
       if (is_new) continue;
-      const auto one = read(first->second, name), other = read(stage, name);
-      // The one that has lived longer is the later one.
-      const bool other_is_later = !one || (other && other->history.size() >= one->history.size());
-      const Stage older = other_is_later ? first->second : stage;
-      if (other_is_later) first->second = stage;
-      QUARRY_TRY(files_.remove(file_of(older, name)));
-      QUARRY_TRY(files_.sync_directory(folder(older)));
+      QUARRY_TRY(recover_twin(name, before->second, stage));
+      const auto file = files_.open(file_of(stage, name), base::FileUse::kRead);
+      if (file) before->second = stage;
     }
   }
   return {};

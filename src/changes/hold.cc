@@ -40,10 +40,11 @@ Result<void> Hold::move(Stage to, base::UnixMillis now, std::string_view why, Sy
   const Stage from = stage_;
   if (!is_over(to)) job.taken_back.reset();
   job.add_history(now, to, why);
-  QUARRY_TRY(rewrite());
+  if (syncing != Syncing::kNever) QUARRY_TRY(rewrite());
   QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),
                                          directories_->file_of(to, job.name)));
   stage_ = to;
+  if (syncing == Syncing::kNever) return {};
   if (syncing == Syncing::kNow) return sync(from);
   directories_->unsynced_[static_cast<std::size_t>(from)] = true;
   directories_->unsynced_[static_cast<std::size_t>(to)] = true;

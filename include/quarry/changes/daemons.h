@@ -104,7 +104,8 @@ base::Result<void> run_queueing(const DaemonOptions& options);
 base::Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
 
 /// What a child does with a job: from pending/ to run/ and to where the verdict leads. kSkipped:
-/// it was not touched. FILES and CLOCK for tests.
+/// it was not touched. The caller settles DIRECTORIES, when it has said so to whoever waits: where a
+/// machine forgets the last move, the job is executed again, and found to have landed.
 Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
                 const Stop& stop, const Rules& rules, const base::Clock& clock);
 

@@ -115,13 +115,14 @@ class Directories {
 
   /// What crashed processes left: removes old files from tmp/, tarballs that were never submitted,
   /// and the older of two files of one job (where a file system does not keep the order of renames,
-  /// a machine that stops can leave them). Nobody else may move jobs meanwhile.
+  /// a machine that stops can leave them). Others may move jobs meanwhile.
   base::Result<void> recover(base::UnixMillis now);
 
  private:
   friend class Hold;
   base::Result<std::unique_ptr<base::File>> lock(const std::filesystem::path& path);
   base::Result<void> recover_twins();
+  base::Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
   base::Result<void> remove_old(std::string_view folder, base::UnixMillis before,
                                 const std::set<std::string, std::less<>>& kept);
   base::Result<void> write(const std::filesystem::path& path, std::string_view text);
@@ -131,7 +132,11 @@ class Directories {
   std::array<bool, kStages> unsynced_{};
 };
 
-enum class Syncing : std::uint8_t { kNow, kLater };
+enum class Syncing : std::uint8_t {
+  kNow,
+  kLater,  // by settle(); the file itself is synced
+  kNever,  // the file goes as it is: its line of history is written with the next move
+};
 
 /// A job that nobody else changes or moves.
 class Hold {

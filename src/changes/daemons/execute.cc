@@ -37,8 +37,11 @@ Verdict execute(Directories& directories, const ChangeSetName& name, Executor& e
                 const Stop& stop, const Rules& rules, const base::Clock& clock) {
   auto hold = directories.hold(Stage::kPending, name);
   if (!hold || !hold->job.held.empty()) return Verdict::kSkipped;
-  if (const auto moved = hold->move(Stage::kRun, clock.now(), "executed"); !moved) {
-    base::log(base::LogLevel::kError, "{}", moved.error().message);
+  // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
+  // landed is known by its tag.
+  const auto taken = hold->move(Stage::kRun, clock.now(), "executed", Syncing::kNever);
+  if (!taken) {
+    base::log(base::LogLevel::kError, "{}", taken.error().message);
     return Verdict::kSkipped;
   }
   Job& job = hold->job;
@@ -47,7 +50,7 @@ Verdict execute(Directories& directories, const ChangeSetName& name, Executor& e
   Outcome outcome = outcome_of(directories, job, executor, stop);
   if (outcome.landed) job.landed = outcome.landed;
   const Step step = step_after(job, outcome.verdict, std::move(outcome.why), rules);
-  const auto moved = hold->move(step.to, clock.now(), step.why);
+  const auto moved = hold->move(step.to, clock.now(), step.why, Syncing::kLater);
   if (moved) {
     note(log, job);
     return outcome.verdict;

@@ -109,11 +109,12 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(look(scan));
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(let_go());
+    // Who executes need not wait until the folders are synced (see Prequeue::run).
+    if (tracker_.count(Stage::kPending) > 0) desk_.tell(Trigger::kExecution);
     return stage();
   };
   auto done = work();
   auto settled = desk_.directories.settle();
-  if (tracker_.count(Stage::kPending) > 0) desk_.tell(Trigger::kExecution);
   return settled ? done : settled;
 }
 

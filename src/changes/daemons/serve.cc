@@ -112,7 +112,10 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
       outcome.verdict = execute(directories, *name, executor, stop, options.rules, clock);
     }
     const std::string answer = line_of(outcome);
-    if (::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) < 0) return;
+    const bool is_heard = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
+    const auto settled = directories.settle();
+    if (!settled) base::log(base::LogLevel::kError, "{}", settled.error().message);
+    if (!is_heard) return;
     if (stop_signal == SIGTERM) return;
     SignalledStop::forget();
   }

@@ -114,6 +114,7 @@ struct Machine {
       if (name.type == MoveType::kRollback) continue;
       execute(world.directories, name, executor, NeverStop(), world.options.rules, world.clock);
     }
+    REQUIRE(world.directories.settle());
   }
   /// Executes a rollback that is in pending/, or in run/.
   void roll_back() {

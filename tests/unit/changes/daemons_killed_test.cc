@@ -168,6 +168,9 @@ TEST_CASE("the daemons wake each other, are alone, and end when they are told") 
   const std::vector<std::function<quarry::base::Result<void>()>> daemons = {
       [&] { return run_prequeue(options, make_checker); }, [&] { return run_queueing(options); },
       [&] { return run_execution(options, make_executor); }};
+  DaemonWorld world(FileSystem::real(), folder / "q.changes");
+  // When this one is done, all have begun.
+  world.submit(1, {"a"});
   std::vector<pid_t> pids;
   for (const auto& daemon : daemons) {
     const pid_t pid = ::fork();
@@ -175,15 +178,8 @@ TEST_CASE("the daemons wake each other, are alone, and end when they are told") 
     if (pid == 0) ::_exit(daemon() ? 0 : 1);
     pids.push_back(pid);
   }
-  DaemonWorld world(FileSystem::real(), folder / "q.changes");
-  for (const char* file : {"prequeue.pid", "queue.pid", "exec.pid"}) {
-    REQUIRE(eventually([&] {
-      std::error_code none;
-      return std::filesystem::file_size(world.directories.control(file), none) + 1 > 1;
-    }));
-  }
-  // Each has looked once when it began; who is still about to misses no trigger.
-  for (std::uint64_t number = 1; number <= 3; ++number) {
+  REQUIRE(eventually([&] { return world.stage_of(1) == Stage::kDone; }));
+  for (std::uint64_t number = 2; number <= 4; ++number) {
     world.submit(number, {"a"});
     pull(world.directories.control(""), Trigger::kPrequeue);
     REQUIRE(eventually([&] { return world.stage_of(number) == Stage::kDone; }));
