@@ -172,7 +172,9 @@ def test_old_worker_is_bounded_and_told_of_like_a_new_one(start, tmp_path):
 def test_old_worker_that_does_not_finish_is_told_of(start):
     server = start(settings={"process_control_timeout": "1s"})
     old = server.child()
+    read_before = daemon.bytes_read(old)
     held = fastcgi.hold(server.socket)
+    wait_until(lambda: daemon.bytes_read(old) > read_before, "the request in the worker's hands")
     reload(server)
     server.wait_for_log(f"child {old} of generation 1 does not end within")
     wait_until(lambda: not process.exists(old), "its end")

@@ -36,7 +36,7 @@ def test_slow_request_is_told_of_once_with_what_it_does_and_where(start, tmp_pat
     assert 1 <= float(re.search(r"^seconds = (.*)$", entry, re.M)[1]) < 60
     frames = [line for line in entry.splitlines() if line.startswith("[0x")]
     assert 5 < len(frames) <= 20
-    assert any("quarry::worker::FastCgiExchange::read_body" in frame for frame in frames)
+    assert any("quarry::worker::FastCgiExchange::read" in frame for frame in frames)
     # The worker goes on as if nothing had been, and its next slow request is another one.
     assert b"Status: " in held.finish(b"# abc\n") and server.children() == [pid]
     other = fastcgi.hold(server.socket, "/other/xfer", size=6)
