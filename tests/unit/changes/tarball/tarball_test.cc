@@ -357,9 +357,9 @@ TEST_CASE("cut short anywhere, it is refused") {
                             tar_entry({.name = "lroot/a", .content = std::string(1024, '\0')}) +
                             tar_entry({.name = "lroot/b", .content = std::string(700, 'x')});
   // With the first block of its end mark it is complete.
-  for (std::size_t size = 0; size < plain.size() + 512; size += size % 512 == 0   ? 1
-                                                                : size % 512 == 1 ? 510
-                                                                                  : 1) {
+  // At blocks' ends and a byte beside them.
+  const auto step = [](std::size_t size) { return std::size_t{size % 512 == 1 ? 510U : 1U}; };
+  for (std::size_t size = 0; size < plain.size() + 512; size += step(size)) {
     CAPTURE(size);
     CHECK_FALSE(read((plain + tar_end()).substr(0, size), false));
   }
