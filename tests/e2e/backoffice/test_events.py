@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from support import repofile
+from support import artifacts, documents, mail, repofile, wire
 from support.courier import running
 from support.fossil import Checkout
 from support.process import wait_until
@@ -116,3 +116,25 @@ def test_nothing_is_lost_while_the_courier_is_away(tmp_path, fresh, fossil):
         courier.start()
         assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
         wait_until(lambda: path.exists() and "user-new" in path.read_text(), "the event")
+
+
+def test_a_check_in_that_waits_for_its_baseline_is_told_when_that_has_come(told, fresh):
+    content = b"some content\n"
+    baseline = artifacts.manifest("the baseline", "2026-01-01T00:00:00", "ann", {"a.txt": content})
+    first = artifacts.manifest("on it", "2026-01-02T00:00:00", "ann", {}, baseline=wire.sha3(baseline))
+    mail.store(fresh, first)
+    assert by_type(told(), "artifact.check-in") == [], "nobody knows yet what is in it"
+    mail.store(fresh, baseline, content)
+    comments = [each["artifact"]["comment"] for each in by_type(told(), "artifact.check-in")]
+    assert sorted(comments) == ["on it", "the baseline"]
+    assert len(by_type(told(), "artifact.check-in")) == 2, "once"
+
+
+def test_what_a_moderator_lets_through_is_told_then(told, fresh):
+    name, = mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+    mail.hold_back(fresh, name)
+    assert told() == []
+    mail.let_through(fresh, name)
+    wiki, = by_type(told(), "artifact.wiki")
+    assert wiki["artifact"]["hash"] == name
+    assert len(by_type(told(), "artifact.wiki")) == 1, "once"
