@@ -7,6 +7,7 @@
 #include <charconv>
 #include <set>
 
+#include "portions.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
@@ -176,7 +177,7 @@ base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& o
     is_at_end = batch.is_at_end;
     if (batch.mark == mark) break;
     // The courier has them on its disk before the mark moves on.
-    if (!messages.empty()) QUARRY_TRY(options.courier->hand_over(messages));
+    QUARRY_TRY(hand_over_all(*options.courier, messages));
     QUARRY_TRY(note(repository, batch));
     mark = batch.mark;
     told += messages.size();
@@ -198,7 +199,7 @@ base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& 
       messages = messages_of(repository, options, ready.received);
     }
     if (ready.over.empty()) break;
-    if (!messages.empty()) QUARRY_TRY(options.courier->hand_over(messages));
+    QUARRY_TRY(hand_over_all(*options.courier, messages));
     QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
     QUARRY_TRY(Arrivals(repository).forget(ready));
     QUARRY_TRY(receipt.commit());

@@ -138,3 +138,12 @@ def test_what_a_moderator_lets_through_is_told_then(told, fresh):
     wiki, = by_type(told(), "artifact.wiki")
     assert wiki["artifact"]["hash"] == name
     assert len(by_type(told(), "artifact.wiki")) == 1, "once"
+
+
+def test_many_long_comments_are_told(told, fresh):
+    # Together they are more than one message to the courier may have.
+    long = [artifacts.manifest(f"{number} " + "\x01" * 40_000, f"2026-01-01T00:{number // 60:02}:{number % 60:02}", "ann", {})
+            for number in range(100)]
+    mail.store(fresh, *long)
+    assert len(by_type(told(), "artifact.check-in")) == 100
+    assert len(by_type(told(), "artifact.check-in")) == 100, "once"
