@@ -17,9 +17,9 @@ def told(tmp_path, fresh):
     """The events so far, in their order, once a run of the backoffice has told them."""
     path = tmp_path / "events"
     with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
-        def tell():
+        def tell(failing=None):
             done = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
-            assert done.returncode == 0, done.stderr
+            assert done.returncode == 0 if failing is None else failing in done.stderr, done.stderr
             courier.wait_until_delivered("all")
             return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         assert tell() == [], "what was there before is no news"
@@ -147,3 +147,15 @@ def test_many_long_comments_are_told(told, fresh):
     mail.store(fresh, *long)
     assert len(by_type(told(), "artifact.check-in")) == 100
     assert len(by_type(told(), "artifact.check-in")) == 100, "once"
+
+
+def test_others_hear_of_failures_without_paths_and_addresses(told, fresh, fossil, tmp_path):
+    mail.set_up(fresh, fossil, tmp_path / "mail", email_send_dir=str(tmp_path / "not there"))
+    mail.subscribe(fresh, "bob@example.net", "w", user="bob")
+    fossil("user", "new", "bob", "", "some-password", "-R", fresh)
+    fossil("user", "capabilities", "bob", "j", "-R", fresh)
+    mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+    events = told(failing="bob@example.net")
+    failure, = (each["failure"] for each in by_type(events, "backoffice.failure"))
+    assert failure["job"] == "mail" and "email-send-dir" in failure["message"]
+    assert "bob@" not in json.dumps(events) and str(tmp_path) not in json.dumps(events)
