@@ -74,6 +74,7 @@ WALKS = {
     "FROM fx_quarry_users AS known": "as many rows as users",
     "FROM user WHERE length(login)>0": "as many rows as users",
     "= SELECT count(*) FROM fx_quarry_mail": "what waits to be sent",
+    "FROM fx_quarry_untold AS u": "what came and is not to be told yet",
     "SELECT min(rid) FROM blob WHERE rid>?1": "once for some hundred row numbers without a row",
     "FROM accesslog WHERE mtime<?1": "what fossil logs of logins in a year, once an hour",
     "SELECT max(rid) FROM blob WHERE rid<?1": "once for ten thousand row numbers without a row",

@@ -1,12 +1,13 @@
 // What came since the courier was last told of something, as events (quarry-events(7)):
 //
-//   config   quarry-told       RECEIPT ARTIFACT: how far that is (repository::ArrivalMark)
+//   config   quarry-told       RECEIPT ARTIFACT SEEN: how far that is (repository::ArrivalMark)
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>
 #include <set>
 
+#include "portions.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
@@ -16,7 +17,10 @@ namespace quarry::backoffice {
 namespace {
 
 using event::Event;
+using repository::ArrivalBatch;
 using repository::ArrivalMark;
+using repository::Arrivals;
+using repository::ReadyArrivals;
 
 constexpr const char* kRow = "quarry-told";
 // Artifacts that are told of before the mark moves on.
@@ -26,16 +30,26 @@ std::optional<ArrivalMark> parse_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   ArrivalMark mark;
   const char* const end = text->data() + text->size();
-  const auto first = std::from_chars(text->data(), end, mark.receipt);
-  if (first.ec != std::errc() || first.ptr == end) return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, mark.artifact);
-  if (second.ec != std::errc()) return std::nullopt;
-  return mark;
+  const char* at = text->data();
+  int numbers = 0;
+  for (std::int64_t* number : {&mark.receipt, &mark.artifact, &mark.seen}) {
+    while (at != end && *at == ' ') ++at;
+    const auto read = std::from_chars(at, end, *number);
+    if (read.ec != std::errc()) break;
+    at = read.ptr;
+    ++numbers;
+  }
+  // Earlier versions wrote two.
+  return numbers >= 2 ? std::optional(mark) : std::nullopt;
 }
 
-base::Result<void> write_mark(repository::Repository& repository, const ArrivalMark& mark) {
+/// With what came and is not to be told yet.
+base::Result<void> note(repository::Repository& repository, const ArrivalBatch& batch) {
+  const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
-  QUARRY_TRY(receipt.set_config(kRow, fmt::format("{} {}", mark.receipt, mark.artifact)));
+  QUARRY_TRY(Arrivals(repository).put_by(batch));
+  QUARRY_TRY(
+      receipt.set_config(kRow, fmt::format("{} {} {}", mark.receipt, mark.artifact, mark.seen)));
   return receipt.commit();
 }
 
@@ -134,19 +148,12 @@ class Telling {
   std::vector<spool::NewMessage> messages_;
 };
 
-struct Batch {
-  std::vector<spool::NewMessage> messages;
-  ArrivalMark mark;
-  bool is_at_end = false;
-};
-
-base::Result<Batch> read_batch(repository::Repository& repository, const ArrivalMark& mark,
-                               const TellingOptions& options) {
-  QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-  QUARRY_TRY_ASSIGN(const auto arrived, repository::Arrivals(repository).after(mark, kAtOnce));
+std::vector<spool::NewMessage> messages_of(repository::Repository& repository,
+                                           const TellingOptions& options,
+                                           const std::vector<repository::Received>& all) {
   Telling telling(repository, options);
-  for (const repository::Received& received : arrived.received) telling.add(received);
-  return Batch{telling.take(), arrived.mark, arrived.is_at_end};
+  for (const repository::Received& received : all) telling.add(received);
+  return telling.take();
 }
 
 base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
@@ -154,31 +161,70 @@ base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repos
   return parse_mark(repository.settings().get(kRow));
 }
 
+/// Tells what came after MARK, which it moves. How much that is.
+base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& options,
+                                   ArrivalMark& mark) {
+  repository::Repository& repository = workplace.repository;
+  std::size_t told = 0;
+  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
+    ArrivalBatch batch;
+    std::vector<spool::NewMessage> messages;
+    {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+      QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kAtOnce));
+      messages = messages_of(repository, options, batch.received);
+    }
+    is_at_end = batch.is_at_end;
+    if (batch.mark == mark) break;
+    // The courier has them on its disk before the mark moves on.
+    QUARRY_TRY(hand_over_all(*options.courier, messages));
+    QUARRY_TRY(note(repository, batch));
+    mark = batch.mark;
+    told += messages.size();
+  }
+  return told;
+}
+
+/// Tells what came before MARK and could not be told then.
+base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& options,
+                                    const ArrivalMark& mark) {
+  repository::Repository& repository = workplace.repository;
+  std::size_t told = 0;
+  while (!workplace.is_over()) {
+    ReadyArrivals ready;
+    std::vector<spool::NewMessage> messages;
+    {
+      QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
+      QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kAtOnce));
+      messages = messages_of(repository, options, ready.received);
+    }
+    if (ready.over.empty()) break;
+    QUARRY_TRY(hand_over_all(*options.courier, messages));
+    QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
+    QUARRY_TRY(Arrivals(repository).forget(ready));
+    QUARRY_TRY(receipt.commit());
+    told += messages.size();
+  }
+  return told;
+}
+
 base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& options) {
   repository::Repository& repository = workplace.repository;
-  QUARRY_TRY(repository::Arrivals(repository).prepare());
+  QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
   if (!mark) {
     // What is there already when a courier comes is no news.
+    ArrivalBatch nothing;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-      QUARRY_TRY_ASSIGN(mark, repository::Arrivals(repository).end());
+      QUARRY_TRY_ASSIGN(nothing.mark, Arrivals(repository).end());
     }
-    QUARRY_TRY(write_mark(repository, *mark));
+    QUARRY_TRY(note(repository, nothing));
     return std::size_t{0};
   }
-  std::size_t told = 0;
-  for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
-    QUARRY_TRY_ASSIGN(const Batch batch, read_batch(repository, *mark, options));
-    is_at_end = batch.is_at_end;
-    if (batch.mark == *mark) break;
-    // The courier has them on its disk before the mark moves on.
-    if (!batch.messages.empty()) QUARRY_TRY(options.courier->hand_over(batch.messages));
-    QUARRY_TRY(write_mark(repository, batch.mark));
-    mark = batch.mark;
-    told += batch.messages.size();
-  }
-  return told;
+  QUARRY_TRY_ASSIGN(const std::size_t told, tell_new(workplace, options, *mark));
+  QUARRY_TRY_ASSIGN(const std::size_t late, tell_late(workplace, options, *mark));
+  return told + late;
 }
 
 }  // namespace

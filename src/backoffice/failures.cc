@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "discretion.h"
+#include "portions.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 
@@ -13,15 +15,16 @@ base::Result<void> tell_failures(repository::Repository& repository, const Telli
   {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
     for (const Failure& failure : failed) {
-      event::Event event{.head = head_of(repository, options),
-                         .record = event::BackofficeFailure{failure.job, failure.error.message}};
+      event::Event event{
+          .head = head_of(repository, options),
+          .record = event::BackofficeFailure{
+              failure.job, for_others(failure.error.message, options.path, options.name)}};
       event.head.key = fmt::format("{}/failure/{}/{}", event.head.project_code, failure.job,
                                    event.head.time.value);
       messages.push_back({.content = event::to_message(event), .key = event.head.key});
     }
   }
-  const auto told = options.courier->hand_over(messages);
-  return told ? base::Result<void>() : std::unexpected(told.error());
+  return hand_over_all(*options.courier, messages);
 }
 
 }  // namespace quarry::backoffice

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "portions.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
@@ -97,9 +98,7 @@ base::Result<std::size_t> run_hooks(Workplace& workplace, const TellingOptions& 
   }
   // The courier has it on its disk before the mark moves on. Where fossil's own backoffice, or
   // another of ours, has moved it meanwhile, the hooks run twice, and never not at all.
-  for (const spool::NewMessage& message : messages) {
-    QUARRY_TRY(options.courier->hand_over({&message, 1}));
-  }
+  QUARRY_TRY(hand_over_all(*options.courier, messages));
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (repository.settings().get_int(kLast, 0) < due.last) {
     QUARRY_TRY(receipt.set_config(kLast, std::to_string(due.last)));

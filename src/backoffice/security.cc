@@ -3,14 +3,13 @@
 //   config   quarry-told-security       ACCESS ADMIN: how far that is (repository::SecurityMark)
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <charconv>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "portions.h"
 #include "quarry/backoffice/jobs.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/receipt.h"
@@ -144,10 +143,7 @@ base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& optio
     QUARRY_TRY_ASSIGN(const Batch batch, read_batch(workplace.repository, options, mark));
     is_at_end = batch.is_at_end;
     if (mark == batch.mark && !batch.notes_users) break;
-    for (std::size_t at = 0; at < batch.messages.size(); at += kAtOnce) {
-      const std::span all(batch.messages);
-      QUARRY_TRY(options.courier->hand_over(all.subspan(at, std::min(kAtOnce, all.size() - at))));
-    }
+    QUARRY_TRY(hand_over_all(*options.courier, batch.messages));
     QUARRY_TRY(note(workplace.repository, batch));
     told += batch.messages.size();
   }

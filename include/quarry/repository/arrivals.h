@@ -6,10 +6,16 @@
 // before by its name alone, too. An index of our own, `fx_quarry_received` on that column, leads to
 // them: it grows at its end, and fossil's rebuild leaves it alone.
 //
-// Left out, and never told: what is private or shunned, and phantoms. What is there but cannot be
-// used yet (a delta whose source has not come, a check-in whose baseline has not, what a moderator
-// has not let through) is told of by name only: it does not come again, but one may ask for it by
-// Arrivals::find().
+// Never told is what is shunned. What came and cannot be told yet is put by: a delta whose source has
+// not come, a check-in whose baseline has not, and what is private, by itself or until a moderator
+// lets it through. It does not come again. So do names of artifacts that are still to come, since a
+// program may bring the content with a number of a request that was told of already: `fossil pull`
+// has one for all its round trips, and others write meanwhile. A table of our own has their rows:
+//
+//   fx_quarry_untold(rid)
+//
+// Whoever notes a mark notes these with it (Arrivals::put_by), in one transaction, and asks for
+// those of them that have become ready (Arrivals::ready).
 #pragma once
 
 #include <cstddef>
@@ -22,16 +28,18 @@
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
 #include "quarry/repository/project_history.h"
+#include "quarry/repository/rid.h"
 
 namespace quarry::repository {
 
 class Repository;
 
-/// How far somebody has looked: two numbers, to be stored as they are. The first mark of all is
+/// How far somebody has looked: three numbers, to be stored as they are. The first mark of all is
 /// before everything.
 struct ArrivalMark {
   std::int64_t receipt = 0;   // rcvfrom.rcvid
   std::int64_t artifact = 0;  // the last one of it: its row
+  std::int64_t seen = 0;  // the last row that there was then, of whichever request; 0: not known
   friend bool operator==(const ArrivalMark&, const ArrivalMark&) = default;
 };
 
@@ -51,13 +59,21 @@ struct Received {
   base::UnixMillis time;
   std::string address;  // as it was noted; may be empty
   std::vector<ReceivedArtifact> artifacts;
-  std::vector<artifact::HashName> waiting;  // not to be used yet
 };
 
 struct ArrivalBatch {
   std::vector<Received> received;
-  ArrivalMark mark;        // where to go on
-  bool is_at_end = false;  // nothing has come after it
+  ArrivalMark mark;          // where to go on
+  bool is_at_end = false;    // nothing has come after it
+  std::vector<Rid> told;     // the rows of what was received
+  std::vector<Rid> put_off;  // not to be told yet
+};
+
+/// What was put by and can be told now.
+struct ReadyArrivals {
+  std::vector<Received> received;
+  std::vector<Rid>
+      over;  // these rows, and of what is never to be told: not to be put by any longer
 };
 
 class Arrivals {
@@ -77,8 +93,16 @@ class Arrivals {
   /// What came after MARK, looking at no more than LIMIT (at least 1) artifacts. Reads no content.
   /// Error: kInvalid (see prepare()).
   base::Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
-  /// The artifact NAME; nothing where it is not there, still waits, or is not for everybody.
-  base::Result<std::optional<ReceivedArtifact>> find(const artifact::HashName& name);
+  /// Of what was put by and came before MARK, what can be told by now, no more than LIMIT. Looks at
+  /// all that was put by.
+  base::Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
+
+  // Inside a Receipt; errors of both: kIo, kCorrupt.
+
+  /// Notes what of BATCH is not to be told yet, and that the rest of it was.
+  base::Result<void> put_by(const ArrivalBatch& batch);
+  /// What was READY has been told.
+  base::Result<void> forget(const ReadyArrivals& ready);
 
  private:
   Repository& repository_;

@@ -37,6 +37,7 @@ struct OutgoingMail {
   std::string code;     // the subscriber's, in hexadecimal
   std::string address;  // as it is now
   std::string letters;
+  std::string capabilities = {};  // as they are now
   std::vector<AlertReference> about;
   std::string token;  // unique, and the same at each attempt: for a Message-Id
   MailTime made{};

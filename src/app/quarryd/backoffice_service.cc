@@ -77,7 +77,9 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
                                          .most_paused = options.max_sleepers};
   const auto every = std::chrono::duration_cast<std::chrono::seconds>(options.interval);
   if (every.count() > 0) {
-    service.on_request->of_itself.push_back({.number = kAllRepositories, .every = every});
+    // Where others are to be told of what comes, it has to be known what was there before.
+    service.on_request->of_itself.push_back(
+        {.number = kAllRepositories, .every = every, .at_start = !courier.empty()});
   }
   return service;
 }

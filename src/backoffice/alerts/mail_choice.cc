@@ -54,18 +54,19 @@ char readers_right(char type) {
   }
 }
 
-bool may_see(const Subscriber& subscriber, const repository::AlertReference& event) {
-  if (has(subscriber.capabilities, 'a') || has(subscriber.capabilities, 's')) return true;
+}  // namespace
+
+bool may_see(std::string_view capabilities, const repository::AlertReference& event) {
+  if (has(capabilities, 'a') || has(capabilities, 's')) return true;
   const char right =
       event.needs_moderator ? moderators_right(event.type) : readers_right(event.type);
-  return right != kNobodys && has(subscriber.capabilities, right);
+  return right != kNobodys && has(capabilities, right);
 }
-
-}  // namespace
 
 bool is_told(const Subscriber& subscriber, const PendingAlert& alert) {
   if (!alert.reference) return false;
-  return wants(subscriber, alert, alert.reference->type) && may_see(subscriber, *alert.reference);
+  return wants(subscriber, alert, alert.reference->type) &&
+         may_see(subscriber.capabilities, *alert.reference);
 }
 
 }  // namespace quarry::backoffice

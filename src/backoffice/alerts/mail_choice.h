@@ -1,5 +1,7 @@
-// Who is told of what: by what a subscriber wants, and by what he may see. A pure function.
+// Who is told of what: by what a subscriber wants, and by what he may see. Pure functions.
 #pragma once
+
+#include <string_view>
 
 #include "quarry/repository/alerts.h"
 
@@ -12,5 +14,8 @@ namespace quarry::backoffice {
 /// answers to one's own. What waits for a moderator is for moderators alone; the rest for who may
 /// read its kind.
 bool is_told(const repository::Subscriber& subscriber, const repository::PendingAlert& alert);
+
+/// Whether who has CAPABILITIES may see EVENT.
+bool may_see(std::string_view capabilities, const repository::AlertReference& event);
 
 }  // namespace quarry::backoffice

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "mail_choice.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::backoffice {
@@ -102,6 +103,8 @@ Result<void> OutboxRun::run() {
 Result<std::optional<Letter>> OutboxRun::make_letter(const OutgoingMail& mail) {
   std::vector<AlertEvent> events;
   for (const repository::AlertReference& reference : mail.about) {
+    // The mail may have waited for days, and he may have lost a right since.
+    if (!may_see(mail.capabilities, reference)) continue;
     // A moderator has decided meanwhile.
     if (reference.needs_moderator && !repository_.is_private(reference.rid)) continue;
     QUARRY_TRY_ASSIGN(

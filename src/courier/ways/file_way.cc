@@ -2,8 +2,11 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cerrno>
 
 namespace quarry::courier {
 namespace {
@@ -20,7 +23,9 @@ bool ends_in_half_a_line(const std::string& path, const struct stat& status) {
 
 base::Result<void> FileWay::open() {
   constexpr mode_t kMode = 0640;
-  file_.reset(::open(options_.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, kMode));
+  // A pipe that nobody reads would be waited for, and this process could not be stopped.
+  constexpr int kFlags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK;
+  file_.reset(::open(options_.path.c_str(), kFlags, kMode));
   if (!file_) return base::fail_errno(fmt::format("cannot open {}", options_.path));
   struct stat status {};
   if (::fstat(file_.get(), &status) != 0) return base::fail_errno(options_.path);
@@ -31,23 +36,43 @@ base::Result<void> FileWay::open() {
   return error;
 }
 
+bool FileWay::wait_until_ready(std::chrono::steady_clock::time_point end) const {
+  constexpr int kLookMs = 200;
+  while (std::chrono::steady_clock::now() < end && !is_interrupted_()) {
+    pollfd ready{file_.get(), POLLOUT, 0};
+    if (::poll(&ready, 1, kLookMs) > 0) return true;
+  }
+  return false;
+}
+
 base::Result<void> FileWay::append(std::string_view line) {
   if (!file_) QUARRY_TRY(open());
   struct stat before {};
   if (::fstat(file_.get(), &before) != 0) return base::fail_errno(options_.path);
   is_dirty_ = true;
-  const ssize_t written = ::write(file_.get(), line.data(), line.size());
-  if (written == static_cast<ssize_t>(line.size())) return {};
-  auto error = written < 0 ? base::fail_errno(fmt::format("cannot write to {}", options_.path))
-                           : base::fail(base::ErrorCode::kNoSpace,
-                                        fmt::format("cannot write to {}: no space", options_.path));
-  // Half a line is nobody's; a device has none.
-  if (written > 0 && ::ftruncate(file_.get(), before.st_size) != 0) file_.reset();
-  return error;
+  const auto end = std::chrono::steady_clock::now() + options_.delivery_timeout();
+  const std::size_t size = line.size();
+  while (!line.empty()) {
+    const ssize_t written = ::write(file_.get(), line.data(), line.size());
+    if (written > 0) line.remove_prefix(static_cast<std::size_t>(written));
+    if (written > 0 || (written < 0 && errno == EINTR)) continue;
+    if (written < 0 && errno == EAGAIN && wait_until_ready(end)) continue;
+    auto error = base::fail_errno(fmt::format("cannot write to {}", options_.path));
+    // Half a line is nobody's.
+    if (line.size() < size && ::ftruncate(file_.get(), before.st_size) != 0) {
+      has_half_a_line_ = true;
+      file_.reset();
+    }
+    return error;
+  }
+  has_half_a_line_ = false;
+  return {};
 }
 
 Delivered FileWay::deliver(const Letter& letter) {
-  const auto done = append(letter.message.content + "\n");
+  const char* const before = has_half_a_line_ ? "\n" : "";
+  const auto done = append(before + letter.message.content + "\n");
+  if (!done && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
   return done ? Delivered{} : later(done.error().message);
 }
 

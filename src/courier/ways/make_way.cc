@@ -23,7 +23,7 @@ base::Result<std::unique_ptr<Way>> make_way(const CourierOptions& courier,
     case DestinationType::kJournald:
       return std::make_unique<LogWay>(destination);
     case DestinationType::kFile:
-      return std::make_unique<FileWay>(destination);
+      return std::make_unique<FileWay>(destination, std::move(is_interrupted));
     case DestinationType::kHooks:
       return std::make_unique<HookWay>(courier, std::move(is_interrupted));
     case DestinationType::kNone:

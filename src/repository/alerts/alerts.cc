@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "lent_capabilities.h"
 #include "post_links.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
@@ -59,35 +60,6 @@ void read_post(Database& database, PendingAlert& alert) {
   std::ranges::sort(alert.answered);
   const auto repeated = std::ranges::unique(alert.answered);
   alert.answered.erase(repeated.begin(), repeated.end());
-}
-
-/// What users lend to others.
-struct LentCapabilities {
-  std::string developer;
-  std::string reader;
-  std::string everybody;  // nobody's and anonymous'
-};
-
-LentCapabilities lent_capabilities(Database& database) {
-  LentCapabilities lent;
-  Query query = database.query(
-      "SELECT login, cap FROM user WHERE login IN ('anonymous','developer','nobody','reader')");
-  while (query.step()) {
-    const std::string_view login = query.text(0);
-    std::string& to = login == "developer" ? lent.developer
-                      : login == "reader"  ? lent.reader
-                                           : lent.everybody;
-    to += query.text(1);
-  }
-  return lent;
-}
-
-/// In fossil's order: a developer may be a reader by what `developer` has, but not the other way.
-std::string all_capabilities(std::string_view own, const LentCapabilities& lent) {
-  std::string all(own);
-  if (all.find('v') != std::string::npos) all += lent.developer;
-  if (all.find('u') != std::string::npos) all += lent.reader;
-  return all + lent.everybody;
 }
 
 std::int64_t cutoff(Database& database) {

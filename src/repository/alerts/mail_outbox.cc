@@ -4,6 +4,7 @@
 #include <array>
 #include <string_view>
 
+#include "lent_capabilities.h"
 #include "quarry/base/hex.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
@@ -72,14 +73,17 @@ std::optional<OutgoingMail> read_mail(Database& database, std::int64_t id) {
   if (!row.bind(1, id).step()) return std::nullopt;
   const std::string code(row.blob(1));
   Query subscriber = database.query(
-      "SELECT hex(subscriberCode), semail, ssub FROM subscriber"
+      "SELECT hex(subscriberCode), semail, ssub, user.cap"
+      " FROM subscriber LEFT JOIN user INDEXED BY sqlite_autoindex_user_1 ON login=suname"
       " WHERE subscriberCode=?1 AND NOT coalesce(sdonotcall,0)");
   if (!subscriber.bind_blob(1, code).step()) return std::nullopt;
+  const LentCapabilities lent = lent_capabilities(database);
   return OutgoingMail{.id = id,
                       .kind = kind_of(row.text(0)),
                       .code = std::string(subscriber.text(0)),
                       .address = std::string(subscriber.text(1)),
                       .letters = std::string(subscriber.text(2)),
+                      .capabilities = all_capabilities(subscriber.text(3), lent),
                       .about = read_references(row.text(2)),
                       .token = std::string(row.text(3)),
                       .made = MailTime(row.integer(4)),

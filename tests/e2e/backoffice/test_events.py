@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from support import repofile
+from support import artifacts, documents, mail, repofile, wire
 from support.courier import running
 from support.fossil import Checkout
 from support.process import wait_until
@@ -17,9 +17,9 @@ def told(tmp_path, fresh):
     """The events so far, in their order, once a run of the backoffice has told them."""
     path = tmp_path / "events"
     with running(tmp_path / "courier", {"all": {"type": "file", "path": path}}) as courier:
-        def tell():
+        def tell(failing=None):
             done = quarry("backoffice", "--nolease", "--courier", courier.socket, fresh)
-            assert done.returncode == 0, done.stderr
+            assert done.returncode == 0 if failing is None else failing in done.stderr, done.stderr
             courier.wait_until_delivered("all")
             return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
         assert tell() == [], "what was there before is no news"
@@ -116,3 +116,46 @@ def test_nothing_is_lost_while_the_courier_is_away(tmp_path, fresh, fossil):
         courier.start()
         assert quarry("backoffice", "--nolease", "--courier", courier.socket, fresh).returncode == 0
         wait_until(lambda: path.exists() and "user-new" in path.read_text(), "the event")
+
+
+def test_a_check_in_that_waits_for_its_baseline_is_told_when_that_has_come(told, fresh):
+    content = b"some content\n"
+    baseline = artifacts.manifest("the baseline", "2026-01-01T00:00:00", "ann", {"a.txt": content})
+    first = artifacts.manifest("on it", "2026-01-02T00:00:00", "ann", {}, baseline=wire.sha3(baseline))
+    mail.store(fresh, first)
+    assert by_type(told(), "artifact.check-in") == [], "nobody knows yet what is in it"
+    mail.store(fresh, baseline, content)
+    comments = [each["artifact"]["comment"] for each in by_type(told(), "artifact.check-in")]
+    assert sorted(comments) == ["on it", "the baseline"]
+    assert len(by_type(told(), "artifact.check-in")) == 2, "once"
+
+
+def test_what_a_moderator_lets_through_is_told_then(told, fresh):
+    name, = mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+    mail.hold_back(fresh, name)
+    assert told() == []
+    mail.let_through(fresh, name)
+    wiki, = by_type(told(), "artifact.wiki")
+    assert wiki["artifact"]["hash"] == name
+    assert len(by_type(told(), "artifact.wiki")) == 1, "once"
+
+
+def test_many_long_comments_are_told(told, fresh):
+    # Together they are more than one message to the courier may have.
+    long = [artifacts.manifest(f"{number} " + "\x01" * 40_000, f"2026-01-01T00:{number // 60:02}:{number % 60:02}", "ann", {})
+            for number in range(100)]
+    mail.store(fresh, *long)
+    assert len(by_type(told(), "artifact.check-in")) == 100
+    assert len(by_type(told(), "artifact.check-in")) == 100, "once"
+
+
+def test_others_hear_of_failures_without_paths_and_addresses(told, fresh, fossil, tmp_path):
+    mail.set_up(fresh, fossil, tmp_path / "mail", email_send_dir=str(tmp_path / "not there"))
+    mail.subscribe(fresh, "bob@example.net", "w", user="bob")
+    fossil("user", "new", "bob", "", "some-password", "-R", fresh)
+    fossil("user", "capabilities", "bob", "j", "-R", fresh)
+    mail.store(fresh, documents.wiki_page("A page", "2026-01-01T00:00:00", "text"))
+    events = told(failing="bob@example.net")
+    failure, = (each["failure"] for each in by_type(events, "backoffice.failure"))
+    assert failure["job"] == "mail" and "email-send-dir" in failure["message"]
+    assert "bob@" not in json.dumps(events) and str(tmp_path) not in json.dumps(events)

@@ -2,12 +2,15 @@
 
 import email
 import email.policy
+import fcntl
 import json
 import os
 import re
 import signal
 import socket
 import stat
+import sys
+import termios
 import threading
 import time
 from pathlib import Path
@@ -199,6 +202,35 @@ def test_half_a_line_of_who_was_killed_is_no_part_of_the_next(tmp_path: Path):
         courier.wait_until_delivered("log")
         lines = path.read_text().splitlines()
         assert lines[:2] == ['{"version": 1}', '{"vers'] and [json.loads(line) for line in lines[2:]] == [event(0), event(1)]
+
+
+def bytes_in(pipe: int) -> int:
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_pipe_that_nobody_reads_keeps_its_events_and_stops_nobody(tmp_path: Path):
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    with running(tmp_path / "c", {"file": {"type": "file", "path": path} | QUICK}) as courier:
+        courier.hand_over([event(0)])
+        wait_until(lambda: courier.status()["file"]["tries"] >= 2, "some tries")
+        reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            courier.wait_until_delivered("file")
+            assert json.loads(os.read(reader, 100_000))["id"] == event(0)["id"]
+            # More than a pipe holds; who reads it has stopped.
+            long = [event(number, "artifact.wiki", part={"comment": "x" * 50_000}) for number in range(1, 11)]
+            courier.hand_over(long)
+            wait_until(lambda: bytes_in(reader) > 60_000, "a full pipe")
+            begin = time.monotonic()
+            courier.stop()
+            assert time.monotonic() - begin < 15, "it waits for the reader"
+        finally:
+            os.close(reader)
+        courier.start()
+        with path.open() as lines:
+            got = [json.loads(next(lines))["id"] for _ in range(2)]
+            assert got[0] in [each["id"] for each in long]
 
 
 def test_file_that_cannot_be_written_keeps_its_events(tmp_path: Path):

@@ -69,7 +69,10 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   }
   if (!arguments.config.empty()) words.insert(words.end(), {"--config", arguments.config});
   if (!arguments.courier.empty()) words.insert(words.end(), {"--courier", arguments.courier});
-  if (arguments.is_automatic) words.push_back("--automatic");
+  if (arguments.is_automatic) {
+    words.insert(words.end(),
+                 {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});
+  }
   if (arguments.trace) words.push_back("--trace");
   if (arguments.no_compact) words.push_back("--nocompact");
   words.insert(words.end(), {"--", file});

@@ -206,6 +206,22 @@ TEST_CASE("a run ends where nothing can be sent, and after three failures one af
   CHECK(world.run().sent == 4);
 }
 
+TEST_CASE("who has lost a right while his mail waited gets none of it") {
+  AlertWorld world;
+  world.subscribe("ann@example.net");
+  world.subscribe("nobody-any-more@example.net");
+  world.sql("UPDATE subscriber SET suname='ann' WHERE semail='ann@example.net'");
+  world.check_in("one");
+  world.sender.error = ErrorCode::kIo;
+  CHECK(world.run().waiting == 2);
+  world.sender.error.reset();
+  world.sql("UPDATE user SET cap=replace(cap,'o','') WHERE login IN ('nobody','anonymous')");
+  world.clock.advance(120 * kSecond);
+  const AlertReport report = world.run();
+  CHECK(world.sender.to == std::vector<std::string>{"ann@example.net"});
+  CHECK(report.waiting == 0);
+}
+
 TEST_CASE("a run ends when its time is over, and the next one goes on") {
   AlertWorld world;
   for (int n = 0; n < 5; ++n) world.subscribe(fmt::format("p{}@example.net", n));

@@ -36,12 +36,37 @@ ArrivalBatch after(World& world, const ArrivalMark& mark, std::size_t limit = 10
 }
 
 /// The names of what BATCH tells.
-std::vector<HashName> names_in(const ArrivalBatch& batch) {
+template <typename Batch>
+std::vector<HashName> names_in(const Batch& batch) {
   std::vector<HashName> names;
   for (const Received& received : batch.received) {
     for (const ReceivedArtifact& each : received.artifacts) names.push_back(each.name);
   }
   return names;
+}
+
+/// Notes BATCH, as whoever tells of it does.
+void note(World& world, const ArrivalBatch& batch) {
+  auto receipt = world.repository->receive();
+  REQUIRE(receipt);
+  REQUIRE(Arrivals(*world.repository).put_by(batch));
+  REQUIRE(receipt->commit());
+}
+
+/// The names of what was put by, came before MARK and is ready now; forgotten then.
+std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t limit = 100) {
+  ReadyArrivals found;
+  {
+    const auto snapshot = world.repository->snapshot();
+    auto read = Arrivals(*world.repository).ready(mark, limit);
+    REQUIRE(read);
+    found = std::move(*read);
+  }
+  auto receipt = world.repository->receive();
+  REQUIRE(receipt);
+  REQUIRE(Arrivals(*world.repository).forget(found));
+  REQUIRE(receipt->commit());
+  return names_in(found);
 }
 
 std::string check_in(World& world, const std::string& content) {
@@ -74,7 +99,6 @@ TEST_CASE("what came is told with who sent it and when, and what the timeline sa
   CHECK(received.login == "ann");
   CHECK(received.address == "192.0.2.1");
   CHECK(received.time.value == world.clock.now().value);
-  CHECK(received.waiting.empty());
   REQUIRE(received.artifacts.size() == 2);
   CHECK(received.artifacts[0].kind == ArtifactKind::kData);
   CHECK(received.artifacts[0].size == 7);
@@ -103,15 +127,14 @@ TEST_CASE("whoever goes on from mark to mark is told of every artifact once, in 
     const auto read_on = [&](bool to_the_end) {
       while (true) {
         const ArrivalBatch batch = after(world, mark, 1 + random() % 9);
+        note(world, batch);
         mark = batch.mark;
+        for (const HashName& name : ready(world, mark, 3)) told.insert(std::string(name.str()));
         for (const Received& received : batch.received) {
           CHECK(received.receipt >= last_receipt);
           last_receipt = received.receipt;
         }
         for (const HashName& name : names_in(batch)) told.insert(std::string(name.str()));
-        for (const Received& received : batch.received) {
-          for (const HashName& name : received.waiting) told.insert(std::string(name.str()));
-        }
         if (batch.is_at_end || !to_the_end) return;
       }
     };
@@ -124,6 +147,12 @@ TEST_CASE("whoever goes on from mark to mark is told of every artifact once, in 
       read_on(false);
     }
     read_on(true);
+    for (auto late = ready(world, mark); !late.empty(); late = ready(world, mark)) {
+      for (const HashName& name : late) told.insert(std::string(name.str()));
+    }
+    CHECK(world.sql(
+              "SELECT count(*) FROM fx_quarry_untold WHERE rid NOT IN (SELECT rid FROM phantom)") ==
+          "0");
     std::multiset<std::string> expected{world.sql("SELECT uuid FROM blob WHERE rid=1")};
     for (const std::string& content : artifacts)
       expected.insert(std::string(name_of(content).str()));
@@ -180,7 +209,7 @@ TEST_CASE("an artifact that was known by its name counts to the request that bro
   CHECK(names_in(after(world, before)) == std::vector{name_of("content")});
 }
 
-TEST_CASE("what is private or shunned is not told, and what waits by name alone") {
+TEST_CASE("what waits or is private is told when that is over, what is shunned never") {
   World world;
   const ArrivalMark before = end_of(world);
   std::string source = "a line\n";
@@ -198,21 +227,65 @@ TEST_CASE("what is private or shunned is not told, and what waits by name alone"
   world.sql("INSERT INTO shun(uuid) VALUES('" + std::string(name_of("bad").str()) + "')");
   const ArrivalBatch batch = after(world, before);
   CHECK(names_in(batch) == std::vector{name_of("good")});
-  REQUIRE(batch.received.size() == 1);
-  CHECK(batch.received[0].waiting == std::vector{name_of(target)});
-  const auto find = [&](const HashName& name) {
-    const auto snapshot = world.repository->snapshot();
-    const auto found = Arrivals(*world.repository).find(name);
-    REQUIRE(found);
-    return found->has_value();
-  };
-  CHECK_FALSE(find(name_of(target)));
-  CHECK_FALSE(find(name_of("secret")));
-  CHECK_FALSE(find(name_of("bad")));
-  CHECK_FALSE(find(name_of("never seen")));
+  note(world, batch);
+  CHECK(ready(world, batch.mark).empty());
   world.put(source);
-  CHECK(find(name_of(target)));
-  CHECK(names_in(after(world, batch.mark)) == std::vector{name_of(source)});
+  const ArrivalBatch later = after(world, batch.mark);
+  CHECK(names_in(later) == std::vector{name_of(source)});
+  note(world, later);
+  CHECK(ready(world, later.mark) == std::vector{name_of(target)});
+  CHECK(ready(world, later.mark).empty());
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.set_private(name_of("secret"), false)); });
+  CHECK(ready(world, later.mark) == std::vector{name_of("secret")});
+  CHECK(ready(world, later.mark).empty());
+  CHECK(after(world, later.mark).received.empty());
+  CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("what a request brings after later ones were told of is told, too") {
+  World world;
+  const ArrivalMark before = end_of(world);
+  const std::string made = check_in(world, "content");
+  world.put(made);  // and the name of "content"
+  const std::string number = world.sql("SELECT max(rcvid) FROM rcvfrom");
+  world.put("of another request");
+  const ArrivalBatch batch = after(world, before);
+  CHECK(names_in(batch).size() == 2);
+  note(world, batch);
+  // `fossil pull` goes on, with the number that it has had.
+  const auto bring = [&](const std::string& content) {
+    world.put(content);
+    world.sql("UPDATE blob SET rcvid=" + number + " WHERE uuid='" +
+              std::string(name_of(content).str()) + "'");
+  };
+  bring("content");
+  bring("something new");
+  const ArrivalBatch later = after(world, batch.mark);
+  CHECK(names_in(later).empty());
+  CHECK(later.mark != batch.mark);
+  note(world, later);
+  std::vector<HashName> found = ready(world, later.mark);
+  std::ranges::sort(found);
+  std::vector<HashName> expected{name_of("content"), name_of("something new")};
+  std::ranges::sort(expected);
+  CHECK(found == expected);
+  CHECK(ready(world, later.mark).empty());
+}
+
+TEST_CASE("what was put by and taken away since is forgotten") {
+  World world;
+  const ArrivalMark before = end_of(world);
+  Arrival secret = whole("secret");
+  secret.is_private = true;
+  world.receive([&](Receipt& receipt) { REQUIRE(receipt.store(secret)); });
+  const ArrivalBatch batch = after(world, before);
+  CHECK(batch.received.empty());
+  note(world, batch);
+  CHECK(world.sql("SELECT count(*) FROM fx_quarry_untold") == "1");
+  world.sql("DELETE FROM private");
+  world.sql("DELETE FROM blob WHERE uuid='" + std::string(name_of("secret").str()) + "'");
+  CHECK(ready(world, batch.mark).empty());
+  CHECK(world.sql("SELECT count(*) FROM fx_quarry_untold") == "0");
 }
 
 TEST_CASE("what fossil writes is told, and its rebuild leaves the index there") {

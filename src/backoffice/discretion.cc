@@ -1,0 +1,58 @@
+#include "discretion.h"
+
+#include <algorithm>
+
+namespace quarry::backoffice {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+// What may stand around a path or an address, and is no part of it.
+constexpr std::string_view kMarks = "\"'`<>()[]{},;:=|";
+
+bool is_edge(char c) {
+  return kBlanks.contains(c) || kMarks.contains(c);
+}
+
+std::string replaced(std::string_view text, std::string_view what, std::string_view by) {
+  std::string made;
+  while (!what.empty()) {
+    const std::size_t at = text.find(what);
+    if (at == std::string_view::npos) break;
+    made.append(text.substr(0, at)).append(by);
+    text.remove_prefix(at + what.size());
+  }
+  return made.append(text);
+}
+
+/// A word between edges.
+std::string discreet(std::string_view word) {
+  if (word.size() < 2) return std::string(word);
+  if (word.starts_with('/')) {
+    const std::size_t last = word.rfind('/');
+    // "//host/path" is the rest of a URL; and its user may be one's address.
+    if (!word.starts_with("//")) return "..." + std::string(word.substr(last));
+    const std::size_t at = word.find('@');
+    return at == std::string_view::npos ? std::string(word)
+                                        : "//" + std::string(word.substr(at + 1));
+  }
+  return word.contains('@') ? "(an address)" : std::string(word);
+}
+
+}  // namespace
+
+std::string for_others(std::string_view message, std::string_view path, std::string_view name) {
+  const std::string named = replaced(message, path, name);
+  std::string made;
+  std::string_view rest = named;
+  while (!rest.empty()) {
+    const auto end = static_cast<std::size_t>(std::ranges::find_if(rest, is_edge) - rest.begin());
+    made += discreet(rest.substr(0, end));
+    rest.remove_prefix(end);
+    if (rest.empty()) break;
+    made += rest.front();
+    rest.remove_prefix(1);
+  }
+  return made;
+}
+
+}  // namespace quarry::backoffice

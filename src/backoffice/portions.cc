@@ -1,0 +1,35 @@
+#include "portions.h"
+
+namespace quarry::backoffice {
+namespace {
+
+// Of one request, which its receiver holds in memory, beside those of others. A longer message has
+// one of its own.
+constexpr std::size_t kMostMessages = 500;
+constexpr std::size_t kMostBytes = spool::kMostHandOver / 8;
+
+/// How many of MESSAGES, one at least, make a request.
+std::size_t portion_of(std::span<const spool::NewMessage> messages) {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  for (const spool::NewMessage& message : messages) {
+    bytes += message.content.size() + message.key.size();
+    if (count == kMostMessages || (count > 0 && bytes > kMostBytes)) break;
+    ++count;
+  }
+  return count;
+}
+
+}  // namespace
+
+base::Result<void> hand_over_all(const spool::HandOver& courier,
+                                 std::span<const spool::NewMessage> messages) {
+  while (!messages.empty()) {
+    const std::size_t count = portion_of(messages);
+    QUARRY_TRY(courier.hand_over(messages.first(count)));
+    messages = messages.subspan(count);
+  }
+  return {};
+}
+
+}  // namespace quarry::backoffice

@@ -1,0 +1,75 @@
+#include "received_rows.h"
+
+#include <tuple>
+
+#include "symbolic_tags.h"
+#include "timeline_rows.h"
+
+namespace quarry::repository {
+
+using artifact::HashName;
+
+namespace {
+
+// Of a check-in: more is no news.
+constexpr std::size_t kMostTags = 100;
+
+/// Whether the check-in RID waits for its baseline.
+bool is_orphan(Database& database, Rid rid) {
+  return database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step();
+}
+
+bool is_shunned(Database& database, std::string_view hash) {
+  return database.query("SELECT 1 FROM shun WHERE uuid=?1").bind(1, hash).step();
+}
+
+/// Who sent what came with RECEIPT, and when.
+Received sender_of(Database& database, std::int64_t receipt) {
+  Received received{.receipt = receipt, .login = {}, .time = {}, .address = {}, .artifacts = {}};
+  Query query = database.query(
+      "SELECT mtime, ipaddr, (SELECT login FROM user WHERE uid=rcvfrom.uid) FROM rcvfrom"
+      " WHERE rcvid=?1");
+  if (!query.bind(1, receipt).step()) return received;
+  received.time = base::from_julian_day(query.real(0));
+  received.address = query.text(1);
+  received.login = query.text(2);
+  return received;
+}
+
+ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& name,
+                          std::int64_t size) {
+  std::optional<TimelineEntry> entry = timeline_entry(state, rid, name);
+  const ArtifactKind kind = kind_of(state, rid, entry);
+  if (entry) entry->kind = kind;
+  std::vector<std::string> tags;
+  if (kind == ArtifactKind::kCheckIn) tags = symbolic_tags(state.database, rid, kMostTags);
+  return {
+      .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
+}
+
+}  // namespace
+
+bool is_after(const ArrivalMark& place, const ArrivalMark& mark) {
+  return std::tie(place.receipt, place.artifact) > std::tie(mark.receipt, mark.artifact);
+}
+
+Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
+  if (!HashName::parse(row.hash) || is_shunned(state.database, row.hash)) return Readiness::kNever;
+  const bool lacks_something =
+      row.size < 0 || state.waiting_ones().contains(row.rid) || is_orphan(state.database, row.rid);
+  if (lacks_something || state.privacy.is_private(row.rid)) return Readiness::kNotYet;
+  return Readiness::kReady;
+}
+
+void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
+                  std::vector<Rid>& told) {
+  const auto name = HashName::parse(row.hash);
+  if (!name) return;
+  if (received.empty() || received.back().receipt != row.receipt) {
+    received.push_back(sender_of(state.database, row.receipt));
+  }
+  received.back().artifacts.push_back(describe(state, row.rid, *name, row.size));
+  told.push_back(row.rid);
+}
+
+}  // namespace quarry::repository

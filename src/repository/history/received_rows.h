@@ -1,0 +1,36 @@
+// A row of `blob` that came with a request: whether it can be told of, and what is told of it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "quarry/repository/arrivals.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+
+struct ReceivedRow {
+  std::int64_t receipt;
+  Rid rid;
+  std::string hash;
+  std::int64_t size;  // negative: a phantom
+};
+
+enum class Readiness {
+  kReady,
+  kNotYet,  // it lacks something, or is private
+  kNever    // shunned, or no artifact at all
+};
+
+/// Whether PLACE is behind MARK.
+bool is_after(const ArrivalMark& place, const ArrivalMark& mark);
+
+// These throw SqliteError.
+
+Readiness readiness_of(Repository::State& state, const ReceivedRow& row);
+/// Adds ROW, which is ready, to the last of RECEIVED, if that is of its request, or to a new one.
+void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
+                  std::vector<Rid>& told);
+
+}  // namespace quarry::repository

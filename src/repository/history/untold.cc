@@ -1,0 +1,95 @@
+#include "untold.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "quarry/repository/arrivals.h"
+#include "received_rows.h"
+
+namespace quarry::repository {
+namespace {
+
+bool has_untold(Database& database) {
+  return database.has_table("fx_quarry_untold");
+}
+
+void remove(Database& database, const std::vector<Rid>& rows) {
+  Query query = database.query("DELETE FROM fx_quarry_untold WHERE rid=?1");
+  for (const Rid rid : rows) query.bind(1, rid).run();
+}
+
+/// What is in the table, but for what is still private or a phantom, which may be many.
+std::vector<Rid> read_untold(Database& database) {
+  std::vector<Rid> rows;
+  Query query = database.query(
+      "SELECT u.rid FROM fx_quarry_untold AS u"
+      " WHERE NOT EXISTS(SELECT 1 FROM private WHERE rid=u.rid)"
+      " AND NOT EXISTS(SELECT 1 FROM phantom WHERE rid=u.rid)");
+  while (query.step()) rows.push_back(query.integer(0));
+  return rows;
+}
+
+/// A row that is in `blob` no longer has no hash.
+ReceivedRow read_row(Database& database, Rid rid) {
+  Query query = database.query("SELECT rcvid, uuid, size FROM blob WHERE rid=?1");
+  if (!query.bind(1, rid).step()) return {.receipt = 0, .rid = rid, .hash = {}, .size = 0};
+  return {query.integer(0), rid, std::string(query.text(1)), query.integer(2)};
+}
+
+}  // namespace
+
+void add_phantoms(Database& database, std::vector<Rid>& to) {
+  Query query = has_untold(database) ? database.query(
+                                           "SELECT p.rid FROM phantom AS p WHERE NOT EXISTS"
+                                           "(SELECT 1 FROM fx_quarry_untold WHERE rid=p.rid)")
+                                     : database.query("SELECT p.rid FROM phantom AS p");
+  while (query.step()) to.push_back(query.integer(0));
+}
+
+base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t limit) {
+  Repository::State& state = repository_.internals();
+  return guarded(state.path, [&]() -> base::Result<ReadyArrivals> {
+    ReadyArrivals ready;
+    if (!has_untold(state.database)) return ready;
+    if (state.derivation.has_pending()) state.derivation.run();
+    std::vector<ReceivedRow> rows;
+    for (const Rid rid : read_untold(state.database)) {
+      ReceivedRow row = read_row(state.database, rid);
+      // What has come behind the mark is told with its request.
+      if (is_after({row.receipt, row.rid}, mark)) continue;
+      const Readiness readiness = readiness_of(state, row);
+      if (readiness == Readiness::kNever) ready.over.push_back(row.rid);
+      if (readiness == Readiness::kReady) rows.push_back(std::move(row));
+      if (rows.size() >= limit) break;
+    }
+    std::ranges::sort(rows, {},
+                      [](const ReceivedRow& row) { return std::tuple(row.receipt, row.rid); });
+    for (const ReceivedRow& row : rows) add_received(state, row, ready.received, ready.over);
+    return ready;
+  });
+}
+
+base::Result<void> Arrivals::put_by(const ArrivalBatch& batch) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    if (!batch.put_off.empty()) {
+      database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
+    }
+    if (!has_untold(database)) return {};
+    // One that is told may have been put by as the name of what was to come.
+    remove(database, batch.told);
+    Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
+    for (const Rid rid : batch.put_off) query.bind(1, rid).run();
+    return {};
+  });
+}
+
+base::Result<void> Arrivals::forget(const ReadyArrivals& ready) {
+  Database& database = repository_.internals().database;
+  return guarded(repository_.path(), [&]() -> base::Result<void> {
+    if (has_untold(database)) remove(database, ready.over);
+    return {};
+  });
+}
+
+}  // namespace quarry::repository
