@@ -50,6 +50,9 @@ class Stop {
   virtual ~Stop() = default;
   /// kTerminated or kAbandoned.
   virtual std::optional<Verdict> wanted() const = 0;
+  /// Where it is wanted: why ID is to stop, as somebody has said ("": nobody has). Nothing: others
+  /// that are executed with it are meant.
+  virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
 struct Outcome {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "sections.h"
 
 namespace quarry::changes {
 namespace {
@@ -121,10 +122,22 @@ Result<void> Children::give(const ChangeSetName& name, bool is_rollback) {
   return base::fail(base::ErrorCode::kBusy, "no child is idle");
 }
 
-void Children::signal(const ChangeSetId& id, int signal) const {
+void Children::kill(const ChangeSetId& id) const {
   for (const Child& child : children_) {
-    if (child.name && child.name->id == id) ::kill(child.pid, signal);
+    if (child.name && child.name->id == id) ::kill(child.pid, SIGKILL);
   }
+}
+
+bool Children::stop(const ChangeSetId& id, int signal, std::string_view why) const {
+  for (const Child& child : children_) {
+    if (!child.name || child.name->id != id) continue;
+    const std::string line = fmt::format("stop {} {}\n", id.str(), one_line(why, kMostWhy));
+    [[maybe_unused]] const auto sent =
+        ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    ::kill(child.pid, signal);
+    return true;
+  }
+  return false;
 }
 
 std::vector<int> Children::descriptors() const {

@@ -5,6 +5,7 @@
 //
 //   land NAME       the child moves the job itself (execute())
 //   rollback NAME   takes back those that the job in run/ lists; the daemon moves it
+//   stop CSID WHY   of what it has in hand; a signal is sent behind it (SIGHUP, SIGTERM)
 #pragma once
 
 #include <sys/types.h>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quarry/base/fd.h"
@@ -46,7 +48,10 @@ class Children {
   base::Result<void> make_idle_one();
   /// Gives NAME to an idle child; there is one.
   base::Result<void> give(const ChangeSetName& name, bool is_rollback);
-  void signal(const ChangeSetId& id, int signal) const;
+  /// Ends whoever has ID in hand, at once.
+  void kill(const ChangeSetId& id) const;
+  /// Asks whoever has ID in hand to stop with it, by SIGNAL. False: nobody has.
+  bool stop(const ChangeSetId& id, int signal, std::string_view why) const;
   /// Where answers come.
   std::vector<int> descriptors() const;
   /// Those that have come.

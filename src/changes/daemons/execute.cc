@@ -49,6 +49,11 @@ Verdict execute(Directories& directories, const ChangeSetName& name, Executor& e
   note(log, job);
   Outcome outcome = outcome_of(directories, job, executor, stop);
   if (outcome.landed) job.landed = outcome.landed;
+  const bool is_stopped =
+      outcome.verdict == Verdict::kTerminated || outcome.verdict == Verdict::kAbandoned;
+  if (const auto why = is_stopped ? stop.why(name.id) : std::nullopt; why && !why->empty()) {
+    outcome.why = *why;
+  }
   const Step step = step_after(job, outcome.verdict, std::move(outcome.why), rules);
   const auto moved = hold->move(step.to, clock.now(), step.why, Syncing::kLater);
   if (moved) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "sections.h"
 
 namespace quarry::changes {
 namespace {
@@ -81,7 +82,18 @@ Result<void> Execution::take_answers() {
   return done;
 }
 
-/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped.
+/// What the file at PATH says.
+Result<std::string> Execution::read_wish(const std::filesystem::path& path) const {
+  QUARRY_TRY_ASSIGN(const auto file, desk_.directories.files().open(path, base::FileUse::kRead));
+  std::string text(kMostWhy, '\0');
+  QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, text));
+  text.resize(size);
+  if (text.ends_with('\n')) text.pop_back();
+  return one_line(text, kMostWhy);
+}
+
+/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped; what they hold is
+/// the reason.
 Result<void> Execution::stop_what_is_asked() {
   QUARRY_TRY_ASSIGN(const auto files,
                     desk_.directories.files().list(desk_.directories.control("")));
@@ -90,10 +102,31 @@ Result<void> Execution::stop_what_is_asked() {
     const std::string word = file.substr(0, dot);
     if (dot == file.npos || (word != "abandon" && word != "term")) continue;
     const auto id = ChangeSetId::parse(std::string_view(file).substr(dot + 1));
-    if (id) children_.signal(*id, word == "term" ? SIGTERM : SIGHUP);
-    QUARRY_TRY(desk_.directories.files().remove(desk_.directories.control(file)));
+    const auto path = desk_.directories.control(file);
+    QUARRY_TRY_ASSIGN(const std::string why, read_wish(path));
+    if (id) {
+      QUARRY_TRY_ASSIGN(const bool is_heard, stop(*id, word == "term", why));
+      if (!is_heard) continue;
+    }
+    QUARRY_TRY(desk_.directories.files().remove(path));
   }
   return {};
+}
+
+/// Stops ID, for somebody's wish with a reason. False: who runs it is none of ours.
+Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
+  if (children_.stop(id, is_termination ? SIGTERM : SIGHUP, why)) return true;
+  QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
+  if (!place) return true;
+  if (place->stage == Stage::kRun) return false;
+  // It has ended meanwhile, and goes no further where it was put off.
+  if (place->stage != Stage::kPending) return true;
+  auto hold = desk_.directories.hold(Stage::kPending, place->name);
+  if (!hold) return hold.error().code == ErrorCode::kNotFound;
+  QUARRY_TRY(desk_.move(*hold, is_termination ? Stage::kTerm : Stage::kAbandon,
+                        why.empty() ? "stopped" : why));
+  tracker_.put(hold->job, hold->stage());
+  return true;
 }
 
 Result<void> Execution::start() {

@@ -1,6 +1,7 @@
 // Steps 5 to 8: what is in pending/ is executed, in order, by as many children as there may be.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <utility>
@@ -38,6 +39,8 @@ class Execution final : public Work {
   base::Result<void> recover();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how);
   base::Result<void> stop_what_is_asked();
+  base::Result<std::string> read_wish(const std::filesystem::path& path) const;
+  base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<void> start();
 
   Desk desk_;

@@ -183,11 +183,30 @@ TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
   queue.until_waiting(2);
   for (const std::string& file :
        {"term." + std::string(id_of(1).str()), "abandon." + std::string(id_of(2).str())}) {
-    REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
+    const auto made =
+        FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake);
+    REQUIRE(made);
+    if (file.starts_with("abandon")) REQUIRE((*made)->append("by bob: not\tnow\n"));
   }
   queue.until(1, Stage::kTerm);
   queue.until(2, Stage::kAbandon);
+  CHECK(queue.job_of(1).history.back().why == "asked to stop");
+  CHECK(queue.job_of(2).history.back().why == "by bob: not\\x09now");
+  CHECK(FileSystem::real().list(queue.directories.control(""))->empty());
   CHECK(queue.lines().empty());
+}
+
+TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"}, "later");
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+  }));
+  const std::string file = "term." + std::string(id_of(1).str());
+  REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
+  queue.until(1, Stage::kTerm);
 }
 
 TEST_CASE("what is held or not approved waits, and goes when it is read anew from queue/") {
