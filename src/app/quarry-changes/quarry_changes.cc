@@ -137,6 +137,7 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
     queue.base = each.base;
     queue.rules = options.rules;
     queue.children = options.children;
+    queue.batch = options.batch;
     daemon.queues.push_back(std::move(queue));
   }
   if (line.kind == "prequeue") {

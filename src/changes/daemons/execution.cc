@@ -105,17 +105,22 @@ Result<void> Execution::stop_what_is_asked() {
     const auto path = desk_.directories.control(file);
     QUARRY_TRY_ASSIGN(const std::string why, read_wish(path));
     if (id) {
-      QUARRY_TRY_ASSIGN(const bool is_heard, stop(*id, word == "term", why));
-      if (!is_heard) continue;
+      QUARRY_TRY_ASSIGN(const bool is_over, stop(*id, word == "term", why));
+      if (!is_over) continue;
     }
     QUARRY_TRY(desk_.directories.files().remove(path));
   }
   return {};
 }
 
-/// Stops ID, for somebody's wish with a reason. False: who runs it is none of ours.
+/// Stops ID, for somebody's wish with a reason. False: it is not over yet.
 Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
-  if (children_.stop(id, is_termination ? SIGTERM : SIGHUP, why)) return true;
+  if (children_.is_busy_with(id)) {
+    // What comes of it is seen when the child has answered: the signal may have come too late.
+    if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
+    return false;
+  }
+  asked_.erase(id);
   QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
   if (!place) return true;
   if (place->stage == Stage::kRun) return false;
@@ -144,11 +149,30 @@ Result<void> Execution::start() {
       continue;
     }
     QUARRY_TRY(children_.make_idle_one());
-    QUARRY_TRY(children_.give(known->name, false));
-    // It is the child that moves it; its lanes are taken from now on.
-    tracker_.start(id);
+    QUARRY_TRY(children_.give(take_batch(id, ready), false));
   }
   return {};
+}
+
+/// The names of FIRST and of those of READY that may be landed with it: of its branch, and of other
+/// files. It is the child that moves them; their lanes are taken from now on.
+std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
+                                                 const std::vector<ChangeSetId>& ready) {
+  const Known known = *tracker_.model().find(first);
+  std::vector<ChangeSetName> names = {known.name};
+  tracker_.start(first);
+  for (const ChangeSetId& id : ready) {
+    if (names.size() >= desk_.options.batch || known.goes_alone) break;
+    const Known* other = tracker_.model().find(id);
+    if (!other || other->stage != Stage::kPending || other->goes_alone ||
+        other->branch != known.branch || other->name.type == MoveType::kRollback ||
+        !tracker_.model().is_ready(id, desk_.clock.now())) {
+      continue;
+    }
+    names.push_back(other->name);
+    tracker_.start(id);
+  }
+  return names;
 }
 
 Result<void> Execution::run(Scan scan) {

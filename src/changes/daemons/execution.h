@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,11 +43,14 @@ class Execution final : public Work {
   base::Result<std::string> read_wish(const std::filesystem::path& path) const;
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<void> start();
+  std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
+                                        const std::vector<ChangeSetId>& ready);
 
   Desk desk_;
   Tracker tracker_;
   Children children_;
   Rollback rollback_;
+  std::set<ChangeSetId> asked_;  // to stop, and at it
   bool is_finishing_ = false;
 };
 

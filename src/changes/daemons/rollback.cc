@@ -106,7 +106,7 @@ Result<void> Rollback::go_on() {
                            extended.error().message);
   }
   QUARRY_TRY(children_.make_idle_one());
-  QUARRY_TRY(children_.give(hold_->job.name, true));
+  QUARRY_TRY(children_.give({hold_->job.name}, true));
   is_given_ = true;
   return {};
 }

@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "children.h"
 #include "quarry/base/log.h"
@@ -116,14 +117,23 @@ class SignalledStop final : public Stop {
 /// What the child is to do, and to what.
 struct Order {
   bool is_rollback = false;
-  ChangeSetName name;
+  std::vector<ChangeSetName> names;
 };
 
 std::optional<Order> order_of(std::string_view line) {
   const std::size_t space = std::min(line.find(' '), line.size());
-  auto name = ChangeSetName::parse(line.substr(std::min(space + 1, line.size())));
-  if (!name) return std::nullopt;
-  return Order{.is_rollback = line.substr(0, space) == "rollback", .name = std::move(*name)};
+  Order order{.is_rollback = line.substr(0, space) == "rollback", .names = {}};
+  line.remove_prefix(space);
+  while (!line.empty()) {
+    line.remove_prefix(1);
+    const std::size_t end = std::min(line.find(' '), line.size());
+    auto name = ChangeSetName::parse(line.substr(0, end));
+    if (!name) return std::nullopt;
+    order.names.push_back(std::move(*name));
+    line.remove_prefix(end);
+  }
+  if (order.names.empty()) return std::nullopt;
+  return order;
 }
 
 /// The next order; nothing at the end of all, or when the child is to stop.
@@ -136,7 +146,9 @@ std::optional<Order> next_order(Mailbox& mailbox) {
     is_open = mailbox.receive();
   }
   auto order = order_of(*line);
-  const bool is_meant = order && mailbox.stops().contains(order->name.id);
+  const bool is_meant = order && std::ranges::any_of(order->names, [&](const auto& name) {
+                          return mailbox.stops().contains(name.id);
+                        });
   if (is_meant) return order;
   // What came too late for its job.
   mailbox.forget_stops();
@@ -179,13 +191,15 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
   Mailbox mailbox(socket.get());
   const SignalledStop stop(mailbox);
   while (const auto order = next_order(mailbox)) {
-    Outcome outcome;
+    std::string answer;
     if (order->is_rollback) {
-      outcome = take_back(directories, order->name, executor, stop);
+      answer = line_of(take_back(directories, order->names.front(), executor, stop));
     } else {
-      outcome.verdict = execute(directories, order->name, executor, stop, options.rules, clock);
+      for (const Verdict verdict :
+           execute_all(directories, order->names, executor, stop, options.rules, clock)) {
+        answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
+      }
     }
-    const std::string answer = line_of(outcome);
     const bool is_heard = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
     const auto settled = directories.settle();
     if (!settled) base::log(base::LogLevel::kError, "{}", settled.error().message);
