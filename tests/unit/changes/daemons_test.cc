@@ -396,7 +396,8 @@ TEST_CASE("logs that are lost are made anew from the job files") {
   for (const std::uint64_t number : {1U, 2U}) {
     FileSystem::real().remove(queue.directories.log_of(id_of(number))).value();
   }
-  for (const std::uint64_t number : {2U, 1U}) REQUIRE(log.rebuild(queue.job_of(number)));
+  Queueing anew(queue.desk());
+  REQUIRE(anew.begin());
   CHECK(log.read(id_of(1))->supports == std::vector{id_of(2)});
   CHECK(log.read(id_of(2))->depends == std::vector{id_of(1)});
   CHECK(log.read(id_of(2))->states == queue.job_of(2).history);
