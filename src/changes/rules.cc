@@ -28,6 +28,7 @@ Known known_of(const Job& job, Stage stage, const Rules& rules) {
               .held = job.held,
               // Elsewhere it is about to be, or no longer: a move was broken off.
               .is_taken_back = is_over(stage) && job.taken_back.has_value(),
+              .goes_alone = job.crashes > 0 || job.put_off > 0,
               .not_before = {},
               .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {

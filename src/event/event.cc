@@ -49,6 +49,7 @@ template <typename Fields>
 void visit_fields(Fields& fields, ChangeSet& change_set) {
   fields("id", change_set.id, kMostName);
   fields("branch", change_set.branch, kMostName);
+  fields("submitter", change_set.submitter, kMostName);
   fields("stage", change_set.stage, kMostName);
   fields("from", change_set.from, kMostName);
   fields("detail", change_set.detail, kMostText);

@@ -3,12 +3,14 @@
 //   approve   it has an approval, with a reference                     queue staging pending
 //   hold      it is not executed until it is released                  queue staging pending
 //   release                                                            queue staging pending
-//   abandon   it goes to abandon/                                      queue staging pending
+//   abandon   it goes to abandon/                                      queue staging pending run
+//   terminate it goes to term/                                         run
 //   retry     it goes on as if it had not failed                       fail term abandon
 //
 // Each is a change of the job file by who holds it (directories.h), with a line of history that says
 // who did it. But for abandon it goes to queue/ then, where the queueing daemon reads it anew: whoever
-// does this has to pull that one's trigger. One that runs is somebody else's: he who asks is told so.
+// does this has to pull that one's trigger. One that runs is stopped by the execution daemon, which is
+// told of it by a file ctrl/abandon.CSID or ctrl/term.CSID; what has landed by then has landed.
 //
 // Used by workers for others (who may is asked in between), and by `quarry queue` for the queue's own
 // user, who may do everything.
@@ -28,7 +30,7 @@
 
 namespace quarry::changes {
 
-enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry };
+enum class Action : std::uint8_t { kApprove, kHold, kRelease, kAbandon, kRetry, kTerminate };
 /// "approve" and so on.
 std::string_view word_of(Action action);
 std::optional<Action> action_named(std::string_view word);
@@ -51,7 +53,8 @@ struct ActionOutcome {
 };
 base::Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job);
 
-/// Does it to the change set of ID. MAY is asked with the job that is found, and may be empty. Returns the job. Errors: kNotFound;
+/// Does it to the change set of ID. MAY is asked with the job that is found, and may be empty.
+/// Returns the job; the last line of its history says what was done, or asked for. Errors: kNotFound;
 /// kDenied; kBusy (it is being executed or moved: what is to be done about it); those of decide()
 /// and of files.
 base::Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionRequest& request,

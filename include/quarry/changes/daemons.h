@@ -50,6 +50,9 @@ class Stop {
   virtual ~Stop() = default;
   /// kTerminated or kAbandoned.
   virtual std::optional<Verdict> wanted() const = 0;
+  /// Where it is wanted: why ID is to stop, as somebody has said ("": nobody has). Nothing: others
+  /// that are executed with it are meant.
+  virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
 struct Outcome {
@@ -68,6 +71,14 @@ class Executor {
   /// Lands JOB, once: where it has landed before, that is its outcome.
   virtual Outcome land(const Job& job, const std::filesystem::path& tarball, const Stop& stop,
                        const Say& say) = 0;
+  struct Task {
+    Job job;
+    std::filesystem::path tarball;
+    Say say;
+  };
+  /// Lands TASKS, which are of one branch and touch no file in common, in this order and together
+  /// where it can. An outcome for each. Without more: one after the other.
+  virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop);
   /// Takes back LANDED, the oldest first, by one reverse check-in of ROLLBACK; once, as land().
   virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                             const Say& say) = 0;
@@ -78,6 +89,7 @@ struct QueueOptions {
   std::filesystem::path base;
   Rules rules;
   std::size_t children = 2;                    // that execute at the same time
+  std::size_t batch = 1;                       // jobs that a child takes at once
   std::chrono::milliseconds patience{30'000};  // for a child that was asked to stop
 };
 
@@ -108,5 +120,9 @@ base::Result<void> run_execution(const DaemonOptions& options, const MakeExecuto
 /// machine forgets the last move, the job is executed again, and found to have landed.
 Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
                 const Stop& stop, const Rules& rules, const base::Clock& clock);
+/// The same with several of one branch, which are landed together. A verdict for each.
+std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
+                                 Executor& executor, const Stop& stop, const Rules& rules,
+                                 const base::Clock& clock);
 
 }  // namespace quarry::changes

@@ -56,6 +56,7 @@ struct Known {
   bool is_approved = true;  // or needs no approval
   std::string held;         // who holds it, and why
   bool is_taken_back = false;
+  bool goes_alone = false;      // it has been executed in vain: others are not to suffer for it
   base::UnixMillis not_before;  // it was put off until then
   base::UnixMillis landed_at;   // in done/
 };

@@ -92,6 +92,7 @@ struct Push {
 struct ChangeSet {
   std::string id = {};
   std::string branch = {};
+  std::string submitter = {};  // his login
   std::string stage = {};
   std::string from = {};  // the stage before; "": it is new
   std::string detail = {};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "changes_directives.h"
+#include "event_heads.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/changes/daemons.h"
@@ -102,18 +103,21 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
 }
 
 /// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
-changes::Report report_to(const std::string& courier) {
+changes::Report report_to(const std::string& courier, const fs::path& folder) {
   if (courier.empty()) return [](const auto&, const auto&, auto, auto) {};
-  return [courier](const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
-                   changes::Stage to) {
+  return [courier, heads = std::make_shared<app::EventHeads>(folder)](
+             const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
+             changes::Stage to) {
     const base::UnixMillis now = base::system_clock().now();
     event::Event told;
-    told.head.key = fmt::format("change-set/{}/{}/{}", job.name.id.str(), word_of(to), now.value);
+    told.head = heads->of(queue.repository);
+    told.head.key = fmt::format("{}/change-set/{}/{}/{}", told.head.project_code, job.name.id.str(),
+                                word_of(to), now.value);
     told.head.time = now;
-    told.head.repository = queue.repository.stem().string();
     told.record =
         event::ChangeSet{.id = std::string(job.name.id.str()),
                          .branch = job.meta.target,
+                         .submitter = job.submitter,
                          .stage = std::string(word_of(to)),
                          .from = from == to ? std::string() : std::string(word_of(from)),
                          .detail = job.history.empty() ? std::string() : job.history.back().why};
@@ -130,13 +134,15 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
   changes::DaemonOptions daemon;
   daemon.scan_interval = options.scan;
   daemon.is_once = line.is_once;
-  daemon.report = report_to(line.courier);
+  daemon.report = report_to(
+      line.courier, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
   for (const app::ServedQueue& each : queues) {
     changes::QueueOptions queue;
     queue.repository = each.repository;
     queue.base = each.base;
     queue.rules = options.rules;
     queue.children = options.children;
+    queue.batch = options.batch;
     daemon.queues.push_back(std::move(queue));
   }
   if (line.kind == "prequeue") {

@@ -11,9 +11,11 @@
 #include <charconv>
 #include <csignal>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "sections.h"
 
 namespace quarry::changes {
 namespace {
@@ -62,7 +64,7 @@ Children::~Children() {
     child.socket.reset();
     // What it has in hand at the end of all patience is found in run/ at the next start; an idle
     // one goes by itself.
-    if (child.name) ::kill(child.pid, SIGKILL);
+    if (!child.names.empty()) ::kill(child.pid, SIGKILL);
   }
   for (const Child& child : children_) bury(child);
 }
@@ -74,12 +76,15 @@ void Children::close_all() {
 
 std::size_t Children::busy() const {
   return static_cast<std::size_t>(
-      std::ranges::count_if(children_, [](const Child& child) { return child.name.has_value(); }));
+      std::ranges::count_if(children_, [](const Child& child) { return !child.names.empty(); }));
+}
+
+bool Children::Child::has(const ChangeSetId& id) const {
+  return std::ranges::any_of(names, [&](const ChangeSetName& name) { return name.id == id; });
 }
 
 bool Children::is_busy_with(const ChangeSetId& id) const {
-  return std::ranges::any_of(
-      children_, [&](const Child& child) { return child.name && child.name->id == id; });
+  return std::ranges::any_of(children_, [&](const Child& child) { return child.has(id); });
 }
 
 Result<void> Children::make_idle_one() {
@@ -103,27 +108,40 @@ Result<void> Children::make_idle_one() {
     ::_exit(0);
   }
   children_.push_back(
-      {.pid = pid, .socket = std::move(ours), .name = {}, .is_rollback = false, .received = {}});
+      {.pid = pid, .socket = std::move(ours), .names = {}, .is_rollback = false, .received = {}});
   return {};
 }
 
-Result<void> Children::give(const ChangeSetName& name, bool is_rollback) {
+Result<void> Children::give(std::vector<ChangeSetName> names, bool is_rollback) {
   for (Child& child : children_) {
-    if (child.name) continue;
-    const std::string line = fmt::format("{} {}\n", is_rollback ? "rollback" : "land", name.text());
+    if (!child.names.empty()) continue;
+    std::string line = is_rollback ? "rollback" : "land";
+    for (const ChangeSetName& name : names) line += " " + name.text();
+    line += '\n';
     // Where it has died, its answer tells so.
     [[maybe_unused]] const auto sent =
         ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
-    child.name = name;
+    child.names.assign(std::make_move_iterator(names.begin()),
+                       std::make_move_iterator(names.end()));
     child.is_rollback = is_rollback;
     return {};
   }
   return base::fail(base::ErrorCode::kBusy, "no child is idle");
 }
 
-void Children::signal(const ChangeSetId& id, int signal) const {
+void Children::kill(const ChangeSetId& id) const {
   for (const Child& child : children_) {
-    if (child.name && child.name->id == id) ::kill(child.pid, signal);
+    if (child.has(id)) ::kill(child.pid, SIGKILL);
+  }
+}
+
+void Children::stop(const ChangeSetId& id, int signal, std::string_view why) const {
+  for (const Child& child : children_) {
+    if (!child.has(id)) continue;
+    const std::string line = fmt::format("stop {} {}\n", id.str(), one_line(why, kMostWhy));
+    [[maybe_unused]] const auto sent =
+        ::send(child.socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    ::kill(child.pid, signal);
   }
 }
 
@@ -143,17 +161,33 @@ std::string Children::bury(const Child& child) {
   return fmt::format("its process exited with {} and no verdict", WEXITSTATUS(status));
 }
 
-/// LINE is what CHILD answered; none: it has died.
-Answer Children::answer_of(Child& child, std::optional<std::string> line) const {
-  Answer answer{.name = *child.name, .is_rollback = child.is_rollback, .outcome = {}, .how = {}};
-  if (line) {
-    answer.outcome = outcome_of_line(*line);
-    child.name.reset();
-    if (!answer.outcome) answer.how = "its process answered nonsense";
-  } else {
-    answer.how = bury(child);
-  }
+/// LINE is what CHILD says of the first that it has in hand.
+Answer Children::answer_of(Child& child, std::string_view line) {
+  Answer answer{.name = child.names.front(),
+                .is_rollback = child.is_rollback,
+                .outcome = outcome_of_line(line),
+                .how = {}};
+  child.names.pop_front();
+  if (!answer.outcome) answer.how = "its process answered nonsense";
   return answer;
+}
+
+void Children::take_lines(Child& child, std::vector<Answer>& answers) {
+  for (std::size_t end = child.received.find('\n'); end != std::string::npos;
+       end = child.received.find('\n')) {
+    if (!child.names.empty()) answers.push_back(answer_of(child, child.received.substr(0, end)));
+    child.received.erase(0, end + 1);
+  }
+}
+
+/// CHILD has died, or is to: what it had in hand has no verdict.
+void Children::lay_out(Child& child, std::vector<Answer>& answers) {
+  if (child.received.size() >= kMostLine) ::kill(child.pid, SIGKILL);
+  const std::string how = bury(child);
+  for (ChangeSetName& name : child.names) {
+    answers.push_back(
+        {.name = std::move(name), .is_rollback = child.is_rollback, .outcome = {}, .how = how});
+  }
 }
 
 std::vector<Answer> Children::take_answers() {
@@ -161,27 +195,18 @@ std::vector<Answer> Children::take_answers() {
   for (auto child = children_.begin(); child != children_.end();) {
     std::array<char, 1024> bytes{};
     ssize_t count = 0;
-    while ((count = ::recv(child->socket.get(), bytes.data(), bytes.size(), 0)) > 0 &&
-           child->received.size() < kMostLine) {
+    while (child->received.size() < kMostLine &&
+           (count = ::recv(child->socket.get(), bytes.data(), bytes.size(), 0)) > 0) {
       child->received.append(bytes.data(), static_cast<std::size_t>(count));
+      take_lines(*child, answers);
     }
     const bool is_dead = count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR) ||
                          child->received.size() >= kMostLine;
-    const std::size_t end = child->received.find('\n');
-    if (end != std::string::npos && child->name) {
-      answers.push_back(answer_of(*child, child->received.substr(0, end)));
-    }
-    if (end != std::string::npos) child->received.erase(0, end + 1);
     if (!is_dead) {
       ++child;
       continue;
     }
-    if (child->name) {
-      if (child->received.size() >= kMostLine) ::kill(child->pid, SIGKILL);
-      answers.push_back(answer_of(*child, std::nullopt));
-    } else {
-      bury(*child);
-    }
+    lay_out(*child, answers);
     child = children_.erase(child);
   }
   return answers;

@@ -1,18 +1,21 @@
 // The children of one queue's execution.
 //
-// A child stays and takes one job after the other. It is told what to do in a line, and answers with
-// a line that has the verdict in digits:
+// A child stays and takes one job after the other, or several at once. It is told what to do in a
+// line, and answers with a line for each job, in their order, that has the verdict in digits:
 //
-//   land NAME       the child moves the job itself (execute())
+//   land NAME …     the child moves the jobs itself (execute_all())
 //   rollback NAME   takes back those that the job in run/ lists; the daemon moves it
+//   stop CSID WHY   of what it has in hand; a signal is sent behind it (SIGHUP, SIGTERM)
 #pragma once
 
 #include <sys/types.h>
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "quarry/base/fd.h"
@@ -44,9 +47,12 @@ class Children {
   /// Makes a child if none is idle. Who has files locked does not call this: a child would keep
   /// them so.
   base::Result<void> make_idle_one();
-  /// Gives NAME to an idle child; there is one.
-  base::Result<void> give(const ChangeSetName& name, bool is_rollback);
-  void signal(const ChangeSetId& id, int signal) const;
+  /// Gives NAMES to an idle child; there is one.
+  base::Result<void> give(std::vector<ChangeSetName> names, bool is_rollback);
+  /// Ends whoever has ID in hand, at once.
+  void kill(const ChangeSetId& id) const;
+  /// Asks whoever has ID in hand to stop with it, by SIGNAL.
+  void stop(const ChangeSetId& id, int signal, std::string_view why) const;
   /// Where answers come.
   std::vector<int> descriptors() const;
   /// Those that have come.
@@ -58,11 +64,15 @@ class Children {
   struct Child {
     pid_t pid = -1;
     base::Fd socket;
-    std::optional<ChangeSetName> name;  // of what it has in hand
+    std::deque<ChangeSetName> names;  // of what it has in hand
     bool is_rollback = false;
     std::string received;
+
+    bool has(const ChangeSetId& id) const;
   };
-  Answer answer_of(Child& child, std::optional<std::string> line) const;
+  static Answer answer_of(Child& child, std::string_view line);
+  static void take_lines(Child& child, std::vector<Answer>& answers);
+  static void lay_out(Child& child, std::vector<Answer>& answers);
   static std::string bury(const Child& child);
 
   Live live_;

@@ -3,7 +3,11 @@
 #include <fmt/core.h>
 
 #include <exception>
+#include <functional>
+#include <optional>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "quarry/base/log.h"
 #include "quarry/changes/change_log.h"
@@ -12,53 +16,117 @@
 namespace quarry::changes {
 namespace {
 
-Outcome outcome_of(Directories& directories, const Job& job, Executor& executor, const Stop& stop) {
-  const ChangeLog log(directories);
-  try {
-    return executor.land(job, directories.tarball_of(job.name), stop, [&](std::string_view text) {
-      const auto said = log.say(job.name.id, text);
-      if (!said) base::log(base::LogLevel::kWarning, "{}", said.error().message);
-    });
-  } catch (const std::exception& error) {
-    return {.verdict = Verdict::kFailed,
-            .why = fmt::format("its execution broke off: {}", error.what()),
-            .landed = {}};
-  }
-}
-
 void note(const ChangeLog& log, const Job& job) {
   const auto noted = log.note(job);
   if (!noted) base::log(base::LogLevel::kWarning, "{}", noted.error().message);
 }
 
-}  // namespace
+std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeSetId& id) {
+  return [&log, id](std::string_view text) {
+    const auto said = log.say(id, text);
+    if (!said) base::log(base::LogLevel::kWarning, "{}", said.error().message);
+  };
+}
 
-Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
-                const Stop& stop, const Rules& rules, const base::Clock& clock) {
-  auto hold = directories.hold(Stage::kPending, name);
-  if (!hold || !hold->job.held.empty()) return Verdict::kSkipped;
-  // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
-  // landed is known by its tag.
-  const auto taken = hold->move(Stage::kRun, clock.now(), "executed", Syncing::kNever);
-  if (!taken) {
-    base::log(base::LogLevel::kError, "{}", taken.error().message);
-    return Verdict::kSkipped;
-  }
-  Job& job = hold->job;
+/// What EXECUTOR makes of HOLDS.
+std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hold>& holds,
+                                 Executor& executor, const Stop& stop) {
   const ChangeLog log(directories);
-  note(log, job);
-  Outcome outcome = outcome_of(directories, job, executor, stop);
+  std::vector<Executor::Task> tasks;
+  for (const Hold& hold : holds) {
+    tasks.push_back({.job = hold.job,
+                     .tarball = directories.tarball_of(hold.job.name),
+                     .say = say_to(log, hold.job.name.id)});
+  }
+  try {
+    return executor.land_all(tasks, stop);
+  } catch (const std::exception& error) {
+    // Who is to blame for it goes alone the next time.
+    return std::vector<Outcome>(tasks.size(),
+                                {.verdict = tasks.size() > 1 ? Verdict::kPutOff : Verdict::kFailed,
+                                 .why = fmt::format("its execution broke off: {}", error.what()),
+                                 .landed = {}});
+  }
+}
+
+/// Takes those of NAMES that nobody has in hand from pending/ to run/.
+std::vector<Hold> take(Directories& directories, const std::vector<ChangeSetName>& names,
+                       const base::Clock& clock) {
+  const ChangeLog log(directories);
+  std::vector<Hold> holds;
+  for (const ChangeSetName& name : names) {
+    auto hold = directories.hold(Stage::kPending, name);
+    if (!hold || !hold->job.held.empty()) continue;
+    // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
+    // landed is known by its tag.
+    const auto taken = hold->move(Stage::kRun, clock.now(), "executed", Syncing::kNever);
+    if (!taken) {
+      base::log(base::LogLevel::kError, "{}", taken.error().message);
+      continue;
+    }
+    note(log, hold->job);
+    holds.push_back(std::move(*hold));
+  }
+  return holds;
+}
+
+/// Where JOB goes after OUTCOME.
+Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
+  const bool is_stopped =
+      outcome.verdict == Verdict::kTerminated || outcome.verdict == Verdict::kAbandoned;
+  const auto why = is_stopped ? stop.why(job.name.id) : std::nullopt;
+  if (is_stopped && !why) {
+    return {.to = Stage::kPending,
+            .why = "stopped for the sake of another that was executed with it"};
+  }
+  if (why && !why->empty()) outcome.why = *why;
   if (outcome.landed) job.landed = outcome.landed;
-  const Step step = step_after(job, outcome.verdict, std::move(outcome.why), rules);
-  const auto moved = hold->move(step.to, clock.now(), step.why, Syncing::kLater);
+  return step_after(job, outcome.verdict, std::move(outcome.why), rules);
+}
+
+/// Moves HOLD to where OUTCOME leads.
+Verdict move_on(Directories& directories, Hold& hold, const Outcome& outcome, const Stop& stop,
+                const Rules& rules, const base::Clock& clock) {
+  const Step step = step_of(hold.job, outcome, stop, rules);
+  const auto moved = hold.move(step.to, clock.now(), step.why, Syncing::kLater);
   if (moved) {
-    note(log, job);
+    note(ChangeLog(directories), hold.job);
     return outcome.verdict;
   }
   // It stays in run/, where the daemon finds it without a holder, as after an abnormal end; what
   // has landed is known by its tag.
   base::log(base::LogLevel::kError, "{}", moved.error().message);
   return Verdict::kPutOff;
+}
+
+}  // namespace
+
+std::vector<Outcome> Executor::land_all(const std::vector<Task>& tasks, const Stop& stop) {
+  std::vector<Outcome> outcomes;
+  for (const Task& task : tasks) {
+    outcomes.push_back(land(task.job, task.tarball, stop, task.say));
+  }
+  return outcomes;
+}
+
+std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
+                                 Executor& executor, const Stop& stop, const Rules& rules,
+                                 const base::Clock& clock) {
+  std::vector<Verdict> verdicts(names.size(), Verdict::kSkipped);
+  std::vector<Hold> holds = take(directories, names, clock);
+  if (holds.empty()) return verdicts;
+  const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
+  std::size_t at = 0;
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    while (names[at].id != holds[i].job.name.id) ++at;
+    verdicts[at] = move_on(directories, holds[i], outcomes[i], stop, rules, clock);
+  }
+  return verdicts;
+}
+
+Verdict execute(Directories& directories, const ChangeSetName& name, Executor& executor,
+                const Stop& stop, const Rules& rules, const base::Clock& clock) {
+  return execute_all(directories, {name}, executor, stop, rules, clock).front();
 }
 
 }  // namespace quarry::changes

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "sections.h"
 
 namespace quarry::changes {
 namespace {
@@ -81,7 +82,18 @@ Result<void> Execution::take_answers() {
   return done;
 }
 
-/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped.
+/// What the file at PATH says.
+Result<std::string> Execution::read_wish(const std::filesystem::path& path) const {
+  QUARRY_TRY_ASSIGN(const auto file, desk_.directories.files().open(path, base::FileUse::kRead));
+  std::string text(kMostWhy, '\0');
+  QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, text));
+  text.resize(size);
+  if (text.ends_with('\n')) text.pop_back();
+  return one_line(text, kMostWhy);
+}
+
+/// Files ctrl/abandon.CSID and ctrl/term.CSID ask for one that runs to be stopped; what they hold is
+/// the reason.
 Result<void> Execution::stop_what_is_asked() {
   QUARRY_TRY_ASSIGN(const auto files,
                     desk_.directories.files().list(desk_.directories.control("")));
@@ -90,10 +102,36 @@ Result<void> Execution::stop_what_is_asked() {
     const std::string word = file.substr(0, dot);
     if (dot == file.npos || (word != "abandon" && word != "term")) continue;
     const auto id = ChangeSetId::parse(std::string_view(file).substr(dot + 1));
-    if (id) children_.signal(*id, word == "term" ? SIGTERM : SIGHUP);
-    QUARRY_TRY(desk_.directories.files().remove(desk_.directories.control(file)));
+    const auto path = desk_.directories.control(file);
+    QUARRY_TRY_ASSIGN(const std::string why, read_wish(path));
+    if (id) {
+      QUARRY_TRY_ASSIGN(const bool is_over, stop(*id, word == "term", why));
+      if (!is_over) continue;
+    }
+    QUARRY_TRY(desk_.directories.files().remove(path));
   }
   return {};
+}
+
+/// Stops ID, for somebody's wish with a reason. False: it is not over yet.
+Result<bool> Execution::stop(const ChangeSetId& id, bool is_termination, const std::string& why) {
+  if (children_.is_busy_with(id)) {
+    // What comes of it is seen when the child has answered: the signal may have come too late.
+    if (asked_.insert(id).second) children_.stop(id, is_termination ? SIGTERM : SIGHUP, why);
+    return false;
+  }
+  asked_.erase(id);
+  QUARRY_TRY_ASSIGN(const auto place, desk_.directories.find(id));
+  if (!place) return true;
+  if (place->stage == Stage::kRun) return false;
+  // It has ended meanwhile, and goes no further where it was put off.
+  if (place->stage != Stage::kPending) return true;
+  auto hold = desk_.directories.hold(Stage::kPending, place->name);
+  if (!hold) return hold.error().code == ErrorCode::kNotFound;
+  QUARRY_TRY(desk_.move(*hold, is_termination ? Stage::kTerm : Stage::kAbandon,
+                        why.empty() ? "stopped" : why));
+  tracker_.put(hold->job, hold->stage());
+  return true;
 }
 
 Result<void> Execution::start() {
@@ -111,11 +149,30 @@ Result<void> Execution::start() {
       continue;
     }
     QUARRY_TRY(children_.make_idle_one());
-    QUARRY_TRY(children_.give(known->name, false));
-    // It is the child that moves it; its lanes are taken from now on.
-    tracker_.start(id);
+    QUARRY_TRY(children_.give(take_batch(id, ready), false));
   }
   return {};
+}
+
+/// The names of FIRST and of those of READY that may be landed with it: of its branch, and of other
+/// files. It is the child that moves them; their lanes are taken from now on.
+std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
+                                                 const std::vector<ChangeSetId>& ready) {
+  const Known known = *tracker_.model().find(first);
+  std::vector<ChangeSetName> names = {known.name};
+  tracker_.start(first);
+  for (const ChangeSetId& id : ready) {
+    if (names.size() >= desk_.options.batch || known.goes_alone) break;
+    const Known* other = tracker_.model().find(id);
+    if (!other || other->stage != Stage::kPending || other->goes_alone ||
+        other->branch != known.branch || other->name.type == MoveType::kRollback ||
+        !tracker_.model().is_ready(id, desk_.clock.now())) {
+      continue;
+    }
+    names.push_back(other->name);
+    tracker_.start(id);
+  }
+  return names;
 }
 
 Result<void> Execution::run(Scan scan) {

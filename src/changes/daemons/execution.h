@@ -1,7 +1,9 @@
 // Steps 5 to 8: what is in pending/ is executed, in order, by as many children as there may be.
 #pragma once
 
+#include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,12 +40,17 @@ class Execution final : public Work {
   base::Result<void> recover();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how);
   base::Result<void> stop_what_is_asked();
+  base::Result<std::string> read_wish(const std::filesystem::path& path) const;
+  base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
   base::Result<void> start();
+  std::vector<ChangeSetName> take_batch(const ChangeSetId& first,
+                                        const std::vector<ChangeSetId>& ready);
 
   Desk desk_;
   Tracker tracker_;
   Children children_;
   Rollback rollback_;
+  std::set<ChangeSetId> asked_;  // to stop, and at it
   bool is_finishing_ = false;
 };
 

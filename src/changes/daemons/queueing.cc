@@ -1,5 +1,8 @@
 #include "queueing.h"
 
+#include <cstddef>
+#include <functional>
+#include <set>
 #include <utility>
 
 namespace quarry::changes {
@@ -17,6 +20,26 @@ constexpr std::size_t kMostPending = 64;
 Result<void> Queueing::begin() {
   for (const Stage stage : {Stage::kQueue, Stage::kStaging, Stage::kPending, Stage::kRun}) {
     QUARRY_TRY(tracker_.scan({stage}));
+  }
+  return make_logs();
+}
+
+/// Makes the logs anew that are lost: by them it is found what depends on what.
+Result<void> Queueing::make_logs() {
+  const auto log_folder = desk_.directories.log_of(ChangeSetId()).parent_path();
+  QUARRY_TRY_ASSIGN(const auto files, desk_.directories.files().list(log_folder));
+  const std::set<std::string, std::less<>> there(files.begin(), files.end());
+  const ChangeLog log(desk_.directories);
+  for (std::size_t i = static_cast<std::size_t>(Stage::kQueue); i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(stage));
+    for (const ChangeSetName& name : names) {
+      if (there.contains(name.id.str())) continue;
+      // What is no job, or has moved on, is seen later.
+      const auto job = desk_.directories.read(stage, name);
+      const auto made = job ? log.rebuild(*job) : Result<void>();
+      if (!made) desk_.log(made.error());
+    }
   }
   return {};
 }

@@ -16,6 +16,7 @@ class Queueing final : public Work {
   base::Result<void> run(Scan scan) override;
 
  private:
+  base::Result<void> make_logs();
   base::Result<void> look(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();

@@ -66,10 +66,10 @@ void Rollback::stop_running() {
   for (const ChangeSetId& id : hold_->job.closure) {
     if (!children_.is_busy_with(id)) continue;
     if (stopped_.insert(id).second) {
-      children_.signal(id, SIGHUP);
+      children_.stop(id, SIGHUP, fmt::format("taken back by {}", hold_->job.name.id.str()));
       deadline_ = {now.value + desk_.options.patience.count()};
     } else if (deadline_ && now >= *deadline_) {
-      children_.signal(id, SIGKILL);
+      children_.kill(id);
     }
   }
 }
@@ -106,7 +106,7 @@ Result<void> Rollback::go_on() {
                            extended.error().message);
   }
   QUARRY_TRY(children_.make_idle_one());
-  QUARRY_TRY(children_.give(hold_->job.name, true));
+  QUARRY_TRY(children_.give({hold_->job.name}, true));
   is_given_ = true;
   return {};
 }

@@ -5,11 +5,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <deque>
 #include <exception>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "children.h"
 #include "quarry/base/log.h"
@@ -24,10 +31,60 @@ void on_stop(int signal) {
   stop_signal = signal;
 }
 
+/// What the daemon says: lines, some of which stop what is in hand.
+class Mailbox {
+ public:
+  explicit Mailbox(int socket) : socket_(socket) {}
+
+  /// Takes what has come. False: nothing more will.
+  bool receive() {
+    std::array<char, 1024> bytes{};
+    ssize_t count = 0;
+    while ((count = ::recv(socket_, bytes.data(), bytes.size(), MSG_DONTWAIT)) > 0) {
+      received_.append(bytes.data(), static_cast<std::size_t>(count));
+    }
+    const bool is_open = count < 0 && (errno == EAGAIN || errno == EINTR);
+    for (std::size_t end = received_.find('\n'); end != std::string::npos;
+         end = received_.find('\n')) {
+      take(received_.substr(0, end));
+      received_.erase(0, end + 1);
+    }
+    return is_open;
+  }
+  std::optional<std::string> next() {
+    if (orders_.empty()) return std::nullopt;
+    std::string line = std::move(orders_.front());
+    orders_.pop_front();
+    return line;
+  }
+  const std::map<ChangeSetId, std::string>& stops() const { return stops_; }
+  void forget_stops() { stops_.clear(); }
+  void wait() const {
+    pollfd poll{.fd = socket_, .events = POLLIN, .revents = 0};
+    // A signal that comes just before is seen a second later.
+    ::poll(&poll, 1, 1'000);
+  }
+
+ private:
+  void take(std::string line) {
+    constexpr std::string_view kStop = "stop ";
+    if (!line.starts_with(kStop)) return orders_.push_back(std::move(line));
+    const std::string_view rest = std::string_view(line).substr(kStop.size());
+    const std::size_t space = std::min(rest.find(' '), rest.size());
+    const auto id = ChangeSetId::parse(rest.substr(0, space));
+    if (id) stops_[*id] = rest.substr(std::min(space + 1, rest.size()));
+  }
+
+  int socket_;
+  std::string received_;
+  std::deque<std::string> orders_;
+  std::map<ChangeSetId, std::string> stops_;
+};
+
 /// SIGTERM and SIGHUP, as they come while a job is in hand.
 class SignalledStop final : public Stop {
  public:
-  SignalledStop() {
+  explicit SignalledStop(Mailbox& mailbox) : mailbox_(mailbox) {
     struct sigaction action {};
     action.sa_handler = on_stop;
     ::sigemptyset(&action.sa_mask);
@@ -43,28 +100,61 @@ class SignalledStop final : public Stop {
     if (stop_signal == 0) return std::nullopt;
     return stop_signal == SIGHUP ? Verdict::kAbandoned : Verdict::kTerminated;
   }
+  std::optional<std::string> why(const ChangeSetId& id) const override {
+    mailbox_.receive();
+    const auto& stops = mailbox_.stops();
+    // A signal of somebody else's means all.
+    if (stops.empty()) return std::string();
+    const auto found = stops.find(id);
+    return found == stops.end() ? std::nullopt : std::optional(found->second);
+  }
   static void forget() { stop_signal = 0; }
+
+ private:
+  Mailbox& mailbox_;
 };
 
-/// The next line from SOCKET; nothing at its end, or when the child is to stop.
-std::optional<std::string> next_line(int socket, std::string& received) {
-  while (received.find('\n') == std::string::npos) {
-    pollfd poll{.fd = socket, .events = POLLIN, .revents = 0};
-    // A signal that comes just before is seen a second later.
-    const int ready = ::poll(&poll, 1, 1'000);
-    if (stop_signal == SIGTERM) return std::nullopt;
-    // One that came too late for its job.
-    if (stop_signal == SIGHUP) SignalledStop::forget();
-    if (ready <= 0) continue;
-    std::array<char, 1024> bytes{};
-    const ssize_t count = ::recv(socket, bytes.data(), bytes.size(), 0);
-    if (count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)) return std::nullopt;
-    if (count > 0) received.append(bytes.data(), static_cast<std::size_t>(count));
+/// What the child is to do, and to what.
+struct Order {
+  bool is_rollback = false;
+  std::vector<ChangeSetName> names;
+};
+
+std::optional<Order> order_of(std::string_view line) {
+  const std::size_t space = std::min(line.find(' '), line.size());
+  Order order{.is_rollback = line.substr(0, space) == "rollback", .names = {}};
+  line.remove_prefix(space);
+  while (!line.empty()) {
+    line.remove_prefix(1);
+    const std::size_t end = std::min(line.find(' '), line.size());
+    auto name = ChangeSetName::parse(line.substr(0, end));
+    if (!name) return std::nullopt;
+    order.names.push_back(std::move(*name));
+    line.remove_prefix(end);
   }
-  const std::size_t end = received.find('\n');
-  std::string line = received.substr(0, end);
-  received.erase(0, end + 1);
-  return line;
+  if (order.names.empty()) return std::nullopt;
+  return order;
+}
+
+/// The next order; nothing at the end of all, or when the child is to stop.
+std::optional<Order> next_order(Mailbox& mailbox) {
+  bool is_open = mailbox.receive();
+  std::optional<std::string> line;
+  while (!(line = mailbox.next())) {
+    if (!is_open || stop_signal == SIGTERM) return std::nullopt;
+    mailbox.wait();
+    is_open = mailbox.receive();
+  }
+  auto order = order_of(*line);
+  const bool is_meant = order && std::ranges::any_of(order->names, [&](const auto& name) {
+                          return mailbox.stops().contains(name.id);
+                        });
+  if (is_meant) return order;
+  // What came too late for its job.
+  mailbox.forget_stops();
+  if (stop_signal == SIGTERM) return std::nullopt;
+  SignalledStop::forget();
+  return order;
 }
 
 Outcome take_back(Directories& directories, const ChangeSetName& name, Executor& executor,
@@ -98,26 +188,25 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
 
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
            Executor& executor, const base::Clock& clock) {
-  const SignalledStop stop;
-  std::string received;
-  while (auto line = next_line(socket.get(), received)) {
-    const std::size_t space = std::min(line->find(' '), line->size());
-    const auto name =
-        ChangeSetName::parse(std::string_view(*line).substr(std::min(space + 1, line->size())));
-    if (!name) return;
-    Outcome outcome;
-    if (line->substr(0, space) == "rollback") {
-      outcome = take_back(directories, *name, executor, stop);
+  Mailbox mailbox(socket.get());
+  const SignalledStop stop(mailbox);
+  while (const auto order = next_order(mailbox)) {
+    std::string answer;
+    if (order->is_rollback) {
+      answer = line_of(take_back(directories, order->names.front(), executor, stop));
     } else {
-      outcome.verdict = execute(directories, *name, executor, stop, options.rules, clock);
+      for (const Verdict verdict :
+           execute_all(directories, order->names, executor, stop, options.rules, clock)) {
+        answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
+      }
     }
-    const std::string answer = line_of(outcome);
     const bool is_heard = ::send(socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) > 0;
     const auto settled = directories.settle();
     if (!settled) base::log(base::LogLevel::kError, "{}", settled.error().message);
     if (!is_heard) return;
     if (stop_signal == SIGTERM) return;
     SignalledStop::forget();
+    mailbox.forget_stops();
   }
 }
 

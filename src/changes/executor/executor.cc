@@ -4,10 +4,14 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "quarry/base/fd.h"
 
@@ -84,20 +88,63 @@ base::Result<LandingOrder> order_of(const Job& job, const ChangeSetContent& cont
   return order;
 }
 
+/// One that is being landed.
+struct Item {
+  LandingOrder order;
+  const Executor::Say* say;
+  Outcome* outcome;
+};
+using Items = std::span<const Item>;
+
+void set_all(Items items, const Outcome& outcome) {
+  for (const Item& item : items) *item.outcome = outcome;
+}
+
+void say_to_all(Items items, std::string_view text) {
+  for (const Item& item : items) (*item.say)(text);
+}
+
+/// What a gate is told of those of ITEMS that PROSPECT has check-ins of.
+GateCase case_of(Items items, const Prospect& prospect) {
+  GateCase gate_case{.change_set = {},
+                     .branch = prospect.branch,
+                     .tip = prospect.tip ? std::string(prospect.tip->str()) : std::string(),
+                     .author = {},
+                     .files = {},
+                     .write_tree = {}};
+  std::vector<std::string> authors;
+  for (const Prospect::CheckIn& check_in : prospect.check_ins) {
+    const LandingOrder& order = items[check_in.order].order;
+    gate_case.change_set += gate_case.change_set.empty() ? "" : "\n";
+    gate_case.change_set += order.id.str();
+    if (std::ranges::find(authors, order.author) == authors.end()) {
+      gate_case.author += (authors.empty() ? "" : "\n") + order.author;
+      authors.push_back(order.author);
+    }
+    for (const ChangedFile& file : order.files) gate_case.files.push_back(file.name);
+  }
+  return gate_case;
+}
+
 class RepositoryExecutor final : public Executor {
  public:
   explicit RepositoryExecutor(ExecutorOptions options) : options_(std::move(options)) {}
 
   Outcome land(const Job& job, const std::filesystem::path& tarball, const Stop& stop,
-               const Say& say) override;
+               const Say& say) override {
+    return land_all({{.job = job, .tarball = tarball, .say = say}}, stop).front();
+  }
+  std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop) override;
   Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
                     const Say& say) override;
 
  private:
   base::Result<void> open();
-  Outcome land_order(const LandingOrder& order, const Gate& gate, const Stop& stop, const Say& say);
-  base::Result<void> ask_gate(const LandingOrder& order, const Prospect& prospect, const Stop& stop,
-                              const Say& say, std::optional<Outcome>& decided);
+  void land_together(Items items, const Stop& stop);
+  base::Result<std::vector<LandingOutcome>> try_to_land(Items items, const Gate& gate,
+                                                        const Stop& stop);
+  base::Result<void> ask_gate(Items items, const Prospect& prospect, const Stop& stop,
+                              std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
   std::unique_ptr<repository::Repository> repository_;
@@ -118,36 +165,28 @@ base::Result<void> RepositoryExecutor::open() {
   return repository_->check_schema();
 }
 
-/// Lands ORDER; whatever keeps STOP waiting for long ends when it comes.
-Outcome RepositoryExecutor::land_order(const LandingOrder& order, const Gate& gate,
-                                       const Stop& stop, const Say& say) {
-  if (const auto opened = open(); !opened) return outcome(Verdict::kPutOff, opened.error().message);
+/// Lands ITEMS, all or none; whatever keeps STOP waiting for long ends when it comes.
+base::Result<std::vector<LandingOutcome>> RepositoryExecutor::try_to_land(Items items,
+                                                                          const Gate& gate,
+                                                                          const Stop& stop) {
   struct Bound {
     repository::Repository& repository;
     ~Bound() { repository.bound_by({}); }
   } bound{*repository_};
   repository_->bound_by([&] { return stop.wanted().has_value(); });
-  const auto outcomes = lander_->land({&order, 1}, gate);
-  if (!outcomes) {
-    if (const auto wanted = stop.wanted()) return outcome(*wanted, "stopped");
-    return failed(outcomes.error());
-  }
+  std::vector<LandingOrder> orders;
+  for (const Item& item : items) orders.push_back(item.order);
+  auto outcomes = lander_->land(orders, gate);
+  if (!outcomes) return outcomes;
   repository_->bound_by({});
   repository_->keep_log_short();
-  return told(outcomes->front(), say);
+  return outcomes;
 }
 
-base::Result<void> RepositoryExecutor::ask_gate(const LandingOrder& order, const Prospect& prospect,
-                                                const Stop& stop, const Say& say,
-                                                std::optional<Outcome>& decided) {
+base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& prospect,
+                                                const Stop& stop, std::optional<Outcome>& decided) {
   QUARRY_TRY_ASSIGN(const bool makes_links, lander_->makes_links());
-  GateCase gate_case{.change_set = std::string(order.id.str()),
-                     .branch = order.branch,
-                     .tip = prospect.tip ? std::string(prospect.tip->str()) : std::string(),
-                     .author = order.author,
-                     .files = {},
-                     .write_tree = {}};
-  for (const ChangedFile& file : order.files) gate_case.files.push_back(file.name);
+  GateCase gate_case = case_of(items, prospect);
   gate_case.write_tree = [&](GateTree& tree) {
     return lander_->visit_tree(
         prospect, [&](std::string_view name, char permission, std::string_view content) {
@@ -161,7 +200,12 @@ base::Result<void> RepositoryExecutor::ask_gate(const LandingOrder& order, const
     decided = outcome(Verdict::kPutOff, "the gate cannot be run: " + verdict.error().message);
     return std::unexpected(verdict.error());
   }
-  if (!verdict->output.empty()) say(verdict->output);
+  if (items.size() > 1) {
+    say_to_all(items, fmt::format("{} (a gate over {} change sets)", verdict->reason,
+                                  prospect.check_ins.size()));
+  }
+  const bool is_theirs = items.size() == 1 || verdict->decision == GateDecision::kLand;
+  if (is_theirs && !verdict->output.empty()) say_to_all(items, verdict->output);
   switch (verdict->decision) {
     case GateDecision::kLand:
       return {};
@@ -180,19 +224,58 @@ base::Result<void> RepositoryExecutor::ask_gate(const LandingOrder& order, const
   return base::fail(ErrorCode::kDenied, verdict->reason);
 }
 
-Outcome RepositoryExecutor::land(const Job& job, const std::filesystem::path& tarball,
-                                 const Stop& stop, const Say& say) {
-  const auto content = open_tarball(tarball, options_);
-  if (!content) return failed(content.error());
-  const auto order = order_of(job, *content);
-  if (!order) return failed(order.error());
+/// Lands ITEMS together; where they may not, each half of them, so that one alone fails for what is
+/// its fault.
+void RepositoryExecutor::land_together(Items items, const Stop& stop) {
+  if (items.empty()) return;
+  if (const auto wanted = stop.wanted()) return set_all(items, outcome(*wanted, "stopped"));
   std::optional<Outcome> decided;
   Gate gate;
   if (!options_.gate.command.empty()) {
-    gate = [&](const Prospect& prospect) { return ask_gate(*order, prospect, stop, say, decided); };
+    gate = [&](const Prospect& prospect) { return ask_gate(items, prospect, stop, decided); };
   }
-  Outcome done = land_order(*order, gate, stop, say);
-  return decided && done.verdict != Verdict::kLanded ? *decided : done;
+  const auto outcomes = try_to_land(items, gate, stop);
+  if (outcomes) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      *items[i].outcome = told((*outcomes)[i], *items[i].say);
+    }
+    return;
+  }
+  const auto wanted = stop.wanted();
+  if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
+  const Outcome done = decided ? *decided : failed(outcomes.error());
+  // What is put off is so for all: the machine's trouble.
+  if (items.size() == 1 || done.verdict == Verdict::kPutOff) return set_all(items, done);
+  land_together(items.first(items.size() / 2), stop);
+  land_together(items.subspan(items.size() / 2), stop);
+}
+
+std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks,
+                                                  const Stop& stop) {
+  std::vector<Outcome> outcomes(tasks.size());
+  if (const auto opened = open(); !opened) {
+    std::ranges::fill(outcomes, outcome(Verdict::kPutOff, opened.error().message));
+    return outcomes;
+  }
+  std::vector<Item> items;
+  std::uint64_t size = 0;
+  for (std::size_t i = 0; i < tasks.size(); ++i) {
+    const auto content = open_tarball(tasks[i].tarball, options_);
+    auto order = content ? order_of(tasks[i].job, *content) : std::unexpected(content.error());
+    if (!order) {
+      outcomes[i] = failed(order.error());
+      continue;
+    }
+    for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
+    items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
+    // All of them are in memory; so no more at once than one may have.
+    if (size < options_.tarball.expanded) continue;
+    land_together(items, stop);
+    items.clear();
+    size = 0;
+  }
+  land_together(items, stop);
+  return outcomes;
 }
 
 Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job>& landed,
@@ -210,7 +293,13 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
     }
     order.takes_back.push_back(job.name.id);
   }
-  return land_order(order, nullptr, stop, say);
+  if (const auto opened = open(); !opened) return outcome(Verdict::kPutOff, opened.error().message);
+  Outcome done;
+  const Item item{.order = std::move(order), .say = &say, .outcome = &done};
+  const auto outcomes = try_to_land({&item, 1}, nullptr, stop);
+  if (outcomes) return told(outcomes->front(), say);
+  const auto wanted = stop.wanted();
+  return wanted ? outcome(*wanted, "stopped") : failed(outcomes.error());
 }
 
 }  // namespace

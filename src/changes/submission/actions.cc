@@ -10,6 +10,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
+#include "quarry/changes/triggers.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -19,10 +20,10 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::array<std::string_view, 5> kWords = {"approve", "hold", "release", "abandon",
-                                                    "retry"};
-constexpr std::array<std::string_view, 5> kDone = {"approved", "held", "released", "abandoned",
-                                                   "to be tried again"};
+constexpr std::array<std::string_view, 6> kWords = {"approve", "hold",  "release",
+                                                    "abandon", "retry", "terminate"};
+constexpr std::array<std::string_view, 6> kDone = {
+    "approved", "held", "released", "abandoned", "to be tried again", "terminated"};
 // A daemon has a job in hand for moments; who runs it, for long.
 constexpr int kTries = 40;
 constexpr std::chrono::milliseconds kBetweenTries{25};
@@ -36,6 +37,8 @@ bool may_be_in(Action action, Stage stage) {
   switch (action) {
     case Action::kRetry:
       return stage == Stage::kFail || stage == Stage::kTerm || stage == Stage::kAbandon;
+    case Action::kTerminate:
+      return false;  // but in run/, which is not decided here
     default:
       return waits(stage);
   }
@@ -74,16 +77,48 @@ std::unexpected<base::Error> in_hand(const Place& place) {
                                                             : "moved"));
 }
 
+Result<void> require_right(const ActionRequest& request, const Job& job,
+                           const std::function<bool(const Job&)>& may) {
+  if (!may || may(job)) return {};
+  return fail(ErrorCode::kDenied,
+              fmt::format("{} may not {} the change set of {}", base::printable(request.login),
+                          word_of(request.action), base::printable(job.submitter)));
+}
+
+std::string why_of(const ActionRequest& request) {
+  std::string why = fmt::format("{} by {}", done_of(request.action), request.login);
+  if (!request.text.empty()) why += ": " + one_line(request.text, kMostText);
+  return why;
+}
+
+/// Asks the execution daemon to stop what is at PLACE, in run/.
+Result<Job> stop(Directories& directories, const Place& place, const ActionRequest& request,
+                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
+  QUARRY_TRY_ASSIGN(Job job, directories.read(place.stage, place.name));
+  QUARRY_TRY(require_right(request, job, may));
+  const std::string_view word = request.action == Action::kTerminate ? "term" : "abandon";
+  const std::string file = fmt::format("{}.{}", word, job.name.id.str());
+  const std::string why = why_of(request);
+  // It appears as a whole: the daemon may look at any time.
+  const auto temporary = directories.base() / "tmp" / file;
+  QUARRY_TRY_ASSIGN(const auto written,
+                    directories.files().open(temporary, base::FileUse::kOpenOrMake));
+  QUARRY_TRY(written->truncate(0));
+  QUARRY_TRY(written->append(why + "\n"));
+  QUARRY_TRY(directories.files().rename(temporary, directories.control(file)));
+  pull(directories.control(""), Trigger::kExecution);
+  job.add_history(now, place.stage, "to be " + why);
+  return job;
+}
+
 Result<Job> act_on(Directories& directories, const Place& place, const ActionRequest& request,
                    base::UnixMillis now, const std::function<bool(const Job&)>& may) {
+  const bool is_stop = request.action == Action::kAbandon || request.action == Action::kTerminate;
+  if (is_stop && place.stage == Stage::kRun) return stop(directories, place, request, now, may);
   // What nobody has looked at yet says nothing of itself.
   if (place.stage == Stage::kRun || place.stage == Stage::kPrequeue) return in_hand(place);
   QUARRY_TRY_ASSIGN(Hold held, directories.hold(place.stage, place.name));
-  if (may && !may(held.job)) {
-    return fail(ErrorCode::kDenied,
-                fmt::format("{} may not {} the change set of {}", base::printable(request.login),
-                            word_of(request.action), base::printable(held.job.submitter)));
-  }
+  QUARRY_TRY(require_right(request, held.job, may));
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
   return std::move(held.job);
@@ -115,6 +150,7 @@ Deed deed_of(Action action) {
     case Action::kRelease:
       return Deed::kHold;
     case Action::kAbandon:
+    case Action::kTerminate:
       return Deed::kAbandon;
     case Action::kRetry:
       break;
@@ -143,6 +179,9 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
     case Action::kAbandon:
       outcome.stage = Stage::kAbandon;
       break;
+    case Action::kTerminate:
+      outcome.stage = Stage::kTerm;
+      break;
     case Action::kRetry:
       job.crashes = 0;
       job.put_off = 0;
@@ -150,8 +189,7 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       job.meta.precursors.clear();
       break;
   }
-  outcome.why = fmt::format("{} by {}", done_of(action), request.login);
-  if (!request.text.empty()) outcome.why += ": " + one_line(request.text, kMostText);
+  outcome.why = why_of(request);
   return outcome;
 }
 

@@ -77,6 +77,7 @@ struct Text {
   void operator()(const event::ChangeSet& change_set) const {
     lines.add("Change set", change_set.id);
     lines.add("Branch", change_set.branch);
+    lines.add("Submitter", change_set.submitter);
     lines.add("Stage", change_set.stage);
     lines.add("From", change_set.from);
     lines.paragraph(change_set.detail);

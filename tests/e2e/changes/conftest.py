@@ -1,5 +1,6 @@
 """Servers with queues of change sets whose daemons do nothing."""
 
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,3 +21,11 @@ def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) ->
     launcher = Launcher(server_kind, tmp_path, fossil, quarryd=idle_quarryd)
     yield launcher
     launcher.stop_all()
+
+
+@pytest.fixture
+def everybodys() -> Iterator[Path]:
+    """A folder that other users reach, as a test's own is not."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o777)
+        yield Path(name)

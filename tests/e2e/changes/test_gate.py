@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import subprocess
-import tempfile
 import time
 import uuid
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from support import places
-from support.process import wait_until
+from support.process import processes, wait_until
 
 PATIENCE = 120
 
@@ -53,34 +52,12 @@ def python(text: str, *options: object) -> Verdict:
     return gate(*options, "python3", "-I", "-c", text)
 
 
-def processes(mark: str) -> list[int]:
-    """Those that have MARK in their arguments."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit() and int(folder.name) != os.getpid():
-            try:
-                words = (folder / "cmdline").read_bytes()
-            except OSError:
-                continue
-            if mark.encode() in words:
-                found.append(int(folder.name))
-    return found
-
-
 @pytest.fixture
 def mark() -> Iterator[str]:
     """A word for the arguments of a gate, none of whose processes may be left."""
     word = f"quarry-test-{uuid.uuid4()}"
     yield word
     assert not processes(word)
-
-
-@pytest.fixture
-def everybodys() -> Iterator[Path]:
-    """A folder that other users reach, as a test's own is not."""
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o777)
-        yield Path(name)
 
 
 @pytest.fixture

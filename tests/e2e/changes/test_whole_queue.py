@@ -143,6 +143,8 @@ def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
     events = tmp_path / "events"
     more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
     more += section("destination all", {"type": "file", "path": events, "events": "change-set"})
+    repofile.set_config(fresh, "project-name", "the queue's")
+    repofile.set_config(fresh, "email-url", "https://example.org/q")
     start(ON, http={"listen": f"127.0.0.1:{port}"}, more=more)
     writer = somebody(port, fresh)
     id_ = writer.submit(tarball({"a.txt": b"b\n"})).json["id"]
@@ -155,3 +157,8 @@ def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
     wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing", 60)
     assert {each["id"] for each in told()} == {id_}
     assert [each["stage"] for each in told()][-1] == "done"
+    assert told()[-1]["submitter"] == "writer"
+    for line in events.read_text().splitlines():
+        event = json.loads(line)
+        assert event["project"] == {"code": writer.code, "name": "the queue's"}, event
+        assert (event["repository"], event["url"]) == (fresh.stem, "https://example.org/q")

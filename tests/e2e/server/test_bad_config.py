@@ -172,6 +172,23 @@ def test_listen_owner_and_group_that_are_not_there_are_named(world):
         f'{path}:{number}: listen.group: there is no group "no-such-group"']
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to have pools of others")
+def test_a_gate_that_could_never_run_is_refused(world):
+    gate = "changes = yes\nchanges.gate = /bin/true\n"
+    for name, more, said in (("nobody", "changes.gate_user = daemon\n", "cannot become daemon"),
+                             ("root", "changes.gate_user = root\n", "no gate runs as root"),
+                             ("root", "changes.gate_user = no-such-user\n", "no-such-user"),
+                             ("root", "", "changes.gate_user names whom it becomes")):
+        path = world(gate + more)
+        path.write_text(path.read_text().replace("user = root\n", f"user = {name}\n"))
+        said_of_it = complaint(path)
+        assert said_of_it.startswith("[www] changes.gate") and said in said_of_it, said_of_it
+    for name, more in (("root", "changes.gate_user = nobody\n"), ("nobody", "")):
+        path = world(gate + more)
+        path.write_text(path.read_text().replace("user = root\n", f"user = {name}\n"))
+        assert "changes.gate" not in run(path, "--test").stderr
+
+
 def test_process_max_below_the_first_children_is_a_notice(world):
     path = world("pm.max_children = 4\n[global]\nprocess.max = 3\n")
     done = run(path, "--test")

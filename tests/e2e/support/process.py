@@ -82,6 +82,20 @@ def children(pid: int) -> list[int]:
     return [int(word) for word in listing.split()]
 
 
+def processes(mark: str) -> list[int]:
+    """Those that have MARK in their arguments."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit() and int(folder.name) != os.getpid():
+            try:
+                words = (folder / "cmdline").read_bytes()
+            except OSError:
+                continue
+            if mark.encode() in words:
+                found.append(int(folder.name))
+    return found
+
+
 def sockets(pid: int) -> int:
     """How many it has open."""
     count = 0

@@ -110,10 +110,16 @@ struct Machine {
   void land() {
     const auto names = world.directories.list(Stage::kPending);
     REQUIRE(names);
+    std::vector<ChangeSetName> batch;
     for (const ChangeSetName& name : *names) {
       if (name.type == MoveType::kRollback) continue;
-      execute(world.directories, name, executor, NeverStop(), world.options.rules, world.clock);
+      batch.push_back(name);
+      if (batch.size() < world.options.batch) continue;
+      execute_all(world.directories, batch, executor, NeverStop(), world.options.rules,
+                  world.clock);
+      batch.clear();
     }
+    execute_all(world.directories, batch, executor, NeverStop(), world.options.rules, world.clock);
     REQUIRE(world.directories.settle());
   }
   /// Executes a rollback that is in pending/, or in run/.
@@ -225,6 +231,34 @@ TEST_CASE("whenever it stops, every change set lands once, in order, or fails fo
     }
     std::vector<std::uint64_t> order = after.repository.order;
     REQUIRE(order == landed);
+  });
+}
+
+TEST_CASE(
+    "whenever it stops, those that are landed together land once, or fail for their reasons") {
+  Machine machine;
+  machine.world.options.batch = 4;
+  Life life;
+  machine.begin();
+  for (const auto& [number, wish] :
+       std::vector<std::pair<std::uint64_t, std::string>>{{1, "land"}, {2, "fail"}, {3, "land"}}) {
+    machine.world.submit(number, {std::string("f") + std::to_string(number)}, wish);
+    life.promised[number] = machine.files.operations().size();
+  }
+  machine.work();
+  life.operations = machine.files.operations();
+  life.repository = machine.repository;
+  REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 3});
+
+  stop_everywhere(life, [&](Machine& after) {
+    std::vector<std::uint64_t> landed;
+    for (const std::uint64_t number : {1U, 2U, 3U}) {
+      const auto stages = after.world.stages_of(number);
+      if (stages.empty()) continue;
+      REQUIRE(stages.front() == (number == 2 ? Stage::kFail : Stage::kDone));
+      if (number != 2) landed.push_back(number);
+    }
+    REQUIRE(after.repository.order == landed);
   });
 }
 

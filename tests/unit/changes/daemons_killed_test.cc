@@ -149,6 +149,38 @@ TEST_CASE(
   ::munmap(children, sizeof(int));
 }
 
+TEST_CASE("a child that is killed with several in hand is the end of none, and each lands once") {
+  auto* const children = static_cast<int*>(
+      ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+  REQUIRE(children != MAP_FAILED);
+  bool is_killed = true;
+  int operations = 0;
+  for (; is_killed; ++operations) {
+    CAPTURE(operations);
+    REQUIRE(operations < 500);
+    const TemporaryFolder folder;
+    *children = 0;
+    std::unique_ptr<Fuse> fuse;
+    std::unique_ptr<KillingFiles> killing;
+    Daemons daemons(folder, FileSystem::real(), [&]() -> FileSystem& {
+      if (++*children > 1) return FileSystem::real();
+      fuse = std::make_unique<Fuse>(operations);
+      killing = std::make_unique<KillingFiles>(*fuse);
+      return *killing;
+    });
+    daemons.options.batch = 2;
+    daemons.submit(1, {"a"});
+    daemons.submit(2, {"b"});
+    daemons.work_until_done(2);
+    daemons.work_until_done(1);
+    check_two(folder, daemons);
+    is_killed = *children > 1;
+    CHECK(daemons.job_of(1).crashes + daemons.job_of(2).crashes <= 2);
+  }
+  CHECK(operations > 20);
+  ::munmap(children, sizeof(int));
+}
+
 TEST_CASE("the daemons wake each other, are alone, and end when they are told") {
   const TemporaryFolder folder;
   DaemonOptions options;

@@ -40,6 +40,7 @@ struct Queue : DaemonWorld {
   }
   /// Until NUMBER is in STAGE.
   void until(std::uint64_t number, Stage stage) {
+    CAPTURE(number);
     REQUIRE(eventually([&] {
       turn();
       return stage_of(number) == stage;
@@ -183,11 +184,84 @@ TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
   queue.until_waiting(2);
   for (const std::string& file :
        {"term." + std::string(id_of(1).str()), "abandon." + std::string(id_of(2).str())}) {
-    REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
+    const auto made =
+        FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake);
+    REQUIRE(made);
+    if (file.starts_with("abandon")) REQUIRE((*made)->append("by bob: not\tnow\n"));
   }
   queue.until(1, Stage::kTerm);
   queue.until(2, Stage::kAbandon);
+  CHECK(queue.job_of(1).history.back().why == "asked to stop");
+  CHECK(queue.job_of(2).history.back().why == "by bob: not\\x09now");
+  queue.turn();
+  CHECK(FileSystem::real().list(queue.directories.control(""))->empty());
   CHECK(queue.lines().empty());
+}
+
+TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"a"}, "later");
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+  }));
+  const std::string file = "term." + std::string(id_of(1).str());
+  REQUIRE(FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake));
+  queue.until(1, Stage::kTerm);
+}
+
+TEST_CASE(
+    "a child takes several of a branch at once, and one that is stopped does not stop the others") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 3;
+  queue.options.children = 1;
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"}, "wait");
+  queue.submit(3, {"c"}, "wait");
+  queue.submit(4, {"d"});  // there is no room for it
+  queue.until_waiting(2);
+  CHECK(queue.stage_of(1) == Stage::kRun);
+  CHECK(queue.stage_of(3) == Stage::kRun);
+  CHECK(queue.stage_of(4) == Stage::kPending);
+  const auto stop = [&](const std::string& file, std::string_view why) {
+    const auto made =
+        FileSystem::real().open(queue.directories.control(file), quarry::base::FileUse::kMake);
+    REQUIRE(made);
+    REQUIRE((*made)->append(why));
+  };
+  stop("abandon." + std::string(id_of(2).str()), "by bob\n");
+  queue.until(2, Stage::kAbandon);
+  CHECK(queue.stage_of(1) == Stage::kDone);
+  queue.until_waiting(3);
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.stage_of(3) == Stage::kRun;
+  }));
+  stop("term." + std::string(id_of(3).str()), "by eve\n");
+  queue.until(3, Stage::kTerm);
+  CHECK(queue.job_of(3).put_off == 0);
+  CHECK(queue.job_of(3).history.back().why == "by eve");
+  queue.until(4, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(1), landing(4)});
+}
+
+TEST_CASE("what took a child with it goes alone then") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 4;
+  queue.options.children = 1;
+  queue.submit(1, {"a"});
+  queue.submit(2, {"b"}, "die");
+  queue.submit(3, {"c"});
+  queue.until(1, Stage::kDone);
+  queue.until(3, Stage::kDone);
+  queue.until(2, Stage::kFail);
+  CHECK(queue.job_of(1).crashes <= 1);
+  CHECK(queue.job_of(3).crashes == 1);
+  CHECK(queue.job_of(2).crashes == queue.options.rules.most_crashes);
+  CHECK(queue.lines() == Lines{landing(1), landing(3)});
 }
 
 TEST_CASE("what is held or not approved waits, and goes when it is read anew from queue/") {
@@ -322,7 +396,8 @@ TEST_CASE("logs that are lost are made anew from the job files") {
   for (const std::uint64_t number : {1U, 2U}) {
     FileSystem::real().remove(queue.directories.log_of(id_of(number))).value();
   }
-  for (const std::uint64_t number : {2U, 1U}) REQUIRE(log.rebuild(queue.job_of(number)));
+  Queueing anew(queue.desk());
+  REQUIRE(anew.begin());
   CHECK(log.read(id_of(1))->supports == std::vector{id_of(2)});
   CHECK(log.read(id_of(2))->depends == std::vector{id_of(1)});
   CHECK(log.read(id_of(2))->states == queue.job_of(2).history);

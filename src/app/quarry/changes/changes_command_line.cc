@@ -93,6 +93,8 @@ void add_doing(CLI::App& queue, Run& run) {
              "--why", "the reason");
   add_action(queue, run, "abandon", "take a change set out of the queue", run_queue_abandon,
              "--why", "the reason");
+  add_action(queue, run, "terminate", "stop the execution of a change set", run_queue_terminate,
+             "--why", "the reason");
   add_action(queue, run, "retry", "try a change set again that has failed", run_queue_retry,
              "--why", "the reason");
   add_action(queue, run, "approve", "approve a change set of somebody else", run_queue_approve,

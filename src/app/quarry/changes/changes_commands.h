@@ -48,6 +48,7 @@ int run_queue_why(const QueueArguments& arguments);
 int run_queue_hold(const QueueArguments& arguments);
 int run_queue_release(const QueueArguments& arguments);
 int run_queue_abandon(const QueueArguments& arguments);
+int run_queue_terminate(const QueueArguments& arguments);
 int run_queue_retry(const QueueArguments& arguments);
 int run_queue_approve(const QueueArguments& arguments);
 int run_queue_rollback(const QueueArguments& arguments);

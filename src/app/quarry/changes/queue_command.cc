@@ -173,6 +173,10 @@ int run_queue_abandon(const QueueArguments& arguments) {
   return act(arguments, Action::kAbandon);
 }
 
+int run_queue_terminate(const QueueArguments& arguments) {
+  return act(arguments, Action::kTerminate);
+}
+
 int run_queue_retry(const QueueArguments& arguments) {
   return act(arguments, Action::kRetry);
 }

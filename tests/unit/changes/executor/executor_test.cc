@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,6 +64,12 @@ class ExecutorWorld : public LandingWorld {
   }
   /// Has the executor land JOB with ADDED and REMOVED.
   Outcome run(Job job, const FilesOf& added, const std::vector<std::string>& removed = {}) {
+    const auto path = pack(job, added, removed);
+    return executor->land(job, path, stop, say);
+  }
+  /// The tarball of JOB with ADDED and REMOVED, which it is told of.
+  std::filesystem::path pack(Job& job, const FilesOf& added,
+                             const std::vector<std::string>& removed = {}) {
     std::vector<FileToSubmit> files;
     for (const auto& [name, file] : added) {
       job.meta.files.push_back(name);
@@ -70,7 +77,7 @@ class ExecutorWorld : public LandingWorld {
                        [content = file.content] { return base::Result<std::string>(content); }});
     }
     for (const std::string& name : removed) job.meta.files.push_back(name);
-    const auto path = folder / "tarball";
+    const auto path = folder / ("tarball" + std::string(job.name.id.str()));
     std::ofstream tarball(path, std::ios::binary);
     const auto sink = [&](std::string_view bytes) {
       tarball.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -79,11 +86,19 @@ class ExecutorWorld : public LandingWorld {
     const auto written = write_tarball(sink, job.meta, files);
     if (!written) throw std::runtime_error(written.error().message);
     tarball.close();
-    return executor->land(job, path, stop, say);
+    return path;
+  }
+  /// Job NUMBER with CONTENT in a file of its own.
+  Executor::Task task(int number, const std::string& content) {
+    Executor::Task task{.job = job(number), .tarball = {}, .say = {}};
+    task.tarball = pack(task.job, {{"f" + std::to_string(number), {content}}});
+    task.say = [this, number](std::string_view text) { said_of[number] += text; };
+    return task;
   }
 
   NoStop stop;
   std::string said;
+  std::map<int, std::string> said_of;
   Executor::Say say = [this](std::string_view text) { said += text; };
   std::unique_ptr<Executor> executor;
 };
@@ -134,8 +149,8 @@ TEST_CASE(
   ExecutorOptions options;
   options.repository = world.folder / "none.fossil";
   const auto executor = make_executor(options);
-  CHECK(executor->land(world.job(1), world.folder / "tarball", world.stop, world.say).verdict ==
-        Verdict::kPutOff);
+  const auto task = world.task(1, "c");
+  CHECK(executor->land(task.job, task.tarball, world.stop, world.say).verdict == Verdict::kPutOff);
 }
 
 TEST_CASE("a tarball that is none fails") {
@@ -161,6 +176,68 @@ TEST_CASE("a gate sees the merged files, and decides") {
   CHECK(verdict(4, "good") == Verdict::kLanded);
   CHECK(world.said.find("there\nbad") != std::string::npos);
   CHECK(world.files() == FilesOf{{"a", {"there\n"}}, {"b", {"good"}}});
+}
+
+TEST_CASE(
+    "of several that a gate refuses together the guilty alone fail, each for its own reason") {
+  ExecutorWorld world(
+      "test $(echo \"$QUARRY_CHANGE_SET\" | wc -l) = $(wc -l < $QUARRY_FILES) || exit 111\n"
+      "! grep -H bad f*\n");
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 8; ++number) {
+    tasks.push_back(world.task(number, number == 3 || number == 6 ? "bad\n" : "good\n"));
+  }
+  const auto parent = world.tip();
+  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  REQUIRE(outcomes.size() == 8);
+  FilesOf landed;
+  for (int number = 1; number <= 8; ++number) {
+    CAPTURE(number);
+    const std::string file = "f" + std::to_string(number);
+    const Outcome& outcome = outcomes[static_cast<std::size_t>(number - 1)];
+    const bool is_bad = number == 3 || number == 6;
+    CHECK(outcome.verdict == (is_bad ? Verdict::kFailed : Verdict::kLanded));
+    CHECK(outcome.landed.has_value() == !is_bad);
+    CHECK((world.said_of[number].find(file + ":bad") != std::string::npos) == is_bad);
+    if (!is_bad) landed[file] = {"good\n"};
+  }
+  CHECK(world.said_of[1].find("a gate over 8 change sets") != std::string::npos);
+  CHECK(world.files() == landed);
+  CHECK(world.tip() == outcomes[7].landed);
+  CHECK(world.tip() != parent);
+  // Each is a check-in of its own, on the one before.
+  CHECK(world.manifest(*outcomes[7].landed).find("\nP " + std::string(outcomes[6].landed->str())) !=
+        std::string::npos);
+  CHECK(world.manifest(*outcomes[3].landed).find("\nP " + std::string(outcomes[1].landed->str())) !=
+        std::string::npos);
+  // And none of them lands twice.
+  const auto again = world.executor->land_all({tasks[0], tasks[7]}, world.stop);
+  CHECK(again[0].landed == outcomes[0].landed);
+  CHECK(again[1].landed == outcomes[7].landed);
+}
+
+TEST_CASE("one that cannot land, or is no tarball, keeps nobody else up") {
+  ExecutorWorld world;
+  const auto base = world.commit(world.tip(), {{"f2", {"one\n"}}});
+  world.commit(base, {{"f2", {"two\n"}}});
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
+  tasks[1].job.meta.base = std::string(base.str());
+  std::ofstream(tasks[2].tarball) << "no tarball";
+  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  CHECK(outcomes[0].verdict == Verdict::kLanded);
+  CHECK(outcomes[1].verdict == Verdict::kFailed);
+  CHECK(outcomes[2].verdict == Verdict::kFailed);
+  CHECK(outcomes[3].verdict == Verdict::kLanded);
+  CHECK(world.files() == FilesOf{{"f1", {"it\n"}}, {"f2", {"two\n"}}, {"f4", {"it\n"}}});
+}
+
+TEST_CASE("a gate that cannot tell of several puts all of them off") {
+  ExecutorWorld world("exit 111\n");
+  const auto outcomes =
+      world.executor->land_all({world.task(1, "a"), world.task(2, "b")}, world.stop);
+  CHECK(outcomes[0].verdict == Verdict::kPutOff);
+  CHECK(outcomes[1].verdict == Verdict::kPutOff);
 }
 
 TEST_CASE("whoever is asked to stop stops, and says so") {

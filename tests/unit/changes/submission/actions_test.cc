@@ -105,6 +105,28 @@ TEST_CASE("what runs, and what nobody has looked at yet, is left alone") {
   CHECK(fresh.place_of(kName).stage == Stage::kPrequeue);
 }
 
+TEST_CASE("what runs is left where it is, and who executes it is asked to stop") {
+  for (const auto& [action, file] : {std::pair(Action::kAbandon, "abandon.ab01000000000000"),
+                                     std::pair(Action::kTerminate, "term.ab01000000000000")}) {
+    Queue queue;
+    queue.put(kName, Stage::kRun);
+    const auto refused = act(queue.directories, kName.id, {action, "bob", ""}, kNow,
+                             [](const Job&) { return false; });
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::kDenied);
+    CHECK(queue.directories.files().list(queue.directories.control(""))->empty());
+    const auto asked = act_as_eve(queue, action, "not now");
+    REQUIRE(asked);
+    CHECK(asked->history.back().why.find("by eve: not now") != std::string::npos);
+    CHECK(queue.place_of(kName).stage == Stage::kRun);
+    CHECK(queue.directories.files().list(queue.directories.control("")).value() ==
+          std::vector<std::string>{file});
+  }
+  Queue queue;
+  queue.put(kName);
+  CHECK(act_as_eve(queue, Action::kTerminate).error().code == ErrorCode::kInvalid);
+}
+
 TEST_CASE("a job that somebody else has in hand is not changed") {
   Queue queue;
   queue.put(kName);

@@ -1,0 +1,34 @@
+// What events say of the project that a queue belongs to.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "quarry/event/event.h"
+
+namespace quarry::app {
+
+/// Reads it in a process of its own, which ends at once: SQLite must not have been open in one that
+/// forks. It is read anew after a while.
+class EventHeads {
+ public:
+  /// FOLDER: that the repositories are served from; "": there is one.
+  explicit EventHeads(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  /// Of the repository FILE. Where it cannot be read, what is known without that.
+  const event::Head& of(const std::filesystem::path& file);
+
+ private:
+  struct Known {
+    event::Head head;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::string served_name(const std::filesystem::path& file) const;
+
+  std::filesystem::path folder_;
+  std::map<std::filesystem::path, Known> known_;
+};
+
+}  // namespace quarry::app
