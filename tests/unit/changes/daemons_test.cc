@@ -40,7 +40,6 @@ struct Queue : DaemonWorld {
   }
   /// Until NUMBER is in STAGE.
   void until(std::uint64_t number, Stage stage) {
-    CAPTURE(number);
     REQUIRE(eventually([&] {
       turn();
       return stage_of(number) == stage;
@@ -235,10 +234,7 @@ TEST_CASE(
   queue.until(2, Stage::kAbandon);
   CHECK(queue.stage_of(1) == Stage::kDone);
   queue.until_waiting(3);
-  REQUIRE(eventually([&] {
-    queue.turn();
-    return queue.stage_of(3) == Stage::kRun;
-  }));
+  queue.until(3, Stage::kRun);
   stop("term." + std::string(id_of(3).str()), "by eve\n");
   queue.until(3, Stage::kTerm);
   CHECK(queue.job_of(3).put_off == 0);
@@ -258,7 +254,6 @@ TEST_CASE("what took a child with it goes alone then") {
   queue.until(1, Stage::kDone);
   queue.until(3, Stage::kDone);
   queue.until(2, Stage::kFail);
-  CHECK(queue.job_of(1).crashes <= 1);
   CHECK(queue.job_of(3).crashes == 1);
   CHECK(queue.job_of(2).crashes == queue.options.rules.most_crashes);
   CHECK(queue.lines() == Lines{landing(1), landing(3)});
