@@ -155,6 +155,10 @@ class Process:
     def pid(self) -> int:
         return self._popen.pid
 
+    @property
+    def arguments(self) -> list[str]:
+        return self._popen.args
+
     def is_running(self) -> bool:
         return self._popen.poll() is None
 
