@@ -96,6 +96,24 @@ def test_what_is_wrong_with_a_change_set_is_in_its_history(writer, fresh):
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
 
 
+def test_what_is_hostile_fails_with_a_reason_and_others_land(writer, fresh, fossil, tmp_path):
+    work = Checkout(fossil, fresh, tmp_path / "closing")
+    work.write("a.txt", "closed\n")
+    work.commit("last", "--branch", "closed")
+    work.commit("end", "--close", "--allow-empty")
+    many = {f"many/{number}.txt": b"" for number in range(100_000)}
+    before = repofile.value(fresh, "SELECT count(*) FROM blob")
+    for body, part in ((tarball(many), "more than 50000 entries"),
+                       (tarball({"bomb.txt": bytes(70 << 20)}), "bomb.txt"),
+                       (tarball({"a.txt": b"x"}, target="closed"), "closed")):
+        answer = writer.submit(body)
+        assert answer.status == 202
+        seen = outcome(writer, answer.json["id"])
+        assert seen["stage"] == "fail" and part in seen["why"], seen["why"]
+    assert repofile.value(fresh, "SELECT count(*) FROM blob") == before
+    assert outcome(writer, writer.submit(tarball({"a.txt": b"good\n"})).json["id"])["stage"] == "done"
+
+
 def test_held_and_frozen_ones_wait_and_others_pass(server, fresh, fossil):
     repofile.add_user(fresh, "boss", "pen", "a")
     writer, boss = somebody(server.port, fresh), somebody(server.port, fresh, "boss")

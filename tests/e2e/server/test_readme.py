@@ -1,14 +1,16 @@
-"""The configuration that README.md shows works as it stands, but for its paths, its user and its host."""
+"""What README.md shows works as it stands, but for paths, users, hosts and ports."""
 
 import grp
 import json
 import os
 import pwd
 import re
+import subprocess
+import urllib.request
 
 from support import documents, fastcgi, places, repofile, wire
 from support.courier import Webhook
-from support.process import Process, socket_answers, wait_until
+from support.process import Process, free_port, port_answers, socket_answers, wait_until
 from support.program import quarry
 
 FOLDERS = ("/etc/quarry", "/run/quarry", "/var/log/quarry", "/var/lib/quarry", "/srv/fossil")
@@ -65,3 +67,42 @@ def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
             assert done.returncode == 0 and "archive" in done.stdout and "chat" in done.stdout, done.stdout + done.stderr
         finally:
             server.stop()
+
+
+def test_a_newcomer_submits_twice_and_takes_one_back(tmp_path, fossil):
+    commands = next(block for block in re.findall(r"^```sh\n(.*?)^```$", (places.TOP / "README.md").read_text(),
+                                                  re.MULTILINE | re.DOTALL) if "queue rollback" in block)
+    port = free_port()
+    commands = commands.replace(":8080", f":{port}")
+    before, after = re.fullmatch(r"(.*)(quarry queue rollback.*)", commands, re.DOTALL).groups()
+    environment = {**fossil.environment, "PATH": f"{places.program('quarry').parent}:{fossil.environment['PATH']}"}
+
+    def run(script):
+        done = subprocess.run(["bash", "-e", "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True,
+                              timeout=120, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run("quarry init demo.fossil")
+    server = Process([places.program("quarryd"), "--serve", "demo.fossil", "--changes", "--http", f"127.0.0.1:{port}"],
+                     tmp_path / "output", cwd=tmp_path, env=environment)
+    try:
+        wait_until(lambda: port_answers(port) or not server.is_running(), "quarryd", 60)
+        said = run(before)
+        first, second = re.findall(r"^([0-9a-f]{16}) landed as ", said, re.MULTILINE)
+        listed = said[said.rindex("STATE"):]
+        assert first[:8] in listed and second[:8] in listed
+        run(after.replace("CSID", first, 1))
+        done = tmp_path / "demo.fossil.changes" / "done"
+        wait_until(lambda: len(list(done.iterdir())) == 3, "the rollback", 60)
+        timeline = fossil("timeline", "-W", 0, "-R", tmp_path / "demo.fossil")
+        assert "Say hello (user: ann" in timeline and "A note (user: ann" in timeline and f"Takes back {first}" in timeline
+        status, _ = fossil.attempt("cat", "hello.txt", "-r", "trunk", "-R", tmp_path / "demo.fossil")
+        assert status != 0
+        assert fossil("cat", "note.txt", "-r", "trunk", "-R", tmp_path / "demo.fossil") == "note\n"
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/queue", timeout=60) as page:
+            text = page.read().decode()
+        assert first[:8] in text and "A note" in text
+        assert fossil.integrity(tmp_path / "demo.fossil") == ""
+    finally:
+        server.stop()

@@ -169,6 +169,10 @@ class Process:
     def pid(self) -> int:
         return self._popen.pid
 
+    @property
+    def arguments(self) -> list[str]:
+        return self._popen.args
+
     def is_running(self) -> bool:
         return self._popen.poll() is None
 

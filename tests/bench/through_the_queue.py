@@ -1,0 +1,185 @@
+"""Change sets through the whole queue, from the request to the check-in: how many land in a second on one branch beside
+`fossil commit` of the like, how long one takes while nothing else is there, and what 10,000 that wait cost."""
+
+import os
+import statistics
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import beside_commit
+from support import places, repofile
+from support.changes import Queue, Somebody, somebody, tarball
+from support.fossil import Checkout, Fossil
+from support.process import wait_until
+from support.servers import Launcher, Server
+
+SENDERS = 4
+WAITING = 10_000
+PATIENCE = 120.0  # seconds
+HELD = "held.txt"  # what all wait for that wait
+
+
+@dataclass
+class Figures:
+    commits: float  # in a second
+    landed: float
+    milliseconds: list[float]  # from a request to its check-in
+    staged: list[float]  # the same to staging/, beside all that wait
+    restart: float  # seconds
+
+
+def is_built() -> bool:
+    return all(places.program(name).exists() for name in ("quarryd", "quarry-changes"))
+
+
+def new_repository(fossil: Fossil, place: Path) -> Path:
+    repository = place / "queue.fossil"
+    fossil.new(repository)
+    repofile.add_user(repository, "writer", "pen", "giox")
+    checkout = Checkout(fossil, repository, place / "base")
+    checkout.write(HELD, "held\n")
+    checkout("add", HELD)
+    checkout.commit("base")
+    checkout("close", "--force")
+    return repository
+
+
+def bodies(count: int) -> list[bytes]:
+    made = beside_commit.versions(3)
+    return [tarball({name: text.encode() for name, text in next(made).items()}, comment=f"version {number}")
+            for number in range(count)]
+
+
+def submitted(writer: Somebody, body: bytes, what: str = "id") -> str:
+    answer = writer.submit(body)
+    assert answer.status == 202, answer.body
+    return answer.json[what]
+
+
+def is_landed(repository: Path, id_: str) -> bool:
+    return repofile.value(repository, "SELECT 1 FROM tag JOIN tagxref USING(tagid) WHERE tagname=?", f"cs-{id_}") is not None
+
+
+def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
+    """While they are still sent, by several at once."""
+    made = bodies(count)
+    queue = Queue.of(repository)
+    before = len(queue.names("done"))
+    began = time.monotonic()
+    with ThreadPoolExecutor(SENDERS) as senders:
+        ids = list(senders.map(lambda body: submitted(writer, body), made))
+    wait_until(lambda: len(queue.names("done")) >= before + count, "the last check-in", PATIENCE)
+    seconds = time.monotonic() - began
+    assert all(is_landed(repository, id_) for id_ in ids)
+    return count / seconds
+
+
+def milliseconds_to_land(writer: Somebody, repository: Path, count: int) -> list[float]:
+    queue = Queue.of(repository)
+    taken = []
+    for body in bodies(count):
+        began = time.monotonic()
+        id_ = submitted(writer, body)
+        while not is_landed(repository, id_):
+            assert time.monotonic() < began + PATIENCE, "it does not land"
+        taken.append(1000 * (time.monotonic() - began))
+        wait_until(lambda: queue.stage_of(id_) == "done", "its end", PATIENCE)
+        time.sleep(0.05)  # until nobody is busy with it any more
+    return taken
+
+
+def make_waiting(queue: Queue, model: str, count: int) -> None:
+    """COUNT jobs like the one called MODEL, which is in staging/, behind it."""
+    text = (queue.base / "staging" / model).read_bytes()
+    _, tai, rest = model.split("_", 2)
+    for number in range(count):
+        name = f"{number + 1:016x}_{int(tai, 16) + 1000 * (number + 1):024x}_{rest}"
+        (queue.base / "staging" / name).write_bytes(text)
+        (queue.base / "staging" / name).chmod(0o600)
+        for end in ("", ".submission"):
+            os.link(queue.base / "data" / f"{model}{end}", queue.base / "data" / f"{name}{end}")
+
+
+def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: bytes) -> float:
+    path = queue.base / "staging" / submitted(writer, body, "name")
+    wait_until(path.exists, "its staging", PATIENCE)
+    return 1000 * (time.monotonic() - began)
+
+
+def beside_many(launcher: Launcher, repository: Path, settings: dict[str, str], count: int) -> tuple[list[float], float]:
+    """Milliseconds until a new one is staged, and seconds until one is after everything was killed and started."""
+    user = {"changes.gate_user": "nobody"} if os.geteuid() == 0 else {}
+    settings = {**settings, "changes.gate": "/usr/bin/sleep 600", **user}
+    server = launcher(repository, settings=settings)
+    writer = somebody(server.port, repository)
+    queue = Queue.of(repository)
+    first = submitted(writer, tarball({HELD: b"first\n"}))
+    wait_until(lambda: queue.stage_of(first) == "run", "the first at the gate", PATIENCE)
+    model = submitted(writer, tarball({HELD: b"another\n"}))
+    wait_until(lambda: queue.stage_of(model) == "staging", "the second behind it", PATIENCE)
+    kill(server)
+    make_waiting(queue, next(name for name in queue.names("staging") if name.startswith(model)), WAITING - 1)
+
+    began = time.monotonic()
+    server = launcher(repository, settings=settings)
+    writer = somebody(server.port, repository)
+    restart = milliseconds_to_stage(writer, queue, began, tarball({HELD: b"new\n"})) / 1000
+    wait_until(lambda: queue.stage_of(first) == "run", "the first at the gate again", PATIENCE)
+    staged = []
+    for number in range(count):
+        body = tarball({HELD: f"new {number}\n".encode()})
+        staged.append(milliseconds_to_stage(writer, queue, time.monotonic(), body))
+    kill(server)
+    return staged, restart
+
+
+def kill(server: Server) -> None:
+    server.was_stopped = True
+    server.main.kill_group()
+    server.main.wait()
+
+
+def measure(folder: Path, runs: int, seconds: int) -> Figures:
+    """Of medians of RUNS; the times for one of all."""
+    place = folder / "queue"
+    place.mkdir()
+    fossil = Fossil(place / "home")
+    launcher = Launcher("gateway", place, fossil)
+    repository = new_repository(fossil, place)
+    settings = {"changes": "on"}
+    try:
+        server = launcher(repository, settings=settings)
+        writer = somebody(server.port, repository)
+        submitted(writer, tarball({"first.txt": b"first\n"}))
+        landed, commits, times = [], [], []
+        for run in range(runs):
+            landed.append(landed_per_second(writer, repository, 40 * seconds))
+            times += milliseconds_to_land(writer, repository, 4 * seconds)
+            beside = place / f"commits-{run}.fossil"
+            fossil.new(beside)
+            commits.append(beside_commit.commits_per_second(fossil, beside, "trunk", place / "work", 4 * seconds))
+            print(f"  commits {commits[-1]:.1f}/s, landed {landed[-1]:.0f}/s, one {statistics.median(times):.1f} ms",
+                  file=sys.stderr)
+        server.stop()
+        staged, restart = beside_many(launcher, repository, settings, 10 * seconds)
+        return Figures(statistics.median(commits), statistics.median(landed), times, staged, restart)
+    finally:
+        launcher.stop_all()
+
+
+def table(figures: Figures) -> str:
+    def middle_and_most(values: list[float]) -> str:
+        return f"{statistics.median(values):.1f} | {sorted(values)[int(0.95 * len(values))]:.1f}"
+
+    return "\n".join([
+        f"| check-ins of {beside_commit.FILES} files of 10 kB on one branch | a second | ratio |", "| --- | ---: | ---: |",
+        f"| `fossil commit`, one by one | {figures.commits:.1f} | |",
+        f"| through the whole queue, sent by {SENDERS} at once | {figures.landed:.0f} |"
+        f" {figures.landed / figures.commits:.1f} × |", "",
+        "| | median, ms | 95 of 100, ms |", "| --- | ---: | ---: |",
+        f"| from the request to the check-in, while nothing else is there | {middle_and_most(figures.milliseconds)} |",
+        f"| from the request to staging/, beside {WAITING:,} that wait | {middle_and_most(figures.staged)} |",
+        f"| from the start of quarryd with these to the first that is staged | {1000 * figures.restart:.0f} | |"])
