@@ -44,6 +44,8 @@ class Courier {
     if (options.hooks) {
       QUARRY_TRY(add({.name = kHooksName,
                       .type = DestinationType::kHooks,
+                      // One that asks for another try is nobody else's trouble.
+                      .in_order = false,
                       .retry_delay = std::chrono::seconds(10)}));
     }
     tell_of_others();

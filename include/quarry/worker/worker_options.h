@@ -48,7 +48,7 @@ struct BackgroundOptions {
   std::chrono::milliseconds lease_time{60'000};   // between the beginnings of two runs
   std::chrono::milliseconds interval{3'600'000};  // between runs that nobody's request asks for
   std::chrono::milliseconds longest_run{600'000};
-  bool compacts = true;              // old versions become deltas
+  bool compacts = false;             // old versions become deltas
   std::uint64_t max_children = 4;    // that run at once
   std::uint64_t max_sleepers = 100;  // that wait for their time beside them
   /// Looks, without writing, after a request. Empty: nothing is ever due.

@@ -53,6 +53,7 @@ base::Result<void> run(const courier::CourierConfig& config) {
   const courier::CourierOptions& options = config.options;
   QUARRY_TRY_ASSIGN(auto listener, listener_of(options));
   QUARRY_TRY(base::open_log(options.log));
+  base::set_log_prefix("courier");
   if (::geteuid() == 0 && !options.user.empty()) {
     QUARRY_TRY_ASSIGN(const auto user, master::credentials_named(options.user, options.group));
     QUARRY_TRY(master::become(user));

@@ -120,7 +120,7 @@ void add_backoffice(CLI::App& app, Run& run) {
       ->capture_default_str();
   command->add_flag("--nodelay", arguments.no_delay, "run at once or not at all");
   command->add_flag("--nolease", arguments.no_lease, "run whoever has the lease");
-  command->add_flag("--nocompact", arguments.no_compact, "leave old versions as they are stored");
+  command->add_flag("--compact", arguments.compacts, "store old versions as deltas on newer ones");
   command->add_option("--logfile", arguments.log_file, "append a line for each run to this file");
   command->add_flag("--trace", arguments.trace, "say on standard error what is done");
   command->add_option("--courier", arguments.courier, "the socket of the courier, for events");

@@ -28,7 +28,7 @@ std::vector<std::string> arguments_for(const master::PoolConfig& pool,
   std::vector<std::string> words{"quarry", "backoffice", "--automatic", "--lease-time",
                                  std::to_string(lease.count())};
   if (!courier.empty()) words.insert(words.end(), {"--courier", courier});
-  if (!options.compacts) words.emplace_back("--nocompact");
+  if (options.compacts) words.emplace_back("--compact");
   const bool is_one = !pool.repository.empty();
   if (!is_one) words.insert(words.end(), {"--folder"});
   words.push_back(std::filesystem::absolute(is_one ? pool.repository : pool.repositories).string());

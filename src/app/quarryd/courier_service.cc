@@ -57,7 +57,9 @@ base::Result<std::optional<master::Service>> courier_service(
   service.kind = master::ServiceKind::kReceiver;
   service.starts_alone = true;
   service.processes.max_children = 1;
+  // Its lines are those of a log.
   service.process.catch_output = true;
+  service.process.decorate_output = false;
   // What hands a mail to Postfix has rights of its own.
   service.process.no_new_privs = std::ranges::all_of(courier->destinations, &std::string::empty,
                                                      &courier::DestinationOptions::sendmail);

@@ -35,20 +35,18 @@ std::vector<std::string> hook_environment() {
 
 base::Result<std::string> hook_line(const event::Hook& hook, const std::string& default_fossil) {
   const std::string& fossil = hook.fossil.empty() ? default_fossil : hook.fossil;
-  for (const std::string& name : {fossil, hook.repository}) {
-    if (!is_for_shell(name)) continue;
-    return fail(ErrorCode::kInvalid,
-                fmt::format("a hook cannot be given the name {}: it means something to a shell",
-                            base::printable(name)));
-  }
   std::string line;
   for (std::size_t i = 0; i < hook.command.size(); ++i) {
     const char c = hook.command[i];
     const char next = c == '%' && i + 1 < hook.command.size() ? hook.command[i + 1] : '\0';
-    if (next == 'F') {
-      line += fossil;
-    } else if (next == 'R') {
-      line += hook.repository;
+    if (next == 'F' || next == 'R') {
+      const std::string& name = next == 'F' ? fossil : hook.repository;
+      if (is_for_shell(name)) {
+        return fail(ErrorCode::kInvalid,
+                    fmt::format("a hook cannot be given the name {}: it means something to a shell",
+                                base::printable(name)));
+      }
+      line += name;
     } else if (next != 'A') {
       line += c;
       continue;

@@ -1,6 +1,6 @@
 // The after-receive hooks of repositories, as `fossil backoffice` runs them: a line for /bin/sh, with
 // the list of what was received on standard input. What it returns does not matter there, nor here,
-// but for 75 (EX_TEMPFAIL): again later. A hook that is ended by a signal, or takes too long, is given
+// but for 75 (EX_TEMPFAIL): again later, and those behind it meanwhile. A hook that is ended by a signal, or takes too long, is given
 // up, so that somebody can have a look and run it again.
 #pragma once
 

@@ -5,7 +5,7 @@ import sqlite3
 
 import pytest
 
-from support import artifacts, documents, mail, repofile, wire
+from support import artifacts, delta, documents, mail, repofile, wire
 from support.courier import running
 from support.fossil import Checkout
 from support.process import wait_until
@@ -159,3 +159,15 @@ def test_others_hear_of_failures_without_paths_and_addresses(told, fresh, fossil
     failure, = (each["failure"] for each in by_type(events, "backoffice.failure"))
     assert failure["job"] == "mail" and "email-send-dir" in failure["message"]
     assert "bob@" not in json.dumps(events) and str(tmp_path) not in json.dumps(events)
+
+
+def test_what_waits_for_its_source_is_no_damage(told, fresh):
+    source = b"".join(b"line %d\n" % number for number in range(200))
+    target = documents.wiki_page("A page", "2026-01-01T00:00:00", source.decode() + "one more\n")
+    original = documents.wiki_page("A page", "2026-01-01T00:00:00", source.decode())
+    mail.send(fresh, wire.delta_card(wire.sha3(target), wire.sha3(original), delta.create(original, target)))
+    repofile.execute(fresh, "DELETE FROM config WHERE name='quarry-maintenance'")
+    assert told() == []
+    mail.store(fresh, original)
+    told()
+    assert {each["artifact"]["hash"] for each in by_type(told(), "artifact.wiki")} == {wire.sha3(target), wire.sha3(original)}

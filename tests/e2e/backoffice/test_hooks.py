@@ -1,6 +1,7 @@
 """Hooks that `fossil hook add` stored: what they read is what they read under `fossil backoffice`, and the server has
 them run."""
 
+import re
 import shutil
 import time
 
@@ -52,6 +53,13 @@ def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp
     # Once: fossil has nothing left to tell it.
     fossil("backoffice", "--nolease", small)
     assert len(lines(tmp_path / "ours.txt.words")) == 1
+
+
+def test_what_the_courier_says_is_a_line_of_the_log(fresh, serve_hooks):
+    server = serve_hooks(fresh)
+    server.wait_for_log("ready: 0 destinations")
+    line, = (line for line in server.log().splitlines() if "ready: 0 destinations" in line)
+    assert re.fullmatch(r"\[\S+Z\] notice: \[courier\] ready: 0 destinations, on \S+", line), line
 
 
 def test_a_push_that_goes_on_is_waited_for(fresh, serve_hooks, fossil, tmp_path):

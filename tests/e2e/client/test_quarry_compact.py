@@ -211,18 +211,18 @@ def test_commits_pushes_and_clones_meanwhile(launch, generated, fossil, tmp_path
 
 def test_a_server_does_it_by_itself(start, small, fossil):
     contents = store_whole(small)
-    server = start({"backoffice": "yes", "backoffice.lease_time": "1s"}, repository=small)
+    server = start({"backoffice": "yes", "backoffice.lease_time": "1s", "backoffice.compact": "yes"}, repository=small)
     assert "Fossil repository" in fastcgi.ask(server.socket, "/").text
     wait_until(lambda: deltas(small) > 50 and DONE.fullmatch(progress(small)), "a run")
     server.stop()
     assert_right(small, contents, fossil)
 
 
-def test_a_server_leaves_it_where_it_is_told_so(start, small, tmp_path):
+def test_a_server_leaves_it_where_it_is_not_asked_for(start, small, tmp_path):
     store_whole(small)
     log = tmp_path / "runs.log"
     repofile.set_config(small, "backoffice-logfile", str(log))
-    server = start({"backoffice": "yes", "backoffice.compact": "no"}, repository=small)
+    server = start({"backoffice": "yes"}, repository=small)
     assert "Fossil repository" in fastcgi.ask(server.socket, "/").text
     wait_until(log.exists, "a run")
     server.stop()

@@ -356,6 +356,8 @@ def test_what_a_hook_returns_matters_only_where_it_asks_for_another_try(tmp_path
         assert "exit status 3" in courier.log() and "[hooks] team/one: said" in courier.log()
         courier.hand_over([hook(4, "exit 75")])
         wait_until(lambda: courier.status()["hooks"]["postponed"] == 1, "another try")
+        courier.hand_over([hook(5, f"echo five >> {tmp_path}/ran", "/x/another.fossil")])
+        wait_until(lambda: "five" in (tmp_path / "ran").read_text(), "a hook that has nothing to do with it")
 
 
 def test_a_name_that_a_shell_would_run_is_refused(tmp_path: Path):

@@ -37,14 +37,19 @@ def subscribe(path: Path, address: str, letters: str, user: str | None = None, d
                      address, user, verified, do_not_call, digest, letters, contact)
 
 
-def store(path: Path, *artifacts: bytes) -> list[str]:
-    """Pushes ARTIFACTS, with all rights, to fossil; returns their names."""
+def send(path: Path, *cards: bytes) -> None:
+    """Pushes CARDS, with all rights, to fossil."""
     code = repofile.project_code(path)
-    body = wire.body(f"push {'0' * 40} {code}", *[wire.file_card(artifact) for artifact in artifacts])
+    body = wire.body(f"push {'0' * 40} {code}", *cards)
     request = (f"POST /xfer HTTP/1.0\r\nContent-Type: application/x-fossil-uncompressed\r\n"
                f"Content-Length: {len(body)}\r\n\r\n").encode() + body
     done = subprocess.run(["fossil", "test-http", str(path)], input=request, capture_output=True, timeout=60, check=False)
     assert b"200 OK" in done.stdout and b"error " not in done.stdout, done.stdout
+
+
+def store(path: Path, *artifacts: bytes) -> list[str]:
+    """Pushes ARTIFACTS to fossil; returns their names."""
+    send(path, *[wire.file_card(artifact) for artifact in artifacts])
     return [wire.sha3(artifact) for artifact in artifacts]
 
 

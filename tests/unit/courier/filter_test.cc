@@ -100,6 +100,8 @@ TEST_CASE("a name that means something to a shell is refused") {
        {"/$(x)", "/`x`", "/a;b", "/a\"b", "/a'b", "/a\nb", "/a\\b", "/a*", "/a&b"}) {
     CHECK_FALSE(hook_line({.command = "%R", .repository = name}, "fossil"));
     CHECK_FALSE(hook_line({.command = "%F", .repository = "/r"}, name));
+    // It is no trouble where nobody asks for it.
+    CHECK(hook_line({.command = "true %A", .repository = name}, name).value() == "true ");
   }
 }
 

@@ -74,7 +74,7 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
                  {"--automatic", "--lease-time", std::to_string(arguments.lease_time)});
   }
   if (arguments.trace) words.push_back("--trace");
-  if (arguments.no_compact) words.push_back("--nocompact");
+  if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});
   std::vector<char*> pointers;
   for (std::string& word : words) pointers.push_back(word.data());

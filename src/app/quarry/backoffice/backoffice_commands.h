@@ -16,7 +16,7 @@ struct BackofficeArguments {
       3600;  // of polling: seconds after which also one that has not changed has a run
   bool no_delay = false;
   bool no_lease = false;
-  bool no_compact = false;
+  bool compacts = false;
   std::string log_file;
   bool trace = false;
   std::int64_t lease_time = 60;  // seconds

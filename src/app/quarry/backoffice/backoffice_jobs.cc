@@ -40,7 +40,7 @@ std::vector<backoffice::Job> jobs_for(const BackofficeArguments& arguments,
   }
   jobs.push_back(backoffice::mail());
   jobs.push_back(backoffice::maintenance({}));
-  if (!arguments.no_compact) {
+  if (arguments.compacts) {
     jobs.push_back(
         backoffice::compaction({.is_interrupted = [] { return Interruption::signal() != 0; }}));
   }
