@@ -228,14 +228,14 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
     people.send_all([last_leaf])
     known = [*first, *leaves, doomed, urgent, last_leaf]
 
+    queue = Queue.of(repository)
+    wait_until(lambda: not queue.names("prequeue") and not queue.names("queue"), "all in their order", seconds)
     patiently(lambda: boss.post(f"/queue/thaw?branch=trunk&r={random.random()}", kind=changes.ACTION))
     later = edits(count - len(known) - 1, base, choice)
     for each in later:
         each.comment = f"later {each.comment}"
     people.send_all(later)
     known += later
-
-    queue = Queue.of(repository)
 
     def is_quiet() -> bool:
         return all(queue.names(stage) == [] for stage in ("prequeue", "queue", "staging", "pending", "run"))
