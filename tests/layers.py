@@ -43,6 +43,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "repository": {
         "store": set(),
         "markup": set(),
+        "place": set(),
         "tickets": {"store"},
         "derived/ancestry": {"store"},
         "derived/common": {"store", "derived/ancestry"},

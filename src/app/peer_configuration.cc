@@ -9,7 +9,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 #include "quarry/master/kinds.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::app {
 namespace {
@@ -170,7 +170,7 @@ Result<void> find_repository(const master::PoolConfig& pool, const std::string& 
     peer.file = pool.repositories / (repository + ".fossil");
   }
   const auto relative = peer.file.lexically_relative(pool.repositories).replace_extension();
-  const auto name = worker::RepositoryName::parse(relative.string());
+  const auto name = repository::RepositoryName::parse(relative.string());
   if (!repository.starts_with('/') && !name) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("repository: \"{}\" is no name of a repository, nor a path that begins "
@@ -215,7 +215,7 @@ PeersReading peers_in(const master::Config& config) {
       peer = fail(ErrorCode::kInvalid, "is there twice");
     }
     if (peer) {
-      peer->number = worker::number_of(peer->options.name);
+      peer->number = repository::number_of(peer->options.name);
       while (!numbers.insert(peer->number).second) ++peer->number;
       reading.peers.push_back(std::move(*peer));
     } else {

@@ -18,7 +18,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/http/request_head.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::worker {
 
@@ -30,9 +30,9 @@ enum class Endpoint {
 
 /// What a path means. Views are of the path.
 struct Target {
-  std::optional<RepositoryName> name;  // nothing: the only repository that is served
-  std::string_view endpoint;           // the reserved word after it, or ""
-  std::string_view rest;               // all that follows the name
+  std::optional<repository::RepositoryName> name;  // nothing: the only repository that is served
+  std::string_view endpoint;                       // the reserved word after it, or ""
+  std::string_view rest;                           // all that follows the name
 };
 
 /// Where one repository is served, whatever the path.
@@ -41,7 +41,7 @@ Target target_of_only(std::string_view path);
 /// first of LOOK_FOR's that is not kNotFound; kNotFound.
 base::Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const RepositoryName&)>& look_for);
+    const std::function<base::Result<void>(const repository::RepositoryName&)>& look_for);
 
 /// Whether METHOD is served at all; otherwise the refusal.
 std::expected<void, http::Refusal> check_method(std::string_view method);

@@ -4,8 +4,8 @@
 #include <string>
 #include <system_error>
 
-#include "quarry/worker/repository_folder.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_folder.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::app {
 namespace {
@@ -34,10 +34,10 @@ std::vector<ServedQueue> queues_below(const fs::path& folder, const changes::Poo
     std::string text = path.lexically_relative(folder).string();
     if (!text.ends_with(kEnding)) continue;
     text.resize(text.size() - kEnding.size());
-    const auto name = worker::RepositoryName::parse(text);
+    const auto name = repository::RepositoryName::parse(text);
     if (!name) continue;
     const fs::path base = changes::queue_base(options, path, name->str());
-    if (!fs::is_directory(base, ignored) || !worker::locate(folder, *name)) continue;
+    if (!fs::is_directory(base, ignored) || !repository::locate(folder, *name)) continue;
     queues.push_back({.repository = path, .base = base});
   }
   std::ranges::sort(queues, {}, &ServedQueue::repository);

@@ -23,10 +23,10 @@
 #include "quarry/changes/options.h"
 #include "quarry/master/credentials.h"
 #include "quarry/repository/repository.h"
+#include "quarry/repository/repository_folder.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/endpoint.h"
 #include "quarry/worker/queue_endpoint.h"
-#include "quarry/worker/repository_folder.h"
 #include "quarry/worker/trouble.h"
 #include "web_request.h"
 
@@ -174,8 +174,8 @@ class Service {
   base::Result<worker::Target> resolve(std::string_view path) const {
     if (!is_folder_) return worker::target_of_only(path);
     auto target = worker::target_in_folder(
-        path, [this](const worker::RepositoryName& name) -> base::Result<void> {
-          QUARRY_TRY(worker::locate(path_, name));
+        path, [this](const repository::RepositoryName& name) -> base::Result<void> {
+          QUARRY_TRY(repository::locate(path_, name));
           return {};
         });
     if (!target && target.error().code == ErrorCode::kNotFound) {
@@ -197,7 +197,7 @@ class Service {
   std::filesystem::path path_;
   bool is_folder_;
   sync::SessionOptions options_;
-  std::optional<worker::RepositoryName> name_;  // of the repository that is open, in a folder
+  std::optional<repository::RepositoryName> name_;  // of the repository that is open, in a folder
   std::unique_ptr<repository::Repository> repository_;
 };
 

@@ -11,7 +11,7 @@
 #include "peers_service.h"
 #include "quarry/backoffice/turn.h"
 #include "quarry/base/log.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::app {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "courier_service.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::app {
 namespace {
@@ -48,7 +48,7 @@ std::vector<std::string> arguments_for(const ConfiguredPeer& peer,
   add_time("--max-time", options.max_time);
   add("--courier", courier);
   add("--served-name", peer.name);
-  if (peer.is_served) add("--backoffice", std::to_string(worker::number_of(peer.name)));
+  if (peer.is_served) add("--backoffice", std::to_string(repository::number_of(peer.name)));
   for (const ConfiguredPeer& other : all) {
     if (other.file == peer.file && other.number != peer.number && other.options.pushes()) {
       add("--sibling", std::to_string(other.number));

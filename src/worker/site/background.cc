@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "quarry/base/log.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::worker {
 namespace {
@@ -39,7 +39,7 @@ void Background::look(repository::Repository& repository, std::string_view name)
   if (known != quiet_until_.end() && now < known->second) return;
   const BackgroundLook found = look_safely(options_.background, repository);
   if (found.is_wanted) {
-    master_.send({control::Verb::kBackoffice, number_of(name)});
+    master_.send({control::Verb::kBackoffice, repository::number_of(name)});
   } else if (found.quiet_until > now) {
     if (quiet_until_.size() >= kMostRemembered) quiet_until_.clear();
     quiet_until_.insert_or_assign(path, found.quiet_until);

@@ -21,14 +21,14 @@ Target target_of_only(std::string_view path) {
   const std::size_t last = path.find_last_not_of('/');
   const std::string_view trimmed = path.substr(0, last + 1);
   const std::string_view word = trimmed.substr(trimmed.rfind('/') + 1);
-  return {std::nullopt, is_endpoint(word) ? word : std::string_view(), trimmed};
+  return {std::nullopt, repository::is_endpoint(word) ? word : std::string_view(), trimmed};
 }
 
 base::Result<Target> target_in_folder(
     std::string_view path,
-    const std::function<base::Result<void>(const RepositoryName&)>& look_for) {
+    const std::function<base::Result<void>(const repository::RepositoryName&)>& look_for) {
   base::Error why{.code = ErrorCode::kNotFound, .message = "no such repository"};
-  for (NameCandidate& candidate : names_in(path)) {
+  for (repository::NameCandidate& candidate : repository::names_in(path)) {
     if (auto found = look_for(candidate.name); !found) {
       if (why.code == ErrorCode::kNotFound) why = std::move(found).error();
       continue;

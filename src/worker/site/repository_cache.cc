@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "quarry/worker/repository_folder.h"
+#include "quarry/repository/repository_folder.h"
 
 namespace quarry::worker {
 
@@ -34,9 +34,9 @@ base::Result<Repository*> RepositoryCache::file(const std::filesystem::path& pat
 }
 
 base::Result<Repository*> RepositoryCache::named(const std::filesystem::path& folder,
-                                                 const RepositoryName& name) {
+                                                 const repository::RepositoryName& name) {
   if (Repository* open_one = find(name.str())) return open_one;
-  QUARRY_TRY_ASSIGN(const LocatedFile located, locate(folder, name));
+  QUARRY_TRY_ASSIGN(const repository::LocatedFile located, repository::locate(folder, name));
   QUARRY_TRY_ASSIGN(Repository * opened, open(name.str(), located.path));
   // SQLite opens by path: what it opened has to be what was found to lie inside.
   if (!located.is_same_now() || opened->was_replaced()) {
@@ -69,9 +69,9 @@ void RepositoryCache::checkpoint() {
 }
 
 base::Result<void> RepositoryCache::look_for(const std::filesystem::path& folder,
-                                             const RepositoryName& name) {
+                                             const repository::RepositoryName& name) {
   if (std::ranges::find(entries_, name.str(), &Entry::key) != entries_.end()) return {};
-  QUARRY_TRY(locate(folder, name));
+  QUARRY_TRY(repository::locate(folder, name));
   return {};
 }
 

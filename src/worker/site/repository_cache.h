@@ -11,7 +11,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/repository/repository.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::worker {
 
@@ -25,9 +25,10 @@ class RepositoryCache {
   base::Result<repository::Repository*> file(const std::filesystem::path& path);
   /// The repository called NAME in FOLDER. Errors: also kDenied (see locate()).
   base::Result<repository::Repository*> named(const std::filesystem::path& folder,
-                                              const RepositoryName& name);
+                                              const repository::RepositoryName& name);
   /// Nothing where NAME is open, or its file is there. Errors: those of locate().
-  base::Result<void> look_for(const std::filesystem::path& folder, const RepositoryName& name);
+  base::Result<void> look_for(const std::filesystem::path& folder,
+                              const repository::RepositoryName& name);
   /// See Repository: of each that was written to.
   void keep_logs_short();
   /// Whether any of them was written to, and no checkpoint() has moved all of that.

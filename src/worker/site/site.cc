@@ -73,7 +73,7 @@ repository::OpenOptions Site::open_options() {
 
 base::Result<Target> Site::resolve(std::string_view path) {
   if (!options_.repository.empty()) return target_of_only(path);
-  return target_in_folder(path, [this](const RepositoryName& name) {
+  return target_in_folder(path, [this](const repository::RepositoryName& name) {
     return cache_.look_for(options_.repositories, name);
   });
 }

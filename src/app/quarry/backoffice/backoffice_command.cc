@@ -17,8 +17,8 @@
 #include "backoffice_run.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
-#include "quarry/worker/repository_folder.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_folder.h"
+#include "quarry/repository/repository_name.h"
 
 namespace quarry::app {
 namespace {
@@ -40,9 +40,9 @@ std::vector<fs::path> repositories_in(const fs::path& folder, std::optional<std:
     if (at.depth() >= kDeepestFolder) at.disable_recursion_pending();
     if (at->path().extension() != ".fossil") continue;
     const auto relative = at->path().lexically_relative(folder).replace_extension();
-    const auto name = worker::RepositoryName::parse(relative.string());
-    if (!name || (number && worker::number_of(name->str()) != *number)) continue;
-    if (const auto located = worker::locate(folder, *name)) found.push_back(located->path);
+    const auto name = repository::RepositoryName::parse(relative.string());
+    if (!name || (number && repository::number_of(name->str()) != *number)) continue;
+    if (const auto located = repository::locate(folder, *name)) found.push_back(located->path);
   }
   std::ranges::sort(found);
   return found;

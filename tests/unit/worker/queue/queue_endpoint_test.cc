@@ -363,7 +363,7 @@ TEST_CASE("the queue's paths are found behind a name, and behind anything where 
   CHECK(path("/queue/ab.json") == "ab.json");
   CHECK(path("/queues") == "none");
   CHECK(path("/") == "none");
-  Target named{RepositoryName::parse("x"), "", "doc/queue"};
+  Target named{quarry::repository::RepositoryName::parse("x"), "", "doc/queue"};
   CHECK_FALSE(queue_path_of(named));
   named.rest = "queue/ab";
   CHECK(queue_path_of(named) == "ab");

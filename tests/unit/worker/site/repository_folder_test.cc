@@ -1,4 +1,4 @@
-#include "quarry/worker/repository_folder.h"
+#include "quarry/repository/repository_folder.h"
 
 #include <doctest/doctest.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "quarry/base/fd.h"
 #include "world.h"
 
-using namespace quarry::worker;
+using namespace quarry::repository;
 using quarry::base::ErrorCode;
 using worker_test::World;
 

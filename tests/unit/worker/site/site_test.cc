@@ -237,7 +237,7 @@ TEST_CASE("after a request for a repository the master is asked for a run that i
     return look;
   };
   Asker pool(options);
-  const std::string one = std::to_string(number_of("one")) + " ";
+  const std::string one = std::to_string(quarry::repository::number_of("one")) + " ";
   pool.sync("/one");
   CHECK(pool.work_after_reply() == one);
   CHECK(pool.work_after_reply() == "");  // once for each request
@@ -257,7 +257,7 @@ TEST_CASE("after a request for a repository the master is asked for a run that i
   CHECK(looks == 0);
   look = {true, 0};
   pool.sync("/two");
-  CHECK(pool.work_after_reply() == std::to_string(number_of("two")) + " ");
+  CHECK(pool.work_after_reply() == std::to_string(quarry::repository::number_of("two")) + " ");
   clock.advance(30'000);
   pool.sync("/one");
   CHECK(pool.work_after_reply() == one);

@@ -9,9 +9,9 @@
 #include <filesystem>
 
 #include "quarry/base/result.h"
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
-namespace quarry::worker {
+namespace quarry::repository {
 
 /// A file, as it was found to lie inside the folder.
 struct LocatedFile {
@@ -27,4 +27,4 @@ struct LocatedFile {
 /// where this process may not look), kIo.
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
-}  // namespace quarry::worker
+}  // namespace quarry::repository

@@ -1,4 +1,4 @@
-#include "quarry/worker/repository_folder.h"
+#include "quarry/repository/repository_folder.h"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -11,7 +11,7 @@
 
 #include "quarry/base/fd.h"
 
-namespace quarry::worker {
+namespace quarry::repository {
 namespace {
 
 using base::ErrorCode;
@@ -66,4 +66,4 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
   return LocatedFile{folder / name.file(), status.st_dev, status.st_ino};
 }
 
-}  // namespace quarry::worker
+}  // namespace quarry::repository

@@ -1,10 +1,10 @@
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using namespace quarry::worker;
+using namespace quarry::repository;
 
 namespace {
 

@@ -1,9 +1,9 @@
-#include "quarry/worker/repository_name.h"
+#include "quarry/repository/repository_name.h"
 
 #include <algorithm>
 #include <array>
 
-namespace quarry::worker {
+namespace quarry::repository {
 namespace {
 
 constexpr std::size_t kMaxLength = 200;
@@ -85,4 +85,4 @@ std::vector<NameCandidate> names_in(std::string_view path) {
   return before_endpoint;
 }
 
-}  // namespace quarry::worker
+}  // namespace quarry::repository

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace quarry::worker {
+namespace quarry::repository {
 
 class RepositoryName {
  public:
@@ -50,4 +50,4 @@ std::vector<NameCandidate> names_in(std::string_view path);
 /// Whether WORD is reserved after the name of a repository: xfer, queue, status, ping.
 bool is_endpoint(std::string_view word);
 
-}  // namespace quarry::worker
+}  // namespace quarry::repository
