@@ -8,8 +8,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "quarry/http/reply_header.h"
 #include "quarry/http/syntax.h"
-#include "reply_header.h"
 
 namespace quarry::gateway {
 namespace {
@@ -208,7 +208,7 @@ void Connection::inspect() {
   }
   // Beyond the limit by what ends the head, no more needs to be looked at.
   const std::string_view bytes = contents(input, limits_.max_header + 1);
-  const std::size_t size = header_block_size(bytes);
+  const std::size_t size = http::header_block_size(bytes);
   // TLS on the wrong port, say: it would wait for an answer for ever.
   const bool hopeless = !bytes.empty() && !http::is_token(bytes.substr(0, 1));
   if (size == std::string_view::npos && bytes.size() <= limits_.max_header) {

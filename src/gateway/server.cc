@@ -12,9 +12,9 @@
 
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
+#include "quarry/http/reply_header.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
-#include "reply_header.h"
 
 namespace quarry::gateway {
 namespace {
@@ -52,7 +52,7 @@ LogLevel level_of(int status) {
 }
 
 struct ReplyStart {
-  ReplyHeader header;
+  http::ReplyHeader header;
   std::size_t size;  // of its block, in bytes
 };
 
@@ -62,11 +62,11 @@ base::Result<ReplyStart> start_of(evbuffer* reply) {
   const auto* start =
       reinterpret_cast<const char*>(evbuffer_pullup(reply, static_cast<ev_ssize_t>(looked_at)));
   const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
-  const std::size_t size = header_block_size(bytes);
+  const std::size_t size = http::header_block_size(bytes);
   if (size == std::string_view::npos) {
     return base::fail(base::ErrorCode::kInvalid, "its headers do not end");
   }
-  QUARRY_TRY_ASSIGN(ReplyHeader header, parse_reply_header(bytes.substr(0, size)));
+  QUARRY_TRY_ASSIGN(http::ReplyHeader header, http::parse_reply_header(bytes.substr(0, size)));
   return ReplyStart{std::move(header), size};
 }
 
@@ -339,7 +339,7 @@ void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
   auto start = start_of(body);
   if (!start) return answer_error(exchange, 502, kText, base::printable(start.error().message));
   evbuffer_drain(body, start->size);
-  ReplyHeader& header = start->header;
+  http::ReplyHeader& header = start->header;
   const std::size_t length = evbuffer_get_length(body);
   const std::uint64_t declared = header.content_length.value_or(length);
   // A reply to HEAD says how long the body would be.

@@ -7,7 +7,7 @@
 #include "quarry/http/request_head.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
-#include "reply_header.h"
+#include "quarry/http/reply_header.h"
 #include "require.h"
 
 namespace {
@@ -46,10 +46,10 @@ void read_head(std::string_view bytes) {
 }
 
 void read_reply_header(std::string_view bytes) {
-  const std::size_t size = gateway::header_block_size(bytes);
+  const std::size_t size = http::header_block_size(bytes);
   if (size == std::string_view::npos) return;
   REQUIRE(size <= bytes.size());
-  const auto header = gateway::parse_reply_header(bytes.substr(0, size));
+  const auto header = http::parse_reply_header(bytes.substr(0, size));
   if (!header) return;
   REQUIRE(header->status >= 200 && header->status <= 599);
   REQUIRE(is_one_line(header->reason));

@@ -15,7 +15,7 @@
 
 #include "quarry/base/result.h"
 
-namespace quarry::gateway {
+namespace quarry::http {
 
 struct ReplyHeader {
   int status = 200;
@@ -31,4 +31,4 @@ std::size_t header_block_size(std::string_view bytes);
 /// Reads BLOCK, which ends with its empty line. Errors: kInvalid, for the log.
 base::Result<ReplyHeader> parse_reply_header(std::string_view block);
 
-}  // namespace quarry::gateway
+}  // namespace quarry::http

@@ -1,10 +1,10 @@
-#include "reply_header.h"
+#include "quarry/http/reply_header.h"
 
 #include <doctest/doctest.h>
 
 #include <string>
 
-using namespace quarry::gateway;
+using namespace quarry::http;
 
 using Fields = std::vector<std::pair<std::string, std::string>>;
 

@@ -1,4 +1,4 @@
-#include "reply_header.h"
+#include "quarry/http/reply_header.h"
 
 #include <fmt/core.h>
 
@@ -10,7 +10,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
-namespace quarry::gateway {
+namespace quarry::http {
 namespace {
 
 constexpr std::array<std::string_view, 7> kOneHop = {
@@ -35,7 +35,7 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
 }
 
 base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
-  const auto length = http::parse_decimal(value);
+  const auto length = parse_decimal(value);
   if (!length || header.content_length) {
     return broken(fmt::format("the Content-Length \"{}\"", value));
   }
@@ -46,19 +46,18 @@ base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
 base::Result<void> take_field(std::string_view line, ReplyHeader& header, bool& has_status) {
   const std::size_t colon = line.find(':');
   const std::string_view name = line.substr(0, colon);
-  if (colon == std::string_view::npos || !http::is_token(name)) {
+  if (colon == std::string_view::npos || !is_token(name)) {
     return broken(fmt::format("the header line \"{}\"", line.substr(0, 100)));
   }
   const std::string_view value = base::trim_blanks(line.substr(colon + 1));
-  if (!http::is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
-  if (http::same_name(name, "Status")) {
+  if (!is_field_value(value)) return broken(fmt::format("the value of the header {}", name));
+  if (same_name(name, "Status")) {
     has_status = true;
     return take_status(value, header);
   }
-  if (http::same_name(name, "Content-Length")) return take_length(value, header);
-  const bool one_hop = std::any_of(kOneHop.begin(), kOneHop.end(), [&](std::string_view other) {
-    return http::same_name(name, other);
-  });
+  if (same_name(name, "Content-Length")) return take_length(value, header);
+  const bool one_hop = std::any_of(kOneHop.begin(), kOneHop.end(),
+                                   [&](std::string_view other) { return same_name(name, other); });
   if (!one_hop) header.fields.emplace_back(name, value);
   return {};
 }
@@ -88,12 +87,12 @@ base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
   if (!has_status) {
     const bool moved =
         std::any_of(header.fields.begin(), header.fields.end(),
-                    [](const auto& field) { return http::same_name(field.first, "Location"); });
+                    [](const auto& field) { return same_name(field.first, "Location"); });
     if (moved) header.status = 302;
     if (header.fields.empty() && !header.content_length) return broken("an answer without headers");
   }
-  if (header.reason.empty()) header.reason = http::reason_phrase(header.status);
+  if (header.reason.empty()) header.reason = reason_phrase(header.status);
   return header;
 }
 
-}  // namespace quarry::gateway
+}  // namespace quarry::http
