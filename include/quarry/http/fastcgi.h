@@ -35,6 +35,10 @@ inline constexpr std::size_t kRecordHeaderSize = FCGI_HEADER_LEN;
 /// The most content that needs no padding, in bytes: the largest multiple of 8 below 64 KiB.
 inline constexpr std::size_t kMostContent = 65528;
 
+/// What a request may have at most: so many parameters, and so many bytes of them.
+inline constexpr std::size_t kMaxParams = 300;
+inline constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
+
 struct RecordHeader {
   RecordType type;  // as it came: any number
   std::uint16_t request_id = 0;

@@ -54,7 +54,7 @@ class RecordReader {
 
 HeadVerdict check_params(std::string_view params) {
   for (std::size_t count = 1; !params.empty(); ++count) {
-    if (count > kMaxParams) return HeadVerdict::kTooLarge;
+    if (count > http::kMaxParams) return HeadVerdict::kTooLarge;
     const auto pair = http::take_pair(params);
     if (!pair) return HeadVerdict::kMalformed;
     // A NUL would end the parameter early for whoever reads it as a C string.
@@ -102,7 +102,8 @@ HeadCheck check_head(std::string_view bytes) {
     if (record->type != RecordType::kParams || record->id != begin->id)
       return {HeadVerdict::kMalformed};
     if (record->content.empty()) break;
-    if (params.size() + record->content.size() > kMaxParamsSize) return {HeadVerdict::kTooLarge};
+    if (params.size() + record->content.size() > http::kMaxParamsSize)
+      return {HeadVerdict::kTooLarge};
     if (params.empty()) {
       params = record->content;
       continue;

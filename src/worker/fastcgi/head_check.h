@@ -11,6 +11,8 @@
 #include <optional>
 #include <string_view>
 
+#include "quarry/http/fastcgi.h"
+
 namespace quarry::worker {
 
 enum class HeadVerdict {
@@ -30,12 +32,9 @@ struct HeadCheck {
   std::string_view content{};
 };
 
-/// At most so many parameters, and so many bytes of them.
-constexpr std::size_t kMaxParams = 300;
-constexpr std::size_t kMaxParamsSize = std::size_t{64} << 10;
 /// Bytes in which every head within the limits fits, however it is cut into records of at least 16
 /// bytes.
-constexpr std::size_t kMaxHeadSize = kMaxParamsSize * 2;
+constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 
 /// Looks at BYTES, the beginning of what a connection sent.
 HeadCheck check_head(std::string_view bytes);

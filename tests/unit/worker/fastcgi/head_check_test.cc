@@ -77,8 +77,8 @@ TEST_CASE("too many parameters, and too long ones, are too large") {
     for (std::size_t i = 0; i < count; ++i) params.emplace_back("A", std::string(size, 'x'));
     return verdict(request(params));
   };
-  CHECK(with(kMaxParams, 1) == HeadVerdict::kComplete);
-  CHECK(with(kMaxParams + 1, 1) == HeadVerdict::kTooLarge);
-  CHECK(with(1, kMaxParamsSize - 6) == HeadVerdict::kComplete);
-  CHECK(with(2, kMaxParamsSize / 2) == HeadVerdict::kTooLarge);
+  CHECK(with(quarry::http::kMaxParams, 1) == HeadVerdict::kComplete);
+  CHECK(with(quarry::http::kMaxParams + 1, 1) == HeadVerdict::kTooLarge);
+  CHECK(with(1, quarry::http::kMaxParamsSize - 6) == HeadVerdict::kComplete);
+  CHECK(with(2, quarry::http::kMaxParamsSize / 2) == HeadVerdict::kTooLarge);
 }

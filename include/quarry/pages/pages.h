@@ -1,0 +1,24 @@
+// The process of a pool that has its web pages made, by `fossil`:
+//
+//   web server ── FastCGI ──> worker ── the connection (base/passed_connections.h) ──> pages
+//   gateway ─────────────── one of a pair ───────────────────────────────────────────> pages
+//   pages ── SCGI over pipes ──> fossil http, each for one request
+//
+// It runs in a child of the master, in one thread, on libevent, and opens no repository. A page is
+// passed on as it is made; who does not take it is waited for with a bound on bytes and time.
+#pragma once
+
+#include "quarry/pages/options.h"
+
+namespace quarry::pages {
+
+struct Handles {
+  /// Where connections come from; stays the caller's.
+  int taking = -1;
+};
+
+/// Serves until SIGTERM (drops what is under way) or SIGQUIT (finishes it). SIGUSR1 has the log
+/// opened anew. Returns the process's exit code: 0, or 1 when it could not start (logged).
+int run(const Options& options, const Place& place, const Handles& handles);
+
+}  // namespace quarry::pages

@@ -1,0 +1,93 @@
+#include "fossil_pool.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "quarry/base/log.h"
+
+namespace quarry::pages {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kFirstRest{100};
+constexpr milliseconds kLongestRest{10'000};
+
+std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+  struct stat status {};
+  if (::stat(file.c_str(), &status) != 0) return {};
+  return {status.st_dev, status.st_ino};
+}
+
+}  // namespace
+
+FossilPool::FossilPool(event_base* base, const Options& options, const Place& place)
+    : options_(options),
+      place_(place),
+      plan_(FossilProcess::Plan::make(options, place)),
+      replenishing_(base, -1, 0, [this] { replenish(); }) {}
+
+void FossilPool::start() {
+  replenishing_.wait(milliseconds{0});
+}
+
+void FossilPool::drop_outdated() {
+  if (place_.repository.empty()) return;
+  const auto now = identity_of(place_.repository);
+  if (now != file_) spare_.clear();
+  file_ = now;
+}
+
+base::Result<FossilProcess> FossilPool::take() {
+  drop_outdated();
+  // After the request was begun, so that nobody waits for it.
+  replenishing_.wait(rest_);
+  if (spare_.empty()) {
+    auto started = FossilProcess::start(plan_);
+    if (started) ++running_;
+    return started;
+  }
+  FossilProcess process = std::move(spare_.front());
+  spare_.pop_front();
+  ++running_;
+  return process;
+}
+
+void FossilPool::replenish() {
+  drop_outdated();
+  while (spare_.size() < options_.spare_children) {
+    auto started = FossilProcess::start(plan_);
+    if (!started) return fell(started.error().message);
+    spare_.push_back(std::move(*started));
+  }
+}
+
+void FossilPool::fell(const std::string& why) {
+  rest_ = std::clamp(rest_ * 2, kFirstRest, kLongestRest);
+  base::log(base::LogLevel::kError, "{}; tried again in {} ms", why, rest_.count());
+  replenishing_.wait(rest_);
+}
+
+void FossilPool::reap(const std::function<void(pid_t, int)>& tell) {
+  int status = 0;
+  for (;;) {
+    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
+    if (pid < 0 && errno == EINTR) continue;
+    if (pid <= 0) return;
+    const auto waiting = std::ranges::find(spare_, pid, &FossilProcess::pid);
+    if (waiting == spare_.end()) {
+      rest_ = milliseconds{0};
+      tell(pid, status);
+      continue;
+    }
+    waiting->reaped();
+    spare_.erase(waiting);
+    fell(fmt::format("{} ended before it had a request", plan_.words.front()));
+  }
+}
+
+}  // namespace quarry::pages

@@ -1,0 +1,120 @@
+#include "fossil_process.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <string_view>
+#include <utility>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/fossil_environment.h"
+#include "quarry/base/spawn.h"
+
+namespace quarry::pages {
+namespace {
+
+struct Pipe {
+  base::Fd reading;
+  base::Fd writing;
+};
+
+base::Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
+  return Pipe{base::Fd(ends[0]), base::Fd(ends[1])};
+}
+
+void do_not_block(const base::Fd& fd) {
+  ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+}
+
+/// As soon as it is there: what it does before is its own start alone.
+void bound(pid_t pid, std::size_t max_memory, int nice) {
+  if (max_memory > 0) {
+    const rlimit limit{.rlim_cur = max_memory, .rlim_max = max_memory};
+    ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
+  }
+  const int own = ::getpriority(PRIO_PROCESS, 0);
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid), own + nice);
+}
+
+}  // namespace
+
+FossilProcess::Plan FossilProcess::Plan::make(const Options& options, const Place& place) {
+  const bool is_one = !place.repository.empty();
+  const auto target = std::filesystem::absolute(is_one ? place.repository : place.repositories);
+  Plan plan{.words = {options.program, "http", "--scgi", "--nojail", "--in", "/dev/stdin",
+                      target.string()},
+            .environment = base::fossil_environment(environ),
+            .max_memory = options.max_memory,
+            .nice = options.nice};
+  // Where it looks for its user's own configuration.
+  const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
+  const passwd* const user = ::getpwuid(::geteuid());
+  if (user != nullptr && std::ranges::none_of(plan.environment, is_home)) {
+    plan.environment.push_back(fmt::format("HOME={}", user->pw_dir));
+  }
+  return plan;
+}
+
+base::Result<FossilProcess> FossilProcess::start(const Plan& plan) {
+  QUARRY_TRY_ASSIGN(Pipe input, make_pipe());
+  QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
+  QUARRY_TRY_ASSIGN(Pipe errors, make_pipe());
+  FossilProcess process;
+  QUARRY_TRY_ASSIGN(process.pid_.number,
+                    base::spawn({.words = plan.words,
+                                 .environment = plan.environment,
+                                 .descriptors = {input.reading.get(), output.writing.get(),
+                                                 errors.writing.get()}}));
+  bound(process.pid(), plan.max_memory, plan.nice);
+  process.input_ = std::move(input.writing);
+  process.output_ = std::move(output.reading);
+  process.errors_ = std::move(errors.reading);
+  for (const base::Fd* fd : {&process.input_, &process.output_, &process.errors_}) {
+    do_not_block(*fd);
+  }
+  return process;
+}
+
+FossilProcess::~FossilProcess() {
+  if (pid() > 0) ::kill(-pid(), SIGKILL);
+}
+
+base::Result<std::string> version_of(const std::string& program) {
+  constexpr int kMostMillis = 5000;
+  QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
+  const base::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  QUARRY_TRY_ASSIGN(
+      const pid_t pid,
+      base::spawn({.words = {program, "version"},
+                   .environment = base::fossil_environment(environ),
+                   .descriptors = {nothing.get(), output.writing.get(), nothing.get()}}));
+  output.writing.reset();
+  std::array<char, 256> buffer{};
+  pollfd waiting{output.reading.get(), POLLIN, 0};
+  const bool has_answer = ::poll(&waiting, 1, kMostMillis) == 1;
+  const ssize_t size = has_answer ? ::read(output.reading.get(), buffer.data(), buffer.size()) : -1;
+  ::kill(-pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  constexpr std::string_view kBegin = "This is fossil version ";
+  const std::string_view answer(buffer.data(), static_cast<std::size_t>(size > 0 ? size : 0));
+  if (!answer.starts_with(kBegin)) {
+    return base::fail(base::ErrorCode::kInvalid,
+                      fmt::format("{} is no fossil: its version is \"{}\"", program,
+                                  base::printable(answer, 60)));
+  }
+  const std::string_view rest = answer.substr(kBegin.size());
+  return base::printable(rest.substr(0, rest.find_first_of(" \n")), 20);
+}
+
+}  // namespace quarry::pages

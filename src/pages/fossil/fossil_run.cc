@@ -1,0 +1,187 @@
+#include "fossil_run.h"
+
+#include <fmt/core.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "quarry/base/duration.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+
+namespace quarry::pages {
+namespace {
+
+constexpr std::size_t kMostHead = std::size_t{64} << 10;
+constexpr std::size_t kMostErrors = 4096;
+// So much of a reply is read at once.
+constexpr std::size_t kMostRead = std::size_t{1} << 20;
+// To end by itself once its reply is complete: it may still write to the repository.
+constexpr std::chrono::milliseconds kLeaveTime{10'000};
+constexpr std::string_view kStatusLine = "HTTP/1.";
+
+bufferevent* watch(event_base* base, base::Fd fd) {
+  bufferevent* const bev = bufferevent_socket_new(base, fd.get(), BEV_OPT_CLOSE_ON_FREE);
+  if (bev != nullptr) fd.release();
+  return bev;
+}
+
+/// BLOCK, which begins with a status line of HTTP, as that of a CGI reply.
+std::string as_cgi(std::string_view block) {
+  if (!block.starts_with(kStatusLine)) return std::string(block);
+  return fmt::format("Status:{}", block.substr(std::min(block.find(' '), block.size())));
+}
+
+std::string in_words(int status) {
+  if (WIFSIGNALED(status)) return fmt::format("it was ended by signal {}", WTERMSIG(status));
+  return fmt::format("it ended with code {}", WEXITSTATUS(status));
+}
+
+}  // namespace
+
+FossilRun::FossilRun(event_base* base, FossilProcess process, std::string_view head, evbuffer* body,
+                     bool head_only, const Limits& limits, Owner& owner)
+    : process_(std::move(process)),
+      limits_(limits),
+      owner_(owner),
+      head_only_(head_only),
+      deadline_(base, -1, 0, [this] { on_deadline(); }),
+      input_(watch(base, process_.take_input())),
+      output_(watch(base, process_.take_output())),
+      errors_(watch(base, process_.take_errors())) {
+  deadline_.wait(limits.timeout);
+  if (!input_ || !output_ || !errors_) return;  // the deadline tells
+  // What it does not read any more is its own affair; once all is written, its input ends.
+  bufferevent_setcb(
+      input_.get(), nullptr,
+      [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->input_.reset(); },
+      [](bufferevent*, short, void* self) { static_cast<FossilRun*>(self)->input_.reset(); }, this);
+  bufferevent_write(input_.get(), head.data(), head.size());
+  bufferevent_write_buffer(input_.get(), body);
+  bufferevent_enable(input_.get(), EV_WRITE);
+  bufferevent_setcb(
+      output_.get(), [](bufferevent*, void* self) { static_cast<FossilRun*>(self)->on_output(); },
+      nullptr,
+      [](bufferevent*, short, void* self) { static_cast<FossilRun*>(self)->on_output_end(); },
+      this);
+  bufferevent_setwatermark(output_.get(), EV_READ, 0, kMostRead);
+  bufferevent_enable(output_.get(), EV_READ);
+  bufferevent_setwatermark(errors_.get(), EV_READ, 0, kMostErrors);
+  bufferevent_enable(errors_.get(), EV_READ);
+}
+
+void FossilRun::pause() {
+  if (state_ == State::kLeaving || std::exchange(is_paused_, true)) return;
+  bufferevent_disable(output_.get(), EV_READ);
+  deadline_.stop_waiting();
+}
+
+void FossilRun::resume() {
+  if (state_ == State::kLeaving || !std::exchange(is_paused_, false)) return;
+  deadline_.wait(limits_.timeout);
+  bufferevent_enable(output_.get(), EV_READ);
+}
+
+void FossilRun::cancel() {
+  state_ = State::kLeaving;
+  deadline_.wait(std::chrono::milliseconds{0});
+}
+
+void FossilRun::over() {
+  if (!std::exchange(is_over_, true)) owner_.on_over(*this);
+}
+
+void FossilRun::on_output() {
+  if (state_ == State::kHead && !take_head()) return;
+  take_body();
+}
+
+bool FossilRun::take_head() {
+  evbuffer* const input = bufferevent_get_input(output_.get());
+  const std::size_t looked_at = std::min(evbuffer_get_length(input), kMostHead);
+  const auto* start =
+      reinterpret_cast<const char*>(evbuffer_pullup(input, static_cast<ev_ssize_t>(looked_at)));
+  const std::string_view bytes(start, start == nullptr ? 0 : looked_at);
+  const std::size_t size = http::header_block_size(bytes);
+  if (size == std::string_view::npos) {
+    if (looked_at == kMostHead) fault(Fault::kBroken, "the headers of its reply do not end");
+    return false;
+  }
+  auto header = http::parse_reply_header(as_cgi(bytes.substr(0, size)));
+  if (!header) {
+    fault(Fault::kBroken, base::printable(header.error().message));
+    return false;
+  }
+  evbuffer_drain(input, size);
+  declared_ = header->content_length;
+  if (declared_.value_or(0) > limits_.max_reply) {
+    fault(Fault::kTooLong, fmt::format("its reply has {} bytes", *declared_));
+    return false;
+  }
+  state_ = State::kBody;
+  owner_.on_head(*this, *header);
+  return true;
+}
+
+void FossilRun::take_body() {
+  evbuffer* const input = bufferevent_get_input(output_.get());
+  const std::size_t before = evbuffer_get_length(input);
+  if (state_ != State::kBody) return evbuffer_drain(input, before), void();
+  if (before > 0) {
+    received_ += before;
+    if (received_ > limits_.max_reply || received_ > declared_.value_or(received_)) {
+      const bool is_long = received_ > limits_.max_reply;
+      return fault(is_long ? Fault::kTooLong : Fault::kBroken,
+                   is_long ? fmt::format("its reply is longer than {} bytes", limits_.max_reply)
+                           : "its reply is longer than it said");
+    }
+    owner_.on_body(*this, input);
+  }
+  const bool is_all = declared_ && (received_ == *declared_ || head_only_);
+  if (state_ == State::kBody && is_all) complete();
+}
+
+void FossilRun::complete() {
+  state_ = State::kLeaving;
+  deadline_.wait(kLeaveTime);
+  owner_.on_complete(*this);
+}
+
+void FossilRun::on_output_end() {
+  if (state_ == State::kBody) {
+    take_body();
+    if (state_ == State::kBody && !declared_) complete();
+  }
+  if (state_ != State::kLeaving) fault(Fault::kBroken, "its reply ended early");
+  output_.reset();
+  over();
+}
+
+void FossilRun::on_exit(int status) {
+  process_.reaped();
+  if (status != 0) status_ = in_words(status);
+}
+
+void FossilRun::fault(Fault fault, std::string reason) {
+  if (state_ == State::kLeaving) return;
+  state_ = State::kLeaving;
+  if (!status_.empty()) reason += fmt::format("; {}", status_);
+  if (errors_) {
+    evbuffer* const said = bufferevent_get_input(errors_.get());
+    std::string text(evbuffer_get_length(said), '\0');
+    evbuffer_copyout(said, text.data(), text.size());
+    if (!text.empty()) reason += fmt::format("; it said: {}", base::printable(text, 500));
+  }
+  deadline_.wait(std::chrono::milliseconds{0});
+  owner_.on_fault(*this, fault, reason);
+}
+
+void FossilRun::on_deadline() {
+  if (state_ != State::kLeaving) {
+    fault(Fault::kTimeout, fmt::format("it took longer than {}", base::in_words(limits_.timeout)));
+  }
+  over();
+}
+
+}  // namespace quarry::pages

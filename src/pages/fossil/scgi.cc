@@ -1,0 +1,55 @@
+#include "scgi.h"
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/http/parameters.h"
+
+namespace quarry::pages {
+namespace {
+
+namespace parameter = http::parameter;
+
+// What a web server says of a request beside its headers.
+constexpr auto kKnown = std::to_array<std::string_view>(
+    {parameter::kRequestMethod, parameter::kRequestUri, parameter::kQueryString,
+     parameter::kContentType, parameter::kRemoteAddress, parameter::kRemotePort,
+     parameter::kServerName, parameter::kServerPort, parameter::kServerProtocol,
+     parameter::kServerSoftware, parameter::kRequestScheme, parameter::kHttps,
+     parameter::kGatewayInterface});
+
+bool is_upper_or_digit(char c) {
+  return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_passed_on(std::string_view name, bool trust_remote_user) {
+  if (name == parameter::kRemoteUser || name == "AUTH_TYPE") return trust_remote_user;
+  if (std::ranges::find(kKnown, name) != kKnown.end()) return true;
+  // Some programs take HTTP_PROXY as the proxy for what they fetch.
+  return name.starts_with(parameter::kOfHeader) && name != "HTTP_PROXY" &&
+         std::ranges::all_of(name, is_upper_or_digit);
+}
+
+void append(std::string& out, std::string_view name, std::string_view value) {
+  out += name;
+  out += '\0';
+  out += value;
+  out += '\0';
+}
+
+}  // namespace
+
+std::string scgi_head(const PageRequest& request, bool trust_remote_user) {
+  std::string pairs;
+  append(pairs, parameter::kContentLength, std::to_string(evbuffer_get_length(request.body.get())));
+  append(pairs, "SCGI", "1");
+  const bool is_split = !request.get(parameter::kPathInfo).empty();
+  append(pairs, parameter::kScriptName, is_split ? request.get(parameter::kScriptName) : "");
+  append(pairs, parameter::kPathInfo, request.path());
+  for (const Parameter& each : request.parameters) {
+    if (is_passed_on(each.name, trust_remote_user)) append(pairs, each.name, each.value);
+  }
+  return std::to_string(pairs.size()) + ":" + pairs + ",";
+}
+
+}  // namespace quarry::pages

@@ -1,0 +1,44 @@
+#include "page_request.h"
+
+#include <fmt/core.h>
+
+#include <ranges>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/url.h"
+#include "quarry/http/parameters.h"
+
+namespace quarry::pages {
+namespace {
+
+namespace parameter = http::parameter;
+
+constexpr std::size_t kMostTargetInLog = 200;
+
+}  // namespace
+
+std::string_view PageRequest::get(std::string_view name) const {
+  for (const Parameter& each : parameters | std::views::reverse) {
+    if (each.name == name) return each.value;
+  }
+  return {};
+}
+
+std::string_view PageRequest::path() const {
+  const std::string_view info = get(parameter::kPathInfo);
+  return info.empty() ? get(parameter::kScriptName) : info;
+}
+
+bool PageRequest::is_head() const {
+  return get(parameter::kRequestMethod) == "HEAD";
+}
+
+std::string PageRequest::in_words() const {
+  const std::string_view uri = get(parameter::kRequestUri);
+  const std::string target = base::without_secrets(uri.empty() ? path() : uri);
+  return fmt::format("client {}: {} {}", base::printable(get(parameter::kRemoteAddress), 60),
+                     base::printable(get(parameter::kRequestMethod), 20),
+                     base::printable(target, kMostTargetInLog));
+}
+
+}  // namespace quarry::pages

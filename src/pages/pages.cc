@@ -1,0 +1,51 @@
+#include "quarry/pages/pages.h"
+
+#include <event2/event.h>
+
+#include <csignal>
+
+#include "fossil/fossil_process.h"
+#include "quarry/base/event_handles.h"
+#include "quarry/base/log.h"
+#include "server.h"
+
+namespace quarry::pages {
+namespace {
+
+using base::LogLevel;
+
+void reopen_log() {
+  const auto done = base::reopen_log(base::Reopening::kWantsFile);
+  if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
+}
+
+}  // namespace
+
+int run(const Options& options, const Place& place, const Handles& handles) {
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGINT, SIG_IGN);
+  const base::EventBasePtr base(event_base_new());
+  if (!base) {
+    base::log(LogLevel::kError, "cannot make an event loop");
+    return 1;
+  }
+  if (const auto version = version_of(options.program)) {
+    base::log(LogLevel::kNotice, "the pages are made by {} {}", options.program, *version);
+  } else {
+    base::log(LogLevel::kError, "{}", version.error().message);
+  }
+  Server server(base.get(), options, place, handles);
+  event_base* const loop = base.get();
+  const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
+  base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });
+  base::Event graceful(loop, SIGQUIT, persistent, [&server] { server.stop(); });
+  base::Event reopening(loop, SIGUSR1, persistent, reopen_log);
+  base::Event reaping(loop, SIGCHLD, persistent, [&server] { server.reap(); });
+  for (base::Event* const event : {&quick, &graceful, &reopening, &reaping}) event->wait();
+  base::let_reopening_be_told();
+  server.start();
+  event_base_dispatch(loop);
+  return 0;
+}
+
+}  // namespace quarry::pages

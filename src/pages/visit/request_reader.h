@@ -1,0 +1,53 @@
+// A FastCGI request as it comes, record by record (quarry/http/fastcgi.h):
+//
+//   BEGIN_REQUEST (responder) · PARAMS… · PARAMS (empty) · STDIN… · STDIN (empty)
+//
+// Holds what has come within its limits, and refuses the rest before it has memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "page_request.h"
+#include "quarry/http/fastcgi.h"
+
+namespace quarry::pages {
+
+class RequestReader {
+ public:
+  enum class Status {
+    kMore,       // right so far
+    kComplete,   // request() is all there
+    kAborted,    // the web server wants it no more
+    kMalformed,  // no request that a web server would send
+    kTooLarge,   // its body is: the parameters are all there
+  };
+
+  explicit RequestReader(std::size_t max_body);
+
+  /// Takes whole records off INPUT.
+  Status feed(evbuffer* input);
+
+  std::uint16_t id() const { return id_; }
+  PageRequest& request() { return request_; }
+  /// Bytes of its body so far.
+  std::size_t body_size() const { return evbuffer_get_length(request_.body.get()); }
+
+ private:
+  enum class Part { kBegin, kParams, kBody, kDone };
+
+  Status take(const http::RecordHeader& header, evbuffer* input);
+  Status take_begin(std::string_view content);
+  Status take_params(std::string_view content);
+  Status take_body(const http::RecordHeader& header, evbuffer* input);
+  bool parse_params();
+
+  std::size_t max_body_;
+  Part part_ = Part::kBegin;
+  std::uint16_t id_ = 0;
+  std::string params_;
+  PageRequest request_;
+};
+
+}  // namespace quarry::pages

@@ -1,0 +1,119 @@
+#include "visit.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace quarry::pages {
+namespace {
+
+using http::RecordType;
+
+// END_REQUEST: status 0, complete (0), three reserved bytes.
+constexpr std::string_view kEndContent("\0\0\0\0\0\0\0\0", 8);
+constexpr std::chrono::milliseconds kDrainTime{2000};
+// Below so much the visitor takes the reply as it comes.
+constexpr std::size_t kLittle = std::size_t{256} << 10;
+
+}  // namespace
+
+Visit::Visit(event_base* base, base::Fd connection, const Limits& limits, Owner& owner)
+    : limits_(limits), owner_(owner), reader_(limits.max_body) {
+  ::fcntl(connection.get(), F_SETFL, ::fcntl(connection.get(), F_GETFL) | O_NONBLOCK);
+  bev_.reset(bufferevent_socket_new(base, connection.get(), BEV_OPT_CLOSE_ON_FREE));
+  if (!bev_) return;
+  connection.release();
+  bufferevent_setcb(
+      bev_.get(), [](bufferevent*, void* self) { static_cast<Visit*>(self)->on_input(); },
+      [](bufferevent*, void* self) { static_cast<Visit*>(self)->on_output(); },
+      [](bufferevent*, short, void* self) {
+        auto* const visit = static_cast<Visit*>(self);
+        visit->owner_.on_gone(*visit);
+      },
+      this);
+  bufferevent_setwatermark(bev_.get(), EV_WRITE, kLittle, 0);
+  const timeval time = base::to_timeval(limits.timeout);
+  bufferevent_set_timeouts(bev_.get(), &time, &time);
+  bufferevent_enable(bev_.get(), EV_READ | EV_WRITE);
+}
+
+Visit::~Visit() {
+  owner_.on_held(*this, -static_cast<std::ptrdiff_t>(held_));
+}
+
+void Visit::hold(std::size_t bytes) {
+  const auto more = static_cast<std::ptrdiff_t>(bytes) - static_cast<std::ptrdiff_t>(held_);
+  held_ = bytes;
+  if (more != 0) owner_.on_held(*this, more);
+}
+
+void Visit::on_input() {
+  evbuffer* const input = bufferevent_get_input(bev_.get());
+  if (is_refused_) {
+    evbuffer_drain(input, evbuffer_get_length(input));
+    return;
+  }
+  // All that may still come is the wish to have it no more.
+  if (state_ != State::kReading) return owner_.on_gone(*this);
+  const RequestReader::Status status = reader_.feed(input);
+  if (status == RequestReader::Status::kMore) return hold(reader_.body_size());
+  if (status == RequestReader::Status::kMalformed || status == RequestReader::Status::kAborted) {
+    return owner_.on_gone(*this);
+  }
+  state_ = State::kHandled;
+  const timeval time = base::to_timeval(limits_.timeout);
+  bufferevent_set_timeouts(bev_.get(), nullptr, &time);
+  hold(reader_.body_size());
+  is_refused_ = status == RequestReader::Status::kTooLarge;
+  owner_.on_request(*this, is_refused_);
+}
+
+void Visit::on_output() {
+  if (state_ == State::kReading) return;
+  if (state_ == State::kHandled) return owner_.on_taken(*this);
+  if (untaken() > 0) return;
+  if (!is_refused_) return owner_.on_gone(*this);
+  // It may still be sending: closing right away could take the reply from it.
+  const timeval time = base::to_timeval(kDrainTime);
+  bufferevent_set_timeouts(bev_.get(), &time, nullptr);
+}
+
+void Visit::put_header(RecordType type, std::size_t size) {
+  const auto bytes = http::encode({.type = type,
+                                   .request_id = reader_.id(),
+                                   .content_length = static_cast<std::uint16_t>(size)});
+  bufferevent_write(bev_.get(), bytes.data(), bytes.size());
+}
+
+void Visit::add(std::string_view bytes) {
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, http::kMostContent);
+    put_header(RecordType::kStdout, piece.size());
+    bufferevent_write(bev_.get(), piece.data(), piece.size());
+    bytes.remove_prefix(piece.size());
+  }
+}
+
+void Visit::add(evbuffer* body) {
+  evbuffer* const output = bufferevent_get_output(bev_.get());
+  while (const std::size_t left = evbuffer_get_length(body)) {
+    const std::size_t size = std::min(left, http::kMostContent);
+    put_header(RecordType::kStdout, size);
+    evbuffer_remove_buffer(body, output, size);
+  }
+}
+
+void Visit::end() {
+  put_header(RecordType::kStdout, 0);
+  put_header(RecordType::kEndRequest, kEndContent.size());
+  bufferevent_write(bev_.get(), kEndContent.data(), kEndContent.size());
+  state_ = State::kEnded;
+  bufferevent_setwatermark(bev_.get(), EV_WRITE, 0, 0);
+}
+
+std::size_t Visit::untaken() const {
+  return evbuffer_get_length(bufferevent_get_output(bev_.get()));
+}
+
+}  // namespace quarry::pages
