@@ -38,9 +38,17 @@ class FastcgiCall final : private RecordSink {
   /// The call may be destroyed in it.
   using Done = std::function<void(Outcome)>;
 
-  /// REQUEST is what append_request() made. ADDRESS and LIMITS must outlive the call.
-  FastcgiCall(event_base* base, const base::SocketAddress& address, const Limits& limits,
-              base::EventBufferPtr request, More more, Done done);
+  /// Where it goes: to a socket that listens, or by one of a pair that is passed on
+  /// (base/passed_connections.h).
+  struct Way {
+    const base::SocketAddress* address = nullptr;  // not owned
+    int passing = -1;
+    std::string str() const { return address != nullptr ? address->str() : "the web pages"; }
+  };
+
+  /// REQUEST is what append_request() made. What WAY says, and LIMITS, must outlive the call.
+  FastcgiCall(event_base* base, const Way& way, const Limits& limits, base::EventBufferPtr request,
+              More more, Done done);
 
   /// Begins. DONE is never called from within start().
   void start();
@@ -53,6 +61,8 @@ class FastcgiCall final : private RecordSink {
 
  private:
   void connect();
+  /// False, and errno says why.
+  bool try_to_connect();
   void connected();
   void watch(short what, std::chrono::milliseconds timeout);
   void on_event(short what);
@@ -70,7 +80,7 @@ class FastcgiCall final : private RecordSink {
   enum class Stage { kConnecting, kTalking, kFinishing };
 
   event_base* base_;
-  const base::SocketAddress& address_;
+  Way way_;
   const Limits& limits_;
   base::EventBufferPtr request_;
   More more_;

@@ -50,6 +50,8 @@ class Server final : private Connection::Owner {
   /// The same, without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
   void answer(Exchange& exchange, const Reply& reply);
+  /// The pool, or who makes the web pages.
+  FastcgiCall::Way way_of(const evhttp_request& request) const;
   std::uint16_t port_of(const Connection& connection) const;
   void on_accept_failed();
   void listen_or_not();

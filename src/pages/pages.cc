@@ -1,8 +1,13 @@
 #include "quarry/pages/pages.h"
 
 #include <event2/event.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdlib>
+#include <string>
+#include <string_view>
 
 #include "fossil/fossil_process.h"
 #include "quarry/base/event_handles.h"
@@ -20,6 +25,18 @@ void reopen_log() {
 }
 
 }  // namespace
+
+bool is_installed(const std::string& program) {
+  if (program.contains('/')) return ::access(program.c_str(), X_OK) == 0;
+  const char* const found = std::getenv("PATH");
+  std::string_view path = found == nullptr ? "/usr/local/bin:/usr/bin:/bin" : found;
+  while (!path.empty()) {
+    const std::string folder(path.substr(0, path.find(':')));
+    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    path.remove_prefix(std::min(folder.size() + 1, path.size()));
+  }
+  return false;
+}
 
 int run(const Options& options, const Place& place, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);

@@ -87,6 +87,10 @@ class Server {
     bool has_unread = false;
     {
       FastCgiExchange exchange(connection.fd, options_.timeouts);
+      if (auto head = exchange.await_head(); !head) {
+        return log_bad_connection(connection.fd, head.error());
+      }
+      if (handler_.may_pass_on() && pass_on(exchange)) return acceptor_.forget(connection);
       if (auto head = exchange.read_head(); !head) {
         return log_bad_connection(connection.fd, head.error());
       }
@@ -100,6 +104,18 @@ class Server {
   std::size_t served() const { return served_; }
 
  private:
+  bool pass_on(const FastCgiExchange& exchange) {
+    return exchange.is_passed_on([this](const Request& request, int connection) {
+      if (!handler_.pass_on(request, connection)) return false;
+      slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
+                  number_or_zero(request.content_length)});
+      slot_.end({.user = {}, .operation = "page"});
+      slot_.finished();
+      ++served_;
+      return true;
+    });
+  }
+
   void answer(FastCgiExchange& exchange) {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "quarry/base/socket.h"
@@ -14,6 +15,11 @@ namespace quarry::gateway {
 struct GatewayOptions {
   /// Where the pool listens. There has to be one.
   std::optional<base::SocketAddress> pool;
+  /// Where requests for web pages are passed on (base/passed_connections.h), past the pool; -1: all
+  /// are the pool's. It stays the caller's.
+  int pages_passing = -1;
+  /// Paths whose requests are the pool's in any case.
+  std::vector<std::string> pool_paths = {};
   /// Bound, listening, non-blocking sockets. They stay the caller's.
   std::vector<int> listeners;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are believed.

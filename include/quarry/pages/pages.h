@@ -17,6 +17,9 @@ struct Handles {
   int taking = -1;
 };
 
+/// Whether there is such a program, in PATH where PROGRAM has no slash. Nothing is run.
+bool is_installed(const std::string& program);
+
 /// Serves until SIGTERM (drops what is under way) or SIGQUIT (finishes it). SIGUSR1 has the log
 /// opened anew. Returns the process's exit code: 0, or 1 when it could not start (logged).
 int run(const Options& options, const Place& place, const Handles& handles);

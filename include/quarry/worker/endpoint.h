@@ -50,6 +50,9 @@ std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
                                                    std::string_view content_type,
                                                    const Target& target);
 
+/// Whether it is for who makes web pages, where there are any: all but syncs and the queue.
+bool is_page(std::string_view method, std::string_view content_type, const Target& target);
+
 /// What a client is told of a repository that cannot be found or opened. The path and the cause are
 /// for the log alone.
 http::Refusal refusal_of(const base::Error& error);

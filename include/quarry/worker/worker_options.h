@@ -14,6 +14,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/changes/options.h"
+#include "quarry/pages/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
 #include "quarry/worker/access_log.h"
@@ -72,6 +73,10 @@ struct WorkerOptions {
   BackgroundOptions background;
   PeerNumbers peers;
   changes::PoolOptions changes;
+  pages::Options pages;
+  /// Where connections are passed on to who makes the pages (base/passed_connections.h); -1: to
+  /// nobody.
+  int pages_passing = -1;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

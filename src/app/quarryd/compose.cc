@@ -11,6 +11,7 @@
 #include "changes_service.h"
 #include "configuration.h"
 #include "courier_service.h"
+#include "pages_service.h"
 #include "peers_service.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
@@ -74,7 +75,8 @@ base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
 using Inherited = std::vector<master::InheritedSocket>;
 
 base::Result<Service> pool_service(const master::PoolConfig& pool,
-                                   const std::vector<ConfiguredPeer>& peers, Start start,
+                                   const std::vector<ConfiguredPeer>& peers,
+                                   const std::optional<PagesService>& pages, Start start,
                                    Inherited& inherited) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
@@ -92,10 +94,16 @@ base::Result<Service> pool_service(const master::PoolConfig& pool,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
   worker::WorkerOptions options = worker_options(pool, peers);
+  // Held by the closure, as the descriptor by the service.
+  const auto connections = pages ? pages->connections : nullptr;
+  if (pages) {
+    options.pages_passing = connections->passing.get();
+    service.kept_descriptors.push_back(options.pages_passing);
+  }
   if (!pool.access.path.empty()) {
     QUARRY_TRY(unless_reloading(start, give_access_log(pool.access, options, service)));
   }
-  service.run = [options = std::move(options)](ChildContext& child) {
+  service.run = [options = std::move(options), connections](ChildContext& child) {
     return worker::run(
         options, {child.listener, *child.board, child.slot, *child.control, child.child_accept});
   };
@@ -126,7 +134,8 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
 
 /// The HTTP front before POOL, which listens on POOL_ADDRESS.
 base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
-                                   const base::SocketAddress& pool_address, Inherited& inherited) {
+                                   const base::SocketAddress& pool_address,
+                                   const std::optional<PagesService>& pages, Inherited& inherited) {
   const master::HttpConfig& http = *config.http;
   if (!http.listen) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
   Service service;
@@ -141,9 +150,17 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   options.pool = pool_address;
   options.listeners = {service.listener.fd()};
   options.trusted_proxies = std::move(trusted);
+  const auto connections = pages ? pages->connections : nullptr;
+  if (pages) {
+    options.pages_passing = connections->passing.get();
+    service.kept_descriptors.push_back(options.pages_passing);
+    options.pool_paths = {pool.status_path, pool.ping_path};
+  }
   // It has to have ended by itself when the master's patience is over.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
-  service.run = [options = std::move(options)](ChildContext&) { return gateway::run(options); };
+  service.run = [options = std::move(options), connections](ChildContext&) {
+    return gateway::run(options);
+  };
   return service;
 }
 
@@ -181,11 +198,13 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
-    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, peers, start, inherited));
+    const auto options = worker_options_in(pool);
+    QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, options.pages, options.trust_remote_user));
+    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, peers, pages, start, inherited));
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
     if (config.http && address && &pool == &config.pool_of_http()) {
-      QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, inherited));
+      QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, inherited));
       base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
     }
     std::optional<Service> status;
@@ -193,7 +212,6 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
-    const auto options = worker_options_in(pool);
     const std::string courier_socket =
         courier ? courier->listener.address()->path() : std::string();
     auto backoffice = backoffice_service(pool, service, options.background, courier_socket);
@@ -203,6 +221,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     if (backoffice) services.push_back(std::move(*backoffice));
     std::ranges::move(changes_services(pool, options.changes, courier_socket),
                       std::back_inserter(services));
+    if (pages) services.push_back(std::move(pages->service));
     if (status) services.push_back(std::move(*status));
   }
   if (courier) services.push_back(std::move(*courier));

@@ -52,6 +52,7 @@ struct CommandLine {
   std::string http = "127.0.0.1:8080";
   std::size_t children = 0;
   bool has_changes = false;
+  bool has_no_pages = false;
   int test = 0;  // how often it was said: twice also shows what is tested
   bool daemonize = false;
   bool in_foreground = false;      // whatever the configuration says
@@ -234,7 +235,8 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
                                             .http = *http,
                                             .children = line.children,
                                             .running_as_root = ::geteuid() == 0,
-                                            .has_changes = line.has_changes},
+                                            .has_changes = line.has_changes,
+                                            .has_pages = !line.has_no_pages},
                                            *folder);
   if (!config) return failed(config.error().message);
   if (line.test > 0) {
@@ -260,6 +262,9 @@ int run_command_line(int argc, char** argv) {
       ->needs(serve);
   cli.add_flag("--changes", line.has_changes,
                "With --serve: take change sets, and land them on branches in order")
+      ->needs(serve);
+  cli.add_flag("--no-pages", line.has_no_pages,
+               "With --serve: no web pages, though fossil, which makes them, is installed")
       ->needs(serve);
   cli.add_flag("-t,--test", line.test, "Check the configuration and end; -tt also prints it whole");
   auto* background =

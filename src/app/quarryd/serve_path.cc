@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/pages/pages.h"
 #include "worker_directives.h"
 
 namespace quarry::app {
@@ -73,6 +74,9 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.process.catch_output = true;
   worker::WorkerOptions worker;
   worker.changes.is_enabled = options.has_changes;
+  if (options.has_pages && pages::is_installed(worker.pages.program)) {
+    worker.pages.source = pages::Source::kFossil;
+  }
   pool.carried = std::make_shared<master::OptionsBy<worker::WorkerOptions>>(worker_directives(),
                                                                             std::move(worker));
   if (std::filesystem::is_directory(path, error)) {

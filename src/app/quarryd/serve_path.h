@@ -33,6 +33,7 @@ struct ServeOptions {
   std::size_t children = 0;  // 0: as many as the machine calls for
   bool running_as_root = false;
   bool has_changes = false;  // queues of change sets
+  bool has_pages = true;     // fossil's, where it is installed
 };
 
 /// One pool over OPTIONS.path, on a socket in FOLDER (which is given to the pool's user), behind

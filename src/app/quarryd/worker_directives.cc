@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "changes_directives.h"
+#include "pages_directives.h"
 #include "quarry/master/kinds.h"
 
 namespace quarry::app {
@@ -55,6 +56,7 @@ std::span<const Directive<worker::WorkerOptions>> worker_directives() {
     std::vector<Directive<worker::WorkerOptions>> all(kWorkerDirectives.begin(),
                                                       kWorkerDirectives.end());
     for (const auto& each : changes_directives<worker::WorkerOptions>()) all.push_back(each);
+    for (const auto& each : pages_directives<worker::WorkerOptions>()) all.push_back(each);
     return all;
   }();
   return kAll;

@@ -164,6 +164,12 @@ bool Acceptor::is_allowed(const base::SocketAddress& peer) const {
       allowed_, [&](const base::SocketAddress& allowed) { return allowed.same_ip(peer); });
 }
 
+void Acceptor::forget(const Connection& connection) {
+  if (connection.is_watched) {
+    ::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.fd.get(), nullptr);
+  }
+}
+
 void Acceptor::keep(Connection connection) {
   if (is_ending_ || kept_.size() >= kMaxKept) return;
   const int fd = connection.fd.get();

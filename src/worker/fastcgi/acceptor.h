@@ -60,6 +60,8 @@ class Acceptor {
   /// Takes back a connection whose request was answered and that the web server keeps open. Closes
   /// it where too many are kept, or the worker ends.
   void keep(Connection connection);
+  /// CONNECTION is somebody else's now, who has it open beyond its end here.
+  void forget(const Connection& connection);
 
  private:
   Acceptor() = default;

@@ -62,6 +62,13 @@ constexpr auto kVariables = std::to_array<Variable>({
     {parameter::kHost, &Request::host},
 });
 
+void put(Request& request, std::string_view name, std::string_view value) {
+  if (name == parameter::kHttps) request.is_https = parameter::is_https(value);
+  for (const Variable& known : kVariables) {
+    if (known.name == name) request.*known.target = value;
+  }
+}
+
 bool put(FCGX_Stream* stream, std::string_view bytes) {
   constexpr std::size_t kMost = std::size_t{1} << 30;
   for (; !bytes.empty(); bytes.remove_prefix(std::min(bytes.size(), kMost))) {
@@ -119,10 +126,10 @@ base::Result<void> FastCgiExchange::await_more(bool has_some, steady_clock::time
 }
 
 base::Result<void> FastCgiExchange::await_head() {
-  std::string buffer(kFirstLook, '\0');
+  seen_.resize(kFirstLook);
   const auto deadline = steady_clock::now() + timeouts_.head;
   for (int looks = 1;; ++looks) {
-    const ssize_t size = ::recv(fd_, buffer.data(), buffer.size(), MSG_PEEK | MSG_DONTWAIT);
+    const ssize_t size = ::recv(fd_, seen_.data(), seen_.size(), MSG_PEEK | MSG_DONTWAIT);
     if (size == 0) return fail(ErrorCode::kNotFound, "closed");
     if (size < 0 && errno != EAGAIN && errno != EINTR) {
       return fail(ErrorCode::kNotFound, "the connection was reset");
@@ -136,10 +143,11 @@ base::Result<void> FastCgiExchange::await_head() {
       continue;
     }
     const auto come = static_cast<std::size_t>(size);
-    const HeadCheck check = check_head(std::string_view(buffer).substr(0, come));
+    const HeadCheck check = check_head(std::string_view(seen_).substr(0, come));
     switch (check.verdict) {
       case HeadVerdict::kComplete:
         is_whole_ = check.is_whole;
+        seen_.resize(come);
         return {};
       case HeadVerdict::kGetValues:
         if (steady_clock::now() >= deadline) {
@@ -154,9 +162,9 @@ base::Result<void> FastCgiExchange::await_head() {
       case HeadVerdict::kIncomplete:
         break;
     }
-    if (come == buffer.size()) {
+    if (come == seen_.size()) {
       if (come >= kMaxHeadSize) return fail(ErrorCode::kLimit, "too many or too long parameters");
-      buffer.resize(kMaxHeadSize);
+      seen_.resize(kMaxHeadSize);
       continue;
     }
     QUARRY_TRY(await_more(true, deadline));
@@ -180,8 +188,16 @@ void FastCgiExchange::set_timeout(int option) {
   ::setsockopt(fd_, SOL_SOCKET, option, &limit, sizeof limit);
 }
 
+bool FastCgiExchange::is_passed_on(
+    const std::function<bool(const Request& request, int connection)>& takes) const {
+  const std::string params = params_of(seen_);
+  Request request;
+  std::string_view rest = params;
+  while (const auto pair = http::take_pair(rest)) put(request, pair->name, pair->value);
+  return takes(request, fd_);
+}
+
 base::Result<void> FastCgiExchange::read_head() {
-  QUARRY_TRY(await_head());
   if (!is_whole_) set_timeout(SO_RCVTIMEO);
   // No listening socket: where the request is not what it seemed, libfcgi must not take another
   // connection on its own.
@@ -206,10 +222,7 @@ void FastCgiExchange::take_params() {
     const std::size_t equals = variable.find('=');
     const std::string_view name = variable.substr(0, equals);
     const std::string_view value = variable.substr(std::min(equals, variable.size() - 1) + 1);
-    if (name == parameter::kHttps) request_.is_https = parameter::is_https(value);
-    for (const Variable& known : kVariables) {
-      if (known.name == name) request_.*known.target = value;
-    }
+    put(request_, name, value);
   }
 }
 

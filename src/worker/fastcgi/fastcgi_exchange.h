@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,9 +39,14 @@ class FastCgiExchange : public BodyReader {
   FastCgiExchange(const FastCgiExchange&) = delete;
   FastCgiExchange& operator=(const FastCgiExchange&) = delete;
 
-  /// Reads the request's parameters. Nothing is answered when this fails: the connection is to be
-  /// closed. Errors: kNotFound (the peer closed without asking for anything: nothing is wrong),
-  /// kInvalid (no FastCGI request), kLimit, kBusy (the peer fell silent), kIo.
+  /// Waits for the request's parameters, and takes nothing off the connection. Nothing is answered
+  /// when this fails: the connection is to be closed. Errors: kNotFound (the peer closed without
+  /// asking for anything: nothing is wrong), kInvalid (no FastCGI request), kLimit, kBusy (the peer
+  /// fell silent), kIo.
+  base::Result<void> await_head();
+  /// After that: TAKES is shown the request; true: it has passed the connection on.
+  bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
+  /// After await_head(): reads the parameters. Errors: kInvalid (no FastCGI request).
   base::Result<void> read_head();
   /// Of the request whose head was read. Its views last as long as this object.
   const Request& request() const { return request_; }
@@ -60,7 +66,6 @@ class FastCgiExchange : public BodyReader {
   /// Takes an ABORT_REQUEST of this request off the socket, where it is what comes next.
   bool takes_abort();
   bool send_body(std::string_view body);
-  base::Result<void> await_head();
   /// Waits a moment for more than what has come. Error kIo: the peer is gone, or we have to end.
   base::Result<void> await_more(bool has_some, std::chrono::steady_clock::time_point deadline);
   /// Takes a record of SIZE bytes off the socket, which asks for NAMES, and answers it.
@@ -79,6 +84,7 @@ class FastCgiExchange : public BodyReader {
   ExchangeTimeouts timeouts_;
   std::chrono::milliseconds pause_{5};
   FCGX_Request fcgx_{};
+  std::string seen_;  // of the head, while it was only looked at
   bool is_begun_ = false;
   bool is_whole_ = false;
   bool is_kept_ = false;

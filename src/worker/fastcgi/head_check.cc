@@ -116,4 +116,14 @@ HeadCheck check_head(std::string_view bytes) {
   return {verdict, verdict == HeadVerdict::kComplete && has_whole_body(records, begin->id)};
 }
 
+std::string params_of(std::string_view bytes) {
+  RecordReader records(bytes);
+  std::string params;
+  records.next();  // BEGIN_REQUEST
+  for (auto record = records.next(); record && !record->content.empty(); record = records.next()) {
+    params += record->content;
+  }
+  return params;
+}
+
 }  // namespace quarry::worker

@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "quarry/http/fastcgi.h"
@@ -38,5 +39,7 @@ constexpr std::size_t kMaxHeadSize = http::kMaxParamsSize * 2;
 
 /// Looks at BYTES, the beginning of what a connection sent.
 HeadCheck check_head(std::string_view bytes);
+/// All parameters of BYTES, for which check_head() said kComplete, as pairs of name and value.
+std::string params_of(std::string_view bytes);
 
 }  // namespace quarry::worker

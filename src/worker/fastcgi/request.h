@@ -83,6 +83,11 @@ class Handler {
   virtual ~Handler() = default;
   /// SLOT is told of the stage "executing".
   virtual Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) = 0;
+  /// Whether there are requests that others answer; pass_on() is not called otherwise.
+  virtual bool may_pass_on() const { return false; }
+  /// REQUEST, of which only the parameters of quarry/http/parameters.h are known, came on CONNECTION,
+  /// from which nothing was taken. True: it was passed on to whom it concerns.
+  virtual bool pass_on(const Request& /*request*/, int /*connection*/) { return false; }
   /// Work that the request has left, for when its reply is sent.
   virtual void work_after_reply() {}
   /// Work that was left for a moment without requests, and is done then. What it leaves is tried

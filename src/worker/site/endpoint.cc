@@ -59,6 +59,11 @@ std::expected<Endpoint, http::Refusal> endpoint_of(std::string_view method,
   return refuse(404, "no such page: this server speaks the sync protocol only");
 }
 
+bool is_page(std::string_view method, std::string_view content_type, const Target& target) {
+  const bool is_sync = method == "POST" && sync::is_sync_content_type(content_type);
+  return !is_sync && !queue_path_of(target);
+}
+
 http::Refusal refusal_of(const base::Error& error) {
   switch (error.code) {
     case ErrorCode::kNotFound:

@@ -7,6 +7,7 @@
 #include "admission.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
+#include "quarry/base/passed_connections.h"
 #include "quarry/http/syntax.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/queue_endpoint.h"
@@ -88,6 +89,13 @@ base::Result<repository::Repository*> Site::open(const Target& target) {
   return opened;
 }
 
+bool Site::pass_on(const Request& request, int connection) {
+  if (!check_method(request.method) || status_.is_one(request)) return false;
+  const auto target = resolve(request.path());
+  return target && is_page(request.method, request.content_type, *target) &&
+         base::pass_connection(options_.pages_passing, connection);
+}
+
 Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) {
   slot_ = &slot;
   if (const auto served = check_method(request.method); !served) return refuse(served.error());
@@ -95,6 +103,11 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   const auto target = resolve(request.path());
   if (!target) return not_there(target.error());
   slot.executing(target->name ? target->name->str() : "");
+  if (may_pass_on() && is_page(request.method, request.content_type, *target)) {
+    Reply reply = text_reply(503, "too many pages are being made: try again in a moment");
+    reply.headers = "Retry-After: 5\r\n";
+    return reply;
+  }
   const auto endpoint = endpoint_of(request.method, request.content_type, *target);
   if (!endpoint) return refuse(endpoint.error());
   switch (*endpoint) {

@@ -24,6 +24,9 @@ class Site : public Handler {
        const control::Channel& master);
 
   Reply answer(const Request& request, BodyReader& body, scoreboard::Slot& slot) override;
+  bool may_pass_on() const override { return options_.pages_passing >= 0; }
+  /// What is_page() goes to who makes them. Where that one is behind, answer() says so.
+  bool pass_on(const Request& request, int connection) override;
   /// A checkpoint of what was written where the log beside the repository has become too long, and
   /// background work, where it is due.
   void work_after_reply() override;

@@ -24,12 +24,15 @@ bool leads_to(const Request& request, std::string_view path) {
 
 }  // namespace
 
+bool StatusPages::is_one(const Request& request) const {
+  if (request.method != "GET" && request.method != "HEAD") return false;
+  return leads_to(request, options_.status_path) || leads_to(request, options_.ping_path);
+}
+
 std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slot& slot) const {
-  if (request.method != "GET" && request.method != "HEAD") return std::nullopt;
-  const bool is_status = leads_to(request, options_.status_path);
-  if (!is_status && !leads_to(request, options_.ping_path)) return std::nullopt;
+  if (!is_one(request)) return std::nullopt;
   slot.executing("");
-  if (is_status) return status(request);
+  if (leads_to(request, options_.status_path)) return status(request);
   return page("text/plain;charset=UTF-8", options_.ping_response);
 }
 

@@ -21,7 +21,9 @@ class StatusPages {
               const base::ListenQueue& queue)
       : options_(options), board_(board), queue_(queue) {}
 
-  /// Nothing when REQUEST asks for none of the pages.
+  /// Whether REQUEST asks for one of the pages.
+  bool is_one(const Request& request) const;
+  /// Nothing when it does not.
   std::optional<Reply> answer(const Request& request, scoreboard::Slot& slot) const;
 
  private:

@@ -1,0 +1,40 @@
+#include "pages_service.h"
+
+#include <fmt/core.h>
+
+#include <utility>
+
+#include "quarry/base/log.h"
+#include "quarry/pages/pages.h"
+
+namespace quarry::app {
+
+base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
+                                                        const pages::Options& options,
+                                                        bool trust_remote_user) {
+  if (options.source == pages::Source::kNone) return std::nullopt;
+  if (!pool.process.chroot.empty()) {
+    base::log(base::LogLevel::kNotice,
+              "[pool {}] has a chroot, in which there are no programs: it has no web pages",
+              pool.name);
+    return std::nullopt;
+  }
+  QUARRY_TRY_ASSIGN(auto connections, base::PassedConnections::make());
+  auto shared = std::make_shared<base::PassedConnections>(std::move(connections));
+  master::Service service;
+  service.name = fmt::format("pages {}", pool.name);
+  service.kind = master::ServiceKind::kJob;
+  service.run_as = pool.run_as;
+  service.process = pool.process;
+  service.processes.max_children = 1;
+  service.kept_descriptors.push_back(shared->taking.get());
+  const pages::Place place{.repository = pool.repository,
+                           .repositories = pool.repositories,
+                           .trust_remote_user = trust_remote_user};
+  service.run = [options, place, shared](master::ChildContext&) {
+    return pages::run(options, place, {.taking = shared->taking.get()});
+  };
+  return PagesService{std::move(service), std::move(shared)};
+}
+
+}  // namespace quarry::app

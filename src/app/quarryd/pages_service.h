@@ -1,0 +1,26 @@
+// The process of a pool that has its web pages made.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "quarry/base/passed_connections.h"
+#include "quarry/master/config.h"
+#include "quarry/master/service.h"
+#include "quarry/pages/options.h"
+
+namespace quarry::app {
+
+/// It, and the way to it for those who pass connections on: shared by the closures of all services
+/// that have an end of it.
+struct PagesService {
+  master::Service service;
+  std::shared_ptr<base::PassedConnections> connections;
+};
+
+/// Nothing where POOL has none. Errors: kIo.
+base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
+                                                        const pages::Options& options,
+                                                        bool trust_remote_user);
+
+}  // namespace quarry::app

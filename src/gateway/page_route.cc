@@ -1,0 +1,38 @@
+#include "page_route.h"
+
+#include <algorithm>
+#include <array>
+
+#include "quarry/base/blanks.h"
+#include "quarry/http/syntax.h"
+
+namespace quarry::gateway {
+namespace {
+
+constexpr auto kForms = std::to_array<std::string_view>(
+    {"application/x-www-form-urlencoded", "multipart/form-data", "application/json"});
+
+bool is_form(std::string_view content_type) {
+  const std::string_view type = base::trim_blanks(content_type.substr(0, content_type.find(';')));
+  return std::ranges::any_of(kForms,
+                             [&](std::string_view form) { return http::same_name(form, type); });
+}
+
+/// With "queue.json" for "queue".
+bool has_endpoint(std::string_view path) {
+  while (!path.empty()) {
+    const std::string_view word = path.substr(0, path.find('/'));
+    if (word == "xfer" || word.substr(0, word.find('.')) == "queue") return true;
+    path.remove_prefix(std::min(word.size() + 1, path.size()));
+  }
+  return false;
+}
+
+}  // namespace
+
+bool is_surely_page(std::string_view method, std::string_view path, std::string_view content_type) {
+  if (has_endpoint(path)) return false;
+  return method == "GET" || method == "HEAD" || (method == "POST" && is_form(content_type));
+}
+
+}  // namespace quarry::gateway
