@@ -73,6 +73,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/changes": {"quarry/common", "quarry/remote"},
             "quarry": {"", "quarry/backoffice", "quarry/changes", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote",
                        "quarry/spool", "quarry/status"}},
+    "pages": {"request": set(), "visit": {"request"}, "fossil": {"request"}, "": {"request", "visit", "fossil"}},
     "courier": {"ways": set(), "": {"ways"}},
     "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},

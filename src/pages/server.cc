@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "fossil/scgi.h"
-#include "place.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/passed_connections.h"
@@ -14,6 +13,7 @@
 #include "quarry/http/request_head.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
+#include "request/place.h"
 
 namespace quarry::pages {
 namespace {

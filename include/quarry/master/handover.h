@@ -50,6 +50,7 @@ struct Elder {
   std::uint64_t generation = 0;
   std::int64_t asked_at = 0;  // monotonic_micros() of the request to end; 0: not yet
   int quit_signal = SIGQUIT;  // which says so
+  bool ends_last = false;     // see Service
   base::Fd control{};         // the master's end of its channel
   /// Of its service's board; nothing where that is not the one that it writes to.
   std::optional<std::size_t> slot{};

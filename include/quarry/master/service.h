@@ -114,6 +114,9 @@ struct Service {
   /// After a reload children are started only when those of the generation before have ended: there
   /// is something that only one may hold. Otherwise both serve side by side for a while.
   bool starts_alone = false;
+  /// After a reload its children are asked to end when those of the others before it have ended, who
+  /// pass their work on to it.
+  bool ends_last = false;
   /// Opens the service's own logs anew, in the master, before children that live are told to (by
   /// SIGUSR1). May be empty. Errors: kIo; the log goes on as it was.
   std::function<base::Result<void>()> reopen_logs;

@@ -27,6 +27,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.run_as = pool.run_as;
   service.process = pool.process;
   service.processes.max_children = 1;
+  service.ends_last = true;
   service.kept_descriptors.push_back(shared->taking.get());
   const pages::Place place{.repository = pool.repository,
                            .repositories = pool.repositories,

@@ -51,12 +51,21 @@ void Elders::read_control(Line& line, pid_t pid) {
   line.channel.close();
 }
 
-void Elders::ask() {
+void Elders::ask_those_who_may_end() {
   for (Elder& elder : elders_) {
+    const auto is_before = [&elder](const Elder& other) {
+      return !other.ends_last && other.generation <= elder.generation;
+    };
     if (elder.asked_at != 0) continue;
+    if (elder.ends_last && std::ranges::any_of(elders_, is_before)) continue;
     elder.asked_at = scoreboard::monotonic_micros();
     ::kill(elder.pid, elder.quit_signal);
   }
+}
+
+void Elders::ask() {
+  is_asking_ = true;
+  ask_those_who_may_end();
   if (elders_.empty()) return;
   base::log(LogLevel::kNotice, "generation {}: {} children of earlier ones finish",
             situation_.generation, elders_.size());
@@ -67,7 +76,7 @@ void Elders::press() {
   const std::int64_t grace = std::chrono::microseconds(situation_.process_control_timeout).count();
   for (Elder& elder : elders_) {
     const std::int64_t late = now - elder.asked_at - grace;
-    if (late < 0) continue;
+    if (elder.asked_at == 0 || late < 0) continue;
     const bool is_last = late >= kTerminateMicros;
     if (!is_last && std::exchange(elder.is_terminated, true)) continue;
     base::log(LogLevel::kWarning,
@@ -91,6 +100,7 @@ std::optional<Elders::Departed> Elders::bury(pid_t pid, int status) {
   }
   Departed departed{std::move(at->service), at->slot};
   elders_.erase(at);
+  if (is_asking_) ask_those_who_may_end();
   if (elders_.empty()) {
     base::log(LogLevel::kNotice, "the children of earlier generations have ended");
   }
@@ -123,6 +133,7 @@ void Elders::hand_over(Handover& handover) const {
                                .generation = elder.generation,
                                .asked_at = elder.asked_at,
                                .quit_signal = elder.quit_signal,
+                               .ends_last = elder.ends_last,
                                .control = {},
                                .slot = elder.slot,
                                .output = {},

@@ -41,7 +41,7 @@ class Elders {
   /// Goes on catching what they print, and tells ON_MESSAGE what they say, with events of BASE,
   /// which must outlive it.
   void go_on_listening(event_base* base, OnMessage on_message);
-  /// Asks those that were not asked to end.
+  /// Asks those that were not asked to end, and those that end last when the others have.
   void ask();
   /// Presses those that take too long. To be called every second.
   void press();
@@ -68,8 +68,10 @@ class Elders {
   };
 
   void read_control(Line& line, pid_t pid);
+  void ask_those_who_may_end();
 
   std::vector<Elder> elders_;
+  bool is_asking_ = false;
   const Situation& situation_;
   std::map<pid_t, std::unique_ptr<ChildOutput>> outputs_;
   std::map<pid_t, Line> lines_;

@@ -76,6 +76,7 @@ base::Result<json> write_elder(const Elder& elder) {
              {"generation", elder.generation},
              {"asked_at", elder.asked_at},
              {"quit_signal", elder.quit_signal},
+             {"ends_last", elder.ends_last},
              {"slow_request", elder.slow_request},
              {"control", control}};
   if (elder.slot) to["slot"] = *elder.slot;
@@ -95,6 +96,7 @@ base::Result<Elder> read_elder(const json& from) {
               .generation = from.value("generation", std::uint64_t{0}),
               .asked_at = from.value("asked_at", std::int64_t{0}),
               .quit_signal = from.value("quit_signal", SIGQUIT),
+              .ends_last = from.value("ends_last", false),
               .control = std::move(control),
               .slot = {},
               .output = {},

@@ -86,6 +86,7 @@ void hand_over(const Children& service, std::uint64_t generation, Handover& hand
                                .generation = generation,
                                .asked_at = 0,
                                .quit_signal = service.service().quit_signal(),
+                               .ends_last = service.service().ends_last,
                                .control = base::Fd(child->control.fd()),
                                .slot = child->slot,
                                .output = {},

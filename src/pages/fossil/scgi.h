@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "page_request.h"
+#include "request/page_request.h"
 
 namespace quarry::pages {
 

@@ -9,8 +9,8 @@
 #include <cstdint>
 #include <string>
 
-#include "page_request.h"
 #include "quarry/http/fastcgi.h"
+#include "request/page_request.h"
 
 namespace quarry::pages {
 

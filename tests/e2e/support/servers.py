@@ -31,7 +31,6 @@ class Server:
     folder: Path
     main: Process
     front: Process | None = None
-    beside: list[Process] = field(default_factory=list)
     was_stopped: bool = False
 
     @property
@@ -67,7 +66,7 @@ class Server:
 
     def stop(self) -> None:
         self.was_stopped = True
-        for each in [self.front, *self.beside, self.main]:
+        for each in [self.front, self.main]:
             if each is not None and each.is_running():
                 each.stop()
 
@@ -86,11 +85,13 @@ class Launcher:
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
         """Serves TARGET. SETTINGS are words of the configuration (see pool_config). With WEB_PAGES, what is no sync
-        request goes to `fossil server --scgi` (nginx only)."""
+        request is answered by a `fossil` that quarryd runs; tests of syncs are without it, so that nothing else is
+        behind a reply."""
         folder = self.folder / f"server-{len(self.started)}"
         folder.mkdir()
+        settings = {**(settings or {}), **({"pages": "fossil"} if web_pages and settings else {})}
         start = {"gateway": self._gateway, "nginx": self._nginx, "fossil": self._fossil}[self.kind]
-        return start(target, folder, workers, settings or {}, web_pages)
+        return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
         """Before it is waited for: what does not come up has to be stopped too."""
@@ -121,7 +122,7 @@ class Launcher:
         port = free_port()
         if not settings:
             disable_backoffice(target)
-        main = Process([self.quarryd or places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings)],
+        main = Process([self.quarryd or places.program("quarryd"), *gateway_arguments(target, folder, port, workers, settings, web_pages)],
                        folder / "log", env=self.fossil.environment)
         server = self._remember(Server("gateway", port, target, folder, main))
         wait_for(server, lambda: process.port_answers(port) and server.is_complete())
@@ -130,19 +131,13 @@ class Launcher:
     def _nginx(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
         port = free_port()
         pool_socket = folder / "pool.sock"
-        pages_port = free_port()
         config = folder / "quarryd.conf"
-        config.write_text(pool_config(target, str(pool_socket), workers, settings))
+        config.write_text(pool_config(target, str(pool_socket), workers,
+                                      {**settings, **({"pages": "fossil"} if web_pages else {})}))
         main = Process([self.quarryd or places.program("quarryd"), "--config", config], folder / "log", env=self.fossil.environment)
         server = self._remember(Server("nginx", port, target, folder, main))
         wait_for(server, lambda: process.socket_answers(pool_socket) and server.is_complete())
-        if web_pages:
-            disable_backoffice(target)
-            server.beside.append(Process(["fossil", "server", "--nojail", "--localhost", "--scgi", "--port", pages_port,
-                                          target], folder / "pages.log",
-                                         env=self.fossil.environment | {"LD_PRELOAD": str(places.log_guard())}))
-            wait_until(lambda: process.port_answers(pages_port), "fossil server --scgi")
-        config = write_nginx_config(folder, port, pool_socket, pages_port)
+        config = write_nginx_config(folder, port, pool_socket)
         server.front = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
         wait_until(lambda: process.port_answers(port) or not server.front.is_running(), "nginx")
         assert server.front.is_running(), server.front.output()
@@ -178,21 +173,22 @@ def pool_config(target: Path, listen: str, workers: int, settings: dict[str, str
     return "\n".join(lines) + "\n"
 
 
-def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str]) -> list[object]:
+def gateway_arguments(target: Path, folder: Path, port: int, workers: int, settings: dict[str, str],
+                      web_pages: bool) -> list[object]:
     """--serve wherever it does; a config file where a test needs limits of its own."""
     if not settings:
-        return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers]
+        return ["--serve", target, "--http", f"127.0.0.1:{port}", "--children", workers,
+                *([] if web_pages else ["--no-pages"])]
     config = folder / "quarryd.conf"
     config.write_text(pool_config(target, str(folder / "pool.sock"), workers, settings, f"127.0.0.1:{port}"))
     return ["--config", config]
 
 
-def write_nginx_config(folder: Path, port: int, pool_socket: Path, pages_port: int) -> Path:
+def write_nginx_config(folder: Path, port: int, pool_socket: Path) -> Path:
     """The sample configuration with its addresses replaced and nothing else, in the least that nginx
     needs around it. Returns the file to start nginx with."""
     text = places.nginx_sample().read_text()
     for sample, ours in (("unix:/run/quarry/www.sock", f"unix:{pool_socket}"),
-                         ("server 127.0.0.1:8081;", f"server 127.0.0.1:{pages_port};"),
                          ("    listen 80;", f"    listen 127.0.0.1:{port};")):
         assert text.count(sample) == 1, f"{sample} is not once in {places.nginx_sample()}"
         text = text.replace(sample, ours)

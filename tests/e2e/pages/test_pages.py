@@ -1,0 +1,156 @@
+"""A project's web pages on the same address as its syncs: fossil's own, by a `fossil` that quarryd runs."""
+
+import re
+import sqlite3
+
+import pytest
+
+import proof
+from support import fastcgi, process, repofile
+from support.browser import Browser
+from support.fossil import Checkout
+from support.process import wait_until
+
+
+@pytest.fixture
+def served(launch, fresh, fossil, tmp_path):
+    """A project with a file, its server, and a visitor."""
+    checkout = Checkout(fossil, fresh, tmp_path / "begin")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit("the first line")
+    repofile.set_config(fresh, "project-name", "pages and syncs")
+    server = launch(fresh, web_pages=True)
+    return server, Browser(server.port)
+
+
+def makers(server):
+    """The processes that make pages, also those that wait for a request."""
+    relay = [pid for pid in process.children(server.main.pid) if process.name(pid).startswith("pages ")]
+    return [pid for each in relay for pid in process.children(each) if process.name(pid) == "fossil"]
+
+
+def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):
+    server, visitor = served
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    checkout = Checkout(fossil, clone, tmp_path / "work")
+    checkout.write("b.txt", "b\n")
+    checkout("add", "b.txt")
+    checkout.commit("seen on the timeline")
+    checkout("push")
+    page = visitor.get("/timeline")
+    assert page.status == 200 and "seen on the timeline" in page.text and "<html" in page.text
+    page = visitor.get("/raw?ci=trunk&filename=b.txt")
+    assert (page.status, page.body) == (200, b"b\n")
+    page = visitor.get("/info/" + checkout.head())
+    assert page.status == 200 and "b.txt" in page.text
+    # And syncs still go on after pages were shown.
+    checkout.write("b.txt", "c\n")
+    checkout.commit("another")
+    checkout("sync")
+    assert repofile.artifacts(clone) == repofile.artifacts(fresh)
+    proof.check(fresh, fossil)
+
+
+def test_a_redirect_leads_to_where_the_visitor_came(served):
+    server, visitor = served
+    page = visitor.get("/")
+    assert page.status == 302 and page.headers["location"] == f"http://127.0.0.1:{server.port}/index"
+    page = visitor.get("/timeline")
+    assert "pages and syncs" in page.text
+    assert f"<base href=\"http://127.0.0.1:{server.port}/timeline\"" in page.text
+
+
+def test_who_logs_in_edits_attaches_and_replies(served, fresh, fossil, tmp_path):
+    server, visitor = served
+    repofile.add_user(fresh, "editor", "word", "cdefijkmnorstuwz2345")
+    assert visitor.log_in("/login", "editor", "word").status == 302
+    assert any(name.startswith("fossil-") for name in visitor.cookies)
+    form = visitor.get("/wikiedit?name=Welcome")
+    assert form.status == 200
+    saved = visitor.post("/wikiajax/save", page="Welcome", content="**Here** we are", mimetype="text/x-markdown",
+                         isnew="1")
+    assert saved.status == 200, saved.text
+    page = Browser(server.port).get("/wiki?name=Welcome")
+    assert "<strong>Here</strong> we are" in page.text
+    attached = visitor.upload("/attachadd", {"page": "Welcome", "from": "/wiki?name=Welcome", "comment": "large",
+                                             "ok": "Add Attachment"},
+                              "f", "large.bin", b"\0\1\2" * (5 << 20))
+    assert attached.status == 302, attached.text[:2000]
+    assert "large.bin" in Browser(server.port).get("/wiki?name=Welcome").text
+    page = visitor.post("/forumnew", title="A question", content="Why?", mimetype="text/plain", submit="Submit")
+    assert page.status == 302, page.text[:2000]
+    assert "A question" in visitor.get("/forum").text
+    proof.check(fresh, fossil)
+
+
+def test_a_tarball_and_its_head(served):
+    _, visitor = served
+    page = visitor.get("/tarball/tip/x.tar.gz")
+    assert page.status == 200 and page.body[:2] == b"\x1f\x8b" and len(page.body) == int(page.headers["content-length"])
+    head = visitor.ask("HEAD", "/tarball/tip/x.tar.gz")
+    assert head.status == 200 and not head.body
+
+
+def test_a_page_that_is_not_there_is_fossils_own(served):
+    _, visitor = served
+    page = visitor.get("/no-such-page")
+    assert page.status == 404 and "Page not found: no-such-page" in page.text
+
+
+def test_repositories_of_a_folder_are_told_apart(launch, small, fossil, tmp_path):
+    folder = tmp_path / "many"
+    (folder / "deep").mkdir(parents=True)
+    repofile.copy(small, folder / "one.fossil")
+    repofile.copy(small, folder / "deep" / "two.fossil")
+    (tmp_path / "outside.fossil").write_bytes(small.read_bytes())
+    (folder / "link.fossil").symlink_to(tmp_path / "outside.fossil")
+    for name in ("one", "deep/two"):
+        repofile.set_config(folder / f"{name}.fossil", "project-name", f"called {name}")
+    visitor = Browser(launch(folder, web_pages=True).port)
+    for name in ("one", "deep/two"):
+        page = visitor.get(f"/{name}/timeline")
+        assert page.status == 200 and f"called {name}" in page.text
+        assert f"href='/{name}/login'" in page.text
+    for path in ("/", "/none/timeline", "/link/timeline", "/deep", "/one/../deep/two/timeline", "/%2e%2e/outside/timeline"):
+        page = visitor.get(path)
+        assert page.status in (400, 404) or (path == "/one/../deep/two/timeline" and "called deep/two" in page.text), path
+        assert "called outside" not in page.text
+
+
+def test_fossil_is_told_who_asks_and_nothing_that_a_visitor_makes_up(served, fresh):
+    """Its own page of what it is told, for who administers."""
+    server, visitor = served
+    repofile.set_config(fresh, "remote_user_ok", 1)
+    repofile.add_user(fresh, "chief", "word", "s")
+    page = visitor.get("/test_env", Remote_User="chief", REMOTE__USER="chief", Proxy="http://192.0.2.1/")
+    assert "chief" not in page.text
+    visitor.log_in("/login", "chief", "word")
+    page = visitor.get("/test_env?showall=1", Remote_User="writer", Proxy="http://192.0.2.1/", X_Odd="yes")
+    assert page.status == 200
+    told = dict(re.findall(r"^([A-Z_]+) = (\S*)", page.text, re.MULTILINE))
+    assert told["REMOTE_ADDR"] == "127.0.0.1" and "HTTP_PROXY" not in told and "REMOTE_USER" not in told
+
+
+def test_the_lease_of_the_backoffice_is_left_alone(served, fresh):
+    _, visitor = served
+    for _ in range(3):
+        assert visitor.get("/timeline").status == 200
+    with sqlite3.connect(fresh) as database:
+        assert database.execute("SELECT value FROM config WHERE name = 'backoffice'").fetchall() == []
+
+
+def test_one_that_dies_is_a_bad_gateway_and_replaced(served, tmp_path):
+    server, visitor = served
+    wait_until(lambda: len(makers(server)) == 2, "processes that wait for requests")
+    assert visitor.get("/timeline").status == 200
+    wait_until(lambda: len(makers(server)) == 2, "as many again")
+
+
+def test_without_pages_a_line_says_how_to_clone(launch, fresh):
+    server = launch(fresh)
+    page = Browser(server.port).get("/")
+    assert page.status == 200 and "fossil clone" in page.text
+    assert Browser(server.port).get("/timeline").status == 404
+    assert fastcgi is not None

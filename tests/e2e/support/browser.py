@@ -1,0 +1,64 @@
+"""A visitor of web pages: requests as a browser makes them, with its cookies and forms."""
+
+import http.client
+import http.cookies
+import urllib.parse
+from dataclasses import dataclass, field
+
+AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+
+
+@dataclass
+class Page:
+    status: int
+    headers: dict[str, str]  # names in lower case
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        return self.body.decode(errors="replace")
+
+
+@dataclass
+class Browser:
+    port: int
+    prefix: str = ""
+    cookies: dict[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Page:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        sent = {"User-Agent": AGENT, **self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
+        if method == "POST":
+            # What guards forms against those of other sites.
+            sent.setdefault("Referer", f"http://127.0.0.1:{self.port}{self.prefix}{path}")
+        if self.cookies:
+            sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        connection.request(method, self.prefix + path, body, sent)
+        response = connection.getresponse()
+        page = Page(response.status, {name.lower(): value for name, value in response.getheaders()}, response.read())
+        connection.close()
+        for line in response.headers.get_all("Set-Cookie") or []:
+            for name, morsel in http.cookies.SimpleCookie(line).items():
+                self.cookies[name] = morsel.value
+        return page
+
+    def get(self, path: str, **headers: str) -> Page:
+        return self.ask("GET", path, **headers)
+
+    def post(self, path: str, **fields: str) -> Page:
+        return self.ask("POST", path, urllib.parse.urlencode(fields).encode(),
+                        Content_Type="application/x-www-form-urlencoded")
+
+    def upload(self, path: str, fields: dict[str, str], name: str, file: str, content: bytes) -> Page:
+        mark = "----a-boundary-that-is-nowhere-else"
+        parts = [f"--{mark}\r\nContent-Disposition: form-data; name=\"{key}\"\r\n\r\n{value}\r\n".encode()
+                 for key, value in fields.items()]
+        parts.append(f"--{mark}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{file}\"\r\n"
+                     "Content-Type: application/octet-stream\r\n\r\n".encode() + content + b"\r\n")
+        return self.ask("POST", path, b"".join(parts) + f"--{mark}--\r\n".encode(),
+                        Content_Type=f"multipart/form-data; boundary={mark}")
+
+    def log_in(self, path: str, user: str, password: str) -> Page:
+        return self.post(path, u=user, p=password, **{"in": "Login"})
+
