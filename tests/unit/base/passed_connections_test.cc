@@ -1,0 +1,57 @@
+#include "quarry/base/passed_connections.h"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+using namespace quarry::base;
+
+namespace {
+
+std::array<Fd, 2> make_stream() {
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+}  // namespace
+
+TEST_CASE("a connection is passed on with all that is in it") {
+  auto passed = PassedConnections::make();
+  REQUIRE(passed);
+  CHECK_FALSE(take_connection(passed->taking.get()));
+  auto stream = make_stream();
+  REQUIRE(::write(stream[0].get(), "hello", 5) == 5);
+  REQUIRE(pass_connection(passed->passing.get(), stream[1].get()));
+  stream[1].reset();
+  const Fd taken = take_connection(passed->taking.get());
+  REQUIRE(taken);
+  std::string text(10, '\0');
+  CHECK(::read(taken.get(), text.data(), text.size()) == 5);
+  CHECK(text.starts_with("hello"));
+  CHECK_FALSE(take_connection(passed->taking.get()));
+}
+
+TEST_CASE("who is behind, or gone, has no more passed on to") {
+  auto passed = PassedConnections::make();
+  REQUIRE(passed);
+  const auto stream = make_stream();
+  int count = 0;
+  while (count < 100'000 && pass_connection(passed->passing.get(), stream[1].get())) ++count;
+  CHECK(count > 10);
+  CHECK(count < 100'000);
+  CHECK(take_connection(passed->taking.get()));
+  CHECK(pass_connection(passed->passing.get(), stream[1].get()));
+  passed->taking.reset();
+  CHECK_FALSE(pass_connection(passed->passing.get(), stream[1].get()));
+}
+
+TEST_CASE("what is no connection is none") {
+  auto passed = PassedConnections::make();
+  REQUIRE(passed);
+  REQUIRE(::send(passed->passing.get(), "x", 1, 0) == 1);
+  CHECK_FALSE(take_connection(passed->taking.get()));
+}

@@ -1,0 +1,29 @@
+#include "page_route.h"
+
+#include <doctest/doctest.h>
+
+using quarry::gateway::is_surely_page;
+
+TEST_CASE("pages are what is asked for, and forms that are sent") {
+  for (const char* path : {"/", "/timeline", "/a/b/wiki", "/doc/trunk/queues.md", "/queueing"}) {
+    CAPTURE(path);
+    CHECK(is_surely_page("GET", path, ""));
+    CHECK(is_surely_page("HEAD", path, ""));
+    CHECK(is_surely_page("POST", path, "multipart/form-data; boundary=x"));
+    CHECK(is_surely_page("POST", path, "Application/X-WWW-Form-Urlencoded"));
+  }
+}
+
+TEST_CASE("what is not sure is the pool's") {
+  for (const char* type : {"application/x-fossil", "application/x-fossil-debug", "text/plain", "",
+                           "application/x-quarry-change-set"}) {
+    CAPTURE(type);
+    CHECK_FALSE(is_surely_page("POST", "/timeline", type));
+  }
+  for (const char* path : {"/queue", "/a/queue", "/a/queue.json", "/queue/0123", "/doc/tip/queue/x",
+                           "/xfer", "/a/xfer"}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_surely_page("GET", path, ""));
+  }
+  CHECK_FALSE(is_surely_page("PUT", "/timeline", ""));
+}

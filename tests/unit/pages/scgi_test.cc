@@ -1,0 +1,62 @@
+#include "fossil/scgi.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+
+using namespace quarry::pages;
+
+namespace {
+
+PageRequest request_with(std::initializer_list<Parameter> parameters, std::string_view body = "") {
+  PageRequest request{.parameters = parameters,
+                      .body = quarry::base::EventBufferPtr(evbuffer_new())};
+  evbuffer_add(request.body.get(), body.data(), body.size());
+  return request;
+}
+
+/// With | for NUL.
+std::string head_of(const PageRequest& request, bool trust_remote_user = false) {
+  std::string head = scgi_head(request, trust_remote_user);
+  std::ranges::replace(head, '\0', '|');
+  return head;
+}
+
+}  // namespace
+
+TEST_CASE("a request is a netstring, its length first") {
+  const auto request = request_with({{"REQUEST_METHOD", "POST"}, {"PATH_INFO", "/a"}}, "12345");
+  CHECK(head_of(request) ==
+        "70:CONTENT_LENGTH|5|SCGI|1|SCRIPT_NAME||PATH_INFO|/a|REQUEST_METHOD|POST|,");
+}
+
+TEST_CASE("a path that the web server has not split is all PATH_INFO") {
+  CHECK(head_of(request_with({{"SCRIPT_NAME", "/a/b"}})).contains("|SCRIPT_NAME||PATH_INFO|/a/b|"));
+  CHECK(head_of(request_with({{"SCRIPT_NAME", "/code"}, {"PATH_INFO", "/a"}}))
+            .contains("|SCRIPT_NAME|/code|PATH_INFO|/a|"));
+}
+
+TEST_CASE("headers are passed on, and nothing that could be taken for something else") {
+  const std::string head = head_of(request_with({{"PATH_INFO", "/"},
+                                                 {"HTTP_COOKIE", "c"},
+                                                 {"HTTP_PROXY", "http://x"},
+                                                 {"HTTP_odd", "x"},
+                                                 {"HTTP_A-B", "x"},
+                                                 {"SCGI", "2"},
+                                                 {"CONTENT_LENGTH", "9"},
+                                                 {"FOSSIL_USER", "root"},
+                                                 {"REMOTE_USER", "ann"},
+                                                 {"AUTH_TYPE", "Basic"}}));
+  CHECK(head.contains("|HTTP_COOKIE|c|"));
+  for (const char* name : {"HTTP_PROXY", "HTTP_odd", "HTTP_A-B", "|SCGI|2|", "LENGTH|9",
+                           "FOSSIL_USER", "REMOTE_USER", "AUTH_TYPE"}) {
+    CAPTURE(name);
+    CHECK_FALSE(head.contains(name));
+  }
+}
+
+TEST_CASE("who the web server authenticated is told where the pool believes it") {
+  const auto request = request_with({{"PATH_INFO", "/"}, {"REMOTE_USER", "ann"}});
+  CHECK(head_of(request, true).contains("|REMOTE_USER|ann|"));
+}
