@@ -27,6 +27,7 @@ struct PagesSource {
 template <typename Section>
 constexpr auto pages_directives() {
   using master::Directive;
+  using master::Duration;
   using master::Number;
   using master::Size;
   using master::Text;
@@ -42,6 +43,8 @@ constexpr auto pages_directives() {
       {"pages.max_body", Size(), QUARRY_FIELD(pages.max_body)},
       {"pages.max_bodies", Size(), QUARRY_FIELD(pages.max_bodies)},
       {"pages.max_reply", Size(), QUARRY_FIELD(pages.max_reply)},
+      {"pages.cache", Size(), QUARRY_FIELD(pages.cache)},
+      {"pages.cache_ttl", Duration(), QUARRY_FIELD(pages.cache_ttl)},
       {"pages.priority", Number<0, 19>(), QUARRY_FIELD(pages.nice)},
   });
 }

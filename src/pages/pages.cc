@@ -26,16 +26,17 @@ void reopen_log() {
 
 }  // namespace
 
-bool is_installed(const std::string& program) {
-  if (program.contains('/')) return ::access(program.c_str(), X_OK) == 0;
+std::filesystem::path find_program(const std::string& program) {
+  const auto is_program = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
+  if (program.contains('/')) return is_program(program) ? program : "";
   const char* const found = std::getenv("PATH");
   std::string_view path = found == nullptr ? "/usr/local/bin:/usr/bin:/bin" : found;
   while (!path.empty()) {
     const std::string folder(path.substr(0, path.find(':')));
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
+    if (is_program(folder + "/" + program)) return folder + "/" + program;
     path.remove_prefix(std::min(folder.size() + 1, path.size()));
   }
-  return false;
+  return {};
 }
 
 int run(const Options& options, const Place& place, const Handles& handles) {

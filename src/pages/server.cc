@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "cache/cache_rule.h"
 #include "fossil/scgi.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
@@ -52,7 +53,9 @@ Server::Server(event_base* base, const Options& options, const Place& place, con
       handles_(handles),
       visit_limits_{.max_body = options.max_body, .timeout = options.timeout},
       run_limits_{.timeout = options.timeout, .max_reply = options.max_reply},
-      pool_(base, options, place),
+      surroundings_(options),
+      pool_(base, options, place, surroundings_),
+      cache_(options.cache, options.cache_ttl),
       taking_(base, handles.taking, EV_READ | EV_PERSIST, [this] { take_connections(); }),
       sweeping_(base, -1, 0, [this] {
         over_.clear();
@@ -121,43 +124,81 @@ void Server::on_request(Visit& visit, bool is_too_large) {
     return answer(visit, 405, "this method is not served here",
                   fmt::format("Allow: {}\r\n", http::kAllowedMethods));
   }
-  if (const auto file = file_of(place_, request.path()); !file) {
-    return answer(visit, 404, "no such repository");
-  }
-  ask(visit);
+  const auto target = target_of(place_, request.path());
+  if (!target) return answer(visit, 404, "no such repository");
+  on_target(visit, *target);
 }
 
-void Server::ask(Visit& visit) {
-  if (pool_.has_place()) return begin(visit);
-  if (waiting_.size() >= options_.max_waiting) {
-    return answer(visit, 503, "too many pages are being made: try again in a moment", kRetryAfter);
+std::optional<std::string> Server::key_now(const PageRequest& request, const Target& target) const {
+  if (!cache_.is_enabled()) return std::nullopt;
+  auto key = cache_key(request, target, place_.trust_remote_user);
+  const auto repository = key ? state_of(target.file) : std::nullopt;
+  const auto others = repository ? surroundings_.state() : std::nullopt;
+  if (!others) return std::nullopt;
+  return *key + "\n" + *repository + "\n" + *others;
+}
+
+void Server::on_target(Visit& visit, const Target& target) {
+  const auto key = key_now(visit.request(), target);
+  if (!key) return ask({.visit = &visit});
+  if (const auto page = cache_.find(*key, std::chrono::steady_clock::now())) {
+    return answer(visit, *page);
   }
-  waiting_.push_back(&visit);
+  if (const auto made = shared_.find(*key); made != shared_.end()) {
+    made->second->visits.push_back(&visit);
+    return;
+  }
+  auto shared = std::make_unique<Shared>(*key, std::list{&visit});
+  shared->body.reset(evbuffer_new());
+  shared_[*key] = shared.get();
+  ask({.visit = &visit, .shared = std::move(shared)});
+}
+
+void Server::ask(Waiting waiting) {
+  if (pool_.has_place()) return begin(std::move(waiting));
+  if (waiting_.size() < options_.max_waiting) return waiting_.push_back(std::move(waiting));
+  refuse(std::move(waiting), 503, "too many pages are being made: try again in a moment",
+         kRetryAfter);
+}
+
+void Server::refuse(Waiting waiting, int status, std::string_view text, std::string_view headers) {
+  if (!waiting.shared) return answer(*waiting.visit, status, text, headers);
+  shared_.erase(waiting.shared->key);
+  for (Visit* const visit : waiting.shared->visits) answer(*visit, status, text, headers);
 }
 
 void Server::begin_waiting() {
   while (!waiting_.empty() && pool_.has_place()) {
-    Visit* const next = waiting_.front();
+    Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
-    begin(*next);
+    begin(std::move(next));
   }
 }
 
-void Server::begin(Visit& visit) {
+void Server::begin(Waiting waiting) {
   auto process = pool_.take();
   if (!process) {
     base::log(LogLevel::kError, "{}", process.error().message);
-    return answer(visit, 502, "the program that makes the pages cannot be started");
+    return refuse(std::move(waiting), 502, "the program that makes the pages cannot be started");
   }
-  PageRequest& request = visit.request();
+  Visit& visit = *waiting.visit;
+  const PageRequest& own = visit.request();
+  const PageRequest of_all = waiting.shared ? anonymous(own) : PageRequest();
+  const PageRequest& request = waiting.shared ? of_all : own;
   FossilRun::Owner& owner = *this;
   auto run = std::make_unique<FossilRun>(base_, std::move(*process),
                                          scgi_head(request, place_.trust_remote_user),
                                          request.body.get(), request.is_head(), run_limits_, owner);
   FossilRun* const key = run.get();
+  Running& running = runs_[key];
+  running = {.run = std::move(run),
+             .visit = nullptr,
+             .shared = std::move(waiting.shared),
+             .request = own.in_words(),
+             .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
+  if (running.shared) return;
+  running.visit = &visit;
   visits_.at(&visit).run = key;
-  const bool is_post = request.get(http::parameter::kRequestMethod) == "POST";
-  runs_[key] = {std::move(run), &visit, request.in_words(), is_post};
 }
 
 void Server::answer(Visit& visit, int status, std::string_view text, std::string_view headers) {
@@ -169,6 +210,14 @@ void Server::answer(Visit& visit, int status, std::string_view text, std::string
                   "Cache-Control: no-store\r\n{}Content-Length: {}\r\n\r\n",
                   status, http::reason_phrase(status), headers, page.size()));
   if (!visit.request().is_head()) visit.add(page);
+  visit.end();
+}
+
+void Server::answer(Visit& visit, const CachedPage& page) {
+  const PageRequest& request = visit.request();
+  visit.add(page.reply({.takes_gzip = request.get("HTTP_ACCEPT_ENCODING").contains("gzip"),
+                        .head_only = request.is_head(),
+                        .known_tag = request.get("HTTP_IF_NONE_MATCH")}));
   visit.end();
 }
 
@@ -188,47 +237,109 @@ void Server::on_gone(Visit& visit) {
       run->cancel();
     }
   }
-  waiting_.remove(&visit);
+  leave_waiting(visit);
   visits_.erase(found);
   if (!is_stopping_) taking_.wait();
   end_if_done();
 }
 
+void Server::leave_waiting(Visit& visit) {
+  // A page that is shared is made all the same, and kept.
+  for (auto& [key, shared] : shared_) shared->visits.remove(&visit);
+  for (auto each = waiting_.begin(); each != waiting_.end();) {
+    const bool is_left = each->visit == &visit && (!each->shared || each->shared->visits.empty());
+    if (is_left && each->shared) shared_.erase(each->shared->key);
+    if (each->visit == &visit && !is_left) each->visit = each->shared->visits.front();
+    each = is_left ? waiting_.erase(each) : std::next(each);
+  }
+}
+
 void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
-  Visit* const visit = runs_.at(&run).visit;
-  if (visit == nullptr) return;
-  visits_.at(visit).has_head = true;
-  visit->add(header_block(header));
+  Running& running = runs_.at(&run);
+  if (running.shared) {
+    const bool is_kept = CachedPage::may_be(header) && *header.content_length <= cache_.largest();
+    running.shared->header = header;
+    if (!is_kept) unshare(run);
+    return;
+  }
+  if (running.visit == nullptr) return;
+  visits_.at(running.visit).has_head = true;
+  running.visit->add(header_block(header));
+}
+
+void Server::unshare(FossilRun& run) {
+  Running& running = runs_.at(&run);
+  const auto shared = std::move(running.shared);
+  shared_.erase(shared->key);
+  // What it says may be of the one alone whom it was asked for.
+  for (Visit* const visit : shared->visits) {
+    Visiting& visiting = visits_.at(visit);
+    const bool is_first = visit == shared->visits.front() && !visit->request().is_head() &&
+                          visit->request().get("HTTP_IF_NONE_MATCH").empty();
+    if (!is_first) {
+      ask({.visit = visit});
+      continue;
+    }
+    running.visit = visit;
+    visiting.run = &run;
+    visiting.has_head = true;
+    visit->add(header_block(shared->header));
+  }
+  if (running.visit == nullptr) run.cancel();
 }
 
 void Server::on_body(FossilRun& run, evbuffer* body) {
-  Visit* const visit = runs_.at(&run).visit;
-  if (visit == nullptr) {
+  const Running& running = runs_.at(&run);
+  if (running.shared) {
+    evbuffer_add_buffer(running.shared->body.get(), body);
+    return;
+  }
+  if (running.visit == nullptr) {
     evbuffer_drain(body, evbuffer_get_length(body));
     return;
   }
-  visit->add(body);
-  if (visit->untaken() > kMostUntaken) run.pause();
+  running.visit->add(body);
+  if (running.visit->untaken() > kMostUntaken) run.pause();
 }
 
 void Server::on_complete(FossilRun& run) {
-  Visit* const visit = std::exchange(runs_.at(&run).visit, nullptr);
+  Running& running = runs_.at(&run);
+  if (running.shared) return give_to_all(*std::exchange(running.shared, nullptr));
+  Visit* const visit = std::exchange(running.visit, nullptr);
   if (visit == nullptr) return;
   visits_.at(visit).run = nullptr;
   visit->end();
 }
 
+void Server::give_to_all(Shared& shared) {
+  shared_.erase(shared.key);
+  const std::size_t size = evbuffer_get_length(shared.body.get());
+  const auto* bytes = reinterpret_cast<const char*>(evbuffer_pullup(shared.body.get(), -1));
+  const auto page = CachedPage::make(std::move(shared.header),
+                                     std::string_view(bytes, bytes == nullptr ? 0 : size));
+  if (page) cache_.insert(shared.key, page, std::chrono::steady_clock::now());
+  for (Visit* const visit : shared.visits) {
+    if (page) {
+      answer(*visit, *page);
+    } else {
+      ask({.visit = visit});
+    }
+  }
+}
+
 void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) {
   Running& running = runs_.at(&run);
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
+  const int status = status_of(fault);
+  const std::string_view text =
+      status == 504 ? "the page takes too long to make" : "the page could not be made";
+  if (running.shared) return refuse({.shared = std::move(running.shared)}, status, text);
   Visit* const visit = std::exchange(running.visit, nullptr);
   if (visit == nullptr) return;
   Visiting& visiting = visits_.at(visit);
   visiting.run = nullptr;
   if (visiting.has_head) return break_off(*visit);
-  const int status = status_of(fault);
-  answer(*visit, status,
-         status == 504 ? "the page takes too long to make" : "the page could not be made");
+  answer(*visit, status, text);
 }
 
 void Server::break_off(Visit& visit) {

@@ -1,17 +1,23 @@
 // The event loop's part of the process: connections in, requests to `fossil`, pages out.
 #pragma once
 
+#include <filesystem>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <vector>
 
+#include "cache/page_cache.h"
+#include "cache/repository_state.h"
 #include "fossil/fossil_pool.h"
 #include "fossil/fossil_run.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/pages/options.h"
 #include "quarry/pages/pages.h"
+#include "request/place.h"
 #include "visit/visit.h"
 
 namespace quarry::pages {
@@ -36,16 +42,40 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
     FossilRun* run = nullptr;  // that makes its page
     bool has_head = false;
   };
+  /// A page that is made for all who ask for it meanwhile, to be kept.
+  struct Shared {
+    std::string key;
+    std::list<Visit*> visits;
+    http::ReplyHeader header;
+    base::EventBufferPtr body;
+  };
   struct Running {
     std::unique_ptr<FossilRun> run;
-    Visit* visit = nullptr;  // nobody's, where that has left
-    std::string request;     // for the log
+    Visit* visit = nullptr;          // nobody's, where that has left
+    std::unique_ptr<Shared> shared = nullptr;  // or it is for these
+    std::string request;             // for the log
     bool is_post = false;
+  };
+  /// A request that waits for one of the processes, alone or first of those of SHARED.
+  struct Waiting {
+    Visit* visit = nullptr;
+    std::unique_ptr<Shared> shared = nullptr;
   };
 
   void take_connections();
-  void ask(Visit& visit);
-  void begin(Visit& visit);
+  void on_target(Visit& visit, const Target& target);
+  /// The key under which a page may be kept for as long as nothing changes; nothing: it may not.
+  std::optional<std::string> key_now(const PageRequest& request, const Target& target) const;
+  void ask(Waiting waiting);
+  void begin(Waiting waiting);
+  /// The page of RUN is only for the first of those who share it; the others ask anew.
+  void unshare(FossilRun& run);
+  void answer(Visit& visit, const CachedPage& page);
+  /// A shared page is complete.
+  void give_to_all(Shared& shared);
+  /// All who wait get that answer.
+  void refuse(Waiting waiting, int status, std::string_view text, std::string_view headers = {});
+  void leave_waiting(Visit& visit);
   void answer(Visit& visit, int status, std::string_view text, std::string_view headers = {});
   void break_off(Visit& visit);
   void begin_waiting();
@@ -67,12 +97,15 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   const Handles& handles_;
   Visit::Limits visit_limits_;
   FossilRun::Limits run_limits_;
+  Surroundings surroundings_;
   FossilPool pool_;
   std::size_t held_ = 0;  // bytes of requests
   bool is_stopping_ = false;
   std::unordered_map<const Visit*, Visiting> visits_;
   std::unordered_map<const FossilRun*, Running> runs_;
-  std::list<Visit*> waiting_;
+  std::list<Waiting> waiting_;
+  PageCache cache_;
+  std::unordered_map<std::string, Shared*> shared_;  // by key
   std::list<Running> over_;  // to be destroyed when nothing of theirs is being called
   base::Event taking_;
   base::Event sweeping_;

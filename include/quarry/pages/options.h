@@ -35,6 +35,10 @@ struct Options {
   std::size_t max_bodies = std::size_t{512} << 20;
   /// Bytes of a page; beyond it, it is broken off.
   std::size_t max_reply = std::size_t{1} << 30;
+  /// Bytes of pages that are kept for anonymous visitors; 0: none.
+  std::size_t cache = std::size_t{64} << 20;
+  /// For so long at most, since they say how old things are.
+  std::chrono::milliseconds cache_ttl{60'000};
   /// Added to the niceness of the processes: syncs go first.
   int nice = 5;
 };

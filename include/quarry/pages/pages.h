@@ -8,6 +8,9 @@
 // passed on as it is made; who does not take it is waited for with a bound on bytes and time.
 #pragma once
 
+#include <filesystem>
+#include <string>
+
 #include "quarry/pages/options.h"
 
 namespace quarry::pages {
@@ -17,8 +20,8 @@ struct Handles {
   int taking = -1;
 };
 
-/// Whether there is such a program, in PATH where PROGRAM has no slash. Nothing is run.
-bool is_installed(const std::string& program);
+/// Where PROGRAM is, in PATH where it has no slash; "": nowhere. Nothing is run.
+std::filesystem::path find_program(const std::string& program);
 
 /// Serves until SIGTERM (drops what is under way) or SIGQUIT (finishes it). SIGUSR1 has the log
 /// opened anew. Returns the process's exit code: 0, or 1 when it could not start (logged).

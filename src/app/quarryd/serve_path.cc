@@ -74,7 +74,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.process.catch_output = true;
   worker::WorkerOptions worker;
   worker.changes.is_enabled = options.has_changes;
-  if (options.has_pages && pages::is_installed(worker.pages.program)) {
+  if (options.has_pages && !pages::find_program(worker.pages.program).empty()) {
     worker.pages.source = pages::Source::kFossil;
   }
   pool.carried = std::make_shared<master::OptionsBy<worker::WorkerOptions>>(worker_directives(),

@@ -17,17 +17,20 @@ using std::chrono::milliseconds;
 constexpr milliseconds kFirstRest{100};
 constexpr milliseconds kLongestRest{10'000};
 
-std::pair<std::uint64_t, std::uint64_t> identity_of(const std::filesystem::path& file) {
+/// Which file it is.
+std::string identity_of(const std::filesystem::path& file) {
   struct stat status {};
   if (::stat(file.c_str(), &status) != 0) return {};
-  return {status.st_dev, status.st_ino};
+  return fmt::format("{}.{}", status.st_dev, status.st_ino);
 }
 
 }  // namespace
 
-FossilPool::FossilPool(event_base* base, const Options& options, const Place& place)
+FossilPool::FossilPool(event_base* base, const Options& options, const Place& place,
+                       const Surroundings& surroundings)
     : options_(options),
       place_(place),
+      surroundings_(surroundings),
       plan_(FossilProcess::Plan::make(options, place)),
       replenishing_(base, -1, 0, [this] { replenish(); }) {}
 
@@ -36,10 +39,11 @@ void FossilPool::start() {
 }
 
 void FossilPool::drop_outdated() {
-  if (place_.repository.empty()) return;
-  const auto now = identity_of(place_.repository);
-  if (now != file_) spare_.clear();
-  file_ = now;
+  const auto state = surroundings_.state();
+  std::string now = place_.repository.empty() ? "" : identity_of(place_.repository);
+  if (state) now += *state;
+  if (!state || now != begun_with_) spare_.clear();
+  begun_with_ = std::move(now);
 }
 
 base::Result<FossilProcess> FossilPool::take() {

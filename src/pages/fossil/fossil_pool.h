@@ -5,8 +5,9 @@
 #include <cstdint>
 #include <functional>
 #include <list>
-#include <utility>
+#include <string>
 
+#include "cache/repository_state.h"
 #include "fossil_process.h"
 #include "quarry/base/event_handles.h"
 
@@ -14,8 +15,9 @@ namespace quarry::pages {
 
 class FossilPool {
  public:
-  /// OPTIONS and PLACE must outlive it.
-  FossilPool(event_base* base, const Options& options, const Place& place);
+  /// All must outlive it.
+  FossilPool(event_base* base, const Options& options, const Place& place,
+             const Surroundings& surroundings);
 
   /// Has the first ones started.
   void start();
@@ -30,17 +32,19 @@ class FossilPool {
 
  private:
   void replenish();
-  /// Those of a file that has been replaced would show the old one.
+  /// Those of a file that has been replaced would show the old one, and those that have begun with
+  /// another configuration may know something of it.
   void drop_outdated();
   void fell(const std::string& why);
 
   const Options& options_;
   const Place& place_;
+  const Surroundings& surroundings_;
   FossilProcess::Plan plan_;
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
-  std::pair<std::uint64_t, std::uint64_t> file_{};  // device and inode of the one that is served
-  std::chrono::milliseconds rest_{0};               // before another is started, after failures
+  std::string begun_with_;             // what the spare ones have
+  std::chrono::milliseconds rest_{0};  // before another is started, after failures
   base::Event replenishing_;
 };
 

@@ -7,14 +7,23 @@
 
 namespace quarry::pages {
 
-base::Result<std::filesystem::path> file_of(const Place& place, std::string_view path) {
-  if (!place.repository.empty()) return place.repository;
+namespace {
+
+std::string first_word(std::string_view path) {
+  path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
+  return std::string(path.substr(0, path.find('/')));
+}
+
+}  // namespace
+
+base::Result<Target> target_of(const Place& place, std::string_view path) {
+  if (!place.repository.empty()) return Target{place.repository, first_word(path)};
   auto candidates = repository::names_in(path);
   std::ranges::sort(candidates, {}, [](const auto& each) { return each.name.str().size(); });
   base::Error why{.code = base::ErrorCode::kNotFound, .message = "no such repository"};
   for (const auto& candidate : candidates) {
     auto found = repository::locate(place.repositories, candidate.name);
-    if (found) return std::move(found->path);
+    if (found) return Target{std::move(found->path), first_word(candidate.rest)};
     if (why.code == base::ErrorCode::kNotFound) why = std::move(found).error();
   }
   return std::unexpected(std::move(why));

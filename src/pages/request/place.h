@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <string_view>
 
 #include "quarry/base/result.h"
@@ -9,8 +10,13 @@
 
 namespace quarry::pages {
 
-/// The file of the repository that PATH, below PLACE, is of; as fossil finds it, by the shortest
-/// name, but never by a way out of the folder. Errors: those of repository::locate().
-base::Result<std::filesystem::path> file_of(const Place& place, std::string_view path);
+struct Target {
+  std::filesystem::path file;
+  std::string page;  // "timeline", say: the first word of what follows the repository's name
+};
+
+/// What PATH, below PLACE, leads to; as fossil finds it, by the shortest name of a repository, but
+/// never by a way out of the folder. Errors: those of repository::locate().
+base::Result<Target> target_of(const Place& place, std::string_view path);
 
 }  // namespace quarry::pages

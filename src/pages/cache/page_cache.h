@@ -1,0 +1,49 @@
+// Pages that are kept, the least recently asked for given up first.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "cached_page.h"
+
+namespace quarry::pages {
+
+class PageCache {
+ public:
+  using Time = std::chrono::steady_clock::time_point;
+
+  /// MOST: bytes in all. TTL: how long a page is kept at most.
+  PageCache(std::size_t most, std::chrono::milliseconds ttl) : most_(most), ttl_(ttl) {}
+
+  bool is_enabled() const { return most_ > 0 && ttl_.count() > 0; }
+  /// A larger page is not kept.
+  std::size_t largest() const { return most_ / 8; }
+  /// Null: there is none.
+  std::shared_ptr<const CachedPage> find(const std::string& key, Time now);
+  /// In place of one with the same KEY.
+  void insert(const std::string& key, std::shared_ptr<const CachedPage> page, Time now);
+  std::size_t size() const { return size_; }
+
+ private:
+  struct Entry {
+    std::string key;
+    std::shared_ptr<const CachedPage> page;
+    Time end;
+  };
+  using Entries = std::list<Entry>;  // the most recently asked for first
+
+  void remove(Entries::iterator entry);
+
+  std::size_t most_;
+  std::chrono::milliseconds ttl_;
+  std::size_t size_ = 0;
+  Entries entries_;
+  std::unordered_map<std::string_view, Entries::iterator> by_key_;
+};
+
+}  // namespace quarry::pages

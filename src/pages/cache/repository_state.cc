@@ -1,0 +1,114 @@
+#include "repository_state.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <pwd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <ctime>
+
+#include "quarry/base/fd.h"
+#include "quarry/pages/pages.h"
+
+namespace quarry::pages {
+namespace {
+
+constexpr std::size_t kDatabaseHeader = 100;
+constexpr std::size_t kIndexHeaders = 96;
+// Longer than any file system's clock takes for a tick.
+constexpr std::int64_t kTickNanos = 50'000'000;
+
+std::int64_t nanos_of(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+struct Look {
+  bool is_there = false;
+  std::int64_t changed = 0;  // in nanoseconds since 1970
+};
+
+/// Appends which file PATH is, and its first SIZE bytes. Nothing: it cannot be looked at.
+std::optional<Look> append(std::string& key, const std::string& path, std::size_t size) {
+  const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) {
+    key += "-;";
+    return Look{};
+  }
+  struct stat status {};
+  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+  const std::int64_t changed = std::max(nanos_of(status.st_mtim), nanos_of(status.st_ctim));
+  key += fmt::format("{}.{}.{}.{};", status.st_dev, status.st_ino, status.st_size, changed);
+  std::array<char, kDatabaseHeader> bytes{};
+  const ssize_t got = ::pread(file.get(), bytes.data(), size, 0);
+  if (got < 0) return std::nullopt;
+  key.append(bytes.data(), static_cast<std::size_t>(got));
+  return Look{true, changed};
+}
+
+}  // namespace
+
+std::optional<std::string> state_of(const std::filesystem::path& database) {
+  std::string key;
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const auto file = append(key, database.string(), kDatabaseHeader);
+  const auto log = append(key, database.string() + "-wal", 0);
+  const auto journal = append(key, database.string() + "-journal", 0);
+  const std::string before = key;
+  const auto index = append(key, database.string() + "-shm", 0);
+  if (!file || !log || !journal || !index) return std::nullopt;
+  if (!index->is_there) {
+    const std::int64_t changed = std::max({file->changed, log->changed, journal->changed});
+    if (nanos_of(now) - changed < kTickNanos) return std::nullopt;
+    return key;
+  }
+  // The index's own times say nothing: it is written through memory.
+  key = before;
+  const base::Fd open_index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<char, kIndexHeaders> headers{};
+  if (::pread(open_index.get(), headers.data(), headers.size(), 0) < 0) return std::nullopt;
+  key.append(headers.data(), headers.size());
+  return key;
+}
+
+namespace {
+
+std::vector<std::filesystem::path> user_configurations() {
+  std::vector<std::filesystem::path> paths;
+  const auto add = [&paths](const char* folder, const char* file) {
+    if (folder != nullptr && *folder != '\0') paths.push_back(std::filesystem::path(folder) / file);
+  };
+  const char* home = std::getenv("HOME");
+  const passwd* const user = ::getpwuid(::geteuid());
+  if (home == nullptr && user != nullptr) home = user->pw_dir;
+  add(std::getenv("FOSSIL_HOME"), ".fossil");
+  add(std::getenv("FOSSIL_HOME"), "fossil.db");
+  add(std::getenv("XDG_CONFIG_HOME"), "fossil.db");
+  add(home, ".fossil");
+  add(home, ".config/fossil.db");
+  return paths;
+}
+
+}  // namespace
+
+Surroundings::Surroundings(const Options& options)
+    : program_(find_program(options.program)), configurations_(user_configurations()) {}
+
+std::optional<std::string> Surroundings::state() const {
+  std::string key;
+  if (!append(key, program_.string(), 0)) return std::nullopt;
+  for (const std::filesystem::path& database : configurations_) {
+    const auto state = state_of(database);
+    if (!state) return std::nullopt;
+    key.append("\n").append(*state);
+  }
+  return key;
+}
+
+}  // namespace quarry::pages
