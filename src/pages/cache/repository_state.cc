@@ -29,8 +29,7 @@ std::int64_t nanos_of(const timespec& time) {
 }
 
 struct Look {
-  bool is_there = false;
-  std::int64_t changed = 0;  // in nanoseconds since 1970
+  std::int64_t changed = 0;  // in nanoseconds since 1970; 0: it is not there
 };
 
 /// Appends which file PATH is, and its first SIZE bytes. Nothing: it cannot be looked at.
@@ -48,32 +47,34 @@ std::optional<Look> append(std::string& key, const std::string& path, std::size_
   const ssize_t got = ::pread(file.get(), bytes.data(), size, 0);
   if (got < 0) return std::nullopt;
   key.append(bytes.data(), static_cast<std::size_t>(got));
-  return Look{true, changed};
+  return Look{changed};
 }
 
 }  // namespace
 
 std::optional<std::string> state_of(const std::filesystem::path& database) {
-  std::string key;
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
+  std::string key;
   const auto file = append(key, database.string(), kDatabaseHeader);
+  if (!file) return std::nullopt;
+  // Its own times say nothing: it is written through memory. And it says all of the log beside it.
+  const base::Fd index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
+  if (index) {
+    std::array<char, kIndexHeaders> headers{};
+    struct stat status {};
+    if (::fstat(index.get(), &status) != 0 ||
+        ::pread(index.get(), headers.data(), headers.size(), 0) < 0) {
+      return std::nullopt;
+    }
+    key += fmt::format("{}.{};", status.st_dev, status.st_ino);
+    return key.append(headers.data(), headers.size());
+  }
   const auto log = append(key, database.string() + "-wal", 0);
   const auto journal = append(key, database.string() + "-journal", 0);
-  const std::string before = key;
-  const auto index = append(key, database.string() + "-shm", 0);
-  if (!file || !log || !journal || !index) return std::nullopt;
-  if (!index->is_there) {
-    const std::int64_t changed = std::max({file->changed, log->changed, journal->changed});
-    if (nanos_of(now) - changed < kTickNanos) return std::nullopt;
-    return key;
-  }
-  // The index's own times say nothing: it is written through memory.
-  key = before;
-  const base::Fd open_index(::open((database.string() + "-shm").c_str(), O_RDONLY | O_CLOEXEC));
-  std::array<char, kIndexHeaders> headers{};
-  if (::pread(open_index.get(), headers.data(), headers.size(), 0) < 0) return std::nullopt;
-  key.append(headers.data(), headers.size());
+  if (!log || !journal) return std::nullopt;
+  const std::int64_t changed = std::max({file->changed, log->changed, journal->changed});
+  if (nanos_of(now) - changed < kTickNanos) return std::nullopt;
   return key;
 }
 

@@ -3,13 +3,13 @@
 //
 // Read without SQLite and without a lock, from what every SQLite writes when it commits:
 //
-//   the file             which it is, its size and time, its header (with the change counter)
-//   FILE-wal             which it is, its size and time
-//   FILE-shm             both copies of the header of the index of that log, which hold the number
-//                        of frames and their checksum
+//   FILE                 which it is, its size and time, its header (with the change counter)
+//   FILE-shm             where it is there: both copies of the header of the index of the write-ahead
+//                        log, which hold the number of its frames and their checksum
+//   FILE-wal, -journal   otherwise: which they are, their size and time
 //
-// Where there is no such index, and a time of these is of just now, a second change at the same tick
-// of the clock could hide: then there is no key.
+// Without an index, and with a time of just now, a second change at the same tick of the clock could
+// hide: then there is no key.
 #pragma once
 
 #include <filesystem>

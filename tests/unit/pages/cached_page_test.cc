@@ -1,0 +1,136 @@
+#include "cache/cached_page.h"
+
+#include <doctest/doctest.h>
+#include <zlib.h>
+
+#include <random>
+#include <set>
+#include <string>
+
+using namespace quarry::pages;
+using quarry::http::ReplyHeader;
+
+namespace {
+
+const std::string kNonce = "0123456789abcdef0123456789abcdef0123456789abcdef";
+
+ReplyHeader header_of(std::string_view body, const std::string& type = "text/html") {
+  return {.status = 200,
+          .reason = "OK",
+          .fields = {{"Date", "today"},
+                     {"ETag", "tag"},
+                     {"Content-Security-Policy",
+                      "script-src 'self' 'nonce-" + kNonce + "'; style-src 'nonce-" + kNonce + "'"},
+                     {"Content-Type", type}},
+          .content_length = body.size()};
+}
+
+struct Parts {
+  std::string head;
+  std::string body;
+};
+Parts parts_of(const std::string& reply) {
+  const std::size_t end = reply.find("\r\n\r\n") + 4;
+  return {reply.substr(0, end), reply.substr(end)};
+}
+
+std::string nonce_of(const std::string& head) {
+  return head.substr(head.find("'nonce-") + 7, kNonce.size());
+}
+
+std::string inflated(const std::string& gzip, std::size_t size) {
+  z_stream stream{};
+  REQUIRE(::inflateInit2(&stream, 15 + 16) == Z_OK);
+  std::string out(size + 1, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(gzip.data()));
+  stream.avail_in = static_cast<uInt>(gzip.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  // The checksum, too, is right.
+  REQUIRE(::inflate(&stream, Z_FINISH) == Z_STREAM_END);
+  REQUIRE(stream.avail_in == 0);
+  out.resize(stream.total_out);
+  ::inflateEnd(&stream);
+  return out;
+}
+
+std::string with_nonce(std::string text, const std::string& nonce) {
+  for (std::size_t at = 0; (at = text.find(kNonce, at)) != std::string::npos;) {
+    text.replace(at, kNonce.size(), nonce);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("each delivery has a nonce of its own, in header and body, compressed or not") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    CAPTURE(round);
+    std::string body;
+    for (unsigned part = 0; part < random() % 6; ++part) {
+      body += std::string(random() % 3000, static_cast<char>('a' + random() % 26));
+      if (random() % 2 == 0) body += kNonce;
+    }
+    const auto page = CachedPage::make(header_of(body), body);
+    REQUIRE(page);
+    std::set<std::string> nonces;
+    for (const bool takes_gzip : {false, true}) {
+      const Parts parts = parts_of(page->reply({.takes_gzip = takes_gzip}));
+      const std::string nonce = nonce_of(parts.head);
+      nonces.insert(nonce);
+      CHECK_FALSE(parts.head.contains(kNonce));
+      CHECK_FALSE(parts.head.contains("Date:"));
+      CHECK(parts.head.contains("style-src 'nonce-" + nonce));
+      CHECK(parts.head.contains("Content-Length: " + std::to_string(parts.body.size()) + "\r\n"));
+      const bool is_gzip = parts.head.contains("Content-Encoding: gzip");
+      CHECK((is_gzip ? inflated(parts.body, body.size()) : parts.body) == with_nonce(body, nonce));
+      if (is_gzip) CHECK(takes_gzip);
+    }
+    CHECK(nonces.size() == 2);
+  }
+}
+
+TEST_CASE("what is known is not sent again, and has no nonce") {
+  const std::string body(1000, 'x');
+  const auto page = CachedPage::make(header_of(body), body);
+  REQUIRE(page);
+  const Parts same = parts_of(page->reply({.known_tag = "tag"}));
+  CHECK(same.head.starts_with("Status: 304 "));
+  CHECK_FALSE(same.head.contains("nonce"));
+  CHECK(same.body.empty());
+  CHECK(parts_of(page->reply({.known_tag = "other"})).head.starts_with("Status: 200 "));
+  const Parts head = parts_of(page->reply({.head_only = true}));
+  CHECK(head.body.empty());
+  CHECK(head.head.contains("Content-Length: 1000"));
+}
+
+TEST_CASE("what is large and no text is not compressed") {
+  const std::string body(100'000, 'x');
+  const auto page = CachedPage::make(header_of(body, "application/octet-stream"), body);
+  REQUIRE(page);
+  CHECK_FALSE(page->reply({.takes_gzip = true}).contains("gzip"));
+}
+
+TEST_CASE("what is for one visitor alone is no page for others") {
+  const std::string body = "body";
+  const auto is_kept = [&](auto change) {
+    ReplyHeader header = header_of(body);
+    change(header);
+    return CachedPage::make(std::move(header), body) != nullptr;
+  };
+  CHECK(is_kept([](ReplyHeader&) {}));
+  CHECK_FALSE(is_kept([](ReplyHeader& header) { header.status = 404; }));
+  CHECK_FALSE(is_kept([](ReplyHeader& header) { header.content_length.reset(); }));
+  CHECK_FALSE(is_kept([](ReplyHeader& header) { header.content_length = 5; }));
+  for (const auto& field : {std::pair{"Set-Cookie", "a=b"}, std::pair{"Content-Encoding", "br"},
+                            std::pair{"Vary", "Cookie"}, std::pair{"Cache-Control", "private"},
+                            std::pair{"cache-control", "no-store"},
+                            std::pair{"Content-Security-Policy", "script-src 'nonce-12'"}}) {
+    CAPTURE(field.first);
+    CHECK_FALSE(is_kept([&](ReplyHeader& header) {
+      if (header.fields[2].first == field.first) header.fields.erase(header.fields.begin() + 2);
+      header.fields.emplace_back(field);
+    }));
+  }
+}

@@ -1,0 +1,85 @@
+#include "cache/repository_state.h"
+
+#include <doctest/doctest.h>
+#include <stdlib.h>
+
+#include <chrono>
+#include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "test_database.h"
+
+using namespace quarry::pages;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Once it can be told.
+std::string state_when_quiet(const fs::path& file) {
+  for (;;) {
+    if (auto state = state_of(file)) return *state;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+void check_every_change_shows(const std::string& mode) {
+  const TestFolder folder;
+  const fs::path file = folder.path / "x.fossil";
+  TestDatabase writer(file);
+  writer.run("PRAGMA journal_mode=" + mode);
+  writer.run("CREATE TABLE t(x)");
+  std::set<std::string> seen;
+  for (int i = 0; i < 300; ++i) {
+    CAPTURE(i);
+    // Several at one tick of the clock: none may hide behind another.
+    const int changes = i % 3 + 1;
+    for (int j = 0; j < changes; ++j) {
+      writer.run("UPDATE t SET x = x + 1; INSERT INTO t VALUES (1)");
+      if (const auto state = state_of(file)) CHECK(seen.insert(*state).second);
+    }
+    if (i % 100 == 0) writer.run("PRAGMA wal_checkpoint(TRUNCATE)");
+    if (i % 150 == 0) CHECK(state_when_quiet(file) == state_when_quiet(file));
+    if (i == 250) CHECK(seen.insert(state_when_quiet(file)).second == (mode == "DELETE"));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every change gives another state") {
+  SUBCASE("with a rollback journal") {
+    check_every_change_shows("DELETE");
+  }
+  SUBCASE("with a write-ahead log") {
+    check_every_change_shows("WAL");
+  }
+}
+
+TEST_CASE("reading, and who comes and goes, changes nothing that must not be hidden") {
+  const TestFolder folder;
+  const fs::path file = folder.path / "x.fossil";
+  TestDatabase writer(file);
+  writer.run("PRAGMA journal_mode=WAL; CREATE TABLE t(x); INSERT INTO t VALUES (1)");
+  const std::string before = state_when_quiet(file);
+  TestDatabase reader(file);
+  reader.run("SELECT * FROM t");
+  CHECK(state_when_quiet(file) == before);
+}
+
+TEST_CASE("another file in its place is another state") {
+  const TestFolder folder;
+  const fs::path file = folder.path / "x.fossil";
+  { TestDatabase(file).run("CREATE TABLE t(x)"); }
+  fs::copy_file(file, folder.path / "y.fossil");
+  const std::string before = state_when_quiet(file);
+  fs::rename(folder.path / "y.fossil", file);
+  CHECK(state_when_quiet(file) != before);
+  fs::remove(file);
+  CHECK(state_when_quiet(file) != before);
+}
+
+TEST_CASE("what is no file has no state") {
+  CHECK_FALSE(state_of("/"));
+  CHECK_FALSE(state_of("/dev/null"));
+}

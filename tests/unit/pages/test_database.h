@@ -1,0 +1,37 @@
+// A database, changed as other programs change it.
+#pragma once
+
+#include <doctest/doctest.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <string>
+
+struct TestFolder {
+  TestFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "quarry-test-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~TestFolder() { std::filesystem::remove_all(path); }
+  TestFolder(const TestFolder&) = delete;
+  TestFolder& operator=(const TestFolder&) = delete;
+  std::filesystem::path path;
+};
+
+class TestDatabase {
+ public:
+  explicit TestDatabase(const std::filesystem::path& file) {
+    REQUIRE(::sqlite3_open(file.c_str(), &database_) == SQLITE_OK);
+  }
+  ~TestDatabase() { ::sqlite3_close(database_); }
+  TestDatabase(const TestDatabase&) = delete;
+  TestDatabase& operator=(const TestDatabase&) = delete;
+  void run(const std::string& sql) {
+    REQUIRE(::sqlite3_exec(database_, sql.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+  }
+
+ private:
+  sqlite3* database_ = nullptr;
+};
