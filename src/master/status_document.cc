@@ -17,6 +17,11 @@ json described(const RunningService& service) {
   json children = json::array();
   for (const auto& child : service.children.living()) children.push_back(child->pid);
   json described = {{"service", service.service().name}, {"children", children}};
+  if (service.service().figures) {
+    const ServiceFigures told = service.service().figures();
+    json& figures = described[told.name] = {{"about", told.about}};
+    for (const auto& [name, number] : told.numbers) figures[name] = number;
+  }
   if (service.jobs == nullptr) return described;
   const Jobs::Figures figures = service.jobs->figures();
   described["jobs"] = {{"asked", figures.asked},         {"started", figures.started},

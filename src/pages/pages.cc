@@ -48,6 +48,7 @@ int run(const Options& options, const Place& place, const Handles& handles) {
     return 1;
   }
   if (const auto version = version_of(options.program)) {
+    handles.figures.set_version(*version);
     base::log(LogLevel::kNotice, "the pages are made by {} {}", options.program, *version);
   } else {
     base::log(LogLevel::kError, "{}", version.error().message);

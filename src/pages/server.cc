@@ -140,12 +140,14 @@ std::optional<std::string> Server::key_now(const PageRequest& request, const Tar
 
 void Server::on_target(Visit& visit, const Target& target) {
   const auto key = key_now(visit.request(), target);
-  if (!key) return ask({.visit = &visit});
+  if (!key) return ask({.visit = &visit, .target = target});
   if (const auto page = cache_.find(*key, std::chrono::steady_clock::now())) {
+    ++handles_.figures.from_cache;
     return answer(visit, *page);
   }
   if (const auto made = shared_.find(*key); made != shared_.end()) {
     made->second->visits.push_back(&visit);
+    ++handles_.figures.shared;
     return;
   }
   auto shared = std::make_unique<Shared>(*key, std::list{&visit});
@@ -156,7 +158,11 @@ void Server::on_target(Visit& visit, const Target& target) {
 
 void Server::ask(Waiting waiting) {
   if (pool_.has_place()) return begin(std::move(waiting));
-  if (waiting_.size() < options_.max_waiting) return waiting_.push_back(std::move(waiting));
+  if (waiting_.size() < options_.max_waiting) {
+    waiting_.push_back(std::move(waiting));
+    return show_state();
+  }
+  ++handles_.figures.refused;
   refuse(std::move(waiting), 503, "too many pages are being made: try again in a moment",
          kRetryAfter);
 }
@@ -171,7 +177,11 @@ void Server::begin_waiting() {
   while (!waiting_.empty() && pool_.has_place()) {
     Waiting next = std::move(waiting_.front());
     waiting_.pop_front();
-    begin(std::move(next));
+    if (next.target) {
+      on_target(*next.visit, *next.target);
+    } else {
+      begin(std::move(next));
+    }
   }
 }
 
@@ -190,15 +200,23 @@ void Server::begin(Waiting waiting) {
                                          scgi_head(request, place_.trust_remote_user),
                                          request.body.get(), request.is_head(), run_limits_, owner);
   FossilRun* const key = run.get();
+  ++handles_.figures.made;
   Running& running = runs_[key];
   running = {.run = std::move(run),
              .visit = nullptr,
              .shared = std::move(waiting.shared),
              .request = own.in_words(),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
+  show_state();
   if (running.shared) return;
   running.visit = &visit;
   visits_.at(&visit).run = key;
+}
+
+void Server::show_state() {
+  handles_.figures.running = pool_.running();
+  handles_.figures.waiting = waiting_.size();
+  handles_.figures.cache_size = cache_.size();
 }
 
 void Server::answer(Visit& visit, int status, std::string_view text, std::string_view headers) {
@@ -328,6 +346,7 @@ void Server::give_to_all(Shared& shared) {
 }
 
 void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) {
+  ++handles_.figures.failed;
   Running& running = runs_.at(&run);
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
   const int status = status_of(fault);
@@ -353,6 +372,7 @@ void Server::on_over(FossilRun& run) {
   over_.push_back(std::move(found->second));
   runs_.erase(found);
   pool_.gave_back();
+  show_state();
   sweeping_.wait(std::chrono::milliseconds{0});
 }
 

@@ -60,6 +60,8 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   struct Waiting {
     Visit* visit = nullptr;
     std::unique_ptr<Shared> shared = nullptr;
+    /// Of one that is alone: meanwhile its page may have been made for another.
+    std::optional<Target> target = {};
   };
 
   void take_connections();
@@ -79,6 +81,7 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   void answer(Visit& visit, int status, std::string_view text, std::string_view headers = {});
   void break_off(Visit& visit);
   void begin_waiting();
+  void show_state();
   void end_if_done();
 
   void on_held(Visit& visit, std::ptrdiff_t bytes) override;

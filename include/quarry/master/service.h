@@ -21,6 +21,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -88,6 +89,13 @@ struct OnRequest {
   std::vector<OfItself> of_itself = {};
 };
 
+/// What a service that is no pool tells of itself, for the status.
+struct ServiceFigures {
+  std::string name;   // what they are called together
+  std::string about;  // in words, "" for nothing
+  std::vector<std::pair<std::string, std::uint64_t>> numbers;
+};
+
 struct Service {
   std::string name;  // as in the log: "pool www"
   std::string pool;  // of kPool: the pool's name
@@ -120,6 +128,8 @@ struct Service {
   /// Opens the service's own logs anew, in the master, before children that live are told to (by
   /// SIGUSR1). May be empty. Errors: kIo; the log goes on as it was.
   std::function<base::Result<void>()> reopen_logs;
+  /// May be empty. Called in the master for each question; it must be cheap.
+  std::function<ServiceFigures()> figures;
   /// What a child says over its channel that is no service's on_request. May be empty. Runs in the
   /// master: trust nothing in it.
   std::function<void(const control::Message&)> on_message;

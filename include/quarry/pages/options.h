@@ -27,7 +27,7 @@ struct Options {
   std::size_t max_waiting = 200;
   /// To make a page, and for each piece of one to be taken by its visitor.
   std::chrono::milliseconds timeout{60'000};
-  /// Bytes of address space of each process; 0: no bound.
+  /// Bytes of address space of each process.
   std::size_t max_memory = std::size_t{2} << 30;
   /// Bytes of a request's body, held in memory; over it: 413.
   std::size_t max_body = std::size_t{100} << 20;
@@ -35,9 +35,9 @@ struct Options {
   std::size_t max_bodies = std::size_t{512} << 20;
   /// Bytes of a page; beyond it, it is broken off.
   std::size_t max_reply = std::size_t{1} << 30;
-  /// Bytes of pages that are kept for anonymous visitors; 0: none.
+  /// Bytes of pages that are kept for anonymous visitors.
   std::size_t cache = std::size_t{64} << 20;
-  /// For so long at most, since they say how old things are.
+  /// For so long at most, since they say how old things are; 0: not at all.
   std::chrono::milliseconds cache_ttl{60'000};
   /// Added to the niceness of the processes: syncs go first.
   int nice = 5;

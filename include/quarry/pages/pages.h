@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <string>
 
+#include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
 
 namespace quarry::pages {
@@ -18,6 +19,7 @@ namespace quarry::pages {
 struct Handles {
   /// Where connections come from; stays the caller's.
   int taking = -1;
+  Figures& figures;
 };
 
 /// Where PROGRAM is, in PATH where it has no slash; "": nowhere. Nothing is run.

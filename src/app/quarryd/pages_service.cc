@@ -32,8 +32,21 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   const pages::Place place{.repository = pool.repository,
                            .repositories = pool.repositories,
                            .trust_remote_user = trust_remote_user};
-  service.run = [options, place, shared](master::ChildContext&) {
-    return pages::run(options, place, {.taking = shared->taking.get()});
+  QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make_shared());
+  service.run = [options, place, shared, figures](master::ChildContext&) {
+    return pages::run(options, place, {.taking = shared->taking.get(), .figures = *figures});
+  };
+  service.figures = [program = options.program, figures] {
+    return master::ServiceFigures{.name = "pages",
+                                  .about = fmt::format("{} {}", program, figures->version()),
+                                  .numbers = {{"running", figures->running},
+                                              {"waiting", figures->waiting},
+                                              {"made", figures->made},
+                                              {"from cache", figures->from_cache},
+                                              {"shared", figures->shared},
+                                              {"refused", figures->refused},
+                                              {"failed", figures->failed},
+                                              {"cache size", figures->cache_size}}};
   };
   return PagesService{std::move(service), std::move(shared)};
 }

@@ -51,6 +51,13 @@ bool is_text(std::string_view type) {
                              [&](std::string_view known) { return type.starts_with(known); });
 }
 
+/// Whether there is something in BODY that only one visitor may use: fossil asks robots for a captcha
+/// where a page takes long, and signs forms.
+bool is_for_one(std::string_view body) {
+  constexpr auto kSigns = std::to_array<std::string_view>({"captchaseed", "name=\"csrf\""});
+  return std::ranges::any_of(kSigns, [&](std::string_view sign) { return body.contains(sign); });
+}
+
 std::string new_nonce(std::size_t size) {
   std::string bytes(size / 2 + 1, '\0');
   if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
@@ -96,7 +103,7 @@ bool CachedPage::may_be(const http::ReplyHeader& header) {
 
 std::shared_ptr<const CachedPage> CachedPage::make(http::ReplyHeader header,
                                                    std::string_view body) {
-  if (!may_be(header) || *header.content_length != body.size()) return nullptr;
+  if (!may_be(header) || *header.content_length != body.size() || is_for_one(body)) return nullptr;
   std::shared_ptr<CachedPage> page(new CachedPage);
   page->nonce_ = nonce_in(header);
   if (!page->nonce_.empty() && page->nonce_.size() < kLeastNonce) return nullptr;

@@ -20,7 +20,7 @@ class PageCache {
   /// MOST: bytes in all. TTL: how long a page is kept at most.
   PageCache(std::size_t most, std::chrono::milliseconds ttl) : most_(most), ttl_(ttl) {}
 
-  bool is_enabled() const { return most_ > 0 && ttl_.count() > 0; }
+  bool is_enabled() const { return ttl_.count() > 0; }
   /// A larger page is not kept.
   std::size_t largest() const { return most_ / 8; }
   /// Null: there is none.

@@ -21,8 +21,8 @@ namespace {
 
 constexpr std::size_t kDatabaseHeader = 100;
 constexpr std::size_t kIndexHeaders = 96;
-// Longer than any file system's clock takes for a tick.
-constexpr std::int64_t kTickNanos = 50'000'000;
+// Longer than the clock of file systems takes for a tick (1/100 s at most).
+constexpr std::int64_t kTickNanos = 15'000'000;
 
 std::int64_t nanos_of(const timespec& time) {
   return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;

@@ -39,10 +39,8 @@ void do_not_block(const base::Fd& fd) {
 
 /// As soon as it is there: what it does before is its own start alone.
 void bound(pid_t pid, std::size_t max_memory, int nice) {
-  if (max_memory > 0) {
-    const rlimit limit{.rlim_cur = max_memory, .rlim_max = max_memory};
-    ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
-  }
+  const rlimit limit{.rlim_cur = max_memory, .rlim_max = max_memory};
+  ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
   const int own = ::getpriority(PRIO_PROCESS, 0);
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid), own + nice);
 }

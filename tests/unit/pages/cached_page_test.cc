@@ -121,6 +121,9 @@ TEST_CASE("what is for one visitor alone is no page for others") {
   };
   CHECK(is_kept([](ReplyHeader&) {}));
   CHECK_FALSE(is_kept([](ReplyHeader& header) { header.status = 404; }));
+  for (const char* form : {"<input name=\"captchaseed\">", "<input name=\"csrf\" value=\"x\">"}) {
+    CHECK_FALSE(CachedPage::make(header_of(form), form));
+  }
   CHECK_FALSE(is_kept([](ReplyHeader& header) { header.content_length.reset(); }));
   CHECK_FALSE(is_kept([](ReplyHeader& header) { header.content_length = 5; }));
   for (const auto& field : {std::pair{"Set-Cookie", "a=b"}, std::pair{"Content-Encoding", "br"},

@@ -104,6 +104,19 @@ JobStatus read_jobs(const std::string& service, const json& one) {
           .held_back = number(one, "held back")};
 }
 
+PagesStatus read_pages(const std::string& service, const json& one) {
+  return {.service = service,
+          .program = text(one, "about"),
+          .running = number(one, "running"),
+          .waiting = number(one, "waiting"),
+          .made = number(one, "made"),
+          .from_cache = number(one, "from cache"),
+          .shared = number(one, "shared"),
+          .refused = number(one, "refused"),
+          .failed = number(one, "failed"),
+          .cache_size = number(one, "cache size")};
+}
+
 }  // namespace
 
 base::Result<ServerStatus> read_status(const std::string& document) {
@@ -126,9 +139,14 @@ base::Result<ServerStatus> read_status(const std::string& document) {
                       .emergency_restart_threshold = number(root, "emergency restart threshold"),
                       .elders = objects(root, "elders").size(),
                       .pools = {},
-                      .jobs = {}};
+                      .jobs = {},
+                      .pages = {}};
   for (const json& pool : objects(root, "pools")) server.pools.push_back(read_pool(pool));
   for (const json& service : objects(root, "services")) {
+    const auto pages = service.find("pages");
+    if (pages != service.end() && pages->is_object()) {
+      server.pages.push_back(read_pages(text(service, "service"), *pages));
+    }
     const auto jobs = service.find("jobs");
     if (jobs == service.end() || !jobs->is_object()) continue;
     server.jobs.push_back(read_jobs(text(service, "service"), *jobs));

@@ -77,6 +77,23 @@ struct JobStatus {
   std::string pool() const { return service.substr(service.find(' ') + 1); }
 };
 
+/// Who has a pool's web pages made.
+struct PagesStatus {
+  std::string service{};
+  std::string program{};      // with its version
+  std::uint64_t running = 0;  // pages that are being made
+  std::uint64_t waiting = 0;  // requests that wait for that
+  std::uint64_t made = 0;
+  std::uint64_t from_cache = 0;
+  std::uint64_t shared = 0;  // requests for what was being made for another
+  std::uint64_t refused = 0;
+  std::uint64_t failed = 0;
+  std::uint64_t cache_size = 0;  // bytes
+
+  /// Whose pages they are.
+  std::string pool() const { return service.substr(service.find(' ') + 1); }
+};
+
 struct ServerStatus {
   std::string version{};
   std::uint64_t pid = 0;
@@ -90,6 +107,7 @@ struct ServerStatus {
   std::uint64_t elders = 0;
   std::vector<PoolStatus> pools{};
   std::vector<JobStatus> jobs{};
+  std::vector<PagesStatus> pages{};
 };
 
 /// DOCUMENT as the master wrote it. Errors: kDenied (it says why it does not answer), kInvalid.

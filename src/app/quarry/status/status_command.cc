@@ -62,12 +62,16 @@ int run_status(const StatusArguments& arguments) {
   }
   std::erase_if(server->pools, [&](const PoolStatus& pool) { return !arguments.wants(pool.name); });
   std::erase_if(server->jobs, [&](const JobStatus& one) { return !arguments.wants(one.pool()); });
+  std::erase_if(server->pages,
+                [&](const PagesStatus& one) { return !arguments.wants(one.pool()); });
   const std::int64_t now = std::time(nullptr);
   print(server_lines(*server, now));
   fmt::print("\n");
   print(pool_lines(*server, now));
   if (!server->jobs.empty()) fmt::print("\n");
   print(job_lines(*server));
+  if (!server->pages.empty()) fmt::print("\n");
+  print(pages_lines(*server));
   if (!arguments.is_full) return kDone;
   for (const PoolStatus& pool : server->pools) {
     fmt::print("\n[{}]\n", base::printable(pool.name));

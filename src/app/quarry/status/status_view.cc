@@ -127,6 +127,19 @@ Lines job_lines(const ServerStatus& server) {
   return table.lines();
 }
 
+Lines pages_lines(const ServerStatus& server) {
+  if (server.pages.empty()) return {};
+  Table table({"SERVICE", "PROGRAM", ">RUNNING", ">WAITING", ">MADE", ">CACHED", ">SHARED",
+               ">REFUSED", ">FAILED", ">KEPT"});
+  for (const PagesStatus& one : server.pages) {
+    table.add({one.service, one.program, std::to_string(one.running), std::to_string(one.waiting),
+               std::to_string(one.made), std::to_string(one.from_cache), std::to_string(one.shared),
+               std::to_string(one.refused), std::to_string(one.failed),
+               short_amount(static_cast<double>(one.cache_size))});
+  }
+  return table.lines();
+}
+
 Lines child_lines(const PoolStatus& pool) {
   Table table({">PID", ">GEN", "STATE", ">TIME", ">REQUESTS", ">CPU%", ">MEMORY", "METHOD", "URI",
                "USER", "REPOSITORY"});

@@ -19,6 +19,8 @@ Lines server_lines(const ServerStatus& server, std::int64_t now);
 Lines pool_lines(const ServerStatus& server, std::int64_t now);
 /// A table of what runs on request, the backoffice of each pool; none where there is none.
 Lines job_lines(const ServerStatus& server);
+/// A table of who has web pages made; none where there is none.
+Lines pages_lines(const ServerStatus& server);
 /// A table of the children of a pool.
 Lines child_lines(const PoolStatus& pool);
 

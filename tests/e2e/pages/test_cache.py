@@ -1,0 +1,252 @@
+"""Pages that are kept for anonymous visitors: never stale, never another's, and made once for all."""
+
+import json
+import random
+import re
+import sqlite3
+import subprocess
+import threading
+
+import pytest
+
+from support import repofile
+from support.browser import Browser
+from support.daemon import Daemon
+from support.fossil import Checkout, FossilFailed
+from support.process import free_port, wait_until
+from support.program import quarry
+
+PAGES = ("/timeline", "/timeline?y=w", "/brlist", "/taglist", "/dir?ci=tip", "/file?name=a.txt&ci=tip", "/wiki?name=Page", "/wcontent",
+         "/reportlist", "/forum", "/leaves", "/style.css", "/help", "/raw?name=a.txt&ci=tip", "/home", "/timeline.rss",
+         "/vdiff?from=prev&to=tip", "/annotate?filename=a.txt&checkin=tip", "/logo")
+PHONE = ("Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 "
+         "Mobile/15E148 Safari/604.1")
+AGENTS = (PHONE, PHONE.replace("(KHTML, like Gecko) ", ""), "", "curl/8.0", "Lynx/2.9", "Opera/9.80 (X11)", "Mozilla/5.0 (Robot)",
+          "Mozilla/5.0 (compatible; Somebot/2.1; +http://bots.example/)", "Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)",
+          "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36",
+          "Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Mobile Safari/537.36",
+          "Mozilla/5.0 (Windows NT 10.0; Trident/7.0; rv:11.0) like Gecko", "Mozilla/5.0 (X11) Firefox/", "Safari/1", "spider",
+          "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0 crawl",
+          "Mozilla/5.0 (iPad; CPU OS 17_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.0 Safari/604.1",
+          "Mozilla/5.0 (Android 14; Tablet; rv:128.0) Gecko/128.0 Firefox/128.0")
+
+
+@pytest.fixture
+def project(fresh, fossil, tmp_path):
+    checkout = Checkout(fossil, fresh, tmp_path / "work")
+    checkout.write("a.txt", "a\n")
+    checkout("add", "a.txt")
+    checkout.commit("the first one")
+    checkout.write("a.txt", "a\nb\n")
+    checkout.commit("the second one")
+    return checkout
+
+
+@pytest.fixture
+def serve(start, tmp_path):
+    """A server of the fixture's repository, and its visitor."""
+    def begin(**pool) -> tuple[Daemon, Browser]:
+        port = free_port()
+        server = start({"pages": "fossil", **pool}, http={"listen": f"127.0.0.1:{port}"},
+                       settings={"control.socket": tmp_path / f"control-{port}.sock"})
+        server.control = tmp_path / f"control-{port}.sock"
+        return server, Browser(port)
+    return begin
+
+
+def figures(server: Daemon) -> dict:
+    done = quarry("status", "--socket", server.control, "--json")
+    assert done.returncode == 0, done.stderr
+    return next(each for each in json.loads(done.stdout)["services"] if each["service"] == "pages www")["pages"]
+
+
+def plain(page, port: int) -> tuple:
+    """Without what differs from one making to the next."""
+    text = page.body.replace(f":{port}".encode(), b":PORT")
+    text = re.sub(rb"[0-9a-f]{48}", b"NONCE", text)
+    text = re.sub(rb"[0-9.]+ ?(s|seconds?|minutes?|hours?)\b( ago)?", b"AGE", text)
+    # A picture of letters, for robots.
+    text = re.sub(rb"(?s)<table class=\"captcha\">.*?</table>", b"CAPTCHA", text)
+    text = re.sub(rb"<(pubDate|lastBuildDate)>[^<]*<", b"<DATE<", text)
+    return page.status, page.headers.get("content-type"), text
+
+
+def set_right(path, user, capabilities):
+    with sqlite3.connect(path, timeout=30) as database:
+        database.execute("UPDATE user SET cap = ? WHERE login = ?", (capabilities, user))
+
+
+class Changes:
+    """Random ones, of all kinds that show."""
+
+    def __init__(self, seed, path, checkout, fossil, member):
+        self.random, self.path, self.checkout, self.fossil, self.member = random.Random(seed), path, checkout, fossil, member
+        self.count = 0
+        self.has_page = False
+
+    def commit(self):
+        self.checkout.write("a.txt", f"a\n{self.count}\n")
+        self.checkout.commit(f"change {self.count}")
+
+    def wiki(self):
+        text = self.path.parent / "page.wiki"
+        text.write_text(f"text {self.count}")
+        self.checkout("wiki", "commit" if self.has_page else "create", "Page", text)
+        self.has_page = True
+
+    def ticket(self):
+        self.checkout("ticket", "add", "title", f"ticket {self.count}", "status", "Open")
+
+    def forum(self):
+        page = self.member.post("/forumnew", title=f"post {self.count}", content="text", mimetype="text/plain", submit="Submit")
+        assert page.status == 302
+
+    def setting(self):
+        repofile.set_config(self.path, "project-name", f"called {self.count}")
+
+    def skin(self):
+        repofile.set_config(self.path, "css", f"body {{ margin: {self.count}px }}")
+
+    def right(self):
+        set_right(self.path, "nobody", self.random.choice(["gjorz24", "gjorz2", "g", "hgjorz234"]))
+
+    def user_configuration(self):
+        subprocess.run(["fossil", "set", "--global", "th1-setup", f"set x {self.count}"], env=self.fossil.environment, check=True,
+                       capture_output=True)
+
+    def __call__(self):
+        self.count += 1
+        self.random.choice([self.commit, self.wiki, self.ticket, self.forum, self.setting, self.skin, self.right,
+                            self.user_configuration])()
+
+
+def commit_beside_others(checkout, comment):
+    """A fossil that ends may write statistics, and another one's commit gives up at that."""
+    for _ in range(20):
+        try:
+            return checkout.commit(comment)
+        except FossilFailed as failed:
+            if "database is locked" not in failed.output:
+                raise
+    raise AssertionError("the database is always locked")
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_no_page_is_stale(serve, project, fresh, fossil, seed):
+    repofile.add_user(fresh, "member", "word", "cdefghijkmnorstuwz23456")
+    set_right(fresh, "nobody", "gjorz24")
+    server, visitor = serve()
+    _, without = serve(**{"pages.cache_ttl": "0s"})
+    member = Browser(without.port)
+    assert member.log_in("/login", "member", "word").status == 302
+    changes = Changes(seed, fresh, project, fossil, member)
+    chosen = random.Random(seed)
+    for _ in range(25):
+        changes()
+        for path in chosen.sample(PAGES, 5):
+            agent = chosen.choice([{}, {"User_Agent": PHONE}, {"User_Agent": "Somebot/1.0"}])
+            # Twice, so that the second is from the cache where that may be.
+            for _ in range(2):
+                seen = plain(visitor.get(path, **agent), visitor.port)
+                made = plain(without.get(path, **agent), without.port)
+                assert seen[:2] == made[:2], (path, agent, changes.count)
+                assert seen[2].splitlines() == made[2].splitlines(), (path, agent, changes.count)
+    assert figures(server)["from cache"] > 20
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_each_agent_has_the_page_that_fossil_makes_for_it(serve, project, agent):
+    """The same for all that are taken for equal."""
+    _, visitor = serve()
+    _, without = serve(**{"pages.cache_ttl": "0s"})
+    for path in ("/timeline", "/dir?ci=tip", "/vdiff?from=prev&to=tip"):
+        for _ in range(2):
+            seen, made = (plain(each.get(path, User_Agent=agent), each.port) for each in (visitor, without))
+            assert seen[2].splitlines() == made[2].splitlines(), (path, agent)
+
+
+def test_who_is_logged_in_sees_his_own_and_nobody_else_does(serve, project, fresh):
+    repofile.add_user(fresh, "member", "word", "cdefghijkmnorstuwz23456")
+    server, visitor = serve()
+    member = Browser(visitor.port)
+    for _ in range(3):
+        for _ in range(3):
+            assert "member" not in visitor.get("/timeline").text
+        member.log_in("/login", "member", "word")
+        page = member.get("/timeline")
+        assert "member" in page.text
+        member.cookies.clear()
+    assert figures(server)["from cache"] >= 1
+
+
+def test_a_hundred_visitors_cause_one_run(serve, project):
+    server, visitor = serve()
+    expected = plain(visitor.get("/timeline"), visitor.port)
+    project.write("a.txt", "other\n")
+    project.commit("another")
+    before = figures(server)["made"]
+    pages = []
+    threads = [threading.Thread(target=lambda: pages.append(Browser(visitor.port).get("/timeline"))) for _ in range(100)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {page.status for page in pages} == {200}
+    assert len({plain(page, visitor.port) for page in pages}) == 1
+    assert plain(pages[0], visitor.port) != expected
+    # Each has a nonce of its own all the same.
+    nonces = {re.search(r"'nonce-([0-9a-f]+)'", page.headers["content-security-policy"]).group(1) for page in pages}
+    assert len(nonces) == 100
+    assert all(nonce in page.text for page in pages for nonce in nonces & set(re.findall(r"nonce-([0-9a-f]+)", page.text)))
+    # The state may have changed once more, by who closes the repository.
+    # Those that come right after a change are not sure that there is no other one in the same moment.
+    assert figures(server)["made"] - before <= 20
+
+
+def test_visitors_while_commits_come(serve, project, fresh, fossil):
+    """A page says at least what was committed before it was asked for."""
+    server, visitor = serve()
+    ended = threading.Event()
+    seen, wrong = [], []
+
+    def visit():
+        browser = Browser(visitor.port)
+        while not ended.is_set():
+            least = committed[-1]
+            page = browser.get("/timeline?n=0")
+            newest = max((int(number) for number in re.findall(r"change number (\d+)", page.text)), default=0)
+            seen.append(newest)
+            if page.status != 200 or newest < least:
+                wrong.append((page.status, newest, least))
+
+    committed = [0]
+    threads = [threading.Thread(target=visit) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for number in range(1, 13):
+        project.write("a.txt", f"{number}\n")
+        commit_beside_others(project, f"change number {number}")
+        committed.append(number)
+    wait_until(lambda: len(seen) > 50 and max(seen[-8:]) == 12, "visitors of the last one", 60)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert not wrong, wrong[:5]
+
+
+def test_what_is_known_is_not_sent_again(serve, project):
+    server, visitor = serve()
+    page = visitor.get("/timeline")
+    wait_until(lambda: figures(server)["cache size"] > 0, "a page in the cache")
+    same = visitor.get("/timeline", If_None_Match=page.headers["etag"])
+    assert same.status == 304 and not same.body and "content-security-policy" not in same.headers
+
+
+def test_figures_are_in_the_status(serve, project):
+    server, visitor = serve()
+    for _ in range(3):
+        visitor.get("/timeline")
+    told = figures(server)
+    assert told["about"].startswith("fossil 2.") and told["made"] >= 1 and told["failed"] == 0
+    shown = quarry("status", "--socket", server.control).stdout
+    assert re.search(r"^pages www +fossil 2\.\S+ +0 +0 +\d+ +\d+ +0 +0 +0 +\S+$", shown, re.MULTILINE), shown
