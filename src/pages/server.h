@@ -51,9 +51,9 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   };
   struct Running {
     std::unique_ptr<FossilRun> run;
-    Visit* visit = nullptr;          // nobody's, where that has left
+    Visit* visit = nullptr;                    // nobody's, where that has left
     std::unique_ptr<Shared> shared = nullptr;  // or it is for these
-    std::string request;             // for the log
+    std::string request;                       // for the log
     bool is_post = false;
   };
   /// A request that waits for one of the processes, alone or first of those of SHARED.
