@@ -54,7 +54,8 @@ bool is_text(std::string_view type) {
 /// Whether there is something in BODY that only one visitor may use: fossil asks robots for a captcha
 /// where a page takes long, and signs forms.
 bool is_for_one(std::string_view body) {
-  constexpr auto kSigns = std::to_array<std::string_view>({"captchaseed", "name=\"csrf\""});
+  constexpr auto kSigns = std::to_array<std::string_view>(
+      {"captchaseed", "captcha-audio/", "class=\"captcha\"", "name=\"csrf\""});
   return std::ranges::any_of(kSigns, [&](std::string_view sign) { return body.contains(sign); });
 }
 
