@@ -22,7 +22,7 @@ std::int64_t wall_micros() {
 
 }  // namespace
 
-AccessRecorder::AccessRecorder(AccessLog* log, std::string_view pool)
+AccessRecorder::AccessRecorder(base::AccessLog* log, std::string_view pool)
     : log_(log), pool_(pool), parent_(::getppid()) {}
 
 void AccessRecorder::begin() {

@@ -7,15 +7,15 @@
 #include <string_view>
 
 #include "fastcgi/request.h"
+#include "quarry/base/access_log.h"
 #include "quarry/scoreboard/scoreboard.h"
-#include "quarry/worker/access_log.h"
 
 namespace quarry::worker {
 
 class AccessRecorder {
  public:
   /// LOG may be null: then nothing is gathered or written. Both must outlive it.
-  AccessRecorder(AccessLog* log, std::string_view pool);
+  AccessRecorder(base::AccessLog* log, std::string_view pool);
   /// A request begins.
   void begin();
   /// It was answered: writes the line. STATE is the slot's after the request.
@@ -24,7 +24,7 @@ class AccessRecorder {
  private:
   void add_usage(base::AccessRecord& record) const;
 
-  AccessLog* log_;
+  base::AccessLog* log_;
   std::string_view pool_;
   pid_t parent_;
   rusage before_{};

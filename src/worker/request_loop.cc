@@ -33,7 +33,7 @@ Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slo
 }
 
 /// False: this process has no right to.
-bool reopen_logs(AccessLog* access_log) {
+bool reopen_logs(base::AccessLog* access_log) {
   auto done = base::reopen_log(base::Reopening::kWantsFile);
   if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
   if (done) return true;

@@ -10,15 +10,15 @@
 #include "fastcgi/acceptor.h"
 #include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/request.h"
+#include "quarry/base/access_log.h"
 #include "quarry/scoreboard/scoreboard.h"
-#include "quarry/worker/access_log.h"
 
 namespace quarry::worker {
 
 struct LoopOptions {
   ExchangeTimeouts timeouts;
   std::size_t max_requests = 0;  // 0: no bound
-  AccessLog* access_log = nullptr;
+  base::AccessLog* access_log = nullptr;
   std::string_view pool;  // for the access log
   int child_accept = -1;  // see WorkerHandles
 };

@@ -17,7 +17,7 @@
 #include "quarry/pages/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
-#include "quarry/worker/access_log.h"
+#include "quarry/base/access_log.h"
 
 namespace quarry::worker {
 
@@ -90,7 +90,7 @@ struct WorkerOptions {
   std::vector<base::SocketAddress> allowed_clients;
   /// Null: none. Shared with the master, which opened it and opens it anew; a worker has a copy of
   /// its own.
-  std::shared_ptr<AccessLog> access_log;
+  std::shared_ptr<base::AccessLog> access_log;
   StatusOptions status;
 };
 

@@ -48,8 +48,8 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
 base::Result<void> give_access_log(const master::AccessLogConfig& config,
                                    worker::WorkerOptions& options, Service& service) {
   QUARRY_TRY_ASSIGN(auto log,
-                    worker::AccessLog::open({config.path, config.format, config.suppress_paths}));
-  options.access_log = std::make_shared<worker::AccessLog>(std::move(log));
+                    base::AccessLog::open({config.path, config.format, config.suppress_paths}));
+  options.access_log = std::make_shared<base::AccessLog>(std::move(log));
   service.kept_descriptors.push_back(options.access_log->fd());
   service.reopen_logs = [shared = options.access_log] {
     return shared->reopen(base::Reopening::kMakesFile);

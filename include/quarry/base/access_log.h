@@ -13,11 +13,11 @@
 #include "quarry/base/log.h"
 #include "quarry/base/result.h"
 
-namespace quarry::worker {
+namespace quarry::base {
 
 struct AccessLogOptions {
   std::string path;
-  base::AccessFormat format = base::AccessFormat::usual();
+  AccessFormat format = AccessFormat::usual();
   /// Exact paths whose requests are not told, if they are as probes of the server's health are: GET
   /// or HEAD, without query and body, answered with 2xx.
   std::vector<std::string> suppress_paths;
@@ -26,22 +26,22 @@ struct AccessLogOptions {
 class AccessLog {
  public:
   /// Makes the file with mode 0640 where there is none. Errors: kIo.
-  static base::Result<AccessLog> open(AccessLogOptions options);
+  static Result<AccessLog> open(AccessLogOptions options);
 
   /// Opens the path anew, so that a file that was moved away is let go. The descriptor keeps its
   /// number. Errors: kIo; the log goes on as it was.
-  base::Result<void> reopen(base::Reopening reopening);
-  void write(const base::AccessRecord& record);
+  Result<void> reopen(Reopening reopening);
+  void write(const AccessRecord& record);
 
-  const base::AccessFormat& format() const { return options_.format; }
+  const AccessFormat& format() const { return options_.format; }
   int fd() const { return fd_.get(); }
 
  private:
-  bool is_suppressed(const base::AccessRecord& record) const;
+  bool is_suppressed(const AccessRecord& record) const;
 
   AccessLogOptions options_;
-  base::Fd fd_;
+  Fd fd_;
   std::string line_;  // its memory is kept from one request to the next
 };
 
-}  // namespace quarry::worker
+}  // namespace quarry::base

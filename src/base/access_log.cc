@@ -1,0 +1,49 @@
+#include "quarry/base/access_log.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace quarry::base {
+namespace {
+
+Result<Fd> open_file(const std::string& path, Reopening reopening) {
+  const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
+  Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
+  if (!fd) return fail_errno(fmt::format("cannot open the access log {}", path));
+  return fd;
+}
+
+}  // namespace
+
+Result<AccessLog> AccessLog::open(AccessLogOptions options) {
+  AccessLog log;
+  QUARRY_TRY_ASSIGN(log.fd_, open_file(options.path, Reopening::kMakesFile));
+  log.options_ = std::move(options);
+  return log;
+}
+
+Result<void> AccessLog::reopen(Reopening reopening) {
+  if (is_own_descriptor(options_.path)) return {};
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_file(options_.path, reopening));
+  if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) >= 0) return {};
+  return fail_errno(fmt::format("cannot reopen the access log {}", options_.path));
+}
+
+bool AccessLog::is_suppressed(const AccessRecord& record) const {
+  return !options_.suppress_paths.empty() && (record.method == "GET" || record.method == "HEAD") &&
+         record.query.empty() && record.content_length == 0 && record.status / 100 == 2 &&
+         std::ranges::find(options_.suppress_paths, record.path) != options_.suppress_paths.end();
+}
+
+void AccessLog::write(const AccessRecord& record) {
+  if (is_suppressed(record)) return;
+  line_.clear();
+  options_.format.render(record, line_);
+  // A log that cannot be written must not stop the work.
+  [[maybe_unused]] const auto ignored = ::write(fd_.get(), line_.data(), line_.size());
+}
+
+}  // namespace quarry::base
