@@ -19,8 +19,9 @@ namespace {
 
 using base::LogLevel;
 
-void reopen_log() {
-  const auto done = base::reopen_log(base::Reopening::kWantsFile);
+void reopen_logs(base::AccessLog* access_log) {
+  auto done = base::reopen_log(base::Reopening::kWantsFile);
+  if (done && access_log != nullptr) done = access_log->reopen(base::Reopening::kWantsFile);
   if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
 }
 
@@ -58,7 +59,8 @@ int run(const Options& options, const Place& place, const Handles& handles) {
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });
   base::Event graceful(loop, SIGQUIT, persistent, [&server] { server.stop(); });
-  base::Event reopening(loop, SIGUSR1, persistent, reopen_log);
+  base::Event reopening(loop, SIGUSR1, persistent,
+                        [log = handles.access_log] { reopen_logs(log); });
   base::Event reaping(loop, SIGCHLD, persistent, [&server] { server.reap(); });
   for (base::Event* const event : {&quick, &graceful, &reopening, &reaping}) event->wait();
   base::let_reopening_be_told();

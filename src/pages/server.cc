@@ -1,6 +1,7 @@
 #include "server.h"
 
 #include <fmt/core.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -223,19 +224,20 @@ void Server::answer(Visit& visit, int status, std::string_view text, std::string
   base::log(status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}: {} {}",
             visit.request().in_words(), status, text);
   const std::string page = fmt::format("{} {}: {}\n", status, http::reason_phrase(status), text);
-  visit.add(
-      fmt::format("Status: {} {}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-                  "Cache-Control: no-store\r\n{}Content-Length: {}\r\n\r\n",
-                  status, http::reason_phrase(status), headers, page.size()));
+  visit.begin(status, fmt::format("Status: {} {}\r\nContent-Type: text/plain; charset=utf-8\r\n"
+                                  "Cache-Control: no-store\r\n{}Content-Length: {}\r\n\r\n",
+                                  status, http::reason_phrase(status), headers, page.size()));
   if (!visit.request().is_head()) visit.add(page);
   visit.end();
 }
 
 void Server::answer(Visit& visit, const CachedPage& page) {
   const PageRequest& request = visit.request();
-  visit.add(page.reply({.takes_gzip = request.get("HTTP_ACCEPT_ENCODING").contains("gzip"),
-                        .head_only = request.is_head(),
-                        .known_tag = request.get("HTTP_IF_NONE_MATCH")}));
+  const auto reply = page.reply({.takes_gzip = request.get("HTTP_ACCEPT_ENCODING").contains("gzip"),
+                                 .head_only = request.is_head(),
+                                 .known_tag = request.get("HTTP_IF_NONE_MATCH")});
+  visit.begin(reply.status, reply.head);
+  visit.add(reply.body);
   visit.end();
 }
 
@@ -256,9 +258,39 @@ void Server::on_gone(Visit& visit) {
     }
   }
   leave_waiting(visit);
+  log_access(visit);
   visits_.erase(found);
   if (!is_stopping_) taking_.wait();
   end_if_done();
+}
+
+void Server::log_access(Visit& visit) {
+  if (handles_.access_log == nullptr || visit.status() == 0) return;
+  using std::chrono::duration_cast;
+  using std::chrono::microseconds;
+  const PageRequest& request = visit.request();
+  const std::string_view uri = request.get(http::parameter::kRequestUri);
+  const std::string_view target = uri.empty() ? request.path() : uri;
+  const std::size_t question = std::min(target.find('?'), target.size());
+  base::AccessRecord record;
+  record.pool = handles_.pool;
+  record.pid = ::getpid();
+  record.parent = ::getppid();
+  record.written =
+      duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+  record.duration =
+      duration_cast<microseconds>(std::chrono::steady_clock::now() - visit.began()).count();
+  record.received = record.written - record.duration;
+  record.remote_address = request.get(http::parameter::kRemoteAddress);
+  record.method = request.get(http::parameter::kRequestMethod);
+  record.path = target.substr(0, question);
+  record.query = target.substr(std::min(question + 1, target.size()));
+  record.content_length =
+      http::parse_decimal(request.get(http::parameter::kContentLength)).value_or(0);
+  record.status = visit.status();
+  record.reply_size = visit.replied();
+  record.operation = "page";
+  handles_.access_log->write(record);
 }
 
 void Server::leave_waiting(Visit& visit) {
@@ -282,7 +314,7 @@ void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
   }
   if (running.visit == nullptr) return;
   visits_.at(running.visit).has_head = true;
-  running.visit->add(header_block(header));
+  running.visit->begin(header.status, header_block(header));
 }
 
 void Server::unshare(FossilRun& run) {
@@ -301,7 +333,7 @@ void Server::unshare(FossilRun& run) {
     running.visit = visit;
     visiting.run = &run;
     visiting.has_head = true;
-    visit->add(header_block(shared->header));
+    visit->begin(shared->header.status, header_block(shared->header));
   }
   if (running.visit == nullptr) run.cancel();
 }
@@ -362,6 +394,7 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
 }
 
 void Server::break_off(Visit& visit) {
+  log_access(visit);
   // Without the record that ends a reply, the web server knows that some of it is missing.
   visits_.erase(&visit);
   if (!is_stopping_) taking_.wait();

@@ -78,6 +78,7 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   /// All who wait get that answer.
   void refuse(Waiting waiting, int status, std::string_view text, std::string_view headers = {});
   void leave_waiting(Visit& visit);
+  void log_access(Visit& visit);
   void answer(Visit& visit, int status, std::string_view text, std::string_view headers = {});
   void break_off(Visit& visit);
   void begin_waiting();

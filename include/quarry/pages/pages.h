@@ -10,7 +10,9 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 
+#include "quarry/base/access_log.h"
 #include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
 
@@ -20,6 +22,8 @@ struct Handles {
   /// Where connections come from; stays the caller's.
   int taking = -1;
   Figures& figures;
+  std::string_view pool = {};             // for the access log
+  base::AccessLog* access_log = nullptr;  // null: none
 };
 
 /// Where PROGRAM is, in PATH where it has no slash; "": nowhere. Nothing is run.

@@ -45,15 +45,11 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   return options;
 }
 
-base::Result<void> give_access_log(const master::AccessLogConfig& config,
-                                   worker::WorkerOptions& options, Service& service) {
-  QUARRY_TRY_ASSIGN(auto log,
+base::Result<void> open_access_log(const master::AccessLogConfig& config,
+                                   std::shared_ptr<base::AccessLog>& log) {
+  QUARRY_TRY_ASSIGN(auto opened,
                     base::AccessLog::open({config.path, config.format, config.suppress_paths}));
-  options.access_log = std::make_shared<base::AccessLog>(std::move(log));
-  service.kept_descriptors.push_back(options.access_log->fd());
-  service.reopen_logs = [shared = options.access_log] {
-    return shared->reopen(base::Reopening::kMakesFile);
-  };
+  log = std::make_shared<base::AccessLog>(std::move(opened));
   return {};
 }
 
@@ -74,8 +70,7 @@ base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
 
 using Inherited = std::vector<master::InheritedSocket>;
 
-base::Result<Service> pool_service(const master::PoolConfig& pool,
-                                   const std::vector<ConfiguredPeer>& peers,
+base::Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptions options,
                                    const std::optional<PagesService>& pages, Start start,
                                    Inherited& inherited) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
@@ -93,15 +88,17 @@ base::Result<Service> pool_service(const master::PoolConfig& pool,
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
-  worker::WorkerOptions options = worker_options(pool, peers);
+  if (options.access_log) {
+    service.kept_descriptors.push_back(options.access_log->fd());
+    service.reopen_logs = [shared = options.access_log] {
+      return shared->reopen(base::Reopening::kMakesFile);
+    };
+  }
   // Held by the closure, as the descriptor by the service.
   const auto connections = pages ? pages->connections : nullptr;
   if (pages) {
     options.pages_passing = connections->passing.get();
     service.kept_descriptors.push_back(options.pages_passing);
-  }
-  if (!pool.access.path.empty()) {
-    QUARRY_TRY(unless_reloading(start, give_access_log(pool.access, options, service)));
   }
   service.run = [options = std::move(options), connections](ChildContext& child) {
     return worker::run(
@@ -198,9 +195,14 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
+    worker::WorkerOptions for_workers = worker_options(pool, peers);
+    if (!pool.access.path.empty()) {
+      QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
+    }
+    QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers));
+    QUARRY_TRY_ASSIGN(auto service,
+                      pool_service(pool, std::move(for_workers), pages, start, inherited));
     const auto options = worker_options_in(pool);
-    QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, options.pages, options.trust_remote_user));
-    QUARRY_TRY_ASSIGN(auto service, pool_service(pool, peers, pages, start, inherited));
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
     if (config.http && address && &pool == &config.pool_of_http()) {

@@ -10,8 +10,8 @@
 namespace quarry::app {
 
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
-                                                        const pages::Options& options,
-                                                        bool trust_remote_user) {
+                                                        const worker::WorkerOptions& all) {
+  const pages::Options& options = all.pages;
   if (options.source == pages::Source::kNone) return std::nullopt;
   if (!pool.process.chroot.empty()) {
     base::log(base::LogLevel::kNotice,
@@ -31,10 +31,17 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.kept_descriptors.push_back(shared->taking.get());
   const pages::Place place{.repository = pool.repository,
                            .repositories = pool.repositories,
-                           .trust_remote_user = trust_remote_user};
+                           .trust_remote_user = all.trust_remote_user};
   QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make_shared());
-  service.run = [options, place, shared, figures](master::ChildContext&) {
-    return pages::run(options, place, {.taking = shared->taking.get(), .figures = *figures});
+  // The pool's, which opens it anew.
+  const auto log = all.access_log;
+  if (log) service.kept_descriptors.push_back(log->fd());
+  service.run = [options, place, shared, figures, log, name = pool.name](master::ChildContext&) {
+    return pages::run(options, place,
+                      {.taking = shared->taking.get(),
+                       .figures = *figures,
+                       .pool = name,
+                       .access_log = log.get()});
   };
   service.figures = [program = options.program, figures] {
     return master::ServiceFigures{.name = "pages",

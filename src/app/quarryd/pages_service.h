@@ -7,7 +7,7 @@
 #include "quarry/base/passed_connections.h"
 #include "quarry/master/config.h"
 #include "quarry/master/service.h"
-#include "quarry/pages/options.h"
+#include "quarry/worker/worker_options.h"
 
 namespace quarry::app {
 
@@ -18,9 +18,8 @@ struct PagesService {
   std::shared_ptr<base::PassedConnections> connections;
 };
 
-/// Nothing where POOL has none. Errors: kIo.
+/// Nothing where POOL, with OPTIONS, has none. Errors: kIo.
 base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig& pool,
-                                                        const pages::Options& options,
-                                                        bool trust_remote_user);
+                                                        const worker::WorkerOptions& options);
 
 }  // namespace quarry::app

@@ -162,25 +162,27 @@ std::string CachedPage::fields(const std::string& nonce) const {
   return lines;
 }
 
-std::string CachedPage::reply(const Wish& wish) const {
+CachedPage::Reply CachedPage::reply(const Wish& wish) const {
+  const std::string_view vary = has_gzip_ ? "Vary: Accept-Encoding\r\n" : "";
   if (!tag_.empty() && wish.known_tag == tag_) {
-    return fmt::format("Status: 304 Not Modified\r\nETag: {}\r\n{}\r\n", tag_,
-                       has_gzip_ ? "Vary: Accept-Encoding\r\n" : "");
+    return {304, fmt::format("Status: 304 Not Modified\r\nETag: {}\r\n{}\r\n", tag_, vary), ""};
   }
   const std::string nonce = nonce_.empty() ? std::string() : new_nonce(nonce_.size());
   const bool is_gzip = wish.takes_gzip && has_gzip_;
-  std::string out = fmt::format(
-      "Status: {} {}\r\n{}{}{}Content-Length: {}\r\n\r\n", header_.status, header_.reason,
-      fields(nonce), is_gzip ? "Content-Encoding: gzip\r\n" : "",
-      has_gzip_ ? "Vary: Accept-Encoding\r\n" : "", is_gzip ? gzip_size() : plain_size_);
-  if (wish.head_only) return out;
-  out.reserve(out.size() + (is_gzip ? gzip_size() : plain_size_));
+  const std::size_t size = is_gzip ? gzip_size() : plain_size_;
+  Reply reply{header_.status,
+              fmt::format("Status: {} {}\r\n{}{}{}Content-Length: {}\r\n\r\n", header_.status,
+                          header_.reason, fields(nonce),
+                          is_gzip ? "Content-Encoding: gzip\r\n" : "", vary, size),
+              ""};
+  if (wish.head_only) return reply;
+  reply.body.reserve(size);
   if (is_gzip) {
-    append_gzip(out, nonce);
+    append_gzip(reply.body, nonce);
   } else {
-    append_plain(out, nonce);
+    append_plain(reply.body, nonce);
   }
-  return out;
+  return reply;
 }
 
 void CachedPage::append_plain(std::string& out, const std::string& nonce) const {

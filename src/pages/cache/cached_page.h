@@ -32,8 +32,13 @@ class CachedPage {
     bool head_only = false;
     std::string_view known_tag{};  // If-None-Match
   };
-  /// What a visitor is sent: header block and body.
-  std::string reply(const Wish& wish) const;
+  struct Reply {
+    int status;
+    std::string head;  // the header block
+    std::string body;
+  };
+  /// What a visitor is sent.
+  Reply reply(const Wish& wish) const;
 
   /// Bytes that it takes, about.
   std::size_t size() const { return size_; }

@@ -86,7 +86,17 @@ void Visit::put_header(RecordType type, std::size_t size) {
   bufferevent_write(bev_.get(), bytes.data(), bytes.size());
 }
 
+void Visit::begin(int status, std::string_view head) {
+  status_ = status;
+  put(head);
+}
+
 void Visit::add(std::string_view bytes) {
+  replied_ += bytes.size();
+  put(bytes);
+}
+
+void Visit::put(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, http::kMostContent);
     put_header(RecordType::kStdout, piece.size());
@@ -96,6 +106,7 @@ void Visit::add(std::string_view bytes) {
 }
 
 void Visit::add(evbuffer* body) {
+  replied_ += evbuffer_get_length(body);
   evbuffer* const output = bufferevent_get_output(bev_.get());
   while (const std::size_t left = evbuffer_get_length(body)) {
     const std::size_t size = std::min(left, http::kMostContent);

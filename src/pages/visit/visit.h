@@ -49,7 +49,9 @@ class Visit {
   bool is_valid() const { return bev_ != nullptr; }
   PageRequest& request() { return reader_.request(); }
 
-  /// BYTES of the reply: its header block first.
+  /// The reply begins: with STATUS, which HEAD, its header block, says.
+  void begin(int status, std::string_view head);
+  /// BYTES more of its body.
   void add(std::string_view bytes);
   /// All that is in BODY, which is left empty.
   void add(evbuffer* body);
@@ -57,6 +59,11 @@ class Visit {
   void end();
   /// Bytes of the reply that the web server has not taken.
   std::size_t untaken() const;
+  /// 0: no reply has begun.
+  int status() const { return status_; }
+  /// Bytes of the reply's body so far.
+  std::uint64_t replied() const { return replied_; }
+  std::chrono::steady_clock::time_point began() const { return began_; }
 
  private:
   enum class State { kReading, kHandled, kEnded };
@@ -66,6 +73,7 @@ class Visit {
 
   void on_input();
   void on_output();
+  void put(std::string_view bytes);
   void put_header(http::RecordType type, std::size_t size);
   void hold(std::size_t bytes);
 
@@ -75,6 +83,9 @@ class Visit {
   State state_ = State::kReading;
   bool is_refused_ = false;  // its body is too large, and not read
   std::size_t held_ = 0;
+  int status_ = 0;
+  std::uint64_t replied_ = 0;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::unique_ptr<bufferevent, FreeBev> bev_;
 };
 

@@ -1,6 +1,7 @@
 """A project's web pages on the same address as its syncs: fossil's own, by a `fossil` that quarryd runs."""
 
 import re
+import signal
 import sqlite3
 
 import pytest
@@ -154,3 +155,20 @@ def test_without_pages_a_line_says_how_to_clone(launch, fresh):
     assert page.status == 200 and "fossil clone" in page.text
     assert Browser(server.port).get("/timeline").status == 404
     assert fastcgi is not None
+
+
+def test_pages_are_in_the_access_log(start, fresh, tmp_path):
+    """With what the web server was sent; the log is opened anew as for syncs."""
+    port = process.free_port()
+    log = tmp_path / "access.log"
+    server = start({"pages": "fossil", "access.log": log, "access.format": "%R %m %r%Q%q %s"},
+                   http={"listen": f"127.0.0.1:{port}"})
+    visitor = Browser(port)
+    visitor.get("/timeline?n=3")
+    visitor.get("/nowhere")
+    wait_until(lambda: len(log.read_text().splitlines()) == 2, "two lines")
+    assert log.read_text().splitlines() == ["127.0.0.1 GET /timeline?n=3 200", "127.0.0.1 GET /nowhere 404"]
+    log.rename(tmp_path / "old.log")
+    server.main.send(signal.SIGUSR1)
+    wait_until(log.exists, "the new log")
+    wait_until(lambda: visitor.get("/timeline").status == 200 and log.read_text(), "a line in it")
