@@ -1,7 +1,6 @@
 #include "server.h"
 
 #include <fmt/core.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
@@ -16,6 +15,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "request/place.h"
+#include "visit/access_record.h"
 
 namespace quarry::pages {
 namespace {
@@ -266,31 +266,7 @@ void Server::on_gone(Visit& visit) {
 
 void Server::log_access(Visit& visit) {
   if (handles_.access_log == nullptr || visit.status() == 0) return;
-  using std::chrono::duration_cast;
-  using std::chrono::microseconds;
-  const PageRequest& request = visit.request();
-  const std::string_view uri = request.get(http::parameter::kRequestUri);
-  const std::string_view target = uri.empty() ? request.path() : uri;
-  const std::size_t question = std::min(target.find('?'), target.size());
-  base::AccessRecord record;
-  record.pool = handles_.pool;
-  record.pid = ::getpid();
-  record.parent = ::getppid();
-  record.written =
-      duration_cast<microseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  record.duration =
-      duration_cast<microseconds>(std::chrono::steady_clock::now() - visit.began()).count();
-  record.received = record.written - record.duration;
-  record.remote_address = request.get(http::parameter::kRemoteAddress);
-  record.method = request.get(http::parameter::kRequestMethod);
-  record.path = target.substr(0, question);
-  record.query = target.substr(std::min(question + 1, target.size()));
-  record.content_length =
-      http::parse_decimal(request.get(http::parameter::kContentLength)).value_or(0);
-  record.status = visit.status();
-  record.reply_size = visit.replied();
-  record.operation = "page";
-  handles_.access_log->write(record);
+  handles_.access_log->write(access_record(visit, handles_.pool));
 }
 
 void Server::leave_waiting(Visit& visit) {

@@ -40,7 +40,7 @@ struct Options {
   /// For so long at most, since they say how old things are; 0: not at all.
   std::chrono::milliseconds cache_ttl{60'000};
   /// Added to the niceness of the processes: syncs go first.
-  int nice = 5;
+  int nice = 10;
 };
 
 /// What is served, to be known by whoever serves it.

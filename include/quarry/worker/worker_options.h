@@ -11,13 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "quarry/base/access_log.h"
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/changes/options.h"
 #include "quarry/pages/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
-#include "quarry/base/access_log.h"
 
 namespace quarry::worker {
 
