@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "markup.h"
+#include "view_options.h"
 
 namespace quarry::worker {
 namespace {
@@ -105,6 +106,27 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
   page.raw("</tbody></table>\n");
 }
 
+/// How many are where, each with a link to those alone.
+void add_counts(Markup& page, const QueueView& view, std::string_view base,
+                std::string_view query) {
+  bool is_empty = true;
+  for (std::size_t i = 0; i < changes::kStages; ++i) {
+    if (view.counts[i] == 0) continue;
+    const std::string_view word = changes::word_of(static_cast<Stage>(i));
+    page.raw("<a href=\"").text(base).text(query_with(query, word, "")).raw("\">");
+    page.text(fmt::format("{} in {}/", view.counts[i], word)).raw("</a>. ");
+    is_empty = false;
+  }
+  if (is_empty) page.raw("There are none.");
+  if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>.");
+}
+
+/// A link to what comes after this page, where there is more.
+void add_more(Markup& page, std::string_view after, std::string_view base, std::string_view query) {
+  if (after.empty()) return;
+  page.raw("<p><a href=\"").text(base).text(query_with(query, "", after)).raw("\">More</a></p>\n");
+}
+
 void add_fact(Markup& page, Literal name, std::string_view value) {
   if (value.empty()) return;
   page.raw("<tr><th>").raw(name).raw("</th>").cell(value).raw("</tr>\n");
@@ -143,19 +165,18 @@ void add_facts(Markup& page, const JobView& view, std::string_view base) {
 
 }  // namespace
 
-std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base) {
+std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base,
+                       std::string_view query) {
   Markup page;
   begin_page(page, repository, "Change sets");
   page.raw("<h1>Change sets of ").text(repository).raw("</h1>\n<p>");
-  for (std::size_t i = 0; i < changes::kStages; ++i) {
-    if (view.counts[i] == 0) continue;
-    page.text(fmt::format("{} in {}/. ", view.counts[i], changes::word_of(static_cast<Stage>(i))));
-  }
-  if (view.jobs.empty()) page.raw("There are none.");
+  add_counts(page, view, base, query);
   page.raw("</p>\n<h2>In the queue</h2>\n");
   add_table(page, view, base, /*is_over=*/false);
+  add_more(page, view.more_waiting, base, query);
   page.raw("<h2>Done with</h2>\n");
   add_table(page, view, base, /*is_over=*/true);
+  add_more(page, view.more_over, base, query);
   end_page(page);
   return page.take();
 }

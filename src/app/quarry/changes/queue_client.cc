@@ -84,16 +84,6 @@ std::string random_word() {
 
 }  // namespace
 
-std::string query_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                          (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
-    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 QueueClient::QueueClient(transport::RemoteUrl url, transport::TransportOptions options)
     : url_(std::move(url)), options_(std::move(options)) {
   base_ = url_.without_user();
