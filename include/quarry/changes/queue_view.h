@@ -37,6 +37,9 @@ struct JobView {
   std::string output;
 };
 
+/// What JOB is about, in a line: the first of its comment, or what a rollback without one takes back.
+std::string headline(const Job& job);
+
 struct QueueView {
   std::array<std::uint64_t, kStages> counts{};  // of all, whatever is shown
   std::vector<JobView> jobs;

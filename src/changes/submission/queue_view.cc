@@ -158,6 +158,20 @@ Result<void> offer_over(const Directories& directories, const ViewOptions& optio
 
 }  // namespace
 
+std::string headline(const Job& job) {
+  const std::string& comment = job.meta.comment;
+  const std::size_t begin = comment.find_first_not_of(" \t\n");
+  if (begin != comment.npos) return comment.substr(begin, comment.find('\n', begin) - begin);
+  if (job.name.type != MoveType::kRollback) return {};
+  constexpr std::size_t kTold = 5, kDigits = 8;
+  std::string text = "take back";
+  const auto& ids = job.meta.dependencies;
+  for (std::size_t i = 0; i < ids.size() && i < kTold; ++i) {
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", ids[i].str().substr(0, kDigits));
+  }
+  return ids.size() > kTold ? text + ", …" : text;
+}
+
 Result<QueueView> look(const Directories& directories, const ViewOptions& options) {
   QueueView view;
   QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));

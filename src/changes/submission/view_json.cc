@@ -19,10 +19,6 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
 Json names_of(const std::vector<ChangeSetId>& ids) {
   Json names = Json::array();
   for (const ChangeSetId& id : ids) names.push_back(id.str());
@@ -62,7 +58,7 @@ Json document_of(const JobView& view, bool whole) {
   json["target"] = job.meta.target;
   json["submitter"] = job.submitter;
   json["submitted"] = base::iso_millis(time_of_tai64n(job.name.tai)) + "Z";
-  json["comment"] = first_line(job.meta.comment);
+  json["comment"] = headline(job);
   json["file_count"] = job.meta.files.size();
   put_unless_empty(json, "author", job.meta.author);
   put_unless_empty(json, "approval", job.meta.approval);

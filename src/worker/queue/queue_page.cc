@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
@@ -66,10 +67,6 @@ std::string expected_text(const JobView& view) {
                        : fmt::format("about {} min", seconds / 60);
 }
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
 /// The last that is known of it.
 std::string latest(const JobView& view) {
   if (!view.remark.empty()) return view.remark;
@@ -90,12 +87,18 @@ void add_row(Markup& page, const JobView& view, std::string_view base) {
   page.raw("</td><td>");
   add_link(page, base, job.name.id);
   page.raw("</td>").cell(changes::word_of(job.name.type)).cell(job.meta.target);
-  page.cell(job.submitter).cell(first_line(job.meta.comment));
+  page.cell(job.submitter).cell(changes::headline(job));
   page.raw("<td class=\"dim\">").text(latest(view)).raw("</td>");
   page.cell(expected_text(view)).raw("</tr>\n");
 }
 
 void add_table(Markup& page, const QueueView& view, std::string_view base, bool is_over) {
+  if (std::ranges::none_of(view.jobs, [&](const JobView& each) {
+        return changes::is_over(each.stage) == is_over;
+      })) {
+    page.raw("<p>None.</p>\n");
+    return;
+  }
   page.raw(
       "<table><thead><tr><th>State</th><th>Place</th><th>Change set</th><th>Type</th>"
       "<th>Branch</th><th>From</th><th>Comment</th><th>Latest</th><th>Expected</th>"

@@ -263,6 +263,23 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   CHECK(again->output == whole->output);
 }
 
+TEST_CASE(
+    "a job is about the first line of its comment, and a rollback without one about what it takes "
+    "back") {
+  Job job;
+  job.name = named("a1");
+  CHECK(headline(job) == "");
+  job.meta.comment = "\n  one\ntwo";
+  CHECK(headline(job) == "one");
+  job.name.type = MoveType::kRollback;
+  CHECK(headline(job) == "one");
+  job.meta.comment = " \n";
+  for (const char* id : {"b1", "b2"}) job.meta.dependencies.push_back(named(id).id);
+  CHECK(headline(job) == "take back b1000000, b2000000");
+  for (int i = 0; i < 4; ++i) job.meta.dependencies.push_back(named("b3").id);
+  CHECK(headline(job).ends_with("b3000000, …"));
+}
+
 TEST_CASE("an answer that is no queue is an error, whatever it is") {
   for (const char* text :
        {"", "null", "[]", "{", "{}", "{\"counts\":1,\"jobs\":{}}", "{\"counts\":{},\"jobs\":[1]}",
