@@ -189,6 +189,10 @@ class Answer {
 
   Result<void> show_queue() {
     reply_.operation = "queue";
+    if (wants_json() && query_value(request_.query, "ask") == "project") {
+      reply_.body = fmt::format("{{\"project_code\":{}}}\n", json_string(project_code_));
+      return {};
+    }
     QUARRY_TRY_ASSIGN(const auto options, view_options_of(request_.query));
     QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
     if (!wants_json()) return show(queue_page(view, called(), link_base(), request_.query));

@@ -119,7 +119,8 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
 
 /// A password is kept as a hash with the project's code in it, which servers tell everybody.
 Result<void> QueueClient::learn_project_code() {
-  const std::string url = base_ + ".json?waiting=0&over=0";
+  // What follows is for servers that tell of the queue in any case.
+  const std::string url = base_ + ".json?ask=project&waiting=0&over=0";
   QUARRY_TRY_ASSIGN(const auto reply,
                     transport::exchange({.url = url, .headers = {}, .body = {}}, options_));
   project_code_ = member_of(reply.body, "project_code");

@@ -273,6 +273,10 @@ TEST_CASE("who may read the repository sees the queue, and others hear nothing b
     CHECK(world.ask({.target = target, .user = "guest"}).status == 403);
   }
   CHECK(has(world.ask({.user = ""}), "\"project_code\":\""));
+  const QueueReply code = world.ask({.target = "/x/queue.json?ask=project"});
+  CHECK(code.body.starts_with("{\"project_code\":\""));
+  CHECK_FALSE(has(code, id));
+  CHECK(has(world.ask({.target = "/x/queue.json?ask=project", .user = ""}), "\"project_code\":\""));
   CHECK(world.ask({.target = "/x/queue/ffff.json"}).status == 404);
   CHECK(world.ask({.target = "/x/queue/..%2f.json"}).status == 400);
   CHECK(world.ask({.target = "/x/queue.json?waiting=99999"}).status == 400);
