@@ -1,10 +1,12 @@
 #include "quarry/base/file_system.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 #include <system_error>
 
 #include "quarry/base/fd.h"
@@ -169,6 +171,23 @@ class RealFileSystem final : public FileSystem {
     return refused(folder);
   }
 
+  Result<void> visit(const fs::path& folder,
+                     const std::function<void(std::string_view name)>& take) override {
+    struct Close {
+      void operator()(DIR* stream) const { ::closedir(stream); }
+    };
+    const std::unique_ptr<DIR, Close> stream(::opendir(folder.c_str()));
+    if (!stream) return refused(folder);
+    for (;;) {
+      errno = 0;
+      const dirent* const entry = ::readdir(stream.get());
+      if (entry == nullptr) break;
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") take(name);
+    }
+    return errno == 0 ? Result<void>() : refused(folder);
+  }
+
   Result<void> make_folder(const fs::path& folder) override {
     if (::mkdir(folder.c_str(), 0700) == 0 || errno == EEXIST) return {};
     return refused(folder);
@@ -182,6 +201,13 @@ class RealFileSystem final : public FileSystem {
 };
 
 }  // namespace
+
+Result<void> FileSystem::visit(const fs::path& folder,
+                               const std::function<void(std::string_view name)>& take) {
+  QUARRY_TRY_ASSIGN(const auto names, list(folder));
+  for (const std::string& name : names) take(name);
+  return {};
+}
 
 FileSystem& FileSystem::real() {
   static RealFileSystem system;

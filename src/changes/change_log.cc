@@ -14,6 +14,7 @@ using base::Result;
 
 constexpr std::size_t kMostRead = 4 * kMostLog;
 constexpr std::size_t kMostLine = 4'096;
+constexpr std::size_t kHead = 4'096;  // bytes in which the name is looked for
 
 std::string line_of_state(const HistoryLine& line) {
   return fmt::format("state {} {} {}\n", base::iso_millis(line.time), line.state, line.why);
@@ -103,6 +104,20 @@ Result<LogRecord> ChangeLog::read(const ChangeSetId& id) const {
     text.remove_prefix(end + 1);
   }
   return record;
+}
+
+std::optional<ChangeSetName> ChangeLog::name_of(const ChangeSetId& id) const {
+  const auto file = directories_.files().open(directories_.log_of(id), base::FileUse::kRead);
+  if (!file) return std::nullopt;
+  std::string content(kHead, '\0');
+  const auto read = (*file)->read_at(0, content);
+  std::string_view text = std::string_view(content).substr(0, read.value_or(0));
+  LogRecord record;
+  for (std::size_t end = text.find('\n'); end != text.npos && !record.name; end = text.find('\n')) {
+    take(record, text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return std::move(record.name);
 }
 
 Result<void> ChangeLog::rebuild(const Job& job) const {

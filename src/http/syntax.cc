@@ -1,5 +1,7 @@
 #include "quarry/http/syntax.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <charconv>
 
@@ -49,6 +51,16 @@ std::optional<std::uint64_t> parse_decimal(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+std::string percent_encode(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                          (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
+    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  }
+  return out;
 }
 
 std::optional<std::string> percent_decode(std::string_view text) {

@@ -28,7 +28,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run what takes long, too")
-    parser.addoption("--peer", choices=[*servers.KINDS, "fossil"],
+    parser.addoption("--peer", choices=[*servers.KINDS, "apache", "fossil"],
                      help="one kind of server only; `fossil` is for writing tests, not for judging Quarry")
 
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -54,6 +55,9 @@ class FileSystem {
   virtual Result<void> remove(const std::filesystem::path& path) = 0;
   /// The names of the files in FOLDER, in no order.
   virtual Result<std::vector<std::string>> list(const std::filesystem::path& folder) = 0;
+  /// Gives TAKE each of them, and keeps none.
+  virtual Result<void> visit(const std::filesystem::path& folder,
+                             const std::function<void(std::string_view name)>& take);
   /// FOLDER itself alone, with mode 0700; none if it is there.
   virtual Result<void> make_folder(const std::filesystem::path& folder) = 0;
   /// Names that were made, changed or removed in FOLDER are so for good when this returns.

@@ -46,6 +46,8 @@ class ChangeLog {
   base::Result<void> say(const ChangeSetId& id, std::string_view text) const;
   /// Errors: kNotFound; those of files. Lines that are none of the above are passed over.
   base::Result<LogRecord> read(const ChangeSetId& id) const;
+  /// The name of ID's job, where its file says it at once; nothing otherwise.
+  std::optional<ChangeSetName> name_of(const ChangeSetId& id) const;
   /// JOB's file anew, with the output that it had; what it supports is kept, and told to those that
   /// it depends on where they don't say so.
   base::Result<void> rebuild(const Job& job) const;

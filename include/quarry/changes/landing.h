@@ -6,6 +6,10 @@
 //   commit()    takes the write lock, sees that the tip is still that one, and stores all of them in
 //               one transaction; where the tip has moved it stores nothing, and all begins anew
 //
+// The tip is the only open leaf of the branch. Where there are several, since somebody has pushed a
+// fork, nothing lands on any of them until a person has joined them: fossil would go on from the
+// newest, but that may lack what has landed before on another, which this change set depends on.
+//
 // A check-in is what fossil's own commit would have made of the same files: a whole manifest (never a
 // delta manifest) with an R card where the setting `repo-cksum` is on, artifacts named by the hash
 // that `hash-policy` says, dated later than its parent. Besides, it has the tag `cs-CSID`: by this
@@ -149,8 +153,8 @@ class Lander {
   // The steps of land().
 
   base::Result<Prospect> prepare(std::span<const LandingOrder> orders);
-  /// Whether PROSPECT's tip was still that, and nothing of it had landed meanwhile: otherwise nothing
-  /// is stored.
+  /// Whether PROSPECT's tip was still that, the branch had not forked, and nothing of it had landed
+  /// meanwhile: otherwise nothing is stored.
   base::Result<bool> commit(const Prospect& prospect);
 
   /// Whether symbolic links are such where people check out, by the setting `allow-symlinks`.

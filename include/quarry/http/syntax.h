@@ -18,6 +18,8 @@ std::string_view take_line(std::string_view& text);
 bool same_name(std::string_view a, std::string_view b);
 /// Digits alone, as Content-Length has them; nothing for other text or a number beyond 64 bits.
 std::optional<std::uint64_t> parse_decimal(std::string_view text);
+/// TEXT as it stands in a query.
+std::string percent_encode(std::string_view text);
 /// TEXT with its %XX undone. Nothing when a % has no two digits, or for a NUL, which no path has.
 std::optional<std::string> percent_decode(std::string_view text);
 

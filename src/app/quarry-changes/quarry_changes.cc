@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,7 +24,6 @@
 #include "quarry/event/event.h"
 #include "quarry/spool/hand_over.h"
 #include "queues.h"
-#include "supervisor.h"
 #include "tarball_checker.h"
 #include "usage.h"
 
@@ -38,7 +38,6 @@ namespace master = quarry::master;
 namespace spool = quarry::spool;
 
 constexpr int kFailed = 1;
-constexpr std::chrono::milliseconds kLookForQueues{500};
 constexpr std::chrono::milliseconds kHandOverTime{5'000};
 
 struct CommandLine {
@@ -129,21 +128,36 @@ changes::Report report_to(const std::string& courier, const fs::path& folder) {
   };
 }
 
-base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
-                         const std::vector<app::ServedQueue>& queues) {
-  changes::DaemonOptions daemon;
-  daemon.scan_interval = options.scan;
-  daemon.is_once = line.is_once;
-  daemon.report = report_to(
-      line.courier, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
-  for (const app::ServedQueue& each : queues) {
+std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options,
+                                             const std::vector<app::ServedQueue>& served) {
+  std::vector<changes::QueueOptions> queues;
+  for (const app::ServedQueue& each : served) {
     changes::QueueOptions queue;
     queue.repository = each.repository;
     queue.base = each.base;
     queue.rules = options.rules;
     queue.children = options.children;
     queue.batch = options.batch;
-    daemon.queues.push_back(std::move(queue));
+    queues.push_back(std::move(queue));
+  }
+  return queues;
+}
+
+using ListQueues = std::function<std::vector<app::ServedQueue>()>;
+
+/// Serves the queues of LIST, and where they COME AND GO, those that it gives later.
+base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
+                         const ListQueues& list, bool come_and_go) {
+  changes::DaemonOptions daemon;
+  daemon.scan_interval = options.scan;
+  daemon.is_once = line.is_once;
+  daemon.report = report_to(
+      line.courier, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
+  if (come_and_go) {
+    daemon.find_queues = [&] { return queues_as(options, list()); };
+  } else {
+    daemon.queues = queues_as(options, list());
+    if (daemon.queues.empty()) return {};
   }
   if (line.kind == "prequeue") {
     return changes::run_prequeue(daemon, [&](const changes::QueueOptions& queue) {
@@ -166,25 +180,18 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
 int run(const CommandLine& line) {
   const auto options = options_of(line);
   if (!options) return failed(options.error());
-  const auto serve_all = [&](const std::vector<app::ServedQueue>& queues) {
-    const auto done = serve(line, *options, queues);
-    return done ? 0 : failed(done.error());
-  };
   const fs::path place = fs::absolute(line.place).lexically_normal();
-  if (!line.is_folder) {
-    const fs::path base =
-        line.queue.empty() ? changes::queue_base(*options, place, "") : fs::path(line.queue);
-    return serve_all({{.repository = place, .base = base}});
-  }
-  const auto list = [&] { return app::queues_below(place, *options); };
-  if (line.is_once) {
-    const auto queues = list();
-    return queues.empty() ? 0 : serve_all(queues);
-  }
-  return app::supervise(list, serve_all, kLookForQueues);
+  const auto list = [&]() -> std::vector<app::ServedQueue> {
+    if (line.is_folder) return app::queues_below(place, *options);
+    return {{.repository = place,
+             .base = line.queue.empty() ? changes::queue_base(*options, place, "")
+                                        : fs::path(line.queue)}};
+  };
+  const auto done = serve(line, *options, list, line.is_folder && !line.is_once);
+  return done ? 0 : failed(done.error());
 }
 
-/// They are waited for, by the daemons and while their queues change.
+/// They are waited for by the daemons.
 void block_signals() {
   sigset_t signals;
   ::sigemptyset(&signals);

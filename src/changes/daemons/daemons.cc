@@ -12,27 +12,21 @@ namespace quarry::changes {
 using base::Result;
 
 Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker& make_checker) {
-  std::vector<std::unique_ptr<Checker>> checkers;
-  Loop loop(options, Trigger::kPrequeue);
-  QUARRY_TRY(loop.open());
-  for (Post& post : loop.posts()) {
-    checkers.push_back(make_checker(post.options));
-    post.work = std::make_unique<Prequeue>(loop.desk_of(post), *checkers.back());
-  }
+  Loop loop(options, Trigger::kPrequeue, [&](Post& post) {
+    post.checker = make_checker(post.options);
+    post.work = std::make_unique<Prequeue>(loop.desk_of(post), *post.checker);
+  });
   return loop.run();
 }
 
 Result<void> run_queueing(const DaemonOptions& options) {
-  Loop loop(options, Trigger::kQueue);
-  QUARRY_TRY(loop.open());
-  for (Post& post : loop.posts()) post.work = std::make_unique<Queueing>(loop.desk_of(post));
+  Loop loop(options, Trigger::kQueue,
+            [&](Post& post) { post.work = std::make_unique<Queueing>(loop.desk_of(post)); });
   return loop.run();
 }
 
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
-  Loop loop(options, Trigger::kExecution);
-  QUARRY_TRY(loop.open());
-  for (Post& post : loop.posts()) {
+  Loop loop(options, Trigger::kExecution, [&](Post& post) {
     // In a child: everything of the daemon's is left behind but the queue.
     auto live = [&loop, &make_executor, &queue = post.options](base::Fd socket) {
       loop.let_go();
@@ -41,7 +35,7 @@ Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& mak
       serve(std::move(socket), queue, directories, *executor, base::system_clock());
     };
     post.work = std::make_unique<Execution>(loop.desk_of(post), std::move(live));
-  }
+  });
   return loop.run();
 }
 

@@ -42,26 +42,7 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
 }
 
 PidFile::~PidFile() {
-  if (file_) ::unlink(path_.c_str());
-}
-
-Result<void> Loop::open() {
-  for (const QueueOptions& queue : options_.queues) {
-    auto directories = std::make_unique<Directories>(base::FileSystem::real(), queue.base);
-    QUARRY_TRY(directories->make());
-    QUARRY_TRY_ASSIGN(auto pid_file, PidFile::take(*directories, kind_));
-    const auto ctrl = queue.base / "ctrl";
-    for (std::size_t i = 0; i < kTriggers; ++i) {
-      QUARRY_TRY(make_trigger(ctrl, static_cast<Trigger>(i)));
-    }
-    QUARRY_TRY_ASSIGN(auto fifo, listen(ctrl, kind_));
-    posts_.push_back({.options = queue,
-                      .directories = std::move(directories),
-                      .pid_file = std::move(pid_file),
-                      .fifo = std::move(fifo),
-                      .work = nullptr});
-  }
-  return {};
+  if (is_there()) ::unlink(path_.c_str());
 }
 
 Desk Loop::desk_of(Post& post) const {
@@ -72,61 +53,136 @@ Desk Loop::desk_of(Post& post) const {
 }
 
 void Loop::let_go() {
-  for (Post& post : posts_) {
-    post.pid_file.let_go();
-    post.work->leave_daemon();
+  for (const auto& post : posts_) {
+    post->pid_file.let_go();
+    post->work->leave_daemon();
   }
   signals_.reset();
 }
 
+Result<void> Loop::take(const QueueOptions& queue) {
+  auto directories = std::make_unique<Directories>(base::FileSystem::real(), queue.base);
+  QUARRY_TRY(directories->make());
+  QUARRY_TRY_ASSIGN(auto pid_file, PidFile::take(*directories, kind_));
+  const auto ctrl = queue.base / "ctrl";
+  for (std::size_t i = 0; i < kTriggers; ++i) {
+    QUARRY_TRY(make_trigger(ctrl, static_cast<Trigger>(i)));
+  }
+  QUARRY_TRY_ASSIGN(auto fifo, listen(ctrl, kind_));
+  auto post = std::make_unique<Post>(Post{.options = queue,
+                                          .directories = std::move(directories),
+                                          .pid_file = std::move(pid_file),
+                                          .fifo = std::move(fifo),
+                                          .checker = nullptr,
+                                          .work = nullptr,
+                                          .is_woken = true,
+                                          .last = std::nullopt});
+  employ_(*post);
+  QUARRY_TRY(post->work->begin());
+  posts_.push_back(std::move(post));
+  return {};
+}
+
 Result<void> Loop::begin() {
+  if (!options_.find_queues) {
+    for (const QueueOptions& queue : options_.queues) QUARRY_TRY(take(queue));
+  }
   sigset_t signals;
   ::sigemptyset(&signals);
   for (const int signal : {SIGTERM, SIGINT, SIGQUIT}) ::sigaddset(&signals, signal);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   signals_.reset(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-  if (!signals_) return base::fail_errno("no descriptor for signals");
-  for (Post& post : posts_) QUARRY_TRY(post.work->begin());
-  is_woken_.assign(posts_.size(), true);
-  return {};
+  return signals_ ? Result<void>() : base::fail_errno("no descriptor for signals");
+}
+
+/// Ends with what went, and begins with what came, since the last time.
+void Loop::look_for_queues() {
+  const base::UnixMillis begin = base::system_clock().now();
+  if (!options_.find_queues || is_finishing_ || begin < next_look_) return;
+  const std::vector<QueueOptions> queues = options_.find_queues();
+  // First, so that one that is gone by now is not made anew for having been listed.
+  take_new(queues);
+  for (const auto& post : posts_) {
+    const bool is_listed = std::ranges::any_of(queues, [&](const QueueOptions& queue) {
+      return queue.base == post->options.base && queue.repository == post->options.repository;
+    });
+    if (!post->last && (!is_listed || !post->pid_file.is_there())) finish(*post);
+  }
+  // No more than a twentieth of the time goes into looking, however many files there are.
+  const base::UnixMillis end = base::system_clock().now();
+  next_look_ = {end.value +
+                std::max(options_.look_interval.count(), 19 * (end.value - begin.value))};
+}
+
+/// What cannot be taken keeps no other from being taken, and is tried at each look.
+void Loop::take_new(const std::vector<QueueOptions>& queues) {
+  for (const QueueOptions& queue : queues) {
+    const bool is_ours = std::ranges::any_of(
+        posts_, [&](const auto& post) { return post->options.base == queue.base; });
+    std::error_code error;
+    if (is_ours || !std::filesystem::exists(queue.base, error)) continue;
+    const auto taken = take(queue);
+    if (taken) {
+      troubles_.erase(queue.base);
+    } else if (std::string& last = troubles_[queue.base]; last != taken.error().message) {
+      last = taken.error().message;
+      base::log(base::LogLevel::kError, "{}: {}", queue.base.string(), last);
+    }
+  }
+  std::erase_if(troubles_, [&](const auto& trouble) {
+    return std::ranges::find(queues, trouble.first, &QueueOptions::base) == queues.end();
+  });
+}
+
+void Loop::finish(Post& post) {
+  post.last = {base::system_clock().now().value + post.options.patience.count()};
+  post.work->finish();
+}
+
+/// Lets go of the queues that are gone, once what was in hand there has ended.
+void Loop::bury_finished() {
+  const base::UnixMillis now = base::system_clock().now();
+  std::erase_if(posts_, [&](const auto& post) {
+    return post->last && (post->work->is_idle() || now >= *post->last);
+  });
 }
 
 /// Has the work done of those that were woken; when it IS TIME, of all, and all of it.
 void Loop::work(bool is_time) {
   const base::UnixMillis now = base::system_clock().now();
   if (is_time) next_scan_ = {now.value + options_.scan_interval.count()};
-  for (std::size_t i = 0; i < posts_.size(); ++i) {
-    const auto due = posts_[i].work->next_time();
-    if (!is_time && !is_woken_[i] && !(due && *due <= now)) continue;
-    is_woken_[i] = false;
-    drain(posts_[i].fifo);
-    const auto done = posts_[i].work->run(is_time ? Scan::kAll : Scan::kNew);
-    if (!done) {
-      base::log(base::LogLevel::kError, "{}: {}", posts_[i].options.base.string(),
-                done.error().message);
-    }
+  for (const auto& post : posts_) {
+    const auto due = post->work->next_time();
+    if (!is_time && !post->is_woken && !(due && *due <= now)) continue;
+    post->is_woken = false;
+    drain(post->fifo);
+    const auto done = post->work->run(is_time ? Scan::kAll : Scan::kNew);
+    // Where the folder has gone, there is nothing to be said of it.
+    if (done || (post->last && !post->pid_file.is_there())) continue;
+    base::log(base::LogLevel::kError, "{}: {}", post->options.base.string(), done.error().message);
   }
 }
 
 /// Waits for something to happen. Returns the signal that came, or 0.
 int Loop::wait() {
   std::vector<pollfd> polls = {{.fd = signals_.get(), .events = POLLIN, .revents = 0}};
-  std::vector<std::size_t> owners = {posts_.size()};
-  for (std::size_t i = 0; i < posts_.size(); ++i) {
-    std::vector<int> descriptors = posts_[i].work->descriptors();
-    descriptors.push_back(posts_[i].fifo.get());
+  std::vector<Post*> owners = {nullptr};
+  for (const auto& post : posts_) {
+    std::vector<int> descriptors = post->work->descriptors();
+    descriptors.push_back(post->fifo.get());
     for (const int descriptor : descriptors) {
       polls.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
-      owners.push_back(i);
+      owners.push_back(post.get());
     }
   }
   const base::UnixMillis now = base::system_clock().now();
   base::UnixMillis until = next_scan_;
+  if (options_.find_queues && !is_finishing_) until = std::min(until, next_look_);
   if (const auto next = next_time()) until = std::min(until, *next);
   const auto millis = std::clamp<std::int64_t>(until.value - now.value, 0, 60'000);
   ::poll(polls.data(), polls.size(), static_cast<int>(millis));
   for (std::size_t i = 1; i < polls.size(); ++i) {
-    if (polls[i].revents != 0) is_woken_[owners[i]] = true;
+    if (polls[i].revents != 0) owners[i]->is_woken = true;
   }
   signalfd_siginfo signal{};
   const ssize_t count = ::read(signals_.get(), &signal, sizeof signal);
@@ -134,13 +190,13 @@ int Loop::wait() {
 }
 
 bool Loop::is_idle() const {
-  return std::ranges::all_of(posts_, [](const Post& post) { return post.work->is_idle(); });
+  return std::ranges::all_of(posts_, [](const auto& post) { return post->work->is_idle(); });
 }
 
 std::optional<base::UnixMillis> Loop::next_time() const {
   std::optional<base::UnixMillis> next;
-  for (const Post& post : posts_) {
-    const auto time = post.work->next_time();
+  for (const auto& post : posts_) {
+    const auto time = post->work->next_time();
     if (time && (!next || *time < *next)) next = time;
   }
   return next;
@@ -151,7 +207,9 @@ Result<void> Loop::run() {
   std::optional<base::UnixMillis> last;  // when patience ends
   bool is_time = true;
   while (true) {
+    look_for_queues();
     work(is_time);
+    bury_finished();
     if ((options_.is_once || is_finishing_) && is_idle()) return {};
     if (last && base::system_clock().now() >= *last) return {};
     const int signal = wait();
@@ -159,9 +217,9 @@ Result<void> Loop::run() {
     if (signal == 0 || is_finishing_) continue;
     is_finishing_ = true;
     std::chrono::milliseconds patience{0};
-    for (Post& post : posts_) {
-      post.work->finish();
-      patience = std::max(patience, post.options.patience);
+    for (const auto& post : posts_) {
+      post->work->finish();
+      patience = std::max(patience, post->options.patience);
     }
     last = {base::system_clock().now().value + patience.count()};
     next_scan_ = {std::min(next_scan_.value, last->value)};

@@ -1,9 +1,13 @@
 // The life of a daemon: waits for triggers, children, signals and its time, and has each queue's
-// work done.
+// work done. Queues may come and go meanwhile: one that comes is taken when it is seen, one that goes
+// ends what it has in hand, and the others notice nothing.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "quarry/base/fd.h"
@@ -24,6 +28,8 @@ class PidFile {
   PidFile(PidFile&&) = default;
   PidFile& operator=(PidFile&&) = default;
   ~PidFile();
+  /// Whether it is still there: its folder may have been removed, and another be in its place.
+  bool is_there() const { return file_ && file_->has_name().value_or(false); }
   /// In a child: lets go of it without removing it.
   void let_go() { file_.reset(); }
 
@@ -37,28 +43,37 @@ class PidFile {
 
 /// A queue, and what is done there.
 struct Post {
-  const QueueOptions& options;
+  QueueOptions options;
   std::unique_ptr<Directories> directories;
   PidFile pid_file;
   base::Fd fifo;
+  std::unique_ptr<Checker> checker;  // of the prequeue daemon
   std::unique_ptr<Work> work;
+  bool is_woken = true;
+  std::optional<base::UnixMillis> last;  // its queue is gone: when patience with it ends
 };
 
 class Loop {
  public:
-  Loop(const DaemonOptions& options, Trigger kind) : options_(options), kind_(kind) {}
+  /// Gives a post its work, where it will stay.
+  using Employ = std::function<void(Post& post)>;
 
-  /// Takes all queues. Errors: kBusy; those of files.
-  base::Result<void> open();
-  std::vector<Post>& posts() { return posts_; }
+  Loop(const DaemonOptions& options, Trigger kind, Employ employ)
+      : options_(options), kind_(kind), employ_(std::move(employ)) {}
+
   Desk desk_of(Post& post) const;
-  /// Until a signal, or until there is nothing to do.
+  /// Until a signal, or until there is nothing to do. Errors: kBusy; those of files at the start.
   base::Result<void> run();
   /// In a child: lets go of what is the daemon's alone.
   void let_go();
 
  private:
   base::Result<void> begin();
+  base::Result<void> take(const QueueOptions& queue);
+  void look_for_queues();
+  void take_new(const std::vector<QueueOptions>& queues);
+  void finish(Post& post);
+  void bury_finished();
   void work(bool is_time);
   int wait();
   bool is_idle() const;
@@ -66,10 +81,12 @@ class Loop {
 
   const DaemonOptions& options_;
   Trigger kind_;
+  Employ employ_;
   base::Fd signals_;
-  std::vector<Post> posts_;
-  std::vector<bool> is_woken_;
+  std::vector<std::unique_ptr<Post>> posts_;
+  std::map<std::filesystem::path, std::string> troubles_;  // of queues that could not be taken
   base::UnixMillis next_scan_;
+  base::UnixMillis next_look_;
   bool is_finishing_ = false;
 };
 

@@ -84,8 +84,10 @@ void Lander::State::remember(const Prospect& prospect) {
                     .manifest = prospect.added.at(last)}));
 }
 
-/// Whether the branch ends where PROSPECT begins, and nothing of that has landed. Where nobody has
-/// written since, it need not be looked up: there may be a thousand branches.
+/// Whether the branch ends where PROSPECT begins, and there alone, and nothing of that has landed.
+/// A fork that has come since counts though its leaf be the older one, and fossil would go on from
+/// ours: whether somebody has to join the two may not hang on who was first by a moment. Where nobody
+/// has written since, it need not be looked up: there may be a thousand branches.
 base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& prospect) {
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);
@@ -94,7 +96,10 @@ base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& 
     if (!found.empty()) return false;
   }
   const auto is_tip = receipt.require_tip(prospect.branch, *prospect.tip);
-  if (is_tip) return true;
+  if (is_tip) {
+    QUARRY_TRY_ASSIGN(const auto tip, check_ins.tip(prospect.branch));
+    return tip.open_leaves == 1;
+  }
   const ErrorCode code = is_tip.error().code;
   if (code == ErrorCode::kConflict || code == ErrorCode::kNotFound) return false;
   return std::unexpected(is_tip.error());

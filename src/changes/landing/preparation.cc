@@ -19,7 +19,6 @@ using base::ErrorCode;
 namespace {
 
 constexpr std::size_t kDigits = 10;  // of a hash, as fossil shows them
-constexpr std::size_t kTakenBackTold = 50;
 
 std::string_view brief(const HashName& name) {
   return name.str().substr(0, kDigits);
@@ -143,8 +142,10 @@ Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& chan
     labels.base = fmt::format("change set {} ({})", id.str(), brief(*name));
     labels.theirs = fmt::format("before change set {}", id.str());
     QUARRY_TRY(change.take_back(after->files, before->files, labels));
-    taken_back_.push_back({.is_backout = true, .target = *name});
+    const auto parsed = artifact::parse_structural(*after->manifest);
+    taken_back_.push_back({id, *name, parsed ? std::string(parsed->comment) : std::string()});
   }
+  std::ranges::reverse(taken_back_);
   return {};
 }
 
@@ -192,18 +193,6 @@ Attempt<void> Preparation::add_artifact(Prospect::CheckIn& check_in,
   return {};
 }
 
-base::Result<std::string> Preparation::comment_of(const LandingOrder& order) {
-  std::string comment = order.comment.empty() ? "(no comment)" : order.comment;
-  const std::size_t told = std::min(order.takes_back.size(), kTakenBackTold);
-  for (std::size_t i = 0; i < told; ++i) {
-    QUARRY_TRY_ASSIGN(const auto name, landed(order.takes_back[i]));
-    comment += fmt::format("{}{} [{}]", i == 0 ? "\n\nTakes back " : ", ",
-                           order.takes_back[i].str(), name ? brief(*name) : "");
-  }
-  if (told < order.takes_back.size()) comment += ", …";
-  return comment;
-}
-
 /// The argument of the R card; empty: none.
 base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
   if (!repository_.settings().get_bool("repo-cksum", true)) return std::string();
@@ -214,15 +203,15 @@ base::Result<std::string> Preparation::checksum_of(const FileTree& tree) {
 }
 
 Attempt<std::string> Preparation::manifest_of(const LandingOrder& order, const FileTree& tree) {
-  artifact::CheckInText text{.comment = {},
+  artifact::CheckInText text{.comment = comment_of(order.comment, taken_back_),
                              .date = prospect_.date,
                              .user = order.author,
                              .files = {},
                              .parents = {*parent_},
-                             .cherrypicks = std::exchange(taken_back_, {}),
+                             .cherrypicks = {},
                              .repository_checksum = {},
                              .tags = {{'+', tag_of(order.id), ""}}};
-  QUARRY_TRY_ASSIGN(text.comment, comment_of(order));
+  for (const TakenBackCheckIn& each : taken_back_) text.cherrypicks.push_back({true, each.name});
   QUARRY_TRY_ASSIGN(text.repository_checksum, checksum_of(tree));
   text.files.reserve(tree.size());
   for (const auto& [name, file] : tree) {

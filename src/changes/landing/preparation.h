@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "quarry/artifact/structural.h"
+#include "comment.h"
 #include "quarry/changes/landing.h"
 #include "quarry/repository/check_ins.h"
 #include "stored_files.h"
@@ -35,7 +35,6 @@ class Preparation {
   Attempt<CheckInPtr> base_of(const LandingOrder& order);
   Attempt<void> take_back(const LandingOrder& order, TreeChange& change, MergeLabels labels);
   Attempt<void> add_artifact(Prospect::CheckIn& check_in, const TreeChange::Added& added);
-  base::Result<std::string> comment_of(const LandingOrder& order);
   base::Result<std::string> checksum_of(const FileTree& tree);
   Attempt<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
   base::Result<Content> find_content(const artifact::HashName& name);
@@ -48,9 +47,9 @@ class Preparation {
   TreeChecksum& checksum_;
 
   Prospect prospect_;
-  std::optional<artifact::HashName> parent_;                   // of the next check-in
-  std::vector<artifact::CheckInText::Cherrypick> taken_back_;  // by the one that is being made
-  std::vector<artifact::HashName> fresh_;  // what that one has put into prospect_.added
+  std::optional<artifact::HashName> parent_;  // of the next check-in
+  std::vector<TakenBackCheckIn> taken_back_;  // by the one that is being made
+  std::vector<artifact::HashName> fresh_;     // what that one has put into prospect_.added
 };
 
 }  // namespace quarry::changes

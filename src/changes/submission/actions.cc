@@ -10,6 +10,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
+#include "quarry/changes/change_log.h"
 #include "quarry/changes/triggers.h"
 #include "sections.h"
 
@@ -211,11 +212,34 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
   }
 }
 
+namespace {
+
+/// Where the job of ID is, if its log says how it is called: folders may have very many files.
+std::optional<Place> find_by_log(const Directories& directories, const ChangeSetId& id) {
+  auto name = ChangeLog(directories).name_of(id);
+  if (!name || name->id != id) return std::nullopt;
+  // In the order in which it moves, so that it does not slip by. Seen twice, it is where it was last.
+  std::optional<Stage> stage;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    const auto each = static_cast<Stage>(i);
+    if (directories.files().open(directories.file_of(each, *name), base::FileUse::kRead)) {
+      stage = each;
+    }
+  }
+  if (!stage) return std::nullopt;
+  return Place{.stage = *stage, .name = std::move(*name)};
+}
+
+}  // namespace
+
 Result<Place> find_one(const Directories& directories, std::string_view digits) {
   if (digits.empty() || digits.size() > 16 || !base::is_hex(digits)) {
     return fail(
         ErrorCode::kInvalid,
         fmt::format("\"{}\" is no id of a change set, nor its beginning", base::printable(digits)));
+  }
+  if (const auto id = ChangeSetId::parse(digits)) {
+    if (auto place = find_by_log(directories, *id)) return std::move(*place);
   }
   QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
   if (found.empty()) {

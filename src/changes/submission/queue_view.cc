@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "newest.h"
 #include "quarry/changes/change_log.h"
 
 namespace quarry::changes {
@@ -16,8 +17,6 @@ using base::Result;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kMeasured = 20;  // landings that the expectation comes from
-
-using Waiting = std::vector<Place>;
 
 Result<std::vector<ChangeSetName>> names_of(const Directories& directories, Stage stage) {
   auto names = directories.list(stage);
@@ -57,22 +56,20 @@ std::optional<milliseconds> time_of_execution(const Job& job) {
   return std::nullopt;
 }
 
-std::optional<milliseconds> mean_time(const std::vector<JobView>& over) {
+/// How long the newest of those that are DONE took.
+std::optional<milliseconds> mean_time(const Directories& directories,
+                                      const std::vector<Place>& done) {
   milliseconds total{0};
   std::int64_t count = 0;
-  for (const JobView& view : over) {
-    if (view.stage != Stage::kDone || count == kMeasured) continue;
-    const auto time = time_of_execution(view.job);
+  for (const Place& place : done) {
+    const auto job = directories.read(place.stage, place.name);
+    const auto time = job ? time_of_execution(*job) : std::nullopt;
     if (!time) continue;
     total += *time;
     ++count;
   }
   if (count == 0) return std::nullopt;
   return total / count;
-}
-
-bool is_shown(const JobView& view, const ViewOptions& options) {
-  return options.branch.empty() || view.job.meta.target == options.branch;
 }
 
 /// Running ones first, then those that go next.
@@ -82,28 +79,45 @@ bool goes_before(const Place& a, const Place& b) {
   return changes::goes_before(a.name, b.name);
 }
 
-Result<void> read_over(const Directories& directories, const ViewOptions& options, QueueView& view,
-                       std::vector<JobView>& over) {
-  std::vector<Place> places;
-  for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {
-    const auto stage = static_cast<Stage>(i);
-    QUARRY_TRY_ASSIGN(auto names, names_of(directories, stage));
-    view.counts[i] = names.size();
-    for (ChangeSetName& name : names) places.push_back({stage, std::move(name)});
+/// One that a list may show.
+struct Listed {
+  Place place;
+  std::uint64_t rank = 0;  // of what waits: how many go before it, and itself
+};
+
+struct Page {
+  std::vector<JobView> jobs;
+  std::string more;
+};
+
+/// The first MOST jobs of LISTED that OPTIONS want.
+Page page_of(const Directories& directories, const std::vector<Listed>& listed,
+             const ViewOptions& options, std::size_t most) {
+  Page page;
+  if (most == 0) return page;
+  std::size_t read = 0;
+  for (const Listed& each : listed) {
+    if (page.jobs.size() == most || read == kMostViewed) {
+      const Place& last = listed[read - 1].place;
+      page.more = Bookmark{.stage = last.stage, .name = last.name}.text();
+      break;
+    }
+    ++read;
+    auto one = view_at(directories, each.place);
+    if (!one || (!options.branch.empty() && one->job.meta.target != options.branch)) continue;
+    one->place = each.rank;
+    page.jobs.push_back(std::move(*one));
   }
-  std::ranges::sort(places, [](const Place& a, const Place& b) { return a.name.tai > b.name.tai; });
-  for (const Place& place : places) {
-    if (over.size() == options.most_over) break;
-    auto one = view_at(directories, place);
-    if (one && is_shown(*one, options)) over.push_back(std::move(*one));
-  }
-  return {};
+  return page;
 }
 
-}  // namespace
+bool is_list_of(const ViewOptions& options, bool over) {
+  return !options.after || is_over(options.after->stage) == over;
+}
 
-Result<QueueView> look(const Directories& directories, const ViewOptions& options) {
-  QueueView view;
+/// Those that wait and are wanted, of all; counts all.
+Result<std::vector<Listed>> list_waiting(const Directories& directories, const ViewOptions& options,
+                                         QueueView& view) {
   std::vector<Place> waiting;
   for (std::size_t i = 0; i < static_cast<std::size_t>(Stage::kDone); ++i) {
     const auto stage = static_cast<Stage>(i);
@@ -111,18 +125,75 @@ Result<QueueView> look(const Directories& directories, const ViewOptions& option
     view.counts[i] = names.size();
     for (ChangeSetName& name : names) waiting.push_back({stage, std::move(name)});
   }
+  std::vector<Listed> listed;
+  if (!is_list_of(options, /*over=*/false)) return listed;
   std::ranges::sort(waiting, [](const Place& a, const Place& b) { return goes_before(a, b); });
-  std::vector<JobView> over;
-  QUARRY_TRY(read_over(directories, options, view, over));
-  const auto mean = mean_time(over);
-  for (std::size_t i = 0; i < waiting.size() && view.jobs.size() < options.most_waiting; ++i) {
-    auto one = view_at(directories, waiting[i]);
-    if (!one || !is_shown(*one, options)) continue;
-    one->place = i + 1;
-    if (mean) one->expected = *mean * static_cast<std::int64_t>(i + 1);
-    view.jobs.push_back(std::move(*one));
+  std::optional<Place> after;
+  if (options.after) after = Place{.stage = options.after->stage, .name = options.after->name};
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    if (!options.stages[static_cast<std::size_t>(waiting[i].stage)]) continue;
+    if (after && !goes_before(*after, waiting[i])) continue;
+    listed.push_back({.place = std::move(waiting[i]), .rank = i + 1});
   }
-  std::ranges::move(over, std::back_inserter(view.jobs));
+  return listed;
+}
+
+/// Offers OVER those that are over and wanted, and DONE all that have landed; counts all. There may
+/// be so many that not even their names are kept.
+Result<void> offer_over(const Directories& directories, const ViewOptions& options, QueueView& view,
+                        Newest& over, Newest& done) {
+  for (std::size_t i = static_cast<std::size_t>(Stage::kDone); i < kStages; ++i) {
+    const auto stage = static_cast<Stage>(i);
+    const auto visited =
+        directories.files().visit(directories.folder(stage), [&](std::string_view file) {
+          if (!may_be_job(file)) return;
+          ++view.counts[i];
+          if (options.stages[i]) over.offer(stage, file);
+          if (stage == Stage::kDone) done.offer(stage, file);
+        });
+    if (!visited && visited.error().code != ErrorCode::kNotFound) return visited;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string headline(const Job& job) {
+  const std::string& comment = job.meta.comment;
+  const std::size_t begin = comment.find_first_not_of(" \t\n");
+  if (begin != comment.npos) return comment.substr(begin, comment.find('\n', begin) - begin);
+  if (job.name.type != MoveType::kRollback) return {};
+  constexpr std::size_t kTold = 5, kDigits = 8;
+  std::string text = "take back";
+  const auto& ids = job.meta.dependencies;
+  for (std::size_t i = 0; i < ids.size() && i < kTold; ++i) {
+    text += fmt::format("{}{}", i == 0 ? " " : ", ", ids[i].str().substr(0, kDigits));
+  }
+  return ids.size() > kTold ? text + ", …" : text;
+}
+
+Result<QueueView> look(const Directories& directories, const ViewOptions& options) {
+  QueueView view;
+  QUARRY_TRY_ASSIGN(const auto waiting, list_waiting(directories, options, view));
+  // One more than is shown or read says that there are more.
+  const std::size_t most = options.branch.empty() ? options.most_over : kMostViewed;
+  Newest over(options.most_over > 0 && is_list_of(options, /*over=*/true) ? most + 1 : 0,
+              options.after ? std::optional(options.after->name) : std::nullopt);
+  Newest done(options.most_waiting > 0 && !waiting.empty() ? kMeasured : 0);
+  QUARRY_TRY(offer_over(directories, options, view, over, done));
+  Page page = page_of(directories, waiting, options, options.most_waiting);
+  view.more_waiting = std::move(page.more);
+  view.jobs = std::move(page.jobs);
+  if (const auto mean = mean_time(directories, done.take())) {
+    for (JobView& each : view.jobs) {
+      each.expected = *mean * static_cast<std::int64_t>(each.place);
+    }
+  }
+  std::vector<Listed> listed;
+  for (Place& place : over.take()) listed.push_back({.place = std::move(place)});
+  page = page_of(directories, listed, options, options.most_over);
+  view.more_over = std::move(page.more);
+  std::ranges::move(page.jobs, std::back_inserter(view.jobs));
   return view;
 }
 

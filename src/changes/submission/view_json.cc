@@ -19,10 +19,6 @@ std::string text_of(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
 Json names_of(const std::vector<ChangeSetId>& ids) {
   Json names = Json::array();
   for (const ChangeSetId& id : ids) names.push_back(id.str());
@@ -62,7 +58,7 @@ Json document_of(const JobView& view, bool whole) {
   json["target"] = job.meta.target;
   json["submitter"] = job.submitter;
   json["submitted"] = base::iso_millis(time_of_tai64n(job.name.tai)) + "Z";
-  json["comment"] = first_line(job.meta.comment);
+  json["comment"] = headline(job);
   json["file_count"] = job.meta.files.size();
   put_unless_empty(json, "author", job.meta.author);
   put_unless_empty(json, "approval", job.meta.approval);
@@ -186,7 +182,11 @@ std::string json_of(const QueueView& view, std::string_view more) {
   for (std::size_t i = 0; i < kStages; ++i) counts[word_of(static_cast<Stage>(i))] = view.counts[i];
   Json jobs = Json::array();
   for (const JobView& each : view.jobs) jobs.push_back(document_of(each, /*whole=*/false));
-  return fmt::format("{{{}\"counts\":{},\"jobs\":{}}}", more, text_of(counts), text_of(jobs));
+  Json next = Json::object();
+  put_unless_empty(next, "waiting", view.more_waiting);
+  put_unless_empty(next, "over", view.more_over);
+  return fmt::format("{{{}\"counts\":{},\"jobs\":{},\"next\":{}}}", more, text_of(counts),
+                     text_of(jobs), text_of(next));
 }
 
 Result<JobView> job_view_of(std::string_view json) {
@@ -209,6 +209,10 @@ Result<QueueView> queue_view_of(std::string_view json) {
   for (const Json& each : *jobs) {
     QUARRY_TRY_ASSIGN(auto one, view_in(each));
     view.jobs.push_back(std::move(one));
+  }
+  if (const auto next = document.find("next"); next != document.end() && next->is_object()) {
+    view.more_waiting = text_in(*next, "waiting");
+    view.more_over = text_in(*next, "over");
   }
   return view;
 }

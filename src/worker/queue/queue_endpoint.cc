@@ -20,6 +20,7 @@
 #include "queue_page.h"
 #include "queue_paths.h"
 #include "queue_submission.h"
+#include "view_options.h"
 
 namespace quarry::worker {
 namespace {
@@ -172,15 +173,6 @@ class Answer {
     return path_.empty() ? show_queue() : show_one();
   }
 
-  /// A number in the query; nothing: it is wrong.
-  std::optional<std::size_t> number(std::string_view name, std::size_t otherwise) {
-    const auto text = query_value(request_.query, name);
-    if (text && text->empty()) return otherwise;
-    const auto value = text ? http::parse_decimal(*text) : std::nullopt;
-    if (!value || *value > changes::kMostViewed) return std::nullopt;
-    return static_cast<std::size_t>(*value);
-  }
-
   std::string called() const {
     return request_.name.empty() ? "this repository" : std::string(request_.name);
   }
@@ -197,17 +189,13 @@ class Answer {
 
   Result<void> show_queue() {
     reply_.operation = "queue";
-    changes::ViewOptions options;
-    const auto waiting = number("waiting", options.most_waiting);
-    const auto over = number("over", options.most_over);
-    auto branch = query_value(request_.query, "branch");
-    if (!waiting || !over || !branch) {
-      return fail(ErrorCode::kInvalid,
-                  fmt::format("waiting and over are numbers up to {}", changes::kMostViewed));
+    if (wants_json() && query_value(request_.query, "ask") == "project") {
+      reply_.body = fmt::format("{{\"project_code\":{}}}\n", json_string(project_code_));
+      return {};
     }
-    options = {.most_waiting = *waiting, .most_over = *over, .branch = std::move(*branch)};
+    QUARRY_TRY_ASSIGN(const auto options, view_options_of(request_.query));
     QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
-    if (!wants_json()) return show(queue_page(view, called(), link_base()));
+    if (!wants_json()) return show(queue_page(view, called(), link_base(), request_.query));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
     std::string branches;
     for (const std::string& each : frozen) {

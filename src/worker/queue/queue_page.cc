@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 #include <openssl/evp.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 
 #include "markup.h"
+#include "view_options.h"
 
 namespace quarry::worker {
 namespace {
@@ -65,10 +67,6 @@ std::string expected_text(const JobView& view) {
                        : fmt::format("about {} min", seconds / 60);
 }
 
-std::string first_line(const std::string& text) {
-  return text.substr(0, text.find('\n'));
-}
-
 /// The last that is known of it.
 std::string latest(const JobView& view) {
   if (!view.remark.empty()) return view.remark;
@@ -89,12 +87,18 @@ void add_row(Markup& page, const JobView& view, std::string_view base) {
   page.raw("</td><td>");
   add_link(page, base, job.name.id);
   page.raw("</td>").cell(changes::word_of(job.name.type)).cell(job.meta.target);
-  page.cell(job.submitter).cell(first_line(job.meta.comment));
+  page.cell(job.submitter).cell(changes::headline(job));
   page.raw("<td class=\"dim\">").text(latest(view)).raw("</td>");
   page.cell(expected_text(view)).raw("</tr>\n");
 }
 
 void add_table(Markup& page, const QueueView& view, std::string_view base, bool is_over) {
+  if (std::ranges::none_of(view.jobs, [&](const JobView& each) {
+        return changes::is_over(each.stage) == is_over;
+      })) {
+    page.raw("<p>None.</p>\n");
+    return;
+  }
   page.raw(
       "<table><thead><tr><th>State</th><th>Place</th><th>Change set</th><th>Type</th>"
       "<th>Branch</th><th>From</th><th>Comment</th><th>Latest</th><th>Expected</th>"
@@ -103,6 +107,27 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
     if (changes::is_over(each.stage) == is_over) add_row(page, each, base);
   }
   page.raw("</tbody></table>\n");
+}
+
+/// How many are where, each with a link to those alone.
+void add_counts(Markup& page, const QueueView& view, std::string_view base,
+                std::string_view query) {
+  bool is_empty = true;
+  for (std::size_t i = 0; i < changes::kStages; ++i) {
+    if (view.counts[i] == 0) continue;
+    const std::string_view word = changes::word_of(static_cast<Stage>(i));
+    page.raw("<a href=\"").text(base).text(query_with(query, word, "")).raw("\">");
+    page.text(fmt::format("{} in {}/", view.counts[i], word)).raw("</a>. ");
+    is_empty = false;
+  }
+  if (is_empty) page.raw("There are none.");
+  if (!query.empty()) page.raw("<a href=\"").text(base).raw("\">All</a>.");
+}
+
+/// A link to what comes after this page, where there is more.
+void add_more(Markup& page, std::string_view after, std::string_view base, std::string_view query) {
+  if (after.empty()) return;
+  page.raw("<p><a href=\"").text(base).text(query_with(query, "", after)).raw("\">More</a></p>\n");
 }
 
 void add_fact(Markup& page, Literal name, std::string_view value) {
@@ -143,19 +168,18 @@ void add_facts(Markup& page, const JobView& view, std::string_view base) {
 
 }  // namespace
 
-std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base) {
+std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base,
+                       std::string_view query) {
   Markup page;
   begin_page(page, repository, "Change sets");
   page.raw("<h1>Change sets of ").text(repository).raw("</h1>\n<p>");
-  for (std::size_t i = 0; i < changes::kStages; ++i) {
-    if (view.counts[i] == 0) continue;
-    page.text(fmt::format("{} in {}/. ", view.counts[i], changes::word_of(static_cast<Stage>(i))));
-  }
-  if (view.jobs.empty()) page.raw("There are none.");
+  add_counts(page, view, base, query);
   page.raw("</p>\n<h2>In the queue</h2>\n");
   add_table(page, view, base, /*is_over=*/false);
+  add_more(page, view.more_waiting, base, query);
   page.raw("<h2>Done with</h2>\n");
   add_table(page, view, base, /*is_over=*/true);
+  add_more(page, view.more_over, base, query);
   end_page(page);
   return page.take();
 }

@@ -10,9 +10,9 @@
 namespace quarry::worker {
 
 /// REPOSITORY: as it is called. BASE: the URL of the queue as the page's links need it, without a
-/// slash at its end.
+/// slash at its end. QUERY: what was asked for.
 std::string queue_page(const changes::QueueView& view, std::string_view repository,
-                       std::string_view base);
+                       std::string_view base, std::string_view query);
 std::string change_set_page(const changes::JobView& view, std::string_view repository,
                             std::string_view base);
 

@@ -213,6 +213,22 @@ def test_looking(queue_command, waiting):
     assert "no id of a change set" in queue_command.refused("show", "../../etc")
 
 
+def test_page_after_page(queue_command, waiting):
+    seen, after = [], []
+    for _ in range(3):
+        listed = json.loads(queue_command("list", "--json", "--limit", 1, *after))
+        seen += [(each["id"], each["place"]) for each in listed["jobs"]]
+        after = ["--after", listed["next"].get("waiting", "")]
+    assert seen == [(waiting[0], 1), (waiting[1], 2), (waiting[2], 3)] and after == ["--after", ""]
+    queue_command("abandon", waiting[1])
+    listed = json.loads(queue_command("list", "--json", "--state", "abandon,fail"))
+    assert [each["id"] for each in listed["jobs"]] == [waiting[1]] and listed["counts"]["queue"] == 2
+    lines = queue_command("list", "--state", "waiting").splitlines()
+    assert [line.split()[2] for line in lines[1:]] == [waiting[0][:8], waiting[2][:8]]
+    assert "the states are prequeue, " in queue_command.refused("list", "--state", "somewhere")
+    assert "after: " in queue_command.refused("list", "--after", "somewhere")
+
+
 def test_doing(queue_command, waiting, fresh):
     queue = Queue.of(fresh)
     first, second, third = waiting

@@ -129,7 +129,7 @@ def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, 
     first, second, third = landing.landed(
         fresh, sets.make({"a": lines(40), "b": "b\n"}), sets.make({"a": lines(40, line_5="two"), "new": "n\n", "b": None}),
         sets.make({"a": lines(40, line_5="two", line_30="three")}))
-    back, = landing.landed(fresh, sets.make(takes_back=["0000000000000002"]))
+    back, = landing.landed(fresh, sets.make(takes_back=["0000000000000002"], comment=""))
     assert tree(fossil, fresh, back, tmp_path / "back") == {"a": lines(40, line_30="three"), "b": "b\n"}
     text = manifest(fossil, fresh, back)
     assert card(text, "Q") == [f"-{second}"] and card(text, "P") == [third]
@@ -140,7 +140,9 @@ def test_rollback_is_what_a_backout_merge_of_fossil_is(fresh, fossil, tmp_path, 
     theirs = manifest(fossil, fresh, checkout.head())
     assert [line.split()[:2] for line in card(text, "F")] == [line.split()[:2] for line in card(theirs, "F")]
     assert card(text, "Q") == card(theirs, "Q") and card(text, "R") == card(theirs, "R")
-    assert f"Takes back 0000000000000002 [{second[:10]}]" in fossil("info", back, "-R", fresh).replace("\n", " ")
+    # Each on a line of the timeline that says what it is about.
+    timeline = fossil("timeline", "-W", 0, "-n", 2, "-R", fresh)
+    assert f'Take back "change set 2" (00000000 [{second[:10]}])' in timeline and "(no comment)" not in timeline
     assert first != back
     proof.check(fresh, fossil)
 

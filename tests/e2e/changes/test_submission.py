@@ -197,7 +197,8 @@ def test_hostile_paths(server, writer, fresh, tmp_path):
     before = sorted(tmp_path.rglob("*.changes/*"))
     for path in ("/queue/../secret", "/queue/..%2f..%2fsecret", "/queue/%2e%2e/secret", "/queue/a%00b.json",
                  "/queue/" + "a" * 5000, "/queue/*", "/queue/%ff.json", "/queue//etc/passwd", "/queue/.json",
-                 "/queue.json?waiting=-1", "/queue.json?waiting=999999999999999999999", "/queue.json?branch=%zz"):
+                 "/queue.json?waiting=-1", "/queue.json?waiting=999999999999999999999", "/queue.json?branch=%zz",
+                 "/queue.json?state=..", "/queue.json?after=w../../../etc/passwd", "/queue?limit=1&after=%22%3E"):
         answer = writer.get(path)
         # Of what is not the queue's, nginx asks for fossil's pages, which are not there.
         assert answer.status in (200, 400, 404, 409, 414, 502), (path, answer.status)

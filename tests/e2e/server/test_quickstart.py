@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import subprocess
 
 import pytest
 
@@ -69,6 +70,24 @@ def test_demonstration_repository(quickstart, fossil, tmp_path):
     other = tmp_path / "other.fossil"
     fossil.clone(plain, other)
     assert checkout.head() in repofile.artifacts(other)
+    interrupt(server)
+
+
+def test_demonstration_repository_with_a_queue(quickstart, fossil, tmp_path):
+    port = free_port()
+    server = quickstart("--port", port, "--changes")
+    wait_for_port(server, port)
+    wait_until(lambda: "Ctrl-C" in server.output(), "all that it prints")
+    # As it is printed.
+    command = re.search(r"echo note.*\n.* submit .*\n.* note\.txt", server.output())
+    assert command, server.output()
+    folder = tmp_path / "any"
+    folder.mkdir()
+    done = subprocess.run(["bash", "-e", "-c", command[0]], cwd=folder, env=fossil.environment, capture_output=True,
+                          text=True, timeout=120, check=False)
+    assert done.returncode == 0 and " landed as " in done.stdout, done.stdout + done.stderr
+    fossil.clone(f"http://127.0.0.1:{port}/", tmp_path / "clone.fossil")
+    assert fossil("cat", "note.txt", "-r", "trunk", "-R", tmp_path / "clone.fossil") == "note\n"
     interrupt(server)
 
 

@@ -32,6 +32,10 @@ def nginx_sample() -> Path:
     return TOP / "conf" / "nginx" / "quarry.conf"
 
 
+def apache_sample() -> Path:
+    return TOP / "conf" / "apache" / "quarry.conf"
+
+
 def corpus(name: str) -> Path | None:
     """A file of the optional corpus: $QUARRY_CORPUS (the folder), or ../shared/data."""
     folder = Path(os.environ.get("QUARRY_CORPUS", TOP.parent / "shared" / "data"))

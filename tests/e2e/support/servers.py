@@ -2,6 +2,7 @@
 
     gateway   quarryd with its own HTTP front
     nginx     quarryd behind a Unix socket, nginx in front with the sample configuration
+    apache    the same with Apache and its sample (where a test asks for it, or --peer says so)
     fossil    `fossil server`: not a subject of the tests, but the peer to write and judge them with
 """
 
@@ -9,6 +10,7 @@ import contextlib
 import os
 import re
 import sqlite3
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,8 +46,8 @@ class Server:
         return self.main.output()
 
     def all_logs(self) -> str:
-        """nginx's errors, too: some requests it refuses without asking."""
-        path = self.folder / "nginx-error.log"
+        """The web server's errors, too: some requests it refuses without asking."""
+        path = self.folder / f"{self.kind}-error.log"
         return self.log() + (path.read_text(errors="replace") if path.exists() else "")
 
     def crashes(self) -> list[str]:
@@ -81,6 +83,7 @@ class Launcher:
     started: list[Server] = field(default_factory=list)
     #: Another than the build's, with other programs beside it.
     quarryd: Path | None = None
+    open_folders: list[tempfile.TemporaryDirectory] = field(default_factory=list)
 
     def __call__(self, target: Path, *, workers: int = 4, settings: dict[str, str] | None = None,
                  web_pages: bool = False) -> Server:
@@ -90,7 +93,7 @@ class Launcher:
         folder = self.folder / f"server-{len(self.started)}"
         folder.mkdir()
         settings = {**(settings or {}), **({"pages": "fossil"} if web_pages and settings else {})}
-        start = {"gateway": self._gateway, "nginx": self._nginx, "fossil": self._fossil}[self.kind]
+        start = {"gateway": self._gateway, "nginx": self._behind, "apache": self._behind, "fossil": self._fossil}[self.kind]
         return start(target, folder, workers, settings, web_pages)
 
     def _remember(self, server: Server) -> Server:
@@ -103,6 +106,8 @@ class Launcher:
         died = [server for server in self.started if not server.main.is_running() and not server.was_stopped]
         for server in self.started:
             server.stop()
+        for folder in self.open_folders:
+            folder.cleanup()
         crashed = [line for server in self.started for line in server.crashes()]
         assert not crashed, "\n".join(crashed)
         assert not died, "\n".join(f"{server.kind} died:\n{server.log()[-3000:]}" for server in died)
@@ -128,18 +133,28 @@ class Launcher:
         wait_for(server, lambda: process.port_answers(port) and server.is_complete())
         return server
 
-    def _nginx(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
+    def _behind(self, target: Path, folder: Path, workers: int, settings: dict[str, str], web_pages: bool) -> Server:
         port = free_port()
         pool_socket = folder / "pool.sock"
         config = folder / "quarryd.conf"
+        if self.kind == "apache":
+            # It will not run as root, and others do not come into a test's own folder.
+            self.open_folders.append(tempfile.TemporaryDirectory())
+            Path(self.open_folders[-1].name).chmod(0o755)
+            pool_socket = Path(self.open_folders[-1].name) / "pool.sock"
+            settings = {**settings, "listen.mode": "0666"}
         config.write_text(pool_config(target, str(pool_socket), workers,
                                       {**settings, **({"pages": "fossil"} if web_pages else {})}))
         main = Process([self.quarryd or places.program("quarryd"), "--config", config], folder / "log", env=self.fossil.environment)
-        server = self._remember(Server("nginx", port, target, folder, main))
+        server = self._remember(Server(self.kind, port, target, folder, main))
         wait_for(server, lambda: process.socket_answers(pool_socket) and server.is_complete())
-        config = write_nginx_config(folder, port, pool_socket)
-        server.front = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"], folder / "nginx.log")
-        wait_until(lambda: process.port_answers(port) or not server.front.is_running(), "nginx")
+        if self.kind == "nginx":
+            config = write_nginx_config(folder, port, pool_socket)
+            command = ["nginx", "-c", config, "-p", folder, "-e", folder / "nginx-error.log"]
+        else:
+            command = ["apache2", "-f", write_apache_config(folder, port, pool_socket), "-D", "FOREGROUND"]
+        server.front = Process(command, folder / f"{self.kind}.log")
+        wait_until(lambda: process.port_answers(port) or not server.front.is_running(), self.kind)
         assert server.front.is_running(), server.front.output()
         return server
 
@@ -205,5 +220,30 @@ http {{
     access_log {folder}/nginx-access.log;
 {temporary}    include {folder}/quarry.conf;
 }}
+""")
+    return config
+
+
+def write_apache_config(folder: Path, port: int, pool_socket: Path) -> Path:
+    """The same for Apache."""
+    text = places.apache_sample().read_text()
+    for sample, ours in (("unix:/run/quarry/www.sock|", f"unix:{pool_socket}|"),
+                         ("<VirtualHost *:80>", f"<VirtualHost 127.0.0.1:{port}>")):
+        assert text.count(sample) == 1, f"{sample} is not once in {places.apache_sample()}"
+        text = text.replace(sample, ours)
+    (folder / "quarry.conf").write_text(text)
+    modules = "".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n" for name in (
+        "mpm_event", "authz_core", "setenvif", "proxy", "proxy_fcgi"))
+    config = folder / "apache.conf"
+    config.write_text(f"""ServerRoot {folder}
+ServerName 127.0.0.1
+Listen 127.0.0.1:{port}
+PidFile {folder}/apache.pid
+DefaultRuntimeDir {folder}
+ErrorLog {folder}/apache-error.log
+LogLevel info
+{modules}{"User www-data" if os.geteuid() == 0 else ""}
+{"Group www-data" if os.geteuid() == 0 else ""}
+Include {folder}/quarry.conf
 """)
     return config

@@ -57,11 +57,14 @@ void add_looking(CLI::App& queue, Run& run) {
   auto& list = add_command(queue, run, "list", "list what waits, in order, and what is over",
                            run_queue_list);
   add_json(queue, "list", list);
-  queue.get_subcommand("list")->add_option("--branch", list.branch, "of this branch alone");
-  queue.get_subcommand("list")
-      ->add_option("-n,--limit", list.limit, "so many of each kind at the most")
+  CLI::App& listing = *queue.get_subcommand("list");
+  listing.add_option("--branch", list.list.branch, "of this branch alone");
+  listing.add_option("--state", list.list.states,
+                     "in these folders alone (pending,run, say), or what is waiting, or over");
+  listing.add_option("-n,--limit", list.list.limit, "so many of each kind at the most")
       ->capture_default_str()
       ->check(CLI::Range(0, 2'000));
+  listing.add_option("--after", list.list.after, "go on where an earlier list has ended");
   auto& show = add_command(queue, run, "show", "tell all about a change set", run_queue_show);
   add_id(queue, "show", show);
   add_json(queue, "show", show);

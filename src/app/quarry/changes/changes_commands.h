@@ -25,6 +25,14 @@ struct SubmitArguments {
 };
 int run_submit(const SubmitArguments& arguments);
 
+/// Which change sets of a queue are listed.
+struct ListArguments {
+  std::string branch;  // of that alone
+  std::string states;  // folders with commas between them
+  std::string after;   // a bookmark's text
+  std::size_t limit = 50;
+};
+
 struct QueueArguments {
   ServerArguments server;  // or
   std::string repository;  // here
@@ -38,7 +46,7 @@ struct QueueArguments {
   bool as_json = false;
   bool dry_run = false;
   bool once = false;
-  std::size_t limit = 50;
+  ListArguments list;
 };
 int run_queue_status(const QueueArguments& arguments);
 int run_queue_list(const QueueArguments& arguments);

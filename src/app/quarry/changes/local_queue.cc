@@ -38,10 +38,19 @@ class LocalQueue : public QueuePlace {
         rules_(std::move(rules)),
         login_(std::move(login)) {}
 
-  Result<std::string> list(std::size_t most, const std::string& branch) override {
-    QUARRY_TRY_ASSIGN(
-        const auto view,
-        changes::look(directories_, {.most_waiting = most, .most_over = most, .branch = branch}));
+  Result<std::string> list(const ListArguments& wanted) override {
+    changes::ViewOptions options{
+        .most_waiting = wanted.limit, .most_over = wanted.limit, .branch = wanted.branch};
+    const auto stages = changes::stages_named(wanted.states);
+    if (!stages) return fail(ErrorCode::kInvalid, "--state: " + changes::stages_help());
+    options.stages = *stages;
+    if (!wanted.after.empty()) {
+      options.after = changes::Bookmark::parse(wanted.after);
+      if (!options.after) {
+        return fail(ErrorCode::kInvalid, "--after: it is not what an earlier list ended with");
+      }
+    }
+    QUARRY_TRY_ASSIGN(const auto view, changes::look(directories_, options));
     QUARRY_TRY_ASSIGN(const auto frozen, changes::frozen_branches(directories_));
     const nlohmann::json branches(frozen);
     return changes::json_of(

@@ -84,16 +84,6 @@ std::string random_word() {
 
 }  // namespace
 
-std::string query_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                          (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_';
-    out += is_plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
-  }
-  return out;
-}
-
 QueueClient::QueueClient(transport::RemoteUrl url, transport::TransportOptions options)
     : url_(std::move(url)), options_(std::move(options)) {
   base_ = url_.without_user();
@@ -129,7 +119,8 @@ Result<QueueClient> QueueClient::open(const ServerArguments& arguments) {
 
 /// A password is kept as a hash with the project's code in it, which servers tell everybody.
 Result<void> QueueClient::learn_project_code() {
-  const std::string url = base_ + ".json?waiting=0&over=0";
+  // What follows is for servers that tell of the queue in any case.
+  const std::string url = base_ + ".json?ask=project&waiting=0&over=0";
   QUARRY_TRY_ASSIGN(const auto reply,
                     transport::exchange({.url = url, .headers = {}, .body = {}}, options_));
   project_code_ = member_of(reply.body, "project_code");

@@ -44,7 +44,4 @@ class QueueClient {
   std::string project_code_;
 };
 
-/// TEXT as it stands in a query.
-std::string query_encoded(std::string_view text);
-
 }  // namespace quarry::app

@@ -53,14 +53,17 @@ std::vector<std::string> frozen_in(const std::string& text) {
 }
 
 Result<void> show_queue(const QueueArguments& arguments, QueuePlace& place, bool is_list) {
-  QUARRY_TRY_ASSIGN(const std::string json,
-                    place.list(is_list ? arguments.limit : 0, arguments.branch));
+  ListArguments wanted = arguments.list;
+  if (!is_list) wanted.limit = 0;
+  QUARRY_TRY_ASSIGN(const std::string json, place.list(wanted));
   if (arguments.as_json) {
     print_json(json);
     return {};
   }
   QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(json));
   fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(json)));
+  // Not among what a program may read line by line.
+  if (is_list) fmt::print(stderr, "{}", more_text(view));
   return {};
 }
 

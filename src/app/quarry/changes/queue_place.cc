@@ -11,6 +11,7 @@
 #include "local_queue.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
+#include "quarry/http/syntax.h"
 #include "queue_client.h"
 #include "submission.h"
 
@@ -37,9 +38,11 @@ class ServerQueue : public QueuePlace {
  public:
   explicit ServerQueue(QueueClient client) : client_(std::move(client)) {}
 
-  Result<std::string> list(std::size_t most, const std::string& branch) override {
+  Result<std::string> list(const ListArguments& wanted) override {
     return client_.get(
-        "", fmt::format("waiting={}&over={}&branch={}", most, most, query_encoded(branch)));
+        "", fmt::format("limit={}&branch={}&state={}&after={}", wanted.limit,
+                        http::percent_encode(wanted.branch), http::percent_encode(wanted.states),
+                        http::percent_encode(wanted.after)));
   }
   Result<std::string> show(const std::string& id) override {
     QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
@@ -75,12 +78,12 @@ class ServerQueue : public QueuePlace {
                    const std::string& text) override {
     QUARRY_TRY_ASSIGN(const std::string path, path_of(id));
     QUARRY_TRY(client_.post(fmt::format("{}/{}", path, word_of(action)),
-                            "text=" + query_encoded(text), kActionType, {}));
+                            "text=" + http::percent_encode(text), kActionType, {}));
     return {};
   }
   Result<void> freeze(const std::string& branch, bool is_frozen) override {
-    QUARRY_TRY(client_.post(is_frozen ? "/freeze" : "/thaw", "branch=" + query_encoded(branch),
-                            kActionType, {}));
+    QUARRY_TRY(client_.post(is_frozen ? "/freeze" : "/thaw",
+                            "branch=" + http::percent_encode(branch), kActionType, {}));
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {

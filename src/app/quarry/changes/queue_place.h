@@ -18,8 +18,8 @@ class QueuePlace {
  public:
   virtual ~QueuePlace() = default;
 
-  /// As JSON: the queue; of BRANCH alone unless that is "".
-  virtual base::Result<std::string> list(std::size_t most, const std::string& branch) = 0;
+  /// As JSON: the queue, or what is WANTED of it.
+  virtual base::Result<std::string> list(const ListArguments& wanted) = 0;
   /// As JSON: one change set, named by the beginning of its id.
   virtual base::Result<std::string> show(const std::string& id) = 0;
   /// A sentence.

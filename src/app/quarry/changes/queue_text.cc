@@ -94,6 +94,14 @@ std::string list_text(const changes::QueueView& view) {
   return text;
 }
 
+std::string more_text(const changes::QueueView& view) {
+  std::string text;
+  if (!view.more_waiting.empty())
+    text += "More wait: --after " + printable(view.more_waiting) + "\n";
+  if (!view.more_over.empty()) text += "More are over: --after " + printable(view.more_over) + "\n";
+  return text;
+}
+
 std::string change_set_text(const JobView& view) {
   const Job& job = view.job;
   std::string text;

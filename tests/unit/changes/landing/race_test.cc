@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "landing_world.h"
+#include "quarry/artifact/structural.h"
 
 using namespace quarry;
 using namespace quarry::changes;
@@ -51,6 +52,39 @@ TEST_CASE("where the tip moves while a gate decides, all begins anew") {
   CHECK(world.files().at("a").content.find("theirs\n") != std::string::npos);
   CHECK(world.sql("SELECT count(*) FROM leaf") == "1");
   CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE(
+    "a fork that comes while a gate decides is noticed, on whichever side the newer leaf is") {
+  for (const bool is_older : {true, false}) {
+    CAPTURE(is_older);
+    LandingWorld world;
+    const HashName base = world.landed(world.order(1, {{"a", {"1"}}}));
+    if (is_older) world.clock.advance(1'000'000);
+    const HashName tip = world.commit(world.tip(), {{"a", {"2"}}});
+    if (is_older) world.clock.advance(-1'000'000);
+    const LandingOrder order = world.order(2, {{"b", {"b"}}});
+    int asked = 0;
+    HashName fork = base;
+    const auto gate = [&](const Prospect& prospect) -> base::Result<void> {
+      CHECK(prospect.tip == tip);
+      if (++asked == 1) fork = world.commit(base, {{"a", {"fork"}}});
+      return {};
+    };
+    const auto outcomes = world.lander.land({&order, 1}, gate);
+    REQUIRE(outcomes);
+    REQUIRE_FALSE(outcomes->front());
+    CHECK(outcomes->front().error().kind == RefusalKind::kForked);
+    CHECK(asked == 1);  // there is nothing to ask about the second time
+    CHECK(world.tip() == (is_older ? tip : fork));
+    CHECK(world.sql("SELECT count(*) FROM leaf") == "2");
+    // Once somebody has closed one of the two, it lands on the other, whatever it was made for.
+    world.put(artifact::format_control(
+        {.date = world.clock.now(), .user = "ann", .tags = {{'+', "closed", tip, ""}}}));
+    world.landed(order);
+    CHECK(world.files() == FilesOf{{"a", {"fork"}}, {"b", {"b"}}});
+    CHECK(faults(world.file()) == "");
+  }
 }
 
 TEST_CASE("a gate's word on a tip that has moved may be taken as it is") {

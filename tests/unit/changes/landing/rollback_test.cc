@@ -51,11 +51,33 @@ TEST_CASE("one check-in takes back what several did, and names them as fossil do
   for (const auto& pick : parsed->cherrypicks) CHECK(pick.is_backout);
   CHECK(text.find("\nQ -" + std::string(two.str()) + "\n") != std::string::npos);
   CHECK(text.find("\nQ -" + std::string(three.str()) + "\n") != std::string::npos);
-  CHECK(parsed->comment == fmt::format("change set 4\n\nTakes back 0000000000000002 [{}], "
-                                       "0000000000000003 [{}]",
+  CHECK(parsed->comment == fmt::format("change set 4\n\nTakes back 2 change sets: "
+                                       "\"change set 2\" (00000000 [{}]) and "
+                                       "\"change set 3\" (00000000 [{}])",
                                        two.str().substr(0, 10), three.str().substr(0, 10)));
   CHECK(world.sql("SELECT count(*) FROM cherrypick WHERE isExclude") == "2");
   CHECK(faults(world.file()) == "");
+}
+
+TEST_CASE("a rollback without a comment says what it takes back, of another rollback too") {
+  LandingWorld world;
+  world.landed(world.order(1, {{"a", {"1"}}}));
+  const HashName two = world.landed(world.order(2, {{"a", {"2"}}}));
+  const auto comment = [&](const HashName& check_in) {
+    const std::string text = world.manifest(check_in);
+    const auto parsed = artifact::parse_structural(text);
+    return parsed ? std::string(parsed->comment) : std::string();
+  };
+  LandingOrder order = rollback(world, 3, {2});
+  order.comment.clear();
+  const HashName three = world.landed(order);
+  const std::string said =
+      fmt::format("Take back \"change set 2\" (00000000 [{}])", two.str().substr(0, 10));
+  CHECK(comment(three) == said);
+  order = rollback(world, 4, {3});
+  order.comment.clear();
+  CHECK(comment(world.landed(order)) ==
+        fmt::format("Take back \"{}\" (00000000 [{}])", said, three.str().substr(0, 10)));
 }
 
 TEST_CASE("what others did since, elsewhere in the same files, stays") {

@@ -2,9 +2,12 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
+#include "quarry/changes/change_log.h"
 #include "world.h"
 
 using namespace quarry::changes;
@@ -170,6 +173,25 @@ TEST_CASE("the beginning of an id is enough where only one begins so") {
   for (const char* text : {"", "../ab01", "ab01000000000000f", "x"}) {
     CHECK(find_one(queue.directories, text).error().code == ErrorCode::kInvalid);
   }
+}
+
+TEST_CASE("a whole id is found by its log, wherever the job is by then, and without one too") {
+  Queue queue;
+  queue.put(named("ab01"));
+  queue.put(named("ab02"));
+  const std::string whole = "ab01000000000000";
+  CHECK(find_one(queue.directories, whole)->name == named("ab01"));
+  const ChangeLog log(queue.directories);
+  REQUIRE(log.begin(queue.directories.read(Stage::kQueue, named("ab01")).value()));
+  CHECK(find_one(queue.directories, whole)->stage == Stage::kQueue);
+  REQUIRE(queue.directories.hold(Stage::kQueue, named("ab01"))->move(Stage::kDone, kNow, ""));
+  CHECK(find_one(queue.directories, whole)->stage == Stage::kDone);
+  // One that others depend on may be known to its log by that alone.
+  std::ofstream(queue.directories.log_of(named("ab02").id)) << "supports ab01000000000000\n";
+  CHECK(find_one(queue.directories, "ab02000000000000")->stage == Stage::kQueue);
+  // A log may be of a job that is gone.
+  std::filesystem::remove(queue.directories.file_of(Stage::kDone, named("ab01")));
+  CHECK(find_one(queue.directories, whole).error().code == ErrorCode::kNotFound);
 }
 
 TEST_CASE("text that would be more than a line of history is made one") {

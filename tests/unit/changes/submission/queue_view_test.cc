@@ -51,10 +51,144 @@ TEST_CASE("no more job files are read than was asked for, and all are counted") 
   Queue queue;
   for (const char* id : {"a1", "a2", "a3"}) queue.put(named(id));
   for (const char* id : {"b1", "b2", "b3"}) queue.put(named(id), Stage::kDone);
-  const auto view = look(queue.directories, {.most_waiting = 2, .most_over = 1, .branch = ""});
+  const auto view = look(queue.directories, {.most_waiting = 2, .most_over = 1});
   REQUIRE(view);
   CHECK(view->jobs.size() == 3);
+  const auto read = queue_view_of(json_of(*view));
+  REQUIRE(read);
+  CHECK(read->more_waiting == view->more_waiting);
+  CHECK(read->more_over == view->more_over);
+  CHECK(Bookmark::parse(read->more_over));
   CHECK(view->counts[static_cast<std::size_t>(Stage::kQueue)] == 3);
+}
+
+TEST_CASE("page after page shows each once, in its order, and says where there are more") {
+  Queue queue;
+  const std::vector<std::string> waiting = {"a1", "a2", "a3", "a4", "a5"},
+                                 over = {"b1", "b2", "b3"};
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    queue.put(named(waiting[i], MoveType::kDevelopment, later(static_cast<std::int64_t>(i))),
+              i == 0 ? Stage::kRun : Stage::kStaging);
+  }
+  for (std::size_t i = 0; i < over.size(); ++i) {
+    queue.put(named(over[i], MoveType::kDevelopment, later(static_cast<std::int64_t>(i))),
+              i == 1 ? Stage::kFail : Stage::kDone);
+  }
+  ViewOptions options{.most_waiting = 2, .most_over = 2};
+  const auto first = look(queue.directories, options);
+  REQUIRE(first);
+  CHECK(ids_of(*first) == std::vector<std::string>{"a1", "a2", "b3", "b2"});
+  options.after = Bookmark::parse(first->more_waiting);
+  REQUIRE(options.after);
+  const auto second = look(queue.directories, options);
+  REQUIRE(second);
+  CHECK(ids_of(*second) == std::vector<std::string>{"a3", "a4"});
+  CHECK(second->jobs.front().place == 3);
+  CHECK(second->more_over == "");
+  CHECK(second->counts == first->counts);
+  // The last of a page may have gone its way by then, and another have come before it.
+  {
+    auto hold = queue.directories.hold(Stage::kStaging, second->jobs.back().job.name);
+    REQUIRE(hold);
+    REQUIRE(hold->move(Stage::kAbandon, kNow, "not now"));
+  }
+  queue.put(named("a0", MoveType::kEmergency), Stage::kQueue);
+  options.after = Bookmark::parse(second->more_waiting);
+  const auto third = look(queue.directories, options);
+  REQUIRE(third);
+  CHECK(ids_of(*third) == std::vector<std::string>{"a5"});
+  CHECK(third->more_waiting == "");
+  options.after = Bookmark::parse(first->more_over);
+  REQUIRE(options.after);
+  const auto last = look(queue.directories, options);
+  REQUIRE(last);
+  CHECK(ids_of(*last) == std::vector<std::string>{"b1"});
+  CHECK(last->more_over == "");
+}
+
+TEST_CASE("what is in some folders can be looked at alone, and all are counted") {
+  Queue queue;
+  queue.put(named("a1"), Stage::kStaging);
+  queue.put(named("a2", MoveType::kDevelopment, later(1)), Stage::kPending);
+  queue.put(named("b1"), Stage::kDone);
+  queue.put(named("b2"), Stage::kFail);
+  const auto ids = [&](std::string_view words) {
+    const auto stages = stages_named(words);
+    REQUIRE(stages);
+    const auto view = look(queue.directories, {.stages = *stages});
+    REQUIRE(view);
+    CHECK(view->counts == std::array<std::uint64_t, kStages>{0, 0, 1, 1, 0, 1, 1, 0, 0});
+    if (!view->jobs.empty() && view->jobs[0].stage == Stage::kPending) {
+      CHECK(view->jobs[0].place == 2);
+    }
+    return ids_of(*view);
+  };
+  CHECK(ids("pending") == std::vector<std::string>{"a2"});
+  CHECK(ids("fail,staging") == std::vector<std::string>{"a1", "b2"});
+  CHECK(ids("waiting") == std::vector<std::string>{"a1", "a2"});
+  CHECK(ids("over").size() == 2);
+  CHECK(ids("run").empty());
+  CHECK(ids("").size() == 4);
+  for (const char* wrong : {"ctrl", "done,", ",", "DONE", "done fail"})
+    CHECK_FALSE(stages_named(wrong));
+}
+
+TEST_CASE("a bookmark is taken as it was given, and nothing else is one") {
+  for (const Stage stage : {Stage::kRun, Stage::kPending, Stage::kDone}) {
+    const Bookmark mark{.stage = stage, .name = named("a1")};
+    const auto read = Bookmark::parse(mark.text());
+    REQUIRE(read);
+    CHECK(read->stage == stage);
+    CHECK(read->name == mark.name);
+  }
+  for (const char* wrong : {"", "w", "x", "../done", "wa100000000000000", "\xff"}) {
+    CHECK_FALSE(Bookmark::parse(wrong));
+  }
+  CHECK_FALSE(Bookmark::parse("x" + named("a1").text()));
+}
+
+TEST_CASE("a look at a branch reads so many job files, and goes on with those behind them") {
+  Queue queue;
+  const std::string text = "##movetype\nDC\n##target\ntrunk\n##files\na\n##submitter\nann\n";
+  const auto name = [](std::size_t number) {
+    ChangeSetName made =
+        named("c0", MoveType::kDevelopment, later(static_cast<std::int64_t>(number)));
+    return made;
+  };
+  for (std::size_t i = 0; i < kMostViewed + 5; ++i) {
+    for (const Stage stage : {Stage::kPending, Stage::kDone}) {
+      std::ofstream file(queue.directories.file_of(stage, name(i)));
+      std::string other = text;
+      if (i == 0 || i == kMostViewed + 4) other.replace(other.find("trunk"), 5, "other");
+      file << other;
+    }
+  }
+  ViewOptions options{.branch = "other"};
+  auto view = look(queue.directories, options);
+  REQUIRE(view);
+  REQUIRE(view->jobs.size() == 2);
+  CHECK(view->jobs[0].place == 1);
+  CHECK(view->jobs[1].job.name == name(kMostViewed + 4));
+  for (const std::string& more : {view->more_waiting, view->more_over}) {
+    options.after = Bookmark::parse(more);
+    REQUIRE(options.after);
+    const auto rest = look(queue.directories, options);
+    REQUIRE(rest);
+    CHECK(rest->jobs.size() == 1);
+    CHECK(rest->more_waiting == "");
+    CHECK(rest->more_over == "");
+  }
+}
+
+TEST_CASE("what is no job has no place among those that are over") {
+  Queue queue;
+  queue.put(named("b1"), Stage::kDone);
+  for (const char* file : {"x", "zzzzzzzzzzzzzzzz_ffffffffffffffffffffffff_", "b2"}) {
+    std::ofstream(queue.directories.folder(Stage::kDone) / file) << "garbage";
+  }
+  const auto view = look(queue.directories, {.most_over = 1});
+  REQUIRE(view);
+  CHECK(ids_of(*view) == std::vector<std::string>{"b1"});
 }
 
 TEST_CASE("a branch can be looked at alone") {
@@ -111,6 +245,7 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   const auto read = queue_view_of(json_of(*view, "\"repository\":\"x\","));
   REQUIRE(read);
   CHECK(read->counts == view->counts);
+  CHECK(read->more_waiting == "");
   REQUIRE(read->jobs.size() == 2);
   CHECK(read->jobs[0].job.name.id == view->jobs[0].job.name.id);
   CHECK(read->jobs[0].stage == Stage::kQueue);
@@ -126,6 +261,23 @@ TEST_CASE("the JSON of a queue reads as what was shown") {
   CHECK(again->job.meta == whole->job.meta);
   CHECK(again->job.history == whole->job.history);
   CHECK(again->output == whole->output);
+}
+
+TEST_CASE(
+    "a job is about the first line of its comment, and a rollback without one about what it takes "
+    "back") {
+  Job job;
+  job.name = named("a1");
+  CHECK(headline(job) == "");
+  job.meta.comment = "\n  one\ntwo";
+  CHECK(headline(job) == "one");
+  job.name.type = MoveType::kRollback;
+  CHECK(headline(job) == "one");
+  job.meta.comment = " \n";
+  for (const char* id : {"b1", "b2"}) job.meta.dependencies.push_back(named(id).id);
+  CHECK(headline(job) == "take back b1000000, b2000000");
+  for (int i = 0; i < 4; ++i) job.meta.dependencies.push_back(named("b3").id);
+  CHECK(headline(job).ends_with("b3000000, …"));
 }
 
 TEST_CASE("an answer that is no queue is an error, whatever it is") {

@@ -273,9 +273,44 @@ TEST_CASE("who may read the repository sees the queue, and others hear nothing b
     CHECK(world.ask({.target = target, .user = "guest"}).status == 403);
   }
   CHECK(has(world.ask({.user = ""}), "\"project_code\":\""));
+  const QueueReply code = world.ask({.target = "/x/queue.json?ask=project"});
+  CHECK(code.body.starts_with("{\"project_code\":\""));
+  CHECK_FALSE(has(code, id));
+  CHECK(has(world.ask({.target = "/x/queue.json?ask=project", .user = ""}), "\"project_code\":\""));
   CHECK(world.ask({.target = "/x/queue/ffff.json"}).status == 404);
   CHECK(world.ask({.target = "/x/queue/..%2f.json"}).status == 400);
   CHECK(world.ask({.target = "/x/queue.json?waiting=99999"}).status == 400);
+}
+
+TEST_CASE("a page of the queue leads to the next one, with what was asked for") {
+  World world;
+  for (int i = 0; i < 3; ++i) world.queued(world.submit());
+  const QueueReply first = world.ask({.target = "/x/queue.json?limit=2&branch=trunk"});
+  REQUIRE(first.status == 200);
+  CHECK(has(first, "\"queue\":3"));
+  const std::string next = "\"next\":{\"waiting\":\"";
+  REQUIRE(has(first, next));
+  const std::size_t at = first.body.find(next) + next.size();
+  const std::string after = first.body.substr(at, first.body.find('"', at) - at);
+  const QueueReply last = world.ask({.target = "/x/queue.json?limit=2&after=" + after});
+  REQUIRE(last.status == 200);
+  CHECK(has(last, "\"place\":3"));
+  CHECK_FALSE(has(last, "\"place\":2"));
+  CHECK(has(last, "\"next\":{}"));
+  const QueueReply page = world.ask({.target = "/x/queue?limit=2&branch=trunk&state=waiting"});
+  CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=waiting&amp;after=" + after +
+                      "\">More</a>"));
+  CHECK(has(page, "<a href=\"queue?limit=2&amp;branch=trunk&amp;state=queue\">3 in queue/</a>"));
+  CHECK_FALSE(has(world.ask({.target = "/x/queue"}), ">More<"));
+  // Nothing of a query is markup.
+  CHECK(
+      has(world.ask({.target = "/x/queue?branch=%22%3E%3Cscript%3E"}), "=%22%3E%3Cscript%3E&amp;"));
+  for (const char* wrong : {"state=nowhere", "state=%zz", "after=x", "after=w../../x", "limit=2001",
+                            "limit=-1", "over=x", "branch=%zz"}) {
+    const QueueReply refused = world.ask({.target = "/x/queue.json?" + std::string(wrong)});
+    CHECK(refused.status == 400);
+    CHECK(refused.body.find(std::string(wrong).substr(0, 3)) != std::string::npos);
+  }
 }
 
 TEST_CASE("in the page nothing that somebody wrote is markup, and no script can run") {

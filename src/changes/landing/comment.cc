@@ -1,0 +1,66 @@
+#include "comment.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "quarry/base/escape.h"
+
+namespace quarry::changes {
+namespace {
+
+constexpr std::size_t kMostTold = 50;
+constexpr std::size_t kMostOfLine = 100;    // bytes
+constexpr std::size_t kDigits = 8;          // of a change set, as its queue is listed
+constexpr std::size_t kCheckInDigits = 10;  // as fossil shows them
+
+/// The first line of TEXT that has something in it.
+std::string_view first_line(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == text.npos) return {};
+  text = text.substr(begin, text.find_first_of("\r\n", begin) - begin);
+  return text.substr(0, text.find_last_not_of(" \t") + 1);
+}
+
+/// TEXT, cut between two characters where it is too long.
+std::string shortened(std::string_view text) {
+  if (text.size() <= kMostOfLine) return std::string(text);
+  std::size_t size = 0;
+  for (std::size_t next = 0; next <= kMostOfLine;) {
+    size = next;
+    next += std::max<std::size_t>(base::utf8_sequence(text.substr(next)), 1);
+  }
+  return std::string(text.substr(0, size)) + "…";
+}
+
+std::string told(const TakenBackCheckIn& each) {
+  return fmt::format("\"{}\" ({} [{}])", shortened(first_line(each.comment)),
+                     each.id.str().substr(0, kDigits), each.name.str().substr(0, kCheckInDigits));
+}
+
+/// What a sentence goes on with after "take back".
+std::string all_told(std::span<const TakenBackCheckIn> taken_back) {
+  const std::size_t count = taken_back.size();
+  if (count == 1) return told(taken_back.front());
+  std::string text = fmt::format("{} change sets: ", count);
+  const std::size_t last = std::min(count, kMostTold);
+  for (std::size_t i = 0; i < last; ++i) {
+    const bool is_end = i + 1 == count;
+    text += fmt::format("{}{}", i == 0 ? "" : is_end ? " and " : ", ", told(taken_back[i]));
+  }
+  if (last < count) text += fmt::format(" and {} more", count - last);
+  return text;
+}
+
+}  // namespace
+
+std::string comment_of(const std::string& given, std::span<const TakenBackCheckIn> taken_back) {
+  const bool is_empty = given.find_first_not_of(" \t\r\n") == given.npos;
+  // As fossil has it.
+  if (taken_back.empty()) return is_empty ? "(no comment)" : given;
+  if (is_empty) return "Take back " + all_told(taken_back);
+  return fmt::format("{}\n\nTakes back {}", given, all_told(taken_back));
+}
+
+}  // namespace quarry::changes

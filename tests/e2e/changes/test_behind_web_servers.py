@@ -1,0 +1,96 @@
+"""The queue behind nginx and behind Apache, each with our sample configuration: the signature in its headers, bodies up
+to the limit, pages."""
+
+import json
+import os
+import subprocess
+import urllib.request
+
+import pytest
+
+import proof
+from support import places, repofile
+from support.changes import Queue, somebody, tarball
+from support.fossil import Checkout
+from support.process import wait_until
+from support.servers import Launcher
+
+PATIENCE = 120
+MIB = 1 << 20
+
+
+@pytest.fixture(params=["nginx", "apache"])
+def server(request, fresh, fossil, tmp_path):
+    base = Checkout(fossil, fresh, tmp_path / "base")
+    base.write("a.txt", "a\n")
+    base("add", "a.txt")
+    base.commit("base")
+    launcher = Launcher(request.param, tmp_path, fossil)
+    yield launcher(fresh, settings={"changes": "on", "changes.scan": "1s", "changes.max_size": "8M"}, web_pages=True)
+    launcher.stop_all()
+
+
+def page(server, path, kind="text/html"):
+    request = urllib.request.Request(server.url + path, headers={"Accept": kind})
+    with urllib.request.urlopen(request, timeout=60) as reply:
+        return reply.headers["Content-Type"], reply.read().decode()
+
+
+def test_what_people_do_goes_through(server, fresh, fossil, quarry, tmp_path):
+    there = ["--to", server.url, "--user", "writer", "--password-file", quarry.password("pen")]
+    clone = tmp_path / "clone.fossil"
+    fossil.clone(server.url_for("writer", "pen"), clone)
+    work = Checkout(fossil, clone, tmp_path / "work")
+    work.write("a.txt", "from a check-out\n")
+    done = subprocess.run([places.program("quarry"), "submit", *there, "--target", "trunk", "--comment", "through it",
+                           "--wait"], cwd=work.folder, env=quarry.environment, capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    id_ = done.stdout.split()[0]
+    assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "from a check-out\n"
+    # Quarry hears where it came from.
+    assert "##address\n127.0.0.1\n" in Queue.of(fresh).job(id_)
+    listed = json.loads(quarry("queue", "list", "--json", *there))
+    assert [(each["id"], each["stage"]) for each in listed["jobs"]] == [(id_, "done")]
+    assert "landed" in quarry("queue", "log", id_[:8], *there)
+    # An action, and one with text that has to be encoded.
+    repofile.add_user(fresh, "boss", "pen", "s")
+    boss = [*there[:2], "--user", "boss", *there[4:]]
+    quarry("queue", "freeze", "trunk", *boss)
+    late = somebody(server.port, fresh).submit(tarball({"a.txt": b"late\n"})).json["id"]
+    wait_until(lambda: Queue.of(fresh).stage_of(late) not in ("prequeue", "run"), "it waits", PATIENCE)
+    quarry("queue", "hold", late, "--why", "wait & see: 100% ü?", *boss)
+    assert "boss: wait & see: 100% ü?" in quarry("queue", "show", late, *there)
+    wrong = [*there[:4], "--password-file", quarry.password("wrong")]
+    assert "hold" not in quarry.refused("queue", "release", late, *wrong)
+    # For a browser, and beside it the pages of fossil itself.
+    kind, text = page(server, "queue")
+    assert kind.startswith("text/html") and "through it" in text and late[:8] in text
+    kind, text = page(server, f"queue/{id_}")
+    assert "through it" in text and "href=\"../queue\"" in text
+    assert page(server, "queue.json?state=done&limit=1")[0].startswith("application/json")
+    assert "through it" in page(server, "timeline")[1]
+    work("revert")
+    work("update")
+    work.write("a.txt", "pushed\n")
+    work.commit("pushed")
+    work("push", server.url_for("writer", "pen"))
+    assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "pushed\n"
+    server.stop()
+    proof.check(fresh, fossil)
+
+
+def test_bodies_up_to_the_limit(server, fresh):
+    writer = somebody(server.port, fresh)
+    large = os.urandom(7 * MIB)
+    answer = writer.submit(tarball({"large.bin": large}))
+    assert answer.status == 202, answer.body
+    assert Queue.of(fresh).content(answer.json["id"])["lroot/large.bin"] == large
+    wait_until(lambda: writer.get(f"/queue/{answer.json['id']}.json").json["stage"] == "done", "it lands", PATIENCE)
+    answer = writer.submit(tarball({"larger.bin": os.urandom(9 * MIB)}))
+    assert answer.status == 413 and "changes.max_size" in answer.json["error"]
+    # What has changed on the way is no longer what was signed.
+    body = tarball({"a.txt": b"b\n"})
+    target = "/queue?type=DC&r=1"
+    assert writer.send("POST", target, body + b"x", writer.headers("POST", target, body, "application/x-quarry-change-set")
+                       ).status == 403

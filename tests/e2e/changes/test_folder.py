@@ -1,0 +1,82 @@
+"""A folder of repositories in which some come and go while a gate decides in another."""
+
+import os
+import shutil
+import uuid
+
+import pytest
+
+from support import repofile
+from support.changes import somebody, tarball
+from support.fossil import Checkout
+from support.process import processes, wait_until
+
+PATIENCE = 120
+
+
+@pytest.fixture
+def mark():
+    return f"quarry-test-{uuid.uuid4()}"
+
+
+@pytest.fixture
+def folder(fresh, fossil, tmp_path):
+    base = Checkout(fossil, fresh, tmp_path / "base")
+    base.write("a.txt", "a\n")
+    base("add", "a.txt")
+    base.commit("base")
+    path = tmp_path / "served"
+    path.mkdir()
+    for name in ("one", "two"):
+        repofile.copy(fresh, path / f"{name}.fossil")
+    return path
+
+
+@pytest.fixture
+def server(launch, folder, everybodys, mark):
+    # It decides over what is slow once the test lets it.
+    gate = everybodys / "gate"
+    gate.write_text(f"#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
+                    f"sh -c 'until [ -e {everybodys}/go ]; do sleep 0.1; done; : {mark}'\n")
+    gate.chmod(0o755)
+    return launch(folder, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
+                                    "changes.gate_read": everybodys,
+                                    **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
+
+
+def test_a_gate_is_not_disturbed_by_repositories_that_come_and_go(server, fresh, folder, fossil, everybodys, mark):
+    writer = somebody(server.port, fresh)
+
+    def state(name, id_):
+        return writer.get(f"/{name}/queue/{id_}.json").json
+
+    def lands(name, text):
+        answer = writer.submit(tarball({"a.txt": text}), queue=f"/{name}/queue")
+        assert answer.status == 202, answer.body
+        wait_until(lambda: state(name, answer.json["id"])["stage"] == "done", f"it lands in {name}", PATIENCE)
+        assert fossil("cat", "a.txt", "-r", "trunk", "-R", folder / f"{name}.fossil").encode() == text
+
+    lands("two", b"quick\n")
+    slow = writer.submit(tarball({"a.txt": b"slow\n"}), queue="/one/queue").json["id"]
+    wait_until(lambda: processes(mark), "a gate decides", PATIENCE)
+    repofile.copy(fresh, folder / "three.fossil")
+    lands("three", b"third\n")
+    for path in (folder / "two.fossil", folder / "two.fossil.changes"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    # It has been seen by now that one is gone: another one is served that came after that.
+    repofile.copy(fresh, folder / "four.fossil")
+    lands("four", b"fourth\n")
+    assert processes(mark) and state("one", slow)["stage"] == "run"
+    assert not (folder / "two.fossil.changes").exists()
+    # And back again.
+    repofile.copy(fresh, folder / "two.fossil")
+    lands("two", b"again\n")
+    (everybodys / "go").touch()
+    wait_until(lambda: state("one", slow)["stage"] == "done", "the slow one lands", PATIENCE)
+    # It was executed once.
+    assert [line["state"] for line in state("one", slow)["history"]].count("X") == 1
+    assert state("one", slow)["crashes"] == 0 and state("one", slow)["put_off"] == 0
+    assert fossil("cat", "a.txt", "-r", "trunk", "-R", folder / "one.fossil") == "slow\n"
+    server.stop()
+    for name in ("one", "two", "three", "four"):
+        assert fossil.integrity(folder / f"{name}.fossil") == ""

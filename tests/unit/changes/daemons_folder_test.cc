@@ -1,0 +1,181 @@
+// Daemons that serve a folder in which queues come and go.
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon_world.h"
+#include "quarry/changes/triggers.h"
+#include "temporary_folder.h"
+
+using namespace quarry::changes;
+using quarry::base::FileSystem;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Lands what is "slow" once there is a file GO.
+class PatientExecutor final : public Executor {
+ public:
+  explicit PatientExecutor(const fs::path& folder) : go_(folder / "go"), text_(folder / "text") {}
+
+  Outcome land(const Job& job, const fs::path& tarball, const Stop& stop, const Say& say) override {
+    bool may_go = job.meta.comment != "slow";
+    // The test's own patience may be used up again and again before it comes to let it go.
+    for (int times = 0; times < 20 && !may_go; ++times) {
+      may_go = eventually([&] { return fs::exists(go_) || stop.wanted().has_value(); });
+    }
+    if (may_go) return text_.land(job, tarball, stop, say);
+    return {.verdict = Verdict::kFailed, .why = "nobody lets it go", .landed = {}};
+  }
+  Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
+                    const Say& say) override {
+    return text_.take_back(rollback, landed, stop, say);
+  }
+
+ private:
+  fs::path go_;
+  TextExecutor text_;
+};
+
+/// The three of them, for the queues in a folder.
+class FolderDaemons {
+ public:
+  FolderDaemons() {
+    options_.scan_interval = std::chrono::minutes(10);  // triggers are to do
+    options_.look_interval = std::chrono::milliseconds(10);
+    options_.find_queues = [this] {
+      std::vector<QueueOptions> queues;
+      std::error_code error;
+      for (const auto& entry : fs::directory_iterator(folder.path(), error)) {
+        if (entry.path().extension() != ".changes") continue;
+        QueueOptions queue;
+        queue.base = entry.path();
+        queue.patience = std::chrono::milliseconds(100);
+        queues.push_back(std::move(queue));
+      }
+      return queues;
+    };
+    start([this] {
+      return run_prequeue(options_, [](const QueueOptions&) {
+        return std::make_unique<MetaChecker>(FileSystem::real());
+      });
+    });
+    start([this] { return run_queueing(options_); });
+    start([this] {
+      return run_execution(options_, [this](const QueueOptions&) {
+        return std::make_unique<PatientExecutor>(folder.path());
+      });
+    });
+  }
+  ~FolderDaemons() {
+    for (const pid_t pid : pids_) {
+      ::kill(pid, SIGTERM);
+      int status = 0;
+      CHECK(::waitpid(pid, &status, 0) == pid);
+      CHECK(status == 0);
+    }
+  }
+  FolderDaemons(const FolderDaemons&) = delete;
+  FolderDaemons& operator=(const FolderDaemons&) = delete;
+
+  /// A queue called NAME, which is there from now on.
+  std::unique_ptr<DaemonWorld> queue(const std::string& name) const {
+    return std::make_unique<DaemonWorld>(FileSystem::real(), folder / (name + ".changes"));
+  }
+  /// Submits NUMBER to QUEUE.
+  static void submit(DaemonWorld& queue, std::uint64_t number, const std::string& wish = "land") {
+    Meta meta;
+    meta.target = "trunk";
+    meta.files = {"a"};
+    meta.comment = wish;
+    // Of this moment: the daemons may just be tidying up what is old.
+    const auto now = quarry::base::system_clock().now();
+    ChangeSetName name = name_of(number, meta.type);
+    name.tai = tai64n(now);
+    auto file = queue.directories.begin(name);
+    REQUIRE(file);
+    REQUIRE((*file)->append(meta.text()));
+    REQUIRE(queue.directories.submit(
+        name, std::move(*file),
+        {.submitter = "ann", .capabilities = "io", .address = "192.0.2.1", .time = now}));
+    pull(queue.directories.control(""), Trigger::kPrequeue);
+  }
+  static bool comes_to(const DaemonWorld& queue, std::uint64_t number, Stage stage) {
+    return eventually([&] { return queue.stage_of(number) == stage; });
+  }
+
+  TemporaryFolder folder;
+
+ private:
+  void start(const std::function<quarry::base::Result<void>()>& daemon) {
+    const pid_t pid = ::fork();
+    REQUIRE(pid >= 0);
+    if (pid == 0) ::_exit(daemon() ? 0 : 1);
+    pids_.push_back(pid);
+  }
+
+  DaemonOptions options_;
+  std::vector<pid_t> pids_;
+};
+
+}  // namespace
+
+TEST_CASE("a queue that comes is served, and what runs in another is not disturbed") {
+  FolderDaemons daemons;
+  const auto one = daemons.queue("one");
+  FolderDaemons::submit(*one, 1, "slow");
+  REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kRun));
+  for (std::uint64_t number = 2; number < 5; ++number) {
+    const auto other = daemons.queue("other" + std::to_string(number));
+    FolderDaemons::submit(*other, number);
+    REQUIRE(FolderDaemons::comes_to(*other, number, Stage::kDone));
+  }
+  CHECK(one->stage_of(1) == Stage::kRun);
+  std::ofstream(daemons.folder / "go").flush();
+  REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kDone));
+  const Job job = one->job_of(1);
+  CHECK(job.crashes == 0);
+  CHECK(std::ranges::count(job.history, 'X', &HistoryLine::state) == 1);
+}
+
+TEST_CASE("a queue that goes holds up no other, and is served again when it is back") {
+  FolderDaemons daemons;
+  auto one = daemons.queue("one");
+  const auto two = daemons.queue("two");
+  FolderDaemons::submit(*one, 1, "slow");
+  REQUIRE(FolderDaemons::comes_to(*one, 1, Stage::kRun));
+  // What runs there makes files meanwhile.
+  REQUIRE(eventually([&] {
+    std::error_code error;
+    fs::remove_all(daemons.folder / "one.changes", error);
+    return !fs::exists(daemons.folder / "one.changes");
+  }));
+  FolderDaemons::submit(*two, 2);
+  REQUIRE(FolderDaemons::comes_to(*two, 2, Stage::kDone));
+  one = daemons.queue("one");
+  FolderDaemons::submit(*one, 3);
+  CHECK(FolderDaemons::comes_to(*one, 3, Stage::kDone));
+  FolderDaemons::submit(*two, 4);
+  CHECK(FolderDaemons::comes_to(*two, 4, Stage::kDone));
+}
+
+TEST_CASE("a queue that cannot be taken keeps no other from it, and is taken when it can be") {
+  FolderDaemons daemons;
+  std::ofstream(daemons.folder / "bad.changes") << "no folder";
+  const auto good = daemons.queue("good");
+  FolderDaemons::submit(*good, 1);
+  REQUIRE(FolderDaemons::comes_to(*good, 1, Stage::kDone));
+  fs::remove(daemons.folder / "bad.changes");
+  const auto bad = daemons.queue("bad");
+  FolderDaemons::submit(*bad, 2);
+  CHECK(FolderDaemons::comes_to(*bad, 2, Stage::kDone));
+}

@@ -1,0 +1,64 @@
+// What a check-in says of itself on the timeline.
+
+#include "comment.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <string>
+#include <vector>
+
+using namespace quarry;
+using namespace quarry::changes;
+
+namespace {
+
+TakenBackCheckIn taken_back(const std::string& comment, int number = 1) {
+  return {
+      .id = *ChangeSetId::parse(fmt::format("{:08x}ffffffff", number)),
+      .name = *artifact::HashName::parse(fmt::format("{:010x}{}", number, std::string(54, 'e'))),
+      .comment = comment};
+}
+
+std::string said(const std::string& given, const std::vector<TakenBackCheckIn>& all) {
+  return comment_of(given, all);
+}
+
+}  // namespace
+
+TEST_CASE("a comment stands as it was given, and its absence as fossil writes it") {
+  CHECK(said("Mend it\n\nAt last.", {}) == "Mend it\n\nAt last.");
+  CHECK(said("", {}) == "(no comment)");
+  CHECK(said(" \n\t", {}) == "(no comment)");
+}
+
+TEST_CASE("what is taken back is named by the first line of its comment") {
+  CHECK(said("", {taken_back("Say hello")}) == "Take back \"Say hello\" (00000001 [0000000001])");
+  CHECK(said(" \n", {taken_back("\n  Say hello \r\n\r\nAnd more.")}) ==
+        "Take back \"Say hello\" (00000001 [0000000001])");
+  CHECK(said("It broke the build.", {taken_back("Say hello")}) ==
+        "It broke the build.\n\nTakes back \"Say hello\" (00000001 [0000000001])");
+}
+
+TEST_CASE("several are counted, and all are named where they are not too many") {
+  CHECK(said("", {taken_back("one", 1), taken_back("two", 2)}) ==
+        "Take back 2 change sets: \"one\" (00000001 [0000000001]) and "
+        "\"two\" (00000002 [0000000002])");
+  std::vector<TakenBackCheckIn> many;
+  for (int i = 1; i <= 3; ++i) many.push_back(taken_back("it", i));
+  CHECK(said("", many) ==
+        "Take back 3 change sets: \"it\" (00000001 [0000000001]), "
+        "\"it\" (00000002 [0000000002]) and \"it\" (00000003 [0000000003])");
+  for (int i = 4; i <= 60; ++i) many.push_back(taken_back("it", i));
+  const std::string text = said("", many);
+  CHECK(text.starts_with("Take back 60 change sets: \"it\" (00000001 "));
+  CHECK(text.ends_with(", \"it\" (00000032 [0000000032]) and 10 more"));
+}
+
+TEST_CASE("a long line is cut between two characters") {
+  const std::string line(100, 'x');
+  CHECK(said("", {taken_back(line)}).find(line + "\" (") != std::string::npos);
+  CHECK(said("", {taken_back(line + "y")}).find(line + "…\" (") != std::string::npos);
+  const std::string almost(99, 'x');
+  CHECK(said("", {taken_back(almost + "ü and more")}).find(almost + "…\" (") != std::string::npos);
+}
