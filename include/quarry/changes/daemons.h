@@ -99,9 +99,10 @@ using Report = std::function<void(const QueueOptions&, const Job&, Stage from, S
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
   /// Where queues come and go: which there are by now, instead of the above; asked again and again, at
-  /// most every look_interval. One that cannot be taken is left, with a line in the log, and tried
-  /// again; one that goes ends what it has in hand, if that takes no longer than its patience.
-  std::function<std::vector<QueueOptions>()> find_queues;
+  /// most every look_interval. Nothing: that cannot be told now. One that cannot be taken is left, with
+  /// a line in the log, and tried again; one that has gone for two looks ends what it has in hand, if
+  /// that takes no longer than its patience.
+  std::function<std::optional<std::vector<QueueOptions>>()> find_queues;
   std::chrono::milliseconds look_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
   bool is_once = false;  // ends when there is nothing to do

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,7 +144,7 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
   return queues;
 }
 
-using ListQueues = std::function<std::vector<app::ServedQueue>()>;
+using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
 
 /// Serves the queues of LIST, and where they COME AND GO, those that it gives later.
 base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
@@ -154,9 +155,11 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
   daemon.report = report_to(
       line.courier, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
   if (come_and_go) {
-    daemon.find_queues = [&] { return queues_as(options, list()); };
+    daemon.find_queues = [&] {
+      return list().transform([&](const auto& served) { return queues_as(options, served); });
+    };
   } else {
-    daemon.queues = queues_as(options, list());
+    daemon.queues = queues_as(options, list().value_or(std::vector<app::ServedQueue>()));
     if (daemon.queues.empty()) return {};
   }
   if (line.kind == "prequeue") {
@@ -181,11 +184,11 @@ int run(const CommandLine& line) {
   const auto options = options_of(line);
   if (!options) return failed(options.error());
   const fs::path place = fs::absolute(line.place).lexically_normal();
-  const auto list = [&]() -> std::vector<app::ServedQueue> {
+  const auto list = [&]() -> std::optional<std::vector<app::ServedQueue>> {
     if (line.is_folder) return app::queues_below(place, *options);
-    return {{.repository = place,
-             .base = line.queue.empty() ? changes::queue_base(*options, place, "")
-                                        : fs::path(line.queue)}};
+    const fs::path base =
+        line.queue.empty() ? changes::queue_base(*options, place, "") : fs::path(line.queue);
+    return std::vector<app::ServedQueue>{{.repository = place, .base = base}};
   };
   const auto done = serve(line, *options, list, line.is_folder && !line.is_once);
   return done ? 0 : failed(done.error());

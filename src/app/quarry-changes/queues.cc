@@ -17,7 +17,8 @@ constexpr int kMostDepth = 16;
 
 }  // namespace
 
-std::vector<ServedQueue> queues_below(const fs::path& folder, const changes::PoolOptions& options) {
+std::optional<std::vector<ServedQueue>> queues_below(const fs::path& folder,
+                                                     const changes::PoolOptions& options) {
   std::vector<ServedQueue> queues;
   std::error_code error;
   fs::recursive_directory_iterator at(folder, fs::directory_options::skip_permission_denied, error);
@@ -40,6 +41,7 @@ std::vector<ServedQueue> queues_below(const fs::path& folder, const changes::Poo
     if (!fs::is_directory(base, ignored) || !repository::locate(folder, *name)) continue;
     queues.push_back({.repository = path, .base = base});
   }
+  if (error) return std::nullopt;
   std::ranges::sort(queues, {}, &ServedQueue::repository);
   return queues;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <vector>
 
 #include "quarry/changes/options.h"
@@ -15,8 +16,9 @@ struct ServedQueue {
   friend bool operator==(const ServedQueue&, const ServedQueue&) = default;
 };
 
-/// Those of the repositories below FOLDER that have one: whose folder somebody has made.
-std::vector<ServedQueue> queues_below(const std::filesystem::path& folder,
-                                      const changes::PoolOptions& options);
+/// Those of the repositories below FOLDER that have one: whose folder somebody has made. Nothing: they
+/// cannot all be seen, for something is in the way, or has just been changed.
+std::optional<std::vector<ServedQueue>> queues_below(const std::filesystem::path& folder,
+                                                     const changes::PoolOptions& options);
 
 }  // namespace quarry::app

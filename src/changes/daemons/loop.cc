@@ -18,6 +18,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
+constexpr int kBlind = 20;  // looks in a row that see nothing, before that is said
 constexpr std::array<std::string_view, kTriggers> kPidFiles = {"prequeue.pid", "queue.pid",
                                                                "exec.pid"};
 
@@ -76,6 +77,7 @@ Result<void> Loop::take(const QueueOptions& queue) {
                                           .checker = nullptr,
                                           .work = nullptr,
                                           .is_woken = true,
+                                          .missed = 0,
                                           .last = std::nullopt});
   employ_(*post);
   QUARRY_TRY(post->work->begin());
@@ -99,19 +101,33 @@ Result<void> Loop::begin() {
 void Loop::look_for_queues() {
   const base::UnixMillis begin = base::system_clock().now();
   if (!options_.find_queues || is_finishing_ || begin < next_look_) return;
-  const std::vector<QueueOptions> queues = options_.find_queues();
-  // First, so that one that is gone by now is not made anew for having been listed.
-  take_new(queues);
-  for (const auto& post : posts_) {
-    const bool is_listed = std::ranges::any_of(queues, [&](const QueueOptions& queue) {
-      return queue.base == post->options.base && queue.repository == post->options.repository;
-    });
-    if (!post->last && (!is_listed || !post->pid_file.is_there())) finish(*post);
+  if (const auto queues = options_.find_queues()) {
+    // First, so that one that is gone by now is not made anew for having been listed.
+    take_new(*queues);
+    finish_missing(*queues);
+    blind_looks_ = 0;
+  } else if (++blind_looks_ == kBlind) {
+    base::log(
+        base::LogLevel::kError,
+        "the folder of repositories cannot be searched for queues: those that are served go on, "
+        "but no others are taken");
   }
   // No more than a twentieth of the time goes into looking, however many files there are.
   const base::UnixMillis end = base::system_clock().now();
   next_look_ = {end.value +
                 std::max(options_.look_interval.count(), 19 * (end.value - begin.value))};
+}
+
+/// A file that is just being replaced may be missed once.
+void Loop::finish_missing(const std::vector<QueueOptions>& queues) {
+  constexpr int kGone = 2;
+  for (const auto& post : posts_) {
+    const bool is_listed = std::ranges::any_of(queues, [&](const QueueOptions& queue) {
+      return queue.base == post->options.base && queue.repository == post->options.repository;
+    });
+    post->missed = is_listed ? 0 : post->missed + 1;
+    if (!post->last && (post->missed >= kGone || !post->pid_file.is_there())) finish(*post);
+  }
 }
 
 /// What cannot be taken keeps no other from being taken, and is tried at each look.

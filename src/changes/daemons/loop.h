@@ -50,6 +50,7 @@ struct Post {
   std::unique_ptr<Checker> checker;  // of the prequeue daemon
   std::unique_ptr<Work> work;
   bool is_woken = true;
+  int missed = 0;                        // looks in a row at which its queue was not there
   std::optional<base::UnixMillis> last;  // its queue is gone: when patience with it ends
 };
 
@@ -71,6 +72,7 @@ class Loop {
   base::Result<void> begin();
   base::Result<void> take(const QueueOptions& queue);
   void look_for_queues();
+  void finish_missing(const std::vector<QueueOptions>& queues);
   void take_new(const std::vector<QueueOptions>& queues);
   void finish(Post& post);
   void bury_finished();
@@ -87,6 +89,7 @@ class Loop {
   std::map<std::filesystem::path, std::string> troubles_;  // of queues that could not be taken
   base::UnixMillis next_scan_;
   base::UnixMillis next_look_;
+  int blind_looks_ = 0;  // in a row
   bool is_finishing_ = false;
 };
 
