@@ -138,7 +138,8 @@ Result<void> Queueing::run(Scan scan) {
   };
   auto done = work();
   auto settled = desk_.directories.settle();
-  return settled ? done : settled;
+  if (!settled || !done) return settled ? done : settled;
+  return is_finishing_ ? done : cleaning_.run(scan);
 }
 
 }  // namespace quarry::changes

@@ -197,9 +197,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   for (int tries = 1;; ++tries) {
     QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place) {
-      return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", id.str()));
-    }
+    if (!place) return std::unexpected(not_here(id.str()));
     auto done = act_on(directories, *place, request, now, may);
     if (done) return done;
     // It has moved on, or is about to.
@@ -218,9 +216,7 @@ Result<Place> find_one(const Directories& directories, std::string_view digits) 
         fmt::format("\"{}\" is no id of a change set, nor its beginning", base::printable(digits)));
   }
   QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
-  if (found.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", digits));
-  }
+  if (found.empty()) return std::unexpected(not_here(digits));
   if (found.size() == 1) return found.front();
   std::string names;
   for (const Place& each : found) {

@@ -80,8 +80,7 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   for (const Stage stage : kWaiting) QUARRY_TRY(reading.read(stage));
   if (reading.model.find(id) == nullptr) {
     QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place)
-      return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", id.str()));
+    if (!place) return std::unexpected(not_here(id.str()));
     QUARRY_TRY_ASSIGN(const Job job, directories.read(place->stage, place->name));
     const std::string last = job.history.empty() ? "" : job.history.back().why;
     return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(place->stage),
