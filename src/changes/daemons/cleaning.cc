@@ -15,9 +15,12 @@ using base::ErrorCode;
 using base::Result;
 using std::chrono::milliseconds;
 
-constexpr std::size_t kReadAtOnce = 500;                      // job files in a turn
-constexpr std::size_t kForgetAtOnce = 200;                    // change sets in a turn
-constexpr std::size_t kRoundsAtOnce = 20;                     // each is a sync of their folders
+// In a turn, if the disk is quick: to remove a file takes a thousand times longer on some.
+constexpr std::size_t kReadAtOnce = 500;    // job files
+constexpr std::size_t kForgetAtOnce = 200;  // change sets
+constexpr std::size_t kRound = 10;  // change sets whose folders are synced together, or logs
+constexpr std::size_t kRoundsAtOnce = 40;
+constexpr std::int64_t kLongestTurn = 50;                     // milliseconds, and what was begun
 constexpr std::int64_t kPause = 100;                          // milliseconds between two turns
 constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between two passes
 constexpr milliseconds kShortestRest{1'000};
@@ -89,7 +92,7 @@ Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
 }
 
 Result<void> Cleaning::remove_logs() {
-  for (const ChangeSetId& id : take_last(pass_->logs, kForgetAtOnce)) {
+  for (const ChangeSetId& id : take_last(pass_->logs, kRound)) {
     const auto is_nobodys = is_orphan(id);
     if (!is_nobodys && is_nobodys.error().code == ErrorCode::kNotFound) continue;
     if (!is_nobodys) return std::unexpected(is_nobodys.error());
@@ -133,12 +136,13 @@ Result<bool> Cleaning::may_go_on() {
 }
 
 Result<void> Cleaning::forget_some() {
+  const std::int64_t until = desk_.clock.now().value + kLongestTurn;
   std::size_t left = kForgetAtOnce;
   for (std::size_t round = 0; round < kRoundsAtOnce && left > 0; ++round) {
-    const std::vector<Place> places = pass_->past.next(left);
+    const std::vector<Place> places = pass_->past.next(std::min(left, kRound));
     if (places.empty()) {
-      pass_->past = {};
-      return end(desk_.clock.now()), Result<void>();
+      end(desk_.clock.now());
+      return {};
     }
     left -= places.size();
     QUARRY_TRY_ASSIGN(const auto gone, desk_.directories.forget(places, pass_->before));
@@ -146,6 +150,7 @@ Result<void> Cleaning::forget_some() {
       pass_->past.gone(id);
       QUARRY_TRY(tracker_.look_for(id));
     }
+    if (desk_.clock.now().value >= until) break;
   }
   return {};
 }
