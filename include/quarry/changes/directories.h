@@ -5,7 +5,8 @@
 //   BASE/data/           NAME: the tarball; NAME.submission: who submitted it, and from where
 //   BASE/prequeue/ …     the job files, a folder for each stage (job.h)
 //   BASE/log/            CSID: what is known of a change set, for people and for look-ups
-//   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches
+//   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
+//                        between them and others
 //
 // A job file is in exactly one of the folders of stages at every moment, and after every crash:
 //

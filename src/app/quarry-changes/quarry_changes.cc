@@ -108,12 +108,14 @@ changes::Report report_to(const std::string& courier, const fs::path& folder) {
   return [courier, heads = std::make_shared<app::EventHeads>(folder)](
              const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
              changes::Stage to) {
-    const base::UnixMillis now = base::system_clock().now();
+    // The same where it is told twice.
+    const base::UnixMillis time =
+        job.history.empty() ? base::system_clock().now() : job.history.back().time;
     event::Event told;
     told.head = heads->of(queue.repository);
     told.head.key = fmt::format("{}/change-set/{}/{}/{}", told.head.project_code, job.name.id.str(),
-                                word_of(to), now.value);
-    told.head.time = now;
+                                word_of(to), time.value);
+    told.head.time = time;
     told.record =
         event::ChangeSet{.id = std::string(job.name.id.str()),
                          .branch = job.meta.target,

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "quarry/changes/moved.h"
+
 namespace quarry::changes {
 namespace {
 
@@ -41,6 +43,13 @@ Result<void> Queueing::make_logs() {
       if (!made) desk_.log(made.error());
     }
   }
+  return {};
+}
+
+/// Tells of what others have moved.
+Result<void> Queueing::tell_moves() {
+  QUARRY_TRY_ASSIGN(const auto moves, take_moves(desk_.directories));
+  for (const Moved& each : moves) desk_.report(desk_.options, each.job, each.from, each.to);
   return {};
 }
 
@@ -129,6 +138,7 @@ Result<void> Queueing::stage() {
 
 Result<void> Queueing::run(Scan scan) {
   const auto work = [&]() -> Result<void> {
+    QUARRY_TRY(tell_moves());
     QUARRY_TRY(look(scan));
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(let_go());

@@ -22,6 +22,7 @@ class Queueing final : public Work {
 
  private:
   base::Result<void> make_logs();
+  base::Result<void> tell_moves();
   base::Result<void> look(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();

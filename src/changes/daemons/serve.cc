@@ -192,11 +192,17 @@ void serve(base::Fd socket, const QueueOptions& options, Directories& directorie
   const SignalledStop stop(mailbox);
   while (const auto order = next_order(mailbox)) {
     std::string answer;
+    const auto begun = [&](const ChangeSetId& id) {
+      const std::string line = fmt::format("{}{}\n", kBegun, id.str());
+      // Where nobody hears it, nobody hears the answer either.
+      [[maybe_unused]] const auto sent =
+          ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    };
     if (order->is_rollback) {
       answer = line_of(take_back(directories, order->names.front(), executor, stop));
     } else {
       for (const Verdict verdict :
-           execute_all(directories, order->names, executor, stop, options.rules, clock)) {
+           execute_all(directories, order->names, executor, stop, options.rules, clock, begun)) {
         answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
       }
     }

@@ -10,6 +10,8 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
+#include "quarry/base/log.h"
+#include "quarry/changes/moved.h"
 #include "quarry/changes/triggers.h"
 #include "sections.h"
 
@@ -121,6 +123,8 @@ Result<Job> act_on(Directories& directories, const Place& place, const ActionReq
   QUARRY_TRY(require_right(request, held.job, may));
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
+  const auto noted = note_move(directories, held.job, place.stage, outcome.stage);
+  if (!noted) base::log(base::LogLevel::kWarning, "{}", noted.error().message);
   return std::move(held.job);
 }
 

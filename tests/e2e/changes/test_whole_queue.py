@@ -174,6 +174,9 @@ def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
 
     wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing", 60)
     assert {each["id"] for each in told()} == {id_}
+    # Three daemons tell of them; each tells its own in order.
+    assert sorted((each["from"], each["stage"]) for each in told()) == [
+        ("pending", "run"), ("prequeue", "queue"), ("queue", "pending"), ("run", "done")]
     assert [each["stage"] for each in told()][-1] == "done"
     assert told()[-1]["submitter"] == "writer"
     for line in events.read_text().splitlines():
