@@ -19,6 +19,8 @@ class EventHeads {
 
   /// Of the repository FILE. Where it cannot be read, what is known without that.
   const event::Head& of(const std::filesystem::path& file);
+  /// Where LOGIN, of that repository, may be written to; empty: nowhere.
+  static std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:
   struct Known {
