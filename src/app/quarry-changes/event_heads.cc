@@ -22,6 +22,8 @@ namespace quarry::app {
 namespace {
 
 constexpr std::chrono::seconds kKnownFor{60};
+constexpr std::chrono::seconds kAddressKnownFor{2};
+constexpr std::size_t kMostAddresses = 1'000;
 constexpr std::size_t kMostText = 4'096;  // of one setting; a pipe takes all of them at once
 
 /// The project's code, its name and its address, each with a zero behind it.
@@ -78,13 +80,19 @@ std::string EventHeads::served_name(const std::filesystem::path& file) const {
 }
 
 std::string EventHeads::address_of(const std::filesystem::path& file, const std::string& login) {
-  return ask_about(file, [&](const std::filesystem::path& path) {
+  const auto now = std::chrono::steady_clock::now();
+  if (addresses_.size() > kMostAddresses) addresses_.clear();
+  Address& known = addresses_[{file, login}];
+  if (now < known.until) return known.address;
+  known.address = ask_about(file, [&](const std::filesystem::path& path) {
     const auto repository = repository::Repository::open(path);
     if (!repository) return std::string();
     const auto snapshot = (*repository)->snapshot();
     if (!snapshot) return std::string();
     return repository::personal_address(**repository, login).value_or(std::string());
   });
+  known.until = now + kAddressKnownFor;
+  return known.address;
 }
 
 const event::Head& EventHeads::of(const std::filesystem::path& file) {

@@ -126,11 +126,12 @@ event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue
 }
 
 /// TOLD for who submitted it, if it is over and has not landed, and there is an address of him.
-std::optional<event::Event> notice_of(const changes::QueueOptions& queue, const event::Event& told,
-                                      changes::Stage from, changes::Stage to) {
+std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::QueueOptions& queue,
+                                      const event::Event& told, changes::Stage from,
+                                      changes::Stage to) {
   if (from == to || to == changes::Stage::kDone || !changes::is_over(to)) return std::nullopt;
   const auto& change_set = std::get<event::ChangeSet>(told.record);
-  std::string address = app::EventHeads::address_of(queue.repository, change_set.submitter);
+  std::string address = heads.address_of(queue.repository, change_set.submitter);
   if (address.empty()) return std::nullopt;
   event::Event notice = told;
   notice.head.key += "/notice";
@@ -147,7 +148,7 @@ changes::Report report_to(const CommandLine& line, const fs::path& folder) {
              changes::Stage to) {
     const event::Event told = event_of(*heads, queue, job, from, to);
     std::vector<spool::NewMessage> messages = {{event::to_message(told), told.head.key}};
-    if (const auto notice = has_notices ? notice_of(queue, told, from, to) : std::nullopt) {
+    if (const auto notice = has_notices ? notice_of(*heads, queue, told, from, to) : std::nullopt) {
       messages.push_back({event::to_message(*notice), notice->head.key});
     }
     const auto handed = spool::HandOver(courier, kHandOverTime).hand_over(messages);
