@@ -34,6 +34,7 @@ enum class Verdict : std::uint8_t {
   kSkipped = 99,     // not to be done now: somebody else has it, or its gate says so
   kFailed = 100,     // it can't be done
   kPutOff = 111,     // a temporary error
+  kNoRoom = 112,     // so is this, but none of the job's, which never fails for it: a disk is full
   kTerminated = 15,  // SIGTERM
   kAbandoned = 1,    // SIGHUP
 };

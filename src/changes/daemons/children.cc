@@ -44,6 +44,7 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
     case Verdict::kSkipped:
     case Verdict::kFailed:
     case Verdict::kPutOff:
+    case Verdict::kNoRoom:
     case Verdict::kTerminated:
     case Verdict::kAbandoned:
       break;

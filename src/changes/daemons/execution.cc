@@ -16,6 +16,8 @@ using base::Result;
 
 constexpr std::int64_t kPause = 200;  // milliseconds
 
+const std::string kGone = "who executed it is gone", kStuck = "it could not be moved on";
+
 /// What came after JOB was executed the last time.
 std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
   const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
@@ -34,8 +36,8 @@ std::optional<Stage> stage_of_end(char state) {
 
 }  // namespace
 
-/// NAME is in run/, and who executed it is gone.
-Result<void> Execution::recover(const ChangeSetName& name, const std::string& how) {
+/// NAME is in run/, and who executed it is gone, or has given it an outcome and could not move it.
+Result<void> Execution::recover(const ChangeSetName& name, const std::string& how, bool is_crash) {
   auto hold = desk_.directories.hold(Stage::kRun, name);
   if (!hold && hold.error().code == ErrorCode::kCorrupt) {
     desk_.log(hold.error());
@@ -48,11 +50,15 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(hold).error());
   }
   Job& job = hold->job;
-  const Step step = step_after_crash(job, how, desk_.options.rules);
+  const Rules& rules = desk_.options.rules;
+  // What has landed is known by its tag, and is not to fail for want of a place to say so.
+  const Step step =
+      is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
     QUARRY_TRY(rollback_.restore(job));
   QUARRY_TRY(desk_.move(*hold, step.to, step.why));
   begun_.erase(name.id);
+  stuck_.erase(name.id);
   tracker_.put(job, step.to);
   return {};
 }
@@ -63,7 +69,8 @@ Result<void> Execution::recover() {
   for (const ChangeSetName& name : names) {
     if (children_.is_busy_with(name.id)) continue;
     if (rollback_.is_under_way() && name.type == MoveType::kRollback) continue;
-    QUARRY_TRY(recover(name, "who executed it is gone"));
+    const bool is_stuck = stuck_.contains(name.id);
+    QUARRY_TRY(recover(name, is_stuck ? kStuck : kGone, !is_stuck));
   }
   return {};
 }
@@ -107,7 +114,8 @@ Result<void> Execution::settle(const Answer& answer) {
   const Known* known = tracker_.model().find(id);
   if (known && known->stage == Stage::kRun) {
     tell_begin(answer.name);
-    return recover(answer.name, answer.how.empty() ? "it could not be moved on" : answer.how);
+    if (answer.how.empty()) stuck_.insert(id);
+    return recover(answer.name, answer.how.empty() ? kStuck : answer.how, !answer.how.empty());
   }
   if (begun_.contains(id)) tell_end(answer.name);
   if (known && known->stage == Stage::kPending && answer.outcome &&
