@@ -93,14 +93,14 @@ struct QueueOptions {
   std::chrono::milliseconds patience{30'000};  // for a child that was asked to stop
 };
 
-/// Told of every move, after it.
+/// Told of every move, after it. Empty: nobody listens.
 using Report = std::function<void(const QueueOptions&, const Job&, Stage from, Stage to)>;
 
 struct DaemonOptions {
   std::vector<QueueOptions> queues;
   std::chrono::milliseconds scan_interval{5'000};
   bool is_once = false;  // ends when there is nothing to do
-  Report report = [](const QueueOptions&, const Job&, Stage, Stage) {};
+  Report report;
 };
 
 using MakeChecker = std::function<std::unique_ptr<Checker>(const QueueOptions&)>;

@@ -141,7 +141,7 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
 
 /// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
 changes::Report report_to(const CommandLine& line, const fs::path& folder) {
-  if (line.courier.empty()) return [](const auto&, const auto&, auto, auto) {};
+  if (line.courier.empty()) return {};
   return [courier = line.courier, has_notices = line.has_notices,
           heads = std::make_shared<app::EventHeads>(folder)](
              const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,

@@ -88,8 +88,9 @@ class Children {
 std::string line_of(const Outcome& outcome);
 std::optional<Outcome> outcome_of_line(std::string_view line);
 
-/// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop.
+/// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop. TELLS_BEGIN: says that
+/// something has come to run/, where anybody wants to know.
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock);
+           Executor& executor, const base::Clock& clock, bool tells_begin);
 
 }  // namespace quarry::changes

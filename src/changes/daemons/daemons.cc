@@ -34,11 +34,12 @@ Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& mak
   QUARRY_TRY(loop.open());
   for (Post& post : loop.posts()) {
     // In a child: everything of the daemon's is left behind but the queue.
-    auto live = [&loop, &make_executor, &queue = post.options](base::Fd socket) {
+    auto live = [&loop, &make_executor, &options, &queue = post.options](base::Fd socket) {
       loop.let_go();
       Directories directories(base::FileSystem::real(), queue.base);
       const auto executor = make_executor(queue);
-      serve(std::move(socket), queue, directories, *executor, base::system_clock());
+      serve(std::move(socket), queue, directories, *executor, base::system_clock(),
+            static_cast<bool>(options.report));
     };
     post.work = std::make_unique<Execution>(loop.desk_of(post), std::move(live));
   }

@@ -77,7 +77,7 @@ Result<void> Execution::recover() {
 
 /// Reports that a child has taken NAME to run/, wherever it is by now.
 void Execution::tell_begin(const ChangeSetName& name) {
-  if (!begun_.insert(name.id).second) return;
+  if (!begun_.insert(name.id).second || !desk_.report) return;
   auto found = job_anywhere(desk_.directories, name);
   if (!found) return;
   auto& [stage, job] = *found;
@@ -93,6 +93,7 @@ void Execution::tell_begin(const ChangeSetName& name) {
 /// Reports where a child has moved NAME to from run/, though it may have gone further since.
 void Execution::tell_end(const ChangeSetName& name) {
   begun_.erase(name.id);
+  if (!desk_.report) return;
   auto found = job_anywhere(desk_.directories, name);
   if (!found) return;
   Job& job = found->second;

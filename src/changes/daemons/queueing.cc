@@ -49,7 +49,9 @@ Result<void> Queueing::make_logs() {
 /// Tells of what others have moved.
 Result<void> Queueing::tell_moves() {
   QUARRY_TRY_ASSIGN(const auto moves, take_moves(desk_.directories));
-  for (const Moved& each : moves) desk_.report(desk_.options, each.job, each.from, each.to);
+  for (const Moved& each : moves) {
+    if (desk_.report) desk_.report(desk_.options, each.job, each.from, each.to);
+  }
   return {};
 }
 

@@ -26,7 +26,7 @@ struct Queue : DaemonWorld {
         execution(desk(), [this](base::Fd socket) {
           execution.leave_daemon();
           TextExecutor executor(repository);
-          serve(std::move(socket), options, directories, executor, clock);
+          serve(std::move(socket), options, directories, executor, clock, true);
         }) {
     REQUIRE(prequeue.begin());
     REQUIRE(queueing.begin());
