@@ -294,6 +294,9 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
+    // Its job may have gone back to a folder that was looked at before it came there (retry).
+    QUARRY_TRY_ASSIGN(const bool is_used, folder == "data" ? is_there(*name) : false);
+    if (is_used) continue;
     const auto removed = files_.remove(base_ / folder / file);
     if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
   }
