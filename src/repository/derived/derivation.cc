@@ -153,6 +153,7 @@ std::vector<Rid> Run::run() {
   work_.order.forget();
   add_controls_and_others();
   work_.order.forget();
+  work_.lineage.read_picks();
   if (work_.is_whole) bulk_load_.write_lineage_and_tags();
   disputes_.settle_disputes();
   refresh_others();

@@ -40,7 +40,7 @@ void Lineage::link(const ParentLink& link) {
   if (!is_held_) return insert(database_, link);
   if (is_parent(link.parent, link.child)) return;
   nodes_[link.child].up.push_back(link);
-  nodes_[link.parent].down.push_back({link.child, link.is_primary});
+  nodes_[link.parent].down.push_back({link.child, link.is_primary, link.baseline});
 }
 
 void Lineage::write() {
@@ -105,10 +105,19 @@ std::vector<Lineage::Child> Lineage::children(Rid parent) {
   if (is_held_) return node(parent).down;
   std::vector<Child> children;
   Query query = database_.query(
-      "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
+      "SELECT cid, isprim, baseid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
   query.bind(1, parent);
-  while (query.step()) children.push_back({query.integer(0), query.integer(1) != 0});
+  while (query.step()) {
+    children.push_back({query.integer(0), query.integer(1) != 0, query.integer(2)});
+  }
   return children;
+}
+
+Rid Lineage::baseline(Rid child) {
+  if (is_held_) return node(child).up.empty() ? 0 : node(child).up.front().baseline;
+  Query query =
+      database_.query("SELECT baseid FROM plink INDEXED BY plink_i2 WHERE cid=?1 LIMIT 1");
+  return query.bind(1, child).step() ? query.integer(0) : 0;
 }
 
 bool Lineage::is_parent(Rid rid, Rid child) {

@@ -28,6 +28,7 @@ class Lineage {
   struct Child {
     Rid rid;
     bool is_primary;
+    Rid baseline;  // the child's; 0: none
   };
 
   /// DATABASE is not owned.
@@ -56,6 +57,8 @@ class Lineage {
   /// 0 if there is none.
   Rid primary_parent(Rid child);
   std::vector<Child> children(Rid parent);
+  /// That of the check-in CHILD, which has parents; 0 if there is none.
+  Rid baseline(Rid child);
   bool is_parent(Rid rid, Rid child);
   /// What was picked for CHILD, and for what RID was; not what was backed out.
   std::vector<Rid> picked_for(Rid child);

@@ -1,8 +1,8 @@
 #include "rebuild_order.h"
 
 #include <algorithm>
-
-#include "quarry/artifact/delta.h"
+#include <iterator>
+#include <unordered_set>
 
 namespace quarry::repository {
 namespace {
@@ -63,45 +63,39 @@ void RebuildOrder::sort(std::vector<Rid>& rids) {
   std::sort(rids.begin(), rids.end(), [&](Rid a, Rid b) { return before(a, b); });
 }
 
+RebuildOrder::Path RebuildOrder::path(Rid rid) {
+  Path path{.is_put_off = false, .rids = path_from_root(database_, rid)};
+  path.is_put_off = is_put_off(path.rids.front());
+  // Then whatever has the smallest number comes first, and what it is made from later.
+  if (path.is_put_off) path.rids.erase(path.rids.begin(), std::ranges::min_element(path.rids));
+  return path;
+}
+
 bool RebuildOrder::before(Rid a, Rid b) {
   if (a == b) return false;
   if (is_held_) return place(a) < place(b);
-  const std::vector<Rid> to_a = path_from_root(database_, a), to_b = path_from_root(database_, b);
-  const bool a_is_late = is_put_off(to_a.front()), b_is_late = is_put_off(to_b.front());
-  if (a_is_late || b_is_late) return a_is_late == b_is_late ? a < b : b_is_late;
-  const auto [in_a, in_b] = std::mismatch(to_a.begin(), to_a.end(), to_b.begin(), to_b.end());
-  if (in_a == to_a.end() || in_b == to_b.end()) return to_a.size() < to_b.size();
-  if (in_a == to_a.begin()) return *in_a < *in_b;
-  std::vector<Rid> siblings;
+  const Path to_a = path(a), to_b = path(b);
+  if (to_a.is_put_off != to_b.is_put_off) return to_b.is_put_off;
+  const auto [in_a, in_b] = std::ranges::mismatch(to_a.rids, to_b.rids);
+  if (in_a == to_a.rids.end() || in_b == to_b.rids.end())
+    return to_a.rids.size() < to_b.rids.size();
+  if (in_a == to_a.rids.begin()) return *in_a < *in_b;
+  std::vector<Rid> siblings = deltas_on(*(in_a - 1));
+  if (to_a.is_put_off) {
+    // The smaller ones have been looked at by their own numbers.
+    std::erase_if(siblings, [&](Rid rid) { return rid < to_a.rids.front(); });
+  }
+  const std::vector<Rid> order = hash_order(siblings);
+  return std::ranges::find(order, *in_a) < std::ranges::find(order, *in_b);
+}
+
+std::vector<Rid> RebuildOrder::deltas_on(Rid rid) {
+  std::vector<Rid> found;
   Query query =
       database_.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1 ORDER BY rid");
-  query.bind(1, *(in_a - 1));
-  while (query.step()) siblings.push_back(query.integer(0));
-  const std::vector<Rid> order = hash_order(siblings);
-  return std::find(order.begin(), order.end(), *in_a) <
-         std::find(order.begin(), order.end(), *in_b);
-}
-
-/// The check-ins that have RID for a parent, and the wiki pages and technotes that have it for the
-/// version before.
-std::vector<Rid> RebuildOrder::children(Rid rid) {
-  std::vector<Rid> found;
-  for (const Lineage::Child child : lineage_.children(rid)) {
-    if (lineage_.is_check_in(child.rid) || (child.is_primary && tags_.is_document(child.rid))) {
-      found.push_back(child.rid);
-    }
-  }
+  query.bind(1, rid);
+  while (query.step()) found.push_back(query.integer(0));
   return found;
-}
-
-/// Whether fossil finds the delta worth it.
-bool RebuildOrder::becomes_delta(Rid rid, Rid source) {
-  Query hidden =
-      database_.query("SELECT 1 FROM private WHERE rid=?1 AND ?2 NOT IN (SELECT rid FROM private)");
-  if (hidden.bind(1, source).bind(2, rid).step()) return false;
-  const auto content = contents_.get(rid), from = contents_.get(source);
-  if (!content || !from) return false;
-  return artifact::delta_create(**from, **content).size() <= (*content)->size() / 4 * 3;
 }
 
 bool RebuildOrder::is_put_off(Rid stored) {
@@ -112,14 +106,14 @@ bool RebuildOrder::is_put_off(Rid stored) {
     bool decided = put_off_.contains(rid), late = false;
     if (!decided) {
       decided = true;
-      for (const Rid child : children(rid)) {
+      for (const Rid child : rebuild_deltas_.tried_for(rid)) {
         const Rid root = whole(child);
         if (root >= rid) continue;
         const auto known = put_off_.find(root);
         if (known == put_off_.end()) {
           todo.push_back(root);
           decided = false;
-        } else if (!known->second && becomes_delta(rid, child)) {
+        } else if (!known->second && rebuild_deltas_.is_worth_it(rid, child)) {
           late = decided = true;
           break;
         }
@@ -133,21 +127,21 @@ bool RebuildOrder::is_put_off(Rid stored) {
 
 void RebuildOrder::read_deltas() {
   deltas_.emplace();
-  std::unordered_map<Rid, std::vector<Rid>> based_on;
-  std::unordered_map<Rid, Rid> sources;
+  auto& [based_on, in_turn, late] = *deltas_;
+  std::unordered_set<Rid> are_deltas;
   Query query = database_.query("SELECT rid, srcid FROM delta ORDER BY rid");
   while (query.step()) {
     based_on[query.integer(1)].push_back(query.integer(0));
-    sources[query.integer(0)] = query.integer(1);
+    are_deltas.insert(query.integer(0));
   }
   for (const auto& [stored, first] : based_on) {
-    if (sources.contains(stored)) continue;
+    if (are_deltas.contains(stored)) continue;
     std::size_t count = 0;
     std::vector<Rid> todo{stored};
     while (!todo.empty()) {
       const Rid rid = todo.back();
       todo.pop_back();
-      if (rid != stored) (*deltas_)[rid] = {stored, ++count};
+      if (rid != stored) in_turn[rid] = {stored, ++count};
       const auto next = based_on.find(rid);
       if (next == based_on.end()) continue;
       const std::vector<Rid> order = hash_order(next->second);
@@ -156,18 +150,45 @@ void RebuildOrder::read_deltas() {
   }
 }
 
+/// The places of STORED, which is put off, and of all that is made from it.
+void RebuildOrder::read_late(Rid stored) {
+  auto& [based_on, in_turn, late] = *deltas_;
+  std::vector<Rid> members{stored};
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const auto next = based_on.find(members[i]);
+    if (next != based_on.end()) std::ranges::copy(next->second, std::back_inserter(members));
+  }
+  std::ranges::sort(members);
+  for (const Rid first : members) {
+    if (late.contains(first)) continue;
+    std::size_t count = 0;
+    std::vector<Rid> todo{first};
+    while (!todo.empty()) {
+      const Rid rid = todo.back();
+      todo.pop_back();
+      late[rid] = {first, count++};
+      std::vector<Rid> next = based_on.contains(rid) ? based_on.at(rid) : std::vector<Rid>();
+      std::erase_if(next, [&](Rid other) { return late.contains(other); });
+      const std::vector<Rid> order = hash_order(next);
+      todo.insert(todo.end(), order.rbegin(), order.rend());
+    }
+  }
+}
+
 RebuildOrder::Place RebuildOrder::place(Rid rid) {
   if (!deltas_) read_deltas();
-  const auto found = deltas_->find(rid);
-  const Delta delta = found == deltas_->end() ? Delta{rid, 0} : found->second;
-  if (is_put_off(delta.whole)) return {true, rid, 0};
-  return {false, delta.whole, delta.after};
+  const auto found = deltas_->in_turn.find(rid);
+  const Delta delta = found == deltas_->in_turn.end() ? Delta{rid, 0} : found->second;
+  if (!is_put_off(delta.first)) return {false, delta.first, delta.after};
+  if (!deltas_->late.contains(rid)) read_late(delta.first);
+  const Delta late = deltas_->late.at(rid);
+  return {true, late.first, late.after};
 }
 
 Rid RebuildOrder::whole(Rid rid) {
   if (is_held_) {
-    const auto found = deltas_->find(rid);
-    return found == deltas_->end() ? rid : found->second.whole;
+    const auto found = deltas_->in_turn.find(rid);
+    return found == deltas_->in_turn.end() ? rid : found->second.first;
   }
   return path_from_root(database_, rid).front();
 }
@@ -179,15 +200,14 @@ bool RebuildOrder::is_delta(Rid rid) {
 std::vector<Rid> RebuildOrder::made_from(Rid rid) {
   std::vector<Rid> found{rid};
   for (std::size_t at = 0; at < found.size(); ++at) {
-    Query query = database_.query("SELECT rid FROM delta INDEXED BY delta_i1 WHERE srcid=?1");
-    query.bind(1, found[at]);
-    while (query.step()) found.push_back(query.integer(0));
+    std::ranges::copy(deltas_on(found[at]), std::back_inserter(found));
   }
   return found;
 }
 
 void RebuildOrder::forget() {
   put_off_.clear();
+  if (deltas_) deltas_->late.clear();
   if (!is_held_) deltas_.reset();
 }
 

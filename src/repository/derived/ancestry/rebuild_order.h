@@ -7,10 +7,14 @@
 //   they lie in a hash table of fossil's (slot = 101 * rid modulo the table's size, next slot where
 //   taken).
 //
-// When it looks at a check-in, rebuild makes its parents, where they are stored whole, deltas on
-// it, and when at a wiki page or technote the version before. What it has not come to by then (it
-// has the larger row number) it passes over, with all deltas on that, and looks at last, by row
-// number.
+// On the way it makes deltas of some that are stored whole (see rebuild_deltas.h). What it has not
+// come to by then (it has the larger row number) it passes over, with all deltas on that, and looks
+// at last: by row number, but after each what is made from it by deltas, as above, where that has
+// not been looked at yet.
+//
+// (What it looks at twice is taken to be looked at once. That happens where something is made from
+// what it descends from, as it may have been pushed; compaction leaves no such thing behind. It
+// counts for check-ins that change no file, and for documents, where a tag on them was there first.)
 #pragma once
 
 #include <compare>
@@ -20,6 +24,7 @@
 #include <vector>
 
 #include "lineage.h"
+#include "rebuild_deltas.h"
 #include "store/content_expansion.h"
 #include "tag_entries.h"
 
@@ -29,7 +34,9 @@ class RebuildOrder {
  public:
   /// None is owned.
   RebuildOrder(Database& database, ContentExpansion& contents, Lineage& lineage, TagEntries& tags)
-      : database_(database), contents_(contents), lineage_(lineage), tags_(tags) {}
+      : database_(database), rebuild_deltas_(database, contents, lineage, tags) {}
+
+  RebuildDeltas& rebuild_deltas() { return rebuild_deltas_; }
 
   /// Whether A is looked at before B. Throws SqliteError, as all here do.
   bool before(Rid a, Rid b);
@@ -38,7 +45,7 @@ class RebuildOrder {
 
   struct Place {
     bool is_put_off;
-    Rid whole;  // what the deltas up to here are made from; the artifact itself if it is put off
+    Rid first;  // what is looked at by its row number, and then what is made from it, up to here
     std::size_t after;
     friend auto operator<=>(const Place&, const Place&) = default;
   };
@@ -60,21 +67,31 @@ class RebuildOrder {
 
  private:
   struct Delta {
-    Rid whole;
+    Rid first;
     std::size_t after;
   };
+  /// All of them.
+  struct Deltas {
+    std::unordered_map<Rid, std::vector<Rid>> based_on;
+    std::unordered_map<Rid, Delta> in_turn;  // each with what it is made from in the end
+    std::unordered_map<Rid, Delta> late;     // of what is put off, once it was asked for
+  };
+  /// From what is looked at by its row number to RID.
+  struct Path {
+    bool is_put_off;
+    std::vector<Rid> rids;
+  };
+  Path path(Rid rid);
   bool is_put_off(Rid stored);
-  std::vector<Rid> children(Rid rid);
-  bool becomes_delta(Rid rid, Rid source);
+  std::vector<Rid> deltas_on(Rid rid);
   void read_deltas();
+  void read_late(Rid stored);
 
   Database& database_;
-  ContentExpansion& contents_;
-  Lineage& lineage_;
-  TagEntries& tags_;
+  RebuildDeltas rebuild_deltas_;
   bool is_held_ = false;
   std::unordered_map<Rid, bool> put_off_;  // what is stored whole
-  std::optional<std::unordered_map<Rid, Delta>> deltas_;
+  std::optional<Deltas> deltas_;
 };
 
 /// RIDS, ascending, in the order of that hash table.

@@ -166,6 +166,14 @@ bool FileLinks::compare_files(Comparison& child, const std::vector<std::string_v
   return true;
 }
 
+bool FileLinks::has_changes(Rid child, Rid parent) {
+  std::optional<FileSet> files = file_set(child);
+  if (!files) return false;
+  Comparison compared{.rid = child, .files = std::move(*files), .rows = MlinkRows(work_.names)};
+  compare_files(compared, compared.files.manifest().parents);
+  return compared.rows.has_parent(parent);
+}
+
 /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
 bool FileLinks::comes_to(Rid child, Rid parent) {
   if (!work_.lineage.is_check_in(parent)) return false;

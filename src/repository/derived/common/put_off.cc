@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string>
@@ -13,9 +15,13 @@ namespace quarry::repository {
 using artifact::StructuralType;
 
 /// A rebuild looks at the check-in RID at another time than before.
-void PutOff::note_documents_below(Rid rid) {
+void PutOff::note_children(Rid rid) {
   for (const Lineage::Child child : work_.lineage.children(rid)) {
-    if (work_.lineage.is_check_in(child.rid)) continue;
+    if (work_.lineage.is_check_in(child.rid)) {
+      // It may be compared with its other parents then (event_times.cc).
+      if (child.is_primary) work_.pending.stale_times.insert(child.rid);
+      continue;
+    }
     work_.pending.stale_mlinks.insert(child.rid);
     work_.pending.stale_times.insert(child.rid);
   }
@@ -41,7 +47,7 @@ void PutOff::note_looked_at_elsewhere(Rid rid) {
   work_.pending.stale_times.insert(rid);
   if (work_.pending.tags_count) work_.pending.late.insert(rid);
   events_.note_earlier_tags(rid);
-  note_documents_below(rid);
+  note_children(rid);
   if (work_.lineage.is_check_in(rid)) return;
   note_moved_document(rid);
   const Manifest artifact = work_.manifests.get(rid);
@@ -85,7 +91,7 @@ void PutOff::note_moved(const Moved& moved) {
           " OR EXISTS(SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1)");
       if (!told.bind(1, rid).step()) continue;
       note_looked_at_elsewhere(rid);
-      for (const Rid parent : work_.lineage.parents(rid)) {
+      for (const Rid parent : work_.order.rebuild_deltas().tried_with(rid)) {
         // Who comes before both is put off by neither.
         if (parent < whole && parent < former_whole) continue;
         if (!work_.order.is_delta(parent)) todo.push_back({parent, parent});
@@ -97,11 +103,14 @@ void PutOff::note_moved(const Moved& moved) {
 void PutOff::note_put_off(Rid rid) {
   if (work_.is_whole) return;
   std::vector<Rid> todo{rid};
+  // A child that was there before is compared with all its parents now.
+  for (const Lineage::Child child : work_.lineage.children(rid)) todo.push_back(child.rid);
+  std::ranges::copy(work_.lineage.picked_by(rid), std::back_inserter(todo));
   while (!todo.empty()) {
     const Rid child = todo.back();
     todo.pop_back();
     std::optional<Rid> whole;
-    for (const Rid parent : work_.lineage.parents(child)) {
+    for (const Rid parent : work_.order.rebuild_deltas().tried_with(child)) {
       // Only what is stored whole can be made a delta. Above what was put off before, all is known.
       if (put_off_.contains(parent) || work_.order.is_delta(parent)) continue;
       if (!whole) whole = work_.order.whole(child);
@@ -112,7 +121,7 @@ void PutOff::note_put_off(Rid rid) {
         work_.pending.stale_times.insert(
             moved);  // its parents' times are by the child that is looked at last
         events_.note_earlier_tags(moved);
-        note_documents_below(moved);
+        note_children(moved);
         note_moved_document(moved);
         todo.push_back(moved);
       }

@@ -1,0 +1,81 @@
+#include "rebuild_deltas.h"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_set>
+
+#include "quarry/artifact/delta.h"
+
+namespace quarry::repository {
+namespace {
+
+constexpr std::size_t kSmallest = 50;
+
+}  // namespace
+
+std::vector<Rid> RebuildDeltas::tried_with(Rid rid) {
+  std::vector<Rid> found = lineage_.parents(rid);
+  if (!lineage_.is_check_in(rid)) return found;
+  std::ranges::copy(lineage_.picked_for(rid), std::back_inserter(found));
+  if (lineage_.baseline(rid) != 0) return found;
+  for (std::size_t i = found.size(); i-- > 0;) {
+    if (const Rid baseline = lineage_.baseline(found[i]); baseline != 0) found.push_back(baseline);
+  }
+  return found;
+}
+
+/// Whether CHILD's parents are looked at when it is.
+bool RebuildDeltas::is_compared(const Lineage::Child& child) {
+  if (!lineage_.is_check_in(child.rid)) return false;
+  return child.is_primary || lineage_.is_check_in(lineage_.primary_parent(child.rid));
+}
+
+/// The check-ins that have a baseline, or none, and RID for a parent, or picked it.
+std::vector<Rid> RebuildDeltas::compared_with(Rid rid, bool has_baseline) {
+  std::vector<Lineage::Child> children = lineage_.children(rid);
+  for (const Rid picker : lineage_.picked_by(rid)) {
+    children.push_back({picker, false, lineage_.baseline(picker)});
+  }
+  std::vector<Rid> found;
+  for (const Lineage::Child& child : children) {
+    if ((child.baseline != 0) == has_baseline && is_compared(child)) found.push_back(child.rid);
+  }
+  return found;
+}
+
+std::vector<Rid> RebuildDeltas::made_with_baseline(Rid baseline) {
+  std::vector<Rid> found;
+  std::unordered_set<Rid> seen;
+  const auto look_below = [&](Rid rid) {
+    for (const Lineage::Child& child : lineage_.children(rid)) {
+      if (child.baseline == baseline && seen.insert(child.rid).second) found.push_back(child.rid);
+    }
+  };
+  look_below(baseline);
+  for (std::size_t i = 0; i < found.size(); ++i) look_below(found[i]);
+  return found;
+}
+
+std::vector<Rid> RebuildDeltas::tried_for(Rid rid) {
+  std::vector<Rid> found = compared_with(rid, lineage_.baseline(rid) != 0);
+  for (const Lineage::Child& child : lineage_.children(rid)) {
+    if (child.is_primary && tags_.is_document(child.rid)) found.push_back(child.rid);
+  }
+  for (const Rid with_baseline : made_with_baseline(rid)) {
+    std::ranges::copy(compared_with(with_baseline, false), std::back_inserter(found));
+  }
+  return found;
+}
+
+bool RebuildDeltas::is_worth_it(Rid rid, Rid source) {
+  Query hidden =
+      database_.query("SELECT 1 FROM private WHERE rid=?1 AND ?2 NOT IN (SELECT rid FROM private)");
+  if (hidden.bind(1, source).bind(2, rid).step()) return false;
+  const auto content = contents_.get(rid), from = contents_.get(source);
+  if (!content || !from) return false;
+  const std::size_t size = (*content)->size();
+  if (size < kSmallest || (*from)->size() < kSmallest) return false;
+  return artifact::fossil_delta_size(**from, **content) * 4 < size * 3;
+}
+
+}  // namespace quarry::repository
