@@ -82,6 +82,7 @@ WALKS = {
     "SELECT objid FROM event WHERE type='g'": "a disputed tag",
     "FROM tagxref NOT INDEXED WHERE srcid<>0": "many check-ins that came late",
     "SELECT rid, srcid FROM delta ORDER BY rid": "a disputed tag; rebuild",
+    "WITH link(parent, child) AS": "compaction, where a check-in changes no file, once between two changes by others",
     # The end of a client's clone, which looks at all that came.
     "FROM sqlite_temp_schema": "as many rows as temporary tables",
     "FROM temp.kept_delta AS k": "a clone",
@@ -143,6 +144,8 @@ PASSED = {
     ("maintenance.cc", "pruned.count"): "the constants",
     ("maintenance.cc", "pruned.remove"): "the constants",
     ("alerts.cc", "timing == AlertTiming::kDigest ? kPendingDigest : kPendingAtOnce"): "the constants",
+    ("backdating.cc", "kOfProject"): "the constant",
+    ("backdating.cc", "kOfPage"): "the constant",
     ("bulk_load.cc", "dropped.mapped()"): "the index as it was",
     ("exported_config.cc", "target.find"): "kTargets",
     ("exported_config.cc", "row"): "kTargets",
