@@ -115,7 +115,7 @@ base::Result<void> Run::plan() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   if (looked_in_ != r_.epoch) {
     has_disputes_ = r_.derivation.has_disputes();
-    deltification_.forget_dates();
+    deltification_.forget_others();
   }
   looked_in_ = r_.epoch;
   while (progress_.next > progress_.bottom) {
@@ -156,6 +156,7 @@ base::Result<std::size_t> Run::apply_from(std::size_t first) {
   // Where somebody else has written, all that is remembered goes.
   r_.refresh();
   const bool is_as_planned = r_.epoch == looked_in_;
+  if (!is_as_planned) deltification_.forget_others();
   std::vector<Moved> moved;
   std::vector<const Rewriting*> done;
   while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {

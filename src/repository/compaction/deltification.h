@@ -72,7 +72,10 @@ class Deltification {
   /// All that was planned has been applied, or will not be.
   void forget_plan() { planned_.clear(); }
   /// Others have changed the file.
-  void forget_dates() { backdating_.forget(); }
+  void forget_others() {
+    backdating_.forget();
+    lineage_.forget();
+  }
   Versions& versions() { return versions_; }
 
   // Inside a write transaction.

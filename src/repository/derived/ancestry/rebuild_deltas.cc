@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
-#include <unordered_set>
 
 #include "quarry/artifact/delta.h"
+#include "quarry/artifact/structural.h"
 
 namespace quarry::repository {
 namespace {
@@ -24,10 +24,20 @@ std::vector<Rid> RebuildDeltas::tried_with(Rid rid) {
   return found;
 }
 
+/// Whether a rebuild compares a check-in that names RID for a parent with it: what is plain data, or
+/// waits for its baseline, has no files.
+bool RebuildDeltas::has_files(Rid rid) {
+  if (lineage_.is_check_in(rid) || tags_.is_document(rid)) return true;
+  const auto content = contents_.get(rid);
+  if (!content) return false;
+  const auto parsed = artifact::parse_structural(**content);
+  return parsed && parsed->type != artifact::StructuralType::kCheckIn;
+}
+
 /// Whether CHILD's parents are looked at when it is.
 bool RebuildDeltas::is_compared(const Lineage::Child& child) {
   if (!lineage_.is_check_in(child.rid)) return false;
-  return child.is_primary || lineage_.is_check_in(lineage_.primary_parent(child.rid));
+  return child.is_primary || has_files(lineage_.primary_parent(child.rid));
 }
 
 /// The check-ins that have a baseline, or none, and RID for a parent, or picked it.
@@ -36,23 +46,11 @@ std::vector<Rid> RebuildDeltas::compared_with(Rid rid, bool has_baseline) {
   for (const Rid picker : lineage_.picked_by(rid)) {
     children.push_back({picker, false, lineage_.baseline(picker)});
   }
+  if (children.empty() || !has_files(rid)) return {};
   std::vector<Rid> found;
   for (const Lineage::Child& child : children) {
     if ((child.baseline != 0) == has_baseline && is_compared(child)) found.push_back(child.rid);
   }
-  return found;
-}
-
-std::vector<Rid> RebuildDeltas::made_with_baseline(Rid baseline) {
-  std::vector<Rid> found;
-  std::unordered_set<Rid> seen;
-  const auto look_below = [&](Rid rid) {
-    for (const Lineage::Child& child : lineage_.children(rid)) {
-      if (child.baseline == baseline && seen.insert(child.rid).second) found.push_back(child.rid);
-    }
-  };
-  look_below(baseline);
-  for (std::size_t i = 0; i < found.size(); ++i) look_below(found[i]);
   return found;
 }
 
@@ -61,7 +59,8 @@ std::vector<Rid> RebuildDeltas::tried_for(Rid rid) {
   for (const Lineage::Child& child : lineage_.children(rid)) {
     if (child.is_primary && tags_.is_document(child.rid)) found.push_back(child.rid);
   }
-  for (const Rid with_baseline : made_with_baseline(rid)) {
+  if (!lineage_.is_check_in(rid) || lineage_.baseline(rid) != 0) return found;
+  for (const Rid with_baseline : lineage_.made_with(rid)) {
     std::ranges::copy(compared_with(with_baseline, false), std::back_inserter(found));
   }
   return found;

@@ -4,16 +4,13 @@
 //   a check-in         it tries to make deltas on it of its parents, and of what was picked for it,
 //                      where they are written as it is: with a baseline, or without one. Where it
 //                      has none and the other has, of the other's baseline. (Of none but the first
-//                      parent, if that is no check-in.)
+//                      parent, if that is plain data or absent.)
 //   a wiki page, or    of the version before.
 //   a technote
 //
 // What is a delta already stays as it is; so does what does not become smaller by a quarter, or is
 // below 50 bytes, or public where the other is private. What the other is made from is not made a
 // delta either, but the other is stored whole then, and looked at once more.
-//
-// A baseline is looked for among those from which the check-in descends by others with that
-// baseline: fossil makes no other ones.
 #pragma once
 
 #include <vector>
@@ -40,9 +37,9 @@ class RebuildDeltas {
   bool is_worth_it(Rid rid, Rid source);
 
  private:
+  bool has_files(Rid rid);
   bool is_compared(const Lineage::Child& child);
   std::vector<Rid> compared_with(Rid rid, bool has_baseline);
-  std::vector<Rid> made_with_baseline(Rid baseline);
 
   Database& database_;
   ContentExpansion& contents_;
