@@ -56,6 +56,8 @@ WALKS = {
     "SELECT objid, coalesce(attachRid,0) FROM modreq": "what waits for a moderator",
     "FROM fx_quarry_cherrypick": "what waits for its target",
     "FROM fx_quarry_overruled AS o": "a few tags",
+    "FROM fx_quarry_tied AS o": "a few tags",
+    "FROM plink WHERE baseid>0": "once in a run that asks, and only where a project has delta manifests",
     "SELECT name, mtime, hash, sz FROM unversioned": "the catalogue",
     "FROM unversioned WHERE hash IS NOT NULL ORDER BY name": "the hash over the catalogue, which is kept",
     "SELECT uuid, rid FROM blob WHERE size>=0 AND uuid NOT IN": "the names of all, asked for",
