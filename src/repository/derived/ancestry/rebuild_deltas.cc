@@ -66,15 +66,33 @@ std::vector<Rid> RebuildDeltas::tried_for(Rid rid) {
   return found;
 }
 
-bool RebuildDeltas::is_worth_it(Rid rid, Rid source) {
+std::vector<Rid> RebuildDeltas::not_older(Rid rid) {
+  if (!tags_.is_document(rid) || tags_.is_collecting()) return {};
+  std::vector<Rid> found;
+  Query query = database_.query(
+      "SELECT v.rid FROM tagxref AS t INDEXED BY sqlite_autoindex_tagxref_1"
+      " CROSS JOIN tagxref AS v INDEXED BY tagxref_i1"
+      " ON v.tagid=t.tagid AND v.mtime>=t.mtime AND v.rid<>t.rid"
+      " WHERE t.rid=?1 AND t.srcid=?1 AND EXISTS(SELECT 1 FROM tag"
+      "  WHERE tagid=t.tagid AND tagname GLOB 'event-*') ORDER BY v.mtime");
+  query.bind(1, rid);
+  while (query.step()) found.push_back(query.integer(0));
+  return found;
+}
+
+bool RebuildDeltas::is_tried(Rid rid, Rid source) {
   Query hidden =
       database_.query("SELECT 1 FROM private WHERE rid=?1 AND ?2 NOT IN (SELECT rid FROM private)");
   if (hidden.bind(1, source).bind(2, rid).step()) return false;
+  const auto content = contents_.get(rid);
+  return content && (*content)->size() >= kSmallest;
+}
+
+bool RebuildDeltas::is_worth_it(Rid rid, Rid source) {
+  if (!is_tried(rid, source)) return false;
   const auto content = contents_.get(rid), from = contents_.get(source);
-  if (!content || !from) return false;
-  const std::size_t size = (*content)->size();
-  if (size < kSmallest || (*from)->size() < kSmallest) return false;
-  return artifact::fossil_delta_size(**from, **content) * 4 < size * 3;
+  if (!content || !from || (*from)->size() < kSmallest) return false;
+  return artifact::fossil_delta_size(**from, **content) * 4 < (*content)->size() * 3;
 }
 
 }  // namespace quarry::repository

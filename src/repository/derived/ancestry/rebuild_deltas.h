@@ -5,8 +5,8 @@
 //                      where they are written as it is: with a baseline, or without one. Where it
 //                      has none and the other has, of the other's baseline. (Of none but the first
 //                      parent, if that is plain data or absent.)
-//   a wiki page, or    of the version before.
-//   a technote
+//   a wiki page, or    of the version before; and of the technote, on a version that is not older
+//   a technote         but was looked at before.
 //
 // What is a delta already stays as it is; so does what does not become smaller by a quarter, or is
 // below 50 bytes, or public where the other is private. What the other is made from is not made a
@@ -33,6 +33,11 @@ class RebuildDeltas {
   std::vector<Rid> tried_with(Rid rid);
   /// Those on which RID is tried to be made a delta.
   std::vector<Rid> tried_for(Rid rid);
+  /// The versions of RID, a technote, that are not older, the oldest first: RID is tried to be made a
+  /// delta on the first that was looked at before it.
+  std::vector<Rid> not_older(Rid rid);
+  /// Whether it is tried indeed to make RID a delta on SOURCE, whatever becomes of it.
+  bool is_tried(Rid rid, Rid source);
   /// Whether it is worth it to make RID a delta on SOURCE.
   bool is_worth_it(Rid rid, Rid source);
 

@@ -27,6 +27,22 @@ void PutOff::note_children(Rid rid) {
   }
 }
 
+/// What RID has, or passes on, of comments, users and dates shows in rows of those below it where
+/// these are looked at again after that (event_tags.cc).
+void PutOff::note_inheritors(Rid rid) {
+  Query passed = work_.database.query(
+      "SELECT tagid, CASE WHEN srcid=0 THEN origid ELSE rid END FROM tagxref"
+      " INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid BETWEEN 2 AND 4 AND "
+      "tagtype=2");
+  passed.bind(1, rid);
+  while (passed.step()) {
+    Query below = work_.database.query(
+        "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND origid=?2 AND srcid=0");
+    below.bind(1, passed.integer(0)).bind(2, passed.integer(1));
+    while (below.step()) work_.pending.stale_events.insert(below.integer(0));
+  }
+}
+
 /// A rebuild looks at RID, a document perhaps, at another time than before.
 void PutOff::note_moved_document(Rid rid) {
   // Most are, and need not be read.
@@ -47,6 +63,7 @@ void PutOff::note_looked_at_elsewhere(Rid rid) {
   work_.pending.stale_times.insert(rid);
   if (work_.pending.tags_count) work_.pending.late.insert(rid);
   events_.note_earlier_tags(rid);
+  note_inheritors(rid);
   note_children(rid);
   if (work_.lineage.is_check_in(rid)) return;
   note_moved_document(rid);
@@ -71,6 +88,7 @@ void PutOff::note_moved_control(const artifact::Structural& control) {
     const Rid target = tag.target.empty() ? 0 : work_.names.find(tag.target);
     if (target == 0) continue;
     events_.note_earlier_tags(target);
+    note_inheritors(target);
     note_moved_document(target);
     work_.pending.stale_times.insert(target);
     if (work_.pending.tags_count) work_.pending.late.insert(target);
@@ -93,7 +111,10 @@ void PutOff::note_moved(const Moved& moved) {
       note_looked_at_elsewhere(rid);
       for (const Rid parent : work_.order.rebuild_deltas().tried_with(rid)) {
         // Who comes before both is put off by neither.
-        if (parent < whole && parent < former_whole) continue;
+        if (parent < whole && parent < former_whole && !work_.order.may_come_early(whole, parent) &&
+            !work_.order.may_come_early(former_whole, parent)) {
+          continue;
+        }
         if (!work_.order.is_delta(parent)) todo.push_back({parent, parent});
       }
     }
@@ -114,13 +135,14 @@ void PutOff::note_put_off(Rid rid) {
       // Only what is stored whole can be made a delta. Above what was put off before, all is known.
       if (put_off_.contains(parent) || work_.order.is_delta(parent)) continue;
       if (!whole) whole = work_.order.whole(child);
-      if (parent < *whole) continue;
+      if (parent < *whole && !work_.order.may_come_early(*whole, parent)) continue;
       put_off_.insert(parent);
       for (const Rid moved : work_.order.made_from(parent)) {
         work_.pending.late.insert(moved);
         work_.pending.stale_times.insert(
             moved);  // its parents' times are by the child that is looked at last
         events_.note_earlier_tags(moved);
+        note_inheritors(moved);
         note_children(moved);
         note_moved_document(moved);
         todo.push_back(moved);

@@ -131,22 +131,40 @@ std::set<Rid> EventTimes::take_stale() {
 }
 
 bool EventTimes::is_before(const Comparison& one, const Comparison& other) {
-  if (one.artifact == other.artifact) return one.child < other.child;
-  return work_.order.before(one.artifact, other.artifact);
+  if (one.artifact == other.artifact && one.is_again == other.is_again) {
+    return one.child < other.child;
+  }
+  RebuildOrder& order = work_.order;
+  if (one.is_again && other.is_again) return one.artifact < other.artifact;
+  if (other.is_again) return order.before_again(one.artifact, other.artifact);
+  if (one.is_again) return !order.before_again(other.artifact, one.artifact);
+  return order.before(one.artifact, other.artifact);
 }
 
 /// The two are compared when the child is looked at. When a parent of it is, they are once more if
-/// no row has come of that; and if that is the first parent, so are the others.
+/// no row has come of that; and if that is the first parent, so are the others. The same holds for a
+/// second look at one that has no rows at all.
 EventTimes::Comparison EventTimes::last_comparison(Rid child, Rid parent) {
   Comparison last{child, 0};
   if (!work_.lineage.is_check_in(child) || file_links_.has_changes(child, parent)) return last;
-  const auto take = [&](Rid artifact) {
-    const Comparison again{artifact, child};
-    if (work_.lineage.is_check_in(artifact) && is_before(last, again)) last = again;
+  const auto take = [&](const Comparison& again) {
+    if (is_before(last, again)) last = again;
   };
-  if (work_.lineage.is_parent(parent, child)) take(parent);
+  const auto take_looks = [&](Rid artifact) {
+    if (!work_.lineage.is_check_in(artifact)) return;
+    take({artifact, child});
+    if (work_.order.is_looked_at_again(artifact) && !file_links_.has_changes(artifact)) {
+      take({artifact, child, true});
+    }
+  };
+  if (work_.order.is_looked_at_again(child) && !file_links_.has_changes(child)) {
+    take({child, 0, true});
+  }
+  if (work_.lineage.is_parent(parent, child)) take_looks(parent);
   const Rid primary = work_.lineage.primary_parent(child);
-  if (primary != 0 && primary != parent && !file_links_.has_changes(child, primary)) take(primary);
+  if (primary != 0 && primary != parent && !file_links_.has_changes(child, primary)) {
+    take_looks(primary);
+  }
   return last;
 }
 
@@ -201,7 +219,7 @@ void EventTimes::adjust_times() {
           .run();
       continue;
     }
-    const std::optional<OwnTag> date = own_tag(work_.tags, work_.order, rid, kTagDate);
+    const std::optional<OwnTag> date = own_tag(work_, file_links_, rid, kTagDate);
     if (work_.is_whole && !place && !date) continue;  // it stands where it was put
     work_.database
         .query(
