@@ -27,6 +27,11 @@ void PutOff::note_children(Rid rid) {
   }
 }
 
+/// Whether the parents of RID are looked for among the leaves hangs on when its branch was named.
+void PutOff::note_branch(Rid rid) {
+  if (work_.tags.get(kTagBranch, rid)) work_.pending.stale_leaves.insert(rid);
+}
+
 /// What RID has, or passes on, of comments, users and dates shows in rows of those below it where
 /// these are looked at again after that (event_tags.cc).
 void PutOff::note_inheritors(Rid rid) {
@@ -64,6 +69,7 @@ void PutOff::note_looked_at_elsewhere(Rid rid) {
   if (work_.pending.tags_count) work_.pending.late.insert(rid);
   events_.note_earlier_tags(rid);
   note_inheritors(rid);
+  note_branch(rid);
   note_children(rid);
   if (work_.lineage.is_check_in(rid)) return;
   note_moved_document(rid);
@@ -89,6 +95,7 @@ void PutOff::note_moved_control(const artifact::Structural& control) {
     if (target == 0) continue;
     events_.note_earlier_tags(target);
     note_inheritors(target);
+    note_branch(target);
     note_moved_document(target);
     work_.pending.stale_times.insert(target);
     if (work_.pending.tags_count) work_.pending.late.insert(target);
@@ -143,6 +150,7 @@ void PutOff::note_put_off(Rid rid) {
             moved);  // its parents' times are by the child that is looked at last
         events_.note_earlier_tags(moved);
         note_inheritors(moved);
+        note_branch(moved);
         note_children(moved);
         note_moved_document(moved);
         todo.push_back(moved);

@@ -31,6 +31,7 @@ class PutOff {
   void note_moved_control(const artifact::Structural& control);
   void note_children(Rid rid);
   void note_inheritors(Rid rid);
+  void note_branch(Rid rid);
   void note_moved_document(Rid rid);
 
   Work& work_;
