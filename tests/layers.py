@@ -58,7 +58,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
         "receipt": {"", "store", "history"},
         "config": {"", "store", "receipt"},
         "alerts": {"", "store"},
-        "compaction": {"", "store", "derived"},
+        "compaction": {"", "store", "derived", "derived/ancestry"},
     },
     "backoffice": {"alerts": set(), "peers": set(), "": {"alerts", "peers"}},
     "sync": {"cards": set(), "server": {"cards"}, "client": {"cards"}},

@@ -50,7 +50,7 @@ void Rebuild::make_tables() {
   for (const char* table :
        {"filename", "mlink", "plink", "leaf", "event", "phantom", "orphan", "unclustered", "unsent",
         "tag", "tagxref", "backlink", "attachment", "cherrypick", "forumpost",
-        "fx_quarry_cherrypick", "fx_quarry_overruled"}) {
+        "fx_quarry_cherrypick", "fx_quarry_overruled", "fx_quarry_tied"}) {
     database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
   }
   database.execute(kDerivedSchema);

@@ -113,7 +113,10 @@ void Run::step_below(Rid rid, bool has_row) {
 base::Result<void> Run::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  if (looked_in_ != r_.epoch) has_disputes_ = r_.derivation.has_disputes();
+  if (looked_in_ != r_.epoch) {
+    has_disputes_ = r_.derivation.has_disputes();
+    deltification_.forget_others();
+  }
   looked_in_ = r_.epoch;
   while (progress_.next > progress_.bottom) {
     const Rid rid = progress_.next;
@@ -152,18 +155,20 @@ base::Result<std::size_t> Run::apply_from(std::size_t first) {
   const auto begin = steady_clock::now();
   // Where somebody else has written, all that is remembered goes.
   r_.refresh();
-  const bool tags_count = r_.epoch != looked_in_ || has_disputes_;
+  const bool is_as_planned = r_.epoch == looked_in_;
+  if (!is_as_planned) deltification_.forget_others();
   std::vector<Moved> moved;
   std::vector<const Rewriting*> done;
   while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {
     const Rewriting& rewriting = planned_[first++];
+    if (rewriting.hangs_on_dates && !is_as_planned) continue;
     QUARRY_TRY_ASSIGN(const bool is_applied, deltification_.apply(rewriting, moved));
     if (!is_applied) continue;
     done.push_back(&rewriting);
     if (rewriting.former != 0 || rewriting.whole_source) progress_.turned = now();
   }
   // What of the derived tables hangs on the order in which a rebuild looks at artifacts.
-  r_.derivation.stored_anew(std::move(moved), tags_count);
+  r_.derivation.stored_anew(std::move(moved), has_disputes_ || !is_as_planned);
   r_.manifests.forget_all();
   const bool has_turned = progress_.turned != noted_.turned;
   if (first == planned_.size() || has_turned) {

@@ -62,13 +62,13 @@ base::Result<Content> Deltification::sound_content(Rid rid, const Row& row) {
   return content;
 }
 
-void Deltification::note_planned(const Rewriting& rewriting) {
+void Deltification::note_planned(const Rewriting& rewriting, PlannedSources& planned) {
   const auto size_of = [](const std::string& stored) {
     return static_cast<std::int64_t>(stored.size());
   };
-  planned_[rewriting.rid] = {rewriting.source, size_of(rewriting.stored)};
+  planned[rewriting.rid] = {rewriting.source, size_of(rewriting.stored)};
   if (!rewriting.whole_source) return;
-  planned_[rewriting.source] = {0, size_of(*rewriting.whole_source)};
+  planned[rewriting.source] = {0, size_of(*rewriting.whole_source)};
 }
 
 std::vector<Rid> Deltification::chain_of(Rid rid, const PlannedSources& planned) {
@@ -79,6 +79,18 @@ std::vector<Rid> Deltification::chain_of(Rid rid, const PlannedSources& planned)
     at = next != planned.end() ? next->second.source : r_.contents.delta_source(at);
   }
   return chain;
+}
+
+/// Whether REWRITING, after what is PLANNED, makes an artifact from what a rebuild would make a
+/// delta on it.
+bool Deltification::makes_looked_at_twice(const Rewriting& rewriting,
+                                          const PlannedSources& planned) {
+  PlannedSources after = planned;
+  note_planned(rewriting, after);
+  const Rid whole = chain_of(rewriting.rid, after).back();
+  return std::ranges::any_of(rebuild_deltas_.tried_for(whole), [&](Rid rid) {
+    return chain_of(rid, after).back() == whole && chain_of(rid, planned).back() != whole;
+  });
 }
 
 base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
@@ -92,6 +104,8 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   }
   // One that is made from a later version, or from what is no version of it, is left as it is.
   if (row->source != 0 && !versions_.is_later(rid, row->source).value_or(false)) return plan;
+  const bool hangs_on_dates = backdating_.can_count(rid);
+  if (hangs_on_dates && backdating_.may_count(rid)) return plan;
   std::vector<Rid> later = versions_.after(rid);
   const bool has_successor = !later.empty();
   if (!has_successor) later = versions_.next_in_project(rid);
@@ -107,8 +121,9 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (!best && has_successor) {
     best = on_one_of(versions_.next_in_project(rid), rid, *row, *content);
   }
-  if (!best || !shorten(*best, plan)) return {};
-  note_planned(*best);
+  if (!best || makes_looked_at_twice(*best, planned_) || !shorten(*best, plan)) return {};
+  best->hangs_on_dates = hangs_on_dates;
+  note_planned(*best, planned_);
   plan.push_back(std::move(*best));
   return plan;
 }
@@ -125,11 +140,14 @@ bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& 
   const Rid middle = (*longest)[longest->size() / 2];
   const auto row = row_of(middle);
   if (!row || row->is_shunned || planned_.contains(middle)) return false;
+  const bool hangs_on_dates = backdating_.can_count(middle);
+  if (hangs_on_dates && backdating_.may_count(middle)) return false;
   const auto content = sound_content(middle, *row);
   if (!content) return false;
   auto shortened = on(rewriting.rid, middle, *row, *content);
   if (!shortened) return false;
-  note_planned(*shortened);
+  shortened->hangs_on_dates = hangs_on_dates;
+  note_planned(*shortened, planned_);
   plan.push_back(std::move(*shortened));
   return true;
 }
@@ -231,7 +249,8 @@ bool Deltification::is_still_right(const Rewriting& rewriting) {
     length = chain.size();
   }
   const auto longest = longest_chain_on(rewriting.rid);
-  return longest && length + longest->size() <= kLongestChain;
+  return longest && length + longest->size() <= kLongestChain &&
+         !makes_looked_at_twice(rewriting, {});
 }
 
 void Deltification::write(Rid rid, std::string_view stored, Rid source, std::vector<Moved>& moved) {

@@ -56,7 +56,7 @@ class Run {
   Reparenting reparenting_{work_, checkin_links_};
   FileLinks file_links_{work_, reparenting_};
   EventTimes event_times_{work_, file_links_, events_};
-  EventTags event_tags_{work_, event_times_};
+  EventTags event_tags_{work_, file_links_, event_times_};
   Timeline timeline_{work_, events_};
   Leaves leaves_{work_};
   PutOff put_off_{work_, events_};
@@ -107,8 +107,8 @@ void Run::add_check_ins() {
     checkin_links_.collect_relatives(rid);
     disputes_.note_if_late(rid);
     if (!checkin_links_.link_check_in(rid, *manifest)) continue;
-    put_off_.note_put_off(rid);
     timeline_.make_check_in_event(rid, *manifest);
+    put_off_.note_put_off(rid);
     tags_.apply_tags(rid, *manifest, day);
     if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) {
       tags_.inherit_tags(rid, parent);
@@ -153,6 +153,7 @@ std::vector<Rid> Run::run() {
   work_.order.forget();
   add_controls_and_others();
   work_.order.forget();
+  work_.lineage.read_picks();
   if (work_.is_whole) bulk_load_.write_lineage_and_tags();
   disputes_.settle_disputes();
   refresh_others();

@@ -25,8 +25,9 @@ class History {
     ///     check-in takes the value if it comes after them)
     ///   - links in an edited comment (is backlink.mtime the check-in's date or the edit's?)
     kOrdered,
-    /// Fossil's order itself depends on how it compresses artifacts meanwhile, so no test can
-    /// compare with it. As above, and
+    /// What hangs on that order most, and on how fossil makes deltas meanwhile. It can be compared
+    /// with fossil's where nothing structural is stored as a delta on what it descends from: fossil
+    /// looks at that twice. As above, and
     ///   - a check-in with several children dated less than two seconds after it (which one moves
     ///     its event.mtime?)
     ///   - a tag on a wiki page or technote, the removal of an attachment to a technote, two

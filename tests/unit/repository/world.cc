@@ -75,6 +75,20 @@ Arrival delta(const HashName& name, const HashName& source, std::string_view byt
   return {.name = name, .payload = bytes, .delta_source = source, .declared_size = {}};
 }
 
+std::map<std::string, std::string> contents(const World& world) {
+  auto fresh = Repository::open(world.file(), {.clock = &world.clock});
+  if (!fresh) throw std::runtime_error(fresh.error().message);
+  std::map<std::string, std::string> found;
+  const auto snapshot = (*fresh)->snapshot();
+  const Rid last = std::stoll(world.sql("SELECT max(rid) FROM blob"));
+  for (Rid rid = 1; rid <= last; ++rid) {
+    const auto content = (*fresh)->content(rid);
+    if (!content) continue;
+    found[world.sql(fmt::format("SELECT uuid FROM blob WHERE rid={}", rid))] = *content;
+  }
+  return found;
+}
+
 std::vector<std::string> derived_text(const std::filesystem::path& file) {
   Database database(file, Database::Mode::kReadOnly, std::chrono::seconds(5));
   std::vector<std::string> lines;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,6 +46,8 @@ artifact::HashName name_of(std::string_view content);
 Arrival whole(std::string_view content);
 Arrival delta(const artifact::HashName& name, const artifact::HashName& source,
               std::string_view bytes);
+/// All contents in WORLD's file by name, read by a connection of its own.
+std::map<std::string, std::string> contents(const World& world);
 /// The rows of FILE's derived tables.
 std::vector<std::string> derived_text(const std::filesystem::path& file);
 /// What only one of two such lists has, each row marked with the list's name; empty if they are the

@@ -7,19 +7,32 @@
 //   they lie in a hash table of fossil's (slot = 101 * rid modulo the table's size, next slot where
 //   taken).
 //
-// When it looks at a check-in, rebuild makes its parents, where they are stored whole, deltas on
-// it, and when at a wiki page or technote the version before. What it has not come to by then (it
-// has the larger row number) it passes over, with all deltas on that, and looks at last, by row
-// number.
+// On the way it makes deltas of some that are stored whole (see rebuild_deltas.h). What it has not
+// come to by then it passes over, with all deltas on that, and looks at last: by row number, but
+// after each what is made from it by deltas, as above, where that has not been looked at yet.
+//
+// And what it would make a delta on an artifact that is made from it, it leaves as it is, but stores
+// that other artifact whole. If it comes to the other's row number only then, it looks at it again,
+// and now at what it has made deltas on that meanwhile:
+//
+//   row    10       20       30                  look at 10, and at 30, which is made from it: 10 is
+//         whole    whole    delta on 10          a parent, so 30 becomes whole; so is 20, which
+//         parent   parent   check-in             becomes a delta on it. Then 30 again, then 20.
+//
+// The second look counts in itself for check-ins that change no file, and for documents: their rows
+// of `event` are written anew.
 #pragma once
 
 #include <compare>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "lineage.h"
+#include "rebuild_deltas.h"
 #include "store/content_expansion.h"
 #include "tag_entries.h"
 
@@ -29,16 +42,22 @@ class RebuildOrder {
  public:
   /// None is owned.
   RebuildOrder(Database& database, ContentExpansion& contents, Lineage& lineage, TagEntries& tags)
-      : database_(database), contents_(contents), lineage_(lineage), tags_(tags) {}
+      : database_(database), rebuild_deltas_(database, contents, lineage, tags) {}
+
+  RebuildDeltas& rebuild_deltas() { return rebuild_deltas_; }
 
   /// Whether A is looked at before B. Throws SqliteError, as all here do.
   bool before(Rid a, Rid b);
+  /// Whether RID is looked at twice, the second time when its row number comes.
+  bool is_looked_at_again(Rid rid);
+  /// Whether A is looked at before that second time.
+  bool before_again(Rid a, Rid rid);
   /// RIDS in the order in which they are looked at.
   void sort(std::vector<Rid>& rids);
 
   struct Place {
     bool is_put_off;
-    Rid whole;  // what the deltas up to here are made from; the artifact itself if it is put off
+    Rid first;  // what is looked at by its row number, and then what hangs on it, up to here
     std::size_t after;
     friend auto operator<=>(const Place&, const Place&) = default;
   };
@@ -51,6 +70,9 @@ class RebuildOrder {
   bool is_delta(Rid rid);
   /// RID and all that is made from it by deltas.
   std::vector<Rid> made_from(Rid rid);
+  /// Whether RID may be looked at before row UNTIL, though what it is made from in the end, WHOLE,
+  /// has no smaller number. Looks at what its row numbers are alone.
+  bool may_come_early(Rid whole, Rid until);
 
   /// Forgets what is known of the file: it changes.
   void forget();
@@ -60,21 +82,45 @@ class RebuildOrder {
 
  private:
   struct Delta {
-    Rid whole;
+    Rid first;
     std::size_t after;
   };
-  bool is_put_off(Rid stored);
-  std::vector<Rid> children(Rid rid);
-  bool becomes_delta(Rid rid, Rid source);
+  /// All of them.
+  struct Deltas {
+    std::unordered_map<Rid, std::vector<Rid>> based_on;
+    std::unordered_map<Rid, Delta> in_turn;  // each with what it is made from in the end
+    // Of what is looked at with something that is looked at again, and of what is put off; once it
+    // was asked for.
+    std::unordered_map<Rid, Delta> again, late;
+  };
+  /// From what is looked at by its row number to RID.
+  struct Path {
+    bool is_put_off;
+    bool is_again;  // it begins with what is looked at for the second time
+    std::vector<Rid> rids;
+  };
+  Path path(Rid rid);
+  Path path_in_turn(Rid rid, Rid turn);
+  bool is_before(const Path& a, const Path& b);
+  Rid made_delta_on(Rid stored);
+  Rid made_delta_on(Rid stored, Rid until);
+  Rid turn(Rid rid, Rid until);
+  Rid top_of(Rid rid, Rid turn);
+  bool is_made_whole(Rid rid, Rid top, Rid turn);
+  bool becomes_delta(Rid rid, const Path& until, Rid row);
+  std::vector<Rid> made_deltas_on(Rid rid);
+  std::vector<Rid> deltas_on(Rid rid);
   void read_deltas();
+  void read_again(Rid rid);
+  void read_late(Rid stored);
 
   Database& database_;
-  ContentExpansion& contents_;
-  Lineage& lineage_;
-  TagEntries& tags_;
+  RebuildDeltas rebuild_deltas_;
   bool is_held_ = false;
-  std::unordered_map<Rid, bool> put_off_;  // what is stored whole
-  std::optional<std::unordered_map<Rid, Delta>> deltas_;
+  std::map<std::pair<Rid, Rid>, Rid> made_delta_on_;  // what is stored whole, until some row
+  std::unordered_map<Rid, Rid> tops_;
+  int depth_ = 0;
+  std::optional<Deltas> deltas_;
 };
 
 /// RIDS, ascending, in the order of that hash table.

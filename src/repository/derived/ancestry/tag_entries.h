@@ -52,6 +52,8 @@ class TagEntries {
   /// From now on they are collected in memory. The table is empty.
   void hold();
   bool is_held() const { return is_held_; }
+  /// The table does not say yet what is held.
+  bool is_collecting() const { return is_held_ && !is_spread_; }
   /// Finds what is inherited along LINEAGE, and writes all. INHERITED is told what each artifact
   /// inherits. What is put later goes to the table at once.
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);

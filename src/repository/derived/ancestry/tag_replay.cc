@@ -22,7 +22,9 @@ void TagReplay::link(Rid child, Rid parent) {
 void TagReplay::put(const TagEntry& entry) {
   const auto present = entries_.find(entry.origin);
   if (present != entries_.end() && present->second.day >= entry.day) {
-    overruled_ |= present->second.source == 0;
+    const bool is_inherited = present->second.source == 0;
+    overruled_ |= is_inherited;
+    tied_ |= !is_inherited && present->second.day == entry.day;
     return;
   }
   entries_[entry.origin] = entry;

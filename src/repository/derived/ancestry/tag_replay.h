@@ -28,6 +28,8 @@ class TagReplay {
   const std::unordered_map<Rid, TagEntry>& entries() const { return entries_; }
   /// Whether a card was dropped for something inherited.
   bool overruled() const { return overruled_; }
+  /// Whether one was dropped for another of the same date on the same artifact.
+  bool tied() const { return tied_; }
 
  private:
   void spread(Rid from);
@@ -36,6 +38,7 @@ class TagReplay {
   std::unordered_map<Rid, std::vector<Rid>> children_;
   std::unordered_map<Rid, TagEntry> entries_;
   bool overruled_ = false;
+  bool tied_ = false;
 };
 
 }  // namespace quarry::repository

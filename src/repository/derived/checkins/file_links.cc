@@ -80,6 +80,7 @@ class MlinkRows {
   bool has_parent(Rid pmid) const {
     return std::ranges::any_of(rows_, [&](const MlinkRow& row) { return row.pmid == pmid; });
   }
+  bool is_empty() const { return rows_.empty(); }
   void mark_added_by_merge(std::size_t links) {
     for (MlinkRow& row : rows_) {
       if (row.pid == 0 && rows_per_name_[row.fnid] < links) row.pid = -1;
@@ -164,6 +165,22 @@ bool FileLinks::compare_files(Comparison& child, const std::vector<std::string_v
   const std::size_t links = parents.size() + static_cast<std::size_t>(picks);
   if (child.is_check_in() && links > 1) child.rows.mark_added_by_merge(links);
   return true;
+}
+
+bool FileLinks::has_changes(Rid rid) {
+  std::optional<FileSet> files = file_set(rid);
+  if (!files) return false;
+  Comparison compared{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
+  compare_files(compared, compared.files.manifest().parents);
+  return !compared.rows.is_empty();
+}
+
+bool FileLinks::has_changes(Rid child, Rid parent) {
+  std::optional<FileSet> files = file_set(child);
+  if (!files) return false;
+  Comparison compared{.rid = child, .files = std::move(*files), .rows = MlinkRows(work_.names)};
+  compare_files(compared, compared.files.manifest().parents);
+  return compared.rows.has_parent(parent);
 }
 
 /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.

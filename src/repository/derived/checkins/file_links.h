@@ -26,6 +26,10 @@ class FileLinks {
 
   /// The files of RID; nothing where it, or its baseline, is not there.
   std::optional<FileSet> file_set(Rid rid);
+  /// Whether there are rows for what the check-in RID changed.
+  bool has_changes(Rid rid);
+  /// Whether there are rows for what the check-in CHILD changed from its parent PARENT.
+  bool has_changes(Rid child, Rid parent);
   /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
   bool comes_to(Rid child, Rid parent);
   /// Whether a rebuild compares CHILD, whose primary parent, PRIMARY, is no check-in with files to

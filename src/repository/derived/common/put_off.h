@@ -1,6 +1,6 @@
 // What a rebuild comes to at another time than before: artifacts that a new child of theirs makes
-// deltas (see rebuild_order.h), and those that are stored in another way. No table is of this part; it marks what hangs on the order in which a rebuild
-// looks at artifacts.
+// deltas (see rebuild_deltas.h), and those that are stored in another way. No table is of this part;
+// it marks what hangs on the order in which a rebuild looks at artifacts.
 //
 // Told when a check-in, a wiki page or a technote has been linked with its parents.
 #pragma once
@@ -29,7 +29,9 @@ class PutOff {
  private:
   void note_looked_at_elsewhere(Rid rid);
   void note_moved_control(const artifact::Structural& control);
-  void note_documents_below(Rid rid);
+  void note_children(Rid rid);
+  void note_inheritors(Rid rid);
+  void note_branch(Rid rid);
   void note_moved_document(Rid rid);
 
   Work& work_;

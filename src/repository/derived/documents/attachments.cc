@@ -28,9 +28,23 @@ Attachments::Span Attachments::span_of(std::int64_t tag, Rid until) {
     const Rid rid = query.integer(0);
     if (until != 0 && !work_.order.before(rid, until)) continue;
     if (span.first == 0 || work_.order.before(rid, span.first)) span.first = rid;
-    if (span.last == 0 || work_.order.before(span.last, rid)) span.last = rid;
+    if (span.last == 0 || (!span.is_again && work_.order.before(span.last, rid)) ||
+        (span.is_again && !work_.order.before_again(rid, span.last))) {
+      span.last = rid;
+      span.is_again = false;
+    }
+    if (until == 0) take_second_look(span, rid);
   }
   return span;
+}
+
+/// SPAN, which RID is in, ends with a second look at RID if that is the last.
+void Attachments::take_second_look(Span& span, Rid rid) {
+  if (span.is_again ? span.last < rid && work_.order.is_looked_at_again(rid)
+                    : work_.order.before_again(span.last, rid)) {
+    span.last = rid;
+    span.is_again = true;
+  }
 }
 
 Attachments::AttachmentTarget Attachments::attachment_target(std::string_view target, Rid until) {
@@ -65,13 +79,16 @@ Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
                                                            const AttachmentTarget& seen) {
   const auto& [ticket, note] = seen;
   const std::string_view target = card.target;
-  const auto comes_after = [&](Rid other) { return other != 0 && work_.order.before(rid, other); };
+  const auto ends_after = [&](const Span& span, Rid other) {
+    if (span.last == 0) return false;
+    return span.is_again ? work_.order.before_again(other, span.last)
+                         : work_.order.before(other, span.last);
+  };
   const auto comes_before = [&](Rid other) { return other != 0 && work_.order.before(other, rid); };
-  const bool ticket_words_it = comes_after(ticket.last), note_words_it = comes_after(note.last);
+  const bool ticket_words_it = ends_after(ticket, rid), note_words_it = ends_after(note, rid);
   char type = 'w';
   if (ticket_words_it || note_words_it) {
-    const bool is_tickets =
-        !note_words_it || (ticket_words_it && work_.order.before(note.last, ticket.last));
+    const bool is_tickets = !note_words_it || (ticket_words_it && !ends_after(note, ticket.last));
     type = is_tickets ? 't' : 'e';
   } else if (comes_before(ticket.first)) {
     type = 't';

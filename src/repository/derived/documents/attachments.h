@@ -27,6 +27,7 @@ class Attachments {
   /// there are none.
   struct Span {
     Rid first = 0, last = 0;
+    bool is_again = false;  // it sees the last for the second time
   };
   /// What a rebuild has seen of that which an attachment hangs on.
   struct AttachmentTarget {
@@ -48,6 +49,7 @@ class Attachments {
 
  private:
   Span span_of(std::int64_t tag, Rid until);
+  void take_second_look(Span& span, Rid rid);
 
   Work& work_;
   Events& events_;

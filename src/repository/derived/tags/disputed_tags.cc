@@ -3,7 +3,8 @@
 //
 // Where a card has been overruled so, which no row tells, the tag is noted in fx_quarry_overruled,
 // a table that fossil's rebuild keeps: there every new card is a dispute, and every check-in that
-// comes late or is looked at later than before, as the card may count then.
+// comes late or is looked at later than before, as the card may count then. Where it lost to a card
+// of the same date, the tag is noted in fx_quarry_tied: that counts for the latter only.
 
 #include "tag_disputes.h"
 
@@ -23,22 +24,6 @@ using artifact::TagCard;
 
 namespace {
 
-void note_overruled(Database& database, std::int64_t tag, bool overruled) {
-  if (overruled) {
-    database.execute(
-        "CREATE TABLE IF NOT EXISTS fx_quarry_overruled(tagname TEXT PRIMARY KEY) WITHOUT ROWID");
-  } else if (!database.has_table("fx_quarry_overruled")) {
-    return;
-  }
-  database
-      .query(overruled ? "INSERT OR IGNORE INTO fx_quarry_overruled"
-                         " SELECT tagname FROM tag WHERE tagid=?1"
-                       : "DELETE FROM fx_quarry_overruled"
-                         " WHERE tagname=(SELECT tagname FROM tag WHERE tagid=?1)")
-      .bind(1, tag)
-      .run();
-}
-
 /// What happens to a tag when one artifact is looked at, besides the cards in it.
 struct Step {
   RebuildOrder::Place place;
@@ -53,9 +38,13 @@ struct Step {
   }
 };
 
-/// Whether there is anything that CARDS of one tag could disagree about.
-bool is_inherited(const std::vector<TagEntry>& cards) {
-  return std::ranges::find(cards, kPropagatingTag, &TagEntry::type) != cards.end();
+/// Whether there is anything that CARDS of one tag could disagree about: what is inherited, or two on
+/// one artifact of the same date.
+bool can_disagree(const std::vector<TagEntry>& cards) {
+  if (std::ranges::find(cards, kPropagatingTag, &TagEntry::type) != cards.end()) return true;
+  std::set<std::pair<Rid, double>> seen;
+  return std::ranges::any_of(
+      cards, [&](const TagEntry& card) { return !seen.emplace(card.origin, card.day).second; });
 }
 
 }  // namespace
@@ -66,7 +55,7 @@ class TagDisputes::Dispute {
   Dispute(TagDisputes& disputes, const std::set<std::int64_t>& tags) : d_(disputes) {
     for (const std::int64_t tag : tags) cards_[tag];
     read_cards();
-    std::erase_if(cards_, [](const auto& tag) { return !is_inherited(tag.second); });
+    std::erase_if(cards_, [](const auto& tag) { return !can_disagree(tag.second); });
     if (!cards_.empty()) read_links();
   }
   void settle();
@@ -213,11 +202,46 @@ void TagDisputes::Dispute::replay(std::int64_t tag) {
   }
   for (; link != links_.end(); ++link) take(*link);
   write(tag, replay.entries());
-  note_overruled(d_.work_.database, tag, replay.overruled());
+  d_.note_overruled(tag, replay.overruled());
+  d_.note_tied(tag, replay.tied());
 }
 
 void TagDisputes::Dispute::settle() {
   for (const auto& [tag, cards] : cards_) replay(tag);
+}
+
+void TagDisputes::note_overruled(std::int64_t tag, bool is_overruled) {
+  Database& database = work_.database;
+  if (is_overruled) {
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS fx_quarry_overruled(tagname TEXT PRIMARY KEY) WITHOUT ROWID");
+  } else if (!database.has_table("fx_quarry_overruled")) {
+    return;
+  }
+  database
+      .query(is_overruled ? "INSERT OR IGNORE INTO fx_quarry_overruled"
+                            " SELECT tagname FROM tag WHERE tagid=?1"
+                          : "DELETE FROM fx_quarry_overruled"
+                            " WHERE tagname=(SELECT tagname FROM tag WHERE tagid=?1)")
+      .bind(1, tag)
+      .run();
+}
+
+void TagDisputes::note_tied(std::int64_t tag, bool is_tied) {
+  Database& database = work_.database;
+  if (is_tied) {
+    database.execute(
+        "CREATE TABLE IF NOT EXISTS fx_quarry_tied(tagname TEXT PRIMARY KEY) WITHOUT ROWID");
+  } else if (!database.has_table("fx_quarry_tied")) {
+    return;
+  }
+  database
+      .query(is_tied ? "INSERT OR IGNORE INTO fx_quarry_tied"
+                       " SELECT tagname FROM tag WHERE tagid=?1"
+                     : "DELETE FROM fx_quarry_tied"
+                       " WHERE tagname=(SELECT tagname FROM tag WHERE tagid=?1)")
+      .bind(1, tag)
+      .run();
 }
 
 void TagDisputes::replay_disputed() {

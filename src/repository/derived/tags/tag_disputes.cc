@@ -3,7 +3,9 @@
 // is looked at before it. So tags.cc, where an entry of its own always wins, is right unless
 //
 //   a card C on an ancestor is not older than a card S on a descendant,
-//   and S is another artifact's (the check-in itself brings its own before it inherits).
+//   and S is another artifact's (the check-in itself brings its own before it inherits),
+//
+// or two artifacts have cards of the same date for the same: then the first that it looks at counts.
 //
 // Whoever completes such a pair makes the tag disputed: C, S, or a check-in that comes between them
 // late. A disputed tag is computed anew (disputed_tags.cc).
@@ -133,6 +135,10 @@ void TagDisputes::look_for_dispute(std::int64_t tag, const TagEntry& card,
   looks_everywhere_ = dispute_steps_ > kMostSteps;
 }
 
+void TagDisputes::note_tie(std::int64_t tag) {
+  if (can_be_disputed(work_.database, tag)) note_tied(tag, true);
+}
+
 void TagDisputes::note_if_late(Rid rid) {
   if (work_.is_whole) return;
   Query query = work_.database.query(
@@ -210,22 +216,29 @@ void TagDisputes::look_for_disputes_anywhere() {
   }
 }
 
-void TagDisputes::look_for_overruled() {
-  if (!work_.database.has_table("fx_quarry_overruled")) return;
-  Query noted = work_.database.query(
-      "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_overruled AS o");
-  while (noted.step()) disputed_.insert(noted.integer(0));
+void TagDisputes::look_for_noted() {
+  const auto take = [&](Query noted) {
+    while (noted.step()) disputed_.insert(noted.integer(0));
+  };
+  if (work_.database.has_table("fx_quarry_overruled")) {
+    take(work_.database.query(
+        "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_overruled AS o"));
+  }
+  if (work_.database.has_table("fx_quarry_tied")) {
+    take(work_.database.query(
+        "SELECT (SELECT tagid FROM tag WHERE tagname=o.tagname) FROM fx_quarry_tied AS o"));
+  }
 }
 
 bool TagDisputes::are_there_any() {
-  look_for_overruled();
+  look_for_noted();
   look_for_disputes_anywhere();
   std::erase_if(disputed_, [&](std::int64_t tag) { return !can_be_disputed(work_.database, tag); });
   return !disputed_.empty();
 }
 
 void TagDisputes::settle_disputes() {
-  if (work_.is_whole || looks_everywhere_ || !work_.pending.late.empty()) look_for_overruled();
+  if (work_.is_whole || looks_everywhere_ || !work_.pending.late.empty()) look_for_noted();
   std::set<Rid> seen_above;
   std::set<Rid> seen_below;
   for (const Rid rid : work_.pending.late) {

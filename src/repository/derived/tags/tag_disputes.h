@@ -24,6 +24,8 @@ class TagDisputes {
   /// CARD comes, where PRESENT is so far.
   void look_for_dispute(std::int64_t tag, const TagEntry& card,
                         const std::optional<TagEntry>& present);
+  /// Two artifacts have cards of one date for TAG on another: the one that is looked at first counts.
+  void note_tie(std::int64_t tag);
   /// RID, which is linked with its parent next, has tags or descendants already: marks it as late.
   void note_if_late(Rid rid);
   /// Computes all disputed tags anew.
@@ -44,7 +46,9 @@ class TagDisputes {
   /// been looked at is in SEEN_….
   void look_for_disputes_around(Rid late, std::set<Rid>& seen_above, std::set<Rid>& seen_below);
   void look_for_disputes_anywhere();
-  void look_for_overruled();
+  void look_for_noted();
+  void note_overruled(std::int64_t tag, bool is_overruled);
+  void note_tied(std::int64_t tag, bool is_tied);
   class Dispute;
   void replay_disputed();
 

@@ -47,7 +47,7 @@ void Tags::spread_tag(std::int64_t tag, Rid from) {
     std::optional<TagEntry> wanted = work_.tags.get(tag, parent);
     if (wanted && wanted->type != kPropagatingTag) wanted.reset();
     if (wanted) wanted->source = 0;
-    for (const auto& [child, is_primary] : children) {
+    for (const auto& [child, is_primary, baseline] : children) {
       const std::optional<TagEntry> present = work_.tags.get(tag, child);
       if ((present && present->source != 0) || present == wanted) continue;
       if (wanted) {

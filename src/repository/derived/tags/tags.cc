@@ -29,7 +29,10 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   if (source != target) disputes_.look_for_dispute(tag, {type, source, target, {}, day}, present);
   if (present && present->source != 0) {
     if (present->day > day) return;
-    if (present->day == day && !work_.order.before(source, present->source)) return;
+    if (present->day == day) {
+      if (present->source != source) disputes_.note_tie(tag);
+      if (!work_.order.before(source, present->source)) return;
+    }
   }
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
   work_.tags.put(tag, target, TagEntry{type, source, target, text, day});

@@ -9,6 +9,8 @@
 
 #include "event_tags.h"
 
+#include <set>
+
 #include "derived/common/backlinks.h"
 #include "derived/common/printed_day.h"
 #include "markup/text_links.h"
@@ -37,7 +39,8 @@ class SeenTags {
     if (!query.step()) return {};
     const bool is_inherited = query.integer(3) == 0;
     if (is_inherited && tag != kTagBgcolor) return {};
-    const bool comes_later = order_.before(rid_, query.integer(1));
+    const Rid source = query.integer(1);
+    const bool comes_later = order_.before(rid_, source) && !order_.before_again(source, rid_);
     if (!comes_later && !(is_technote_ && tag == kTagBgcolor)) return {};
     const bool is_cancelled = comes_later && query.integer(0) == 0;
     if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
@@ -88,18 +91,45 @@ void EventTags::refresh_event(Rid rid) {
       .run();
 }
 
-std::optional<OwnTag> own_tag(TagEntries& tags, RebuildOrder& order, Rid rid, PredefinedTag tag) {
-  const std::optional<TagEntry> entry = tags.get(tag, rid);
-  if (!entry || entry->source == 0) return std::nullopt;
-  OwnTag own{
-      .comes_first = order.before(entry->source, rid), .value = std::nullopt, .day = entry->day};
+namespace {
+
+/// Whether a rebuild has looked at all from which RID descends, up to ORIGIN, before it looks at RID
+/// again: so what has been inherited from there is there.
+bool has_come_down(Work& work, Rid origin, Rid rid) {
+  std::set<Rid> seen{rid};  // a tag may have made a check-in its own ancestor
+  for (Rid at = work.lineage.primary_parent(rid); at != origin;
+       at = work.lineage.primary_parent(at)) {
+    if (at == 0 || !seen.insert(at).second || !work.order.before_again(at, rid)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<OwnTag> own_tag(Work& work, FileLinks& file_links, Rid rid, PredefinedTag tag) {
+  const std::optional<TagEntry> entry = work.tags.get(tag, rid);
+  if (!entry) return std::nullopt;
+  const bool is_inherited = entry->source == 0;
+  Rid source = entry->source;
+  if (is_inherited) {
+    const std::optional<TagEntry> origin = work.tags.get(tag, entry->origin);
+    if (!origin || origin->source == 0) return std::nullopt;
+    source = origin->source;
+  }
+  const bool comes_between = work.order.before_again(source, rid) &&
+                             (!is_inherited || has_come_down(work, entry->origin, rid)) &&
+                             !file_links.has_changes(rid);
+  if (is_inherited && !comes_between) return std::nullopt;
+  OwnTag own{.comes_first = comes_between || work.order.before(source, rid),
+             .value = std::nullopt,
+             .day = entry->day};
   if (own.comes_first || entry->type != kCancelTag) own.value = entry->value;
   return own;
 }
 
 void EventTags::refresh_check_in_event(Rid rid) {
-  const std::optional<OwnTag> comment = own_tag(work_.tags, work_.order, rid, kTagComment);
-  const std::optional<OwnTag> user = own_tag(work_.tags, work_.order, rid, kTagUser);
+  const std::optional<OwnTag> comment = own_tag(work_, file_links_, rid, kTagComment);
+  const std::optional<OwnTag> user = own_tag(work_, file_links_, rid, kTagUser);
   work_.database
       .query(
           "UPDATE event SET"
@@ -111,7 +141,8 @@ void EventTags::refresh_check_in_event(Rid rid) {
       .run();
   work_.pending.stale_times.insert(rid);
 
-  if (work_.pending.stale_comments.erase(rid) == 0 && !comment) return;
+  // An inherited one may have been shown before.
+  if (work_.pending.stale_comments.erase(rid) == 0 && !work_.tags.get(kTagComment, rid)) return;
   // Whichever of the two artifacts is looked at last writes these links, and dates them.
   std::string text(comment && comment->value ? *comment->value : "");
   double day = comment ? printed_day(work_.database, comment->day) : 0;

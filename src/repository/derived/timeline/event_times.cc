@@ -1,8 +1,8 @@
 // event.mtime: where parent and child are dated within two seconds of each other, or the wrong way
 // round by less, the parent is shown 25 ms before the child, so that a timeline is in order.
 //
-// fossil does it in rounds over all check-ins whose child (the last that it looked at) is dated
-// less than two seconds after them: a parent that is not before its child is put 25 ms before it,
+// fossil does it in rounds over all check-ins whose child (the last that it compared with them) is
+// dated less than two seconds after them: a parent that is not before its child is put 25 ms before it,
 // then everyone looks again at where the child is now, 30 times at most. What a round does to a
 // check-in depends on its chain of such children alone, so the chain is enough to compute the same.
 //
@@ -130,21 +130,65 @@ std::set<Rid> EventTimes::take_stale() {
   return stale;
 }
 
+bool EventTimes::is_before(const Comparison& one, const Comparison& other) {
+  if (one.artifact == other.artifact && one.is_again == other.is_again) {
+    return one.child < other.child;
+  }
+  RebuildOrder& order = work_.order;
+  if (one.is_again && other.is_again) return one.artifact < other.artifact;
+  if (other.is_again) return order.before_again(one.artifact, other.artifact);
+  if (one.is_again) return !order.before_again(other.artifact, one.artifact);
+  return order.before(one.artifact, other.artifact);
+}
+
+/// The two are compared when the child is looked at. When a parent of it is, they are once more if
+/// no row has come of that; and if that is the first parent, so are the others. The same holds for a
+/// second look at one that has no rows at all.
+EventTimes::Comparison EventTimes::last_comparison(Rid child, Rid parent) {
+  Comparison last{child, 0};
+  if (!work_.lineage.is_check_in(child) || file_links_.has_changes(child, parent)) return last;
+  const auto take = [&](const Comparison& again) {
+    if (is_before(last, again)) last = again;
+  };
+  const auto take_looks = [&](Rid artifact) {
+    if (!work_.lineage.is_check_in(artifact)) return;
+    take({artifact, child});
+    if (work_.order.is_looked_at_again(artifact) && !file_links_.has_changes(artifact)) {
+      take({artifact, child, true});
+    }
+  };
+  if (work_.order.is_looked_at_again(child) && !file_links_.has_changes(child)) {
+    take({child, 0, true});
+  }
+  if (work_.lineage.is_parent(parent, child)) take_looks(parent);
+  const Rid primary = work_.lineage.primary_parent(child);
+  if (primary != 0 && primary != parent && !file_links_.has_changes(child, primary)) {
+    take_looks(primary);
+  }
+  return last;
+}
+
+Dated EventTimes::last_compared(const std::vector<Dated>& children, Rid parent) {
+  Dated chosen = children.front();
+  if (children.size() == 1) return chosen;
+  Comparison last = last_comparison(chosen.rid, parent);
+  for (std::size_t i = 1; i < children.size(); ++i) {
+    const Comparison next = last_comparison(children[i].rid, parent);
+    if (!is_before(last, next)) continue;
+    last = next;
+    chosen = children[i];
+  }
+  return chosen;
+}
+
 /// The close child that RID, of DAY, goes by; nothing if it has none. It stays the same while times
 /// are adjusted, and in a row of check-ins each is asked for by all above it.
 std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
   const auto [known, is_new] = chosen_.try_emplace(rid);
   if (!is_new) return known->second;
   const std::vector<Dated> children = close_children(rid, day);
-  std::optional<Dated> chosen;
-  if (children.size() == 1) {
-    chosen = children.front();
-  } else if (!children.empty()) {
-    chosen = *std::ranges::max_element(children, [this](const Dated& a, const Dated& b) {
-      return a.rid != b.rid && work_.order.before(a.rid, b.rid);
-    });
-  }
-  return chosen_[rid] = chosen;
+  if (children.empty()) return std::nullopt;
+  return chosen_[rid] = last_compared(children, rid);
 }
 
 /// Where RID, of DAY, is shown because of its close children; nothing if it has none.
@@ -175,7 +219,7 @@ void EventTimes::adjust_times() {
           .run();
       continue;
     }
-    const std::optional<OwnTag> date = own_tag(work_.tags, work_.order, rid, kTagDate);
+    const std::optional<OwnTag> date = own_tag(work_, file_links_, rid, kTagDate);
     if (work_.is_whole && !place && !date) continue;  // it stands where it was put
     work_.database
         .query(

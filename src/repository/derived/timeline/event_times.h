@@ -35,6 +35,16 @@ class EventTimes {
   bool is_compared(Rid child, Rid parent, bool is_primary);
   std::vector<Dated> close_children(Rid rid, double day);
   std::optional<Dated> chosen_child(Rid rid, double day);
+  /// When a rebuild compares a check-in with a parent: when it looks at ARTIFACT (for the second
+  /// time), and comes to CHILD among its children.
+  struct Comparison {
+    Rid artifact;
+    Rid child;
+    bool is_again = false;
+  };
+  bool is_before(const Comparison& one, const Comparison& other);
+  Comparison last_comparison(Rid child, Rid parent);
+  Dated last_compared(const std::vector<Dated>& children, Rid parent);
 
   Work& work_;
   FileLinks& file_links_;

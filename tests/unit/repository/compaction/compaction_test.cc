@@ -5,11 +5,6 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
-#include <functional>
-#include <map>
-
-#include "compaction/compaction_progress.h"
-#include "history.h"
 #include "quarry/artifact/delta.h"
 #include "world.h"
 
@@ -23,7 +18,6 @@ namespace {
 constexpr const char* kLongest =
     "WITH RECURSIVE c(rid,n) AS (SELECT rid,0 FROM blob WHERE rid NOT IN (SELECT rid FROM delta)"
     " UNION ALL SELECT delta.rid,n+1 FROM c JOIN delta ON srcid=c.rid) SELECT max(n) FROM c";
-constexpr const char* kProgress = "SELECT value FROM config WHERE name='quarry-compaction'";
 
 /// A file that changes from check-in to check-in.
 class Project {
@@ -87,21 +81,6 @@ CompactedSlice compact(World& world, const CompactionOptions& options = {}) {
   auto slice = Compaction(*world.repository).run(options);
   REQUIRE(slice);
   return std::move(*slice);
-}
-
-/// All contents by name.
-std::map<std::string, std::string> contents(World& world) {
-  auto fresh = Repository::open(world.file(), {.clock = &world.clock});
-  REQUIRE(fresh);
-  std::map<std::string, std::string> found;
-  const auto snapshot = (*fresh)->snapshot();
-  const Rid last = std::stoll(world.sql("SELECT max(rid) FROM blob"));
-  for (Rid rid = 1; rid <= last; ++rid) {
-    const auto content = (*fresh)->content(rid);
-    if (!content) continue;
-    found[world.sql(fmt::format("SELECT uuid FROM blob WHERE rid={}", rid))] = *content;
-  }
-  return found;
 }
 
 std::string count_of_deltas(World& world) {
@@ -384,27 +363,6 @@ TEST_CASE("damage is told and left as it is") {
   CHECK(project.source_of(0) == std::to_string(project.rid_of(1)));
 }
 
-TEST_CASE("histories of every kind are the same before and after, and make what fossil makes") {
-  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
-    CAPTURE(seed);
-    World world;
-    const auto kind = seed % 2 == 0 ? History::Kind::kPlain : History::Kind::kOrdered;
-    world.receive([&](Receipt& receipt) {
-      for (const std::string& content : History(seed, kind).make(60)) {
-        REQUIRE(receipt.store(whole(content)));
-      }
-    });
-    const auto before = contents(world);
-    compact(world);
-    CHECK(std::stoi(count_of_deltas(world)) > 20);
-    CHECK(contents(world) == before);
-    const auto derived = derived_text(world.file());
-    CHECK(faults(world.file()) == "");
-    REQUIRE(world.fossil("rebuild " + world.file().string()));
-    CHECK(difference(derived, derived_text(world.file())) == "");
-  }
-}
-
 TEST_CASE("pages that are free are given back") {
   World world;
   Project project(world);
@@ -418,35 +376,4 @@ TEST_CASE("pages that are free are given back") {
   CHECK(*compaction.free_space() == 0);
   CHECK(std::filesystem::file_size(world.file()) < size);
   CHECK(faults(world.file()) == "");
-}
-
-TEST_CASE("the row of its progress is read as it was written, and otherwise not at all") {
-  const CompactionProgress progress{
-      .done = 10, .whole = 9, .phantoms = 2, .top = 30, .next = 20, .bottom = 10, .turned = 5};
-  CHECK(CompactionProgress::parse(progress.text()) == progress);
-  for (const char* text :
-       {"", "x", "1 2 3", "1 2 3 4 5 6 -7", "1 2 3 4 5 99999999999999999999 7"}) {
-    CHECK(CompactionProgress::parse(text) == CompactionProgress{});
-  }
-}
-
-TEST_CASE("a pass looks at what is new, and at everything where that has grown by a quarter") {
-  CompactionProgress progress{
-      .done = 100, .whole = 100, .phantoms = 1, .top = 0, .next = 0, .bottom = 0, .turned = 0};
-  progress.begin(100, 1, true);
-  CHECK_FALSE(progress.is_under_way());
-  progress.begin(110, 1, false);
-  CHECK(progress.next == 110);
-  CHECK(progress.bottom == 100);
-  progress.begin(115, 1, true);
-  CHECK(progress.next == 115);
-  CHECK(progress.bottom == 0);
-  progress.end(1);
-  CHECK(progress.whole == 115);
-  progress.begin(115, 0, false);
-  CHECK(progress.bottom == 0);
-  CHECK(progress.is_under_way());
-  progress.end(0);
-  progress.begin(144, 0, false);
-  CHECK(progress.bottom == 0);
 }

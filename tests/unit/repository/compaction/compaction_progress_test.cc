@@ -1,0 +1,38 @@
+// Which artifacts a pass looks at, and where it goes on.
+
+#include "compaction/compaction_progress.h"
+
+#include <doctest/doctest.h>
+
+using namespace quarry::repository;
+
+TEST_CASE("the row of its progress is read as it was written, and otherwise not at all") {
+  const CompactionProgress progress{
+      .done = 10, .whole = 9, .phantoms = 2, .top = 30, .next = 20, .bottom = 10, .turned = 5};
+  CHECK(CompactionProgress::parse(progress.text()) == progress);
+  for (const char* text :
+       {"", "x", "1 2 3", "1 2 3 4 5 6 -7", "1 2 3 4 5 99999999999999999999 7"}) {
+    CHECK(CompactionProgress::parse(text) == CompactionProgress{});
+  }
+}
+
+TEST_CASE("a pass looks at what is new, and at everything where that has grown by a quarter") {
+  CompactionProgress progress{
+      .done = 100, .whole = 100, .phantoms = 1, .top = 0, .next = 0, .bottom = 0, .turned = 0};
+  progress.begin(100, 1, true);
+  CHECK_FALSE(progress.is_under_way());
+  progress.begin(110, 1, false);
+  CHECK(progress.next == 110);
+  CHECK(progress.bottom == 100);
+  progress.begin(115, 1, true);
+  CHECK(progress.next == 115);
+  CHECK(progress.bottom == 0);
+  progress.end(1);
+  CHECK(progress.whole == 115);
+  progress.begin(115, 0, false);
+  CHECK(progress.bottom == 0);
+  CHECK(progress.is_under_way());
+  progress.end(0);
+  progress.begin(144, 0, false);
+  CHECK(progress.bottom == 0);
+}
