@@ -4,10 +4,10 @@
 #include <string_view>
 
 #include "fastcgi_record.h"
+#include "quarry/http/reply_header.h"
 #include "quarry/http/request_head.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
-#include "quarry/http/reply_header.h"
 #include "require.h"
 
 namespace {
