@@ -256,7 +256,7 @@ def test_sample_location_of_nginx_shows_the_page_to_this_machine(start_pool, tmp
     end = next(i for i in range(begin, len(lines)) if lines[i].strip() == "# }")
     location = [line.replace("# ", "", 1) for line in lines[begin:end + 1]]
     assert any("deny all" in line for line in location)
-    config = servers.write_nginx_config(tmp_path, port, pool.socket, free_port())
+    config = servers.write_nginx_config(tmp_path, port, pool.socket)
     written = (tmp_path / "quarry.conf").read_text()
     commented = "\n".join(lines[begin:end + 1])
     assert commented in written
