@@ -77,6 +77,8 @@ struct WorkerOptions {
   /// Where connections are passed on to who makes the pages (base/passed_connections.h); -1: to
   /// nobody.
   int pages_passing = -1;
+  /// The folder itself has a page that lists the repositories that everybody may read.
+  bool has_index = false;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

@@ -153,6 +153,8 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     options.pages_passing = connections->passing.get();
     service.kept_descriptors.push_back(options.pages_passing);
     options.pool_paths = {pool.status_path, pool.ping_path};
+    const bool has_index = worker_options_in(pool).has_index && !pool.repositories.empty();
+    if (has_index) options.pool_paths.emplace_back("/");
   }
   // It has to have ended by itself when the master's patience is over.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);

@@ -109,7 +109,50 @@ def test_the_gateway_refuses_a_browser_by_a_page(launch, fresh):
     connection.close()
 
 
+@pytest.fixture(params=["fossil", "off"])
+def listed(request, launch, folder, fossil, tmp_path):
+    """A folder of four with its index, with and without fossil's pages."""
+    for name in ("private", "deep/skin"):
+        repofile.copy(folder / "one.fossil", folder / f"{name}.fossil")
+    repofile.set_capabilities(folder / "private.fossil", "nobody", "g")
+    repofile.set_config(folder / "deep" / "skin.fossil", "repolist-skin", 2)
+    repofile.set_config(folder / "one.fossil", "project-description", "<i>all</i> & more")
+    return launch(folder, settings={"index": "on", "pages": request.param})
+
+
+def test_the_index_lists_what_everybody_may_read(listed, folder):
+    page = Browser(listed.port).get("/", Accept=HTML)
+    assert page.status == 200 and page.headers["content-type"] == "text/html; charset=utf-8" and is_strict(page)
+    assert re.findall(r"fossil clone (\S+)</code>", page.text) == [f"{listed.url}deep/two", f"{listed.url}one"]
+    assert "called one" in page.text and "called deep/two" in page.text and "&lt;i&gt;all&lt;/i&gt; &amp; more" in page.text
+    assert "private" not in page.text and "skin" not in page.text
+    assert re.search(r'<time datetime="20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"', page.text)
+    page = Browser(listed.port).get("/")
+    assert page.headers["content-type"].startswith("text/plain")
+    assert page.text == f"{listed.url}deep/two\n{listed.url}one\n"
+    repofile.set_capabilities(folder / "one.fossil", "nobody", "")
+    assert Browser(listed.port).get("/").text == f"{listed.url}deep/two\n"
+
+
+def test_what_the_index_lists_can_be_cloned_and_opened(listed, fossil, tmp_path):
+    for number, url in enumerate(Browser(listed.port).get("/").text.split()):
+        fossil.clone(url, tmp_path / f"{number}.fossil")
+        assert Browser(listed.port).get(url.removeprefix(listed.url.rstrip("/"))).status in (200, 302)
+
+
+def test_there_is_no_index_where_none_was_asked_for(launch, folder, fresh):
+    assert Browser(launch(folder, settings={"pages": "off"}).port).get("/", Accept=HTML).status == 404
+    page = Browser(launch(fresh, settings={"index": "on"}).port).get("/")
+    assert page.status == 200 and "fossil clone" in page.text
+
+
 @chromium.needs_chromium
-def test_a_browser_shows_an_error_without_complaint(launch, folder, tmp_path):
+def test_a_browser_shows_the_index_without_complaint(listed, tmp_path):
+    shown = chromium.show(listed.url, tmp_path)
+    assert "called one" in shown.dom and shown.console == []
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_an_error_an_error_without_complaint(launch, folder, tmp_path):
     shown = chromium.show(f"{launch(folder).url}none", tmp_path)
     assert "No such repository." in shown.dom and shown.console == []
