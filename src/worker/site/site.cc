@@ -2,7 +2,6 @@
 
 #include <fmt/core.h>
 
-#include <functional>
 #include <utility>
 
 #include "admission.h"
@@ -12,6 +11,7 @@
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
+#include "quarry/pages/repository_page.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/queue_endpoint.h"
 
@@ -56,17 +56,11 @@ std::string base_of(const Request& request) {
                      base::printable(request.host), base::printable(place));
 }
 
-/// A page for browsers, and TEXT for others.
-Reply page_or_text(const Request& request, const std::function<std::string()>& page,
-                   const std::function<std::string()>& text) {
+Reply page_reply(std::string page) {
   Reply reply;
-  if (!http::prefers_html(request.variable("HTTP_ACCEPT"))) {
-    reply.body = text();
-    return reply;
-  }
   reply.content_type = http::kPageType;
   reply.headers = http::web_page_headers();
-  reply.body = page();
+  reply.body = std::move(page);
   return reply;
 }
 
@@ -260,6 +254,12 @@ Reply Site::describe(const Request& request, const Target& target) {
   if (!repository) return refuse(repository.error());
   const std::string name = target.name ? target.name->str() : "";
   Reply reply = text_reply(200, description(request.is_https, request.host, name));
+  if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
+    auto page = pages::repository_page(**repository, base_of(request) + "/" + name,
+                                       options_.open.clock->now());
+    if (!page) return refuse(page.error());
+    reply = page_reply(std::move(*page));
+  }
   reply.repository = (*repository)->path().string();
   return reply;
 }
@@ -273,9 +273,12 @@ Reply Site::show_index(const Request& request) {
   slot_->executing("");
   const pages::RepositoryList list = index_.list();
   const std::string base = base_of(request);
-  return page_or_text(
-      request, [&] { return pages::index_page(list, base, options_.open.clock->now()); },
-      [&] { return pages::index_text(list, base); });
+  if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
+    return page_reply(pages::index_page(list, base, options_.open.clock->now()));
+  }
+  Reply reply;
+  reply.body = pages::index_text(list, base);
+  return reply;
 }
 
 }  // namespace quarry::worker

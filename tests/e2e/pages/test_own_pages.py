@@ -146,6 +146,26 @@ def test_there_is_no_index_where_none_was_asked_for(launch, folder, fresh):
     assert page.status == 200 and "fossil clone" in page.text
 
 
+def test_a_repository_without_fossils_pages_has_one_of_its_own(launch, folder):
+    server = launch(folder)
+    page = Browser(server.port).get("/deep/two", Accept=HTML)
+    assert page.status == 200 and is_strict(page) and "<h1>called deep/two</h1>" in page.text
+    assert f"fossil clone {server.url}deep/two two.fossil" in page.text
+    assert "Newest check-ins" in page.text and "<strong>trunk</strong>" in page.text
+    assert Browser(server.port).get("/deep/two").text == (
+        f"A Fossil repository. To have it:  fossil clone {server.url}deep/two\n")
+    repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "g")
+    page = Browser(server.port).get("/deep/two", Accept=HTML)
+    assert page.status == 200 and "called" not in page.text and "trunk" not in page.text
+    assert f"fossil clone {server.url}deep/two two.fossil" in page.text
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_a_repository_without_complaint(launch, fresh, tmp_path):
+    shown = chromium.show(launch(fresh).url, tmp_path)
+    assert "Newest check-ins" in shown.dom and shown.console == []
+
+
 @chromium.needs_chromium
 def test_a_browser_shows_the_index_without_complaint(listed, tmp_path):
     shown = chromium.show(listed.url, tmp_path)
