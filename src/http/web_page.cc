@@ -35,7 +35,25 @@ constexpr std::string_view kStyle =
     ".copy{display:inline-block;margin:0;padding:0 .4rem}.dim,time,footer{color:var(--dim)}"
     "ul{padding:0;margin:0;list-style:none}"
     "li{padding:.7rem 0;border-bottom:1px solid var(--line)}li p{margin:.1rem 0}"
-    "li>a,li>strong{font-weight:600}.code{font-size:3rem;font-weight:700;margin:0}";
+    "li>a,li>strong{font-weight:600}.code{font-size:3rem;font-weight:700;margin:0}"
+    "svg{display:block;width:100%;height:auto;background:var(--box);border:1px solid var(--line)}"
+    "svg:not(.grid){height:8rem}svg#times{height:auto;min-width:34rem}"
+    "svg text{font-size:8px;text-anchor:middle;fill:var(--ink)}"
+    "polyline{fill:none;stroke:var(--link);stroke-width:2;vector-effect:non-scaling-stroke}"
+    ".line1{stroke:var(--busy)}.second{color:var(--busy)}.bar{fill:var(--link)}"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.5rem}"
+    ".tiles p{margin:0;padding:.5rem .7rem;background:var(--box);border:1px solid var(--line)}"
+    ".tiles b{display:block;font-size:1.4rem}#legend b{font-weight:400}"
+    ".idle,.finished{fill:var(--line);color:var(--line)}.starting{fill:var(--dim);color:var(--dim)}"
+    ".accepted,.reading{fill:var(--link);color:var(--link)}"
+    ".working{fill:var(--busy);color:var(--busy)}.sending{fill:var(--good);color:var(--good)}"
+    ".old{stroke:var(--bad);stroke-width:2}#lost{color:var(--bad);font-weight:600}"
+    ".stale .tiles,.stale svg{opacity:.5}.wide{overflow-x:auto}"
+    "table{border-collapse:collapse;width:100%}.wide table{min-width:44rem}"
+    "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
+    "border-bottom:1px solid var(--line)}"
+    "dl{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,1fr);gap:.2rem .7rem}"
+    "dt{color:var(--dim)}dd{margin:0}";
 
 /// TEXT's hash as a Content-Security-Policy names it.
 std::string hash_source(std::string_view text) {

@@ -15,6 +15,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/changes/options.h"
+#include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
@@ -27,6 +28,8 @@ struct StatusOptions {
   std::string status_path;
   std::string ping_path;
   std::string ping_response = "pong";
+  /// Of the pool's web pages; null: it has none.
+  std::shared_ptr<const pages::Figures> pages = nullptr;
 };
 
 /// Bounds on what one client, or all of one repository, may have of a pool; 0: none.
