@@ -36,15 +36,15 @@ const rates = of => seen.slice(1).map((now, i) =>
   Math.max(0, of(now) - of(seen[i])) * 1000 / Math.max(1, now.now - seen[i].now));
 
 const draw = (id, lines, words) => {
-  const chart = find(id), most = Math.max(1, ...lines.flat());
+  const chart = find(id), top = Math.max(0, ...lines.flat()), most = Math.max(1, top);
   chart.replaceChildren();
   lines.forEach((line, which) => {
     const points = line.map((value, i) =>
       `${(WIDE - (line.length - 1 - i) * WIDE / (KEPT - 2)).toFixed(1)},${(HIGH - 2 - value / most * (HIGH - 8)).toFixed(1)}`);
     make(chart, "polyline", {points: points.join(" "), class: "line" + which});
   });
-  chart.setAttribute("aria-label", words(most));
-  put(id + "-most", "at most " + words(most));
+  chart.setAttribute("aria-label", "at most " + words(top));
+  put(id + "-most", "at most " + words(top));
 };
 
 const showChildren = now => {
