@@ -29,7 +29,8 @@ struct ListedRepository {
   std::string project;
   std::string description;
   std::optional<base::UnixMillis> last_check_in;
-  std::uint64_t size = 0;  // of its file, in bytes
+  std::uint64_t size = 0;     // of its file, in bytes
+  bool may_be_cloned = true;  // by everybody
 };
 
 struct RepositoryList {

@@ -15,7 +15,7 @@ constexpr Template kIndex(R"(<h1>Repositories</h1>
 {{#repositories}}<li><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}
 {{#description}}<p>{{description}}</p>
 {{/description}}<p class="dim">{{#age}}Last check-in <time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{/age}}{{^age}}No check-in yet{{/age}}, {{size}}</p>
-<p><code class="copy" tabindex="0">fossil clone {{url}}</code></p></li>
+<p><code class="copy" tabindex="0">fossil clone {{clone_url}}</code></p></li>
 {{/repositories}}</ul>
 )");
 
@@ -25,7 +25,9 @@ std::string index_page(const RepositoryList& list, std::string_view base, base::
   Values rows{Values::type::list};
   for (const ListedRepository& each : list.repositories) {
     Values row;
-    row.set("url", fmt::format("{}/{}", base, each.name));
+    const std::string url = fmt::format("{}/{}", base, each.name);
+    row.set("url", url);
+    row.set("clone_url", each.may_be_cloned ? url : url_with_user(url));
     row.set("name", each.name);
     row.set("title", each.project.empty() ? each.name : each.project);
     row.set("has_path", Values(!each.project.empty()));

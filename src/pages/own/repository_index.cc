@@ -89,7 +89,8 @@ RepositoryList RepositoryIndex::list() {
                                  .project = summary->name,
                                  .description = summary->description,
                                  .last_check_in = summary->last_check_in,
-                                 .size = entry.size});
+                                 .size = entry.size,
+                                 .may_be_cloned = summary->may_be_cloned()});
   }
   known_ = std::move(known);
   return list;

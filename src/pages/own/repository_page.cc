@@ -138,12 +138,6 @@ base::Result<void> put_tags(Values& page, ProjectHistory& history) {
   return {};
 }
 
-/// URL, with a place for who logs in.
-std::string with_user(std::string_view url) {
-  const std::size_t host = std::min(url.find("://") + 3, url.size());
-  return fmt::format("{}USER@{}", url.substr(0, host), url.substr(host));
-}
-
 }  // namespace
 
 base::Result<std::string> repository_page(repository::Repository& repository, std::string_view url,
@@ -159,7 +153,7 @@ base::Result<std::string> repository_page(repository::Repository& repository, st
   page.set("title", title);
   page.set("file", file.empty() ? "project" : file);
   page.set("is_cloned", Values(summary.may_be_cloned()));
-  page.set("clone_url", summary.may_be_cloned() ? std::string(url) : with_user(url));
+  page.set("clone_url", summary.may_be_cloned() ? std::string(url) : url_with_user(url));
   if (is_read) {
     put_text(page, "description", summary.description);
     ProjectHistory history(repository);

@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
+#include <cstddef>
 
 namespace quarry::pages {
 
@@ -44,6 +46,11 @@ std::string time_in_words(base::UnixMillis time) {
 
 std::string machine_time(base::UnixMillis time) {
   return base::iso_seconds(time) + "Z";
+}
+
+std::string url_with_user(std::string_view url) {
+  const std::size_t host = std::min(url.find("://") + 3, url.size());
+  return fmt::format("{}USER@{}", url.substr(0, host), url.substr(host));
 }
 
 }  // namespace quarry::pages

@@ -1,8 +1,9 @@
-// Times and sizes, as people read them.
+// Times, sizes and URLs, as people read them.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "quarry/base/time.h"
 
@@ -16,5 +17,7 @@ std::string size_in_words(std::uint64_t bytes);
 std::string time_in_words(base::UnixMillis time);
 /// As <time datetime> has it.
 std::string machine_time(base::UnixMillis time);
+/// URL, with a place for who logs in: https://USER@HOST/NAME.
+std::string url_with_user(std::string_view url);
 
 }  // namespace quarry::pages

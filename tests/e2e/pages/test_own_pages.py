@@ -176,3 +176,14 @@ def test_a_browser_shows_the_index_without_complaint(listed, tmp_path):
 def test_a_browser_shows_an_error_an_error_without_complaint(launch, folder, tmp_path):
     shown = chromium.show(f"{launch(folder).url}none", tmp_path)
     assert "No such repository." in shown.dom and shown.console == []
+
+
+@chromium.needs_axe
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_nobody_is_kept_from_using_the_pages(launch, folder, fossil, tmp_path, is_dark):
+    repofile.set_config(folder / "one.fossil", "project-description", "what it is for")
+    server = launch(folder, settings={"index": "on", "pages": "off", "pm.status_path": "/status"})
+    fossil.clone(f"{server.url}one", tmp_path / "clone.fossil")
+    for path, milliseconds in (("none", 0), ("", 0), ("one", 0), ("status?live", 5_000)):
+        shown = chromium.show(server.url + path, tmp_path, milliseconds, is_dark)
+        assert chromium.barriers(shown.dom, tmp_path, is_dark) == [], path

@@ -102,7 +102,7 @@ TEST_CASE("nothing of a repository is markup in the page of the index") {
                                .description = "\"quoted\" & <script>",
                                .last_check_in = base::UnixMillis{0},
                                .size = 6'168'576});
-  list.repositories.push_back({"bare", "", "", std::nullopt, 900});
+  list.repositories.push_back({"bare", "", "", std::nullopt, 900, false});
   const std::string page =
       pages::index_page(list, "https://host\"><i>/code", base::UnixMillis{3 * 3'600'000});
   CHECK(page.contains("&lt;b&gt;bold&lt;/b&gt;"));
@@ -113,6 +113,7 @@ TEST_CASE("nothing of a repository is markup in the page of the index") {
   CHECK(page.contains("datetime=\"1970-01-01T00:00:00Z\""));
   CHECK(page.contains(">3 hours ago</time>, 6.2 MB"));
   CHECK(page.contains("No check-in yet, 0.9 kB"));
+  CHECK(page.contains("fossil clone https://USER@host&quot;&gt;&lt;i&gt;/code/bare</code>"));
   CHECK(pages::index_text(list, "http://h") == "http://h/team/x\nhttp://h/bare\n");
   CHECK(pages::index_page({}, "http://h", {}).contains("There is none here"));
 }
