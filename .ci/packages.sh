@@ -1,7 +1,7 @@
 # What the project needs of Debian 12, and how it gets there. Sourced by quickstart and check.
 # shellcheck shell=bash disable=SC2034
 
-build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev doctest-dev
+build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohmann-json3-dev libkainjow-mustache-dev doctest-dev
   libfcgi-dev libevent-dev libsqlite3-dev zlib1g-dev libdeflate-dev libssl-dev libdw-dev
   libacl1-dev libsystemd-dev libcurl4-openssl-dev libgmime-3.0-dev libarchive-dev libgit2-dev)
 demo_packages=(fossil)

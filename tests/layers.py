@@ -73,7 +73,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry/changes": {"quarry/common", "quarry/remote"},
             "quarry": {"", "quarry/backoffice", "quarry/changes", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote",
                        "quarry/spool", "quarry/status"}},
-    "pages": {"request": set(), "cache": {"request"}, "visit": {"request"}, "fossil": {"request", "cache"},
+    "pages": {"own": set(), "request": set(), "cache": {"request"}, "visit": {"request"}, "fossil": {"request", "cache"},
               "": {"request", "cache", "visit", "fossil"}},
     "courier": {"ways": set(), "": {"ways"}},
     "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},
@@ -84,6 +84,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
     r"git2(/.*)?\.h": ("changes", 1),
+    r"kainjow/mustache\.hpp": ("pages", 1),
     r"fastcgi\.h": ("http", 1),
     r"fcgi(app|_stdio|_config|os|misc|o)?\.h(pp)?": ("worker", 1),
 }

@@ -201,6 +201,7 @@ void Connection::inspect() {
   }
   if (state_ == State::kWaiting) {
     state_ = State::kHead;
+    asker_ = {};
     begun_ = steady_clock::now();
     pace_.begin();
     pace_.add(received_);
@@ -226,7 +227,7 @@ void Connection::inspect() {
     return;
   }
   const std::string_view head = bytes.substr(0, size);
-  head_only_ = head.starts_with("HEAD ");
+  asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
   if (auto refusal = http::refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
   state_ = State::kBody;
   hold(received_);
@@ -299,7 +300,7 @@ void Connection::take_over() {
   bufferevent_setcb(
       bev_, nullptr, [](bufferevent*, void* self) { self_of(self)->linger(); },
       [](bufferevent*, short, void* self) { self_of(self)->close(); }, this);
-  const std::string page = http::refusal_page(refusal_, head_only_);
+  const std::string page = http::refusal_page(refusal_, asker_);
   bufferevent_write(bev_, page.data(), page.size());
   bufferevent_enable(bev_, EV_WRITE);
   set_deadline(limits_.client_timeout);

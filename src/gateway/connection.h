@@ -149,6 +149,8 @@ class Connection {
   /// The same for the log, "local" where there is none.
   std::string client() const;
   int descriptor() const { return bufferevent_getfd(bev_); }
+  /// Whether its last request is a browser's (http::wants_page()).
+  bool wants_page() const { return asker_.wants_page; }
 
  private:
   enum class State { kWaiting, kHead, kBody, kHandling, kSending, kRefusing, kLingering };
@@ -187,7 +189,7 @@ class Connection {
   evhttp_request* request_ = nullptr;
   std::function<void()> abort_;
   State state_ = State::kWaiting;
-  bool head_only_ = false;
+  http::Asker asker_;  // of the last request, as soon as its head is there
   bool moving_ = false;
   /// Bytes of the present request; later: bytes thrown away.
   std::size_t received_ = 0;

@@ -40,7 +40,7 @@ void Connection::reply(const Reply& reply, bool last) {
   abort_ = nullptr;
   prepare_reply(reply, last);
   evhttp_send_reply(std::exchange(request_, nullptr), reply.status, reply.reason.c_str(),
-                    head_only_ || !has_body(reply.status) ? nullptr : reply.body);
+                    asker_.head_only || !has_body(reply.status) ? nullptr : reply.body);
 }
 
 void Connection::begin_reply(const Reply& reply, bool last) {

@@ -16,6 +16,7 @@
 #include "quarry/http/reply_header.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
+#include "quarry/http/web_page.h"
 
 namespace quarry::gateway {
 namespace {
@@ -378,12 +379,16 @@ void Server::answer_error(Exchange& exchange, int status, std::string_view text,
 
 void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
   const std::string_view phrase = http::reason_phrase(status);
-  const std::string page = fmt::format("{} {}: {}\n", status, phrase, text);
+  const bool is_page = exchange.connection->wants_page();
+  const std::string page =
+      is_page ? http::error_page(status, text) : fmt::format("{} {}: {}\n", status, phrase, text);
   const base::EventBufferPtr body(evbuffer_new());
   if (body) evbuffer_add(body.get(), page.data(), page.size());
+  http::HeaderFields fields = is_page ? http::web_page_fields() : http::HeaderFields();
+  fields.emplace_back("Content-Type", is_page ? http::kPageType : "text/plain; charset=utf-8");
   answer(exchange, {.status = status,
                     .reason = std::string(phrase),
-                    .fields = {{"Content-Type", "text/plain; charset=utf-8"}},
+                    .fields = std::move(fields),
                     .content_length = page.size(),
                     .body = body.get()});
 }

@@ -8,6 +8,7 @@
 #include "quarry/base/blanks.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
+#include "quarry/http/web_page.h"
 
 namespace quarry::http {
 namespace {
@@ -123,15 +124,35 @@ std::optional<Refusal> refuse_head(std::string_view text, std::size_t max_body) 
   return judge(head, max_body);
 }
 
-std::string refusal_page(const Refusal& refusal, bool head_only) {
+bool wants_page(std::string_view text) {
+  constexpr std::string_view kOfSyncs = "application/x-fossil";
+  std::string_view accept;
+  take_line(text);
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    const std::size_t colon = std::min(line.find(':'), line.size());
+    const std::string_view value = base::trim_blanks(line.substr(std::min(colon + 1, line.size())));
+    if (same_name(line.substr(0, colon), "Accept")) accept = value;
+    if (same_name(line.substr(0, colon), "Content-Type") &&
+        same_name(value.substr(0, kOfSyncs.size()), kOfSyncs)) {
+      return false;
+    }
+  }
+  return prefers_html(accept);
+}
+
+std::string refusal_page(const Refusal& refusal, const Asker& asker) {
   const std::string_view reason = reason_phrase(refusal.status);
-  const std::string body = fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
-  std::string page = fmt::format(
-      "HTTP/1.1 {} {}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: {}\r\n",
-      refusal.status, reason, body.size());
+  const std::string body = asker.wants_page
+                               ? error_page(refusal.status, refusal.text)
+                               : fmt::format("{} {}: {}\n", refusal.status, reason, refusal.text);
+  std::string page =
+      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\n", refusal.status,
+                  reason, asker.wants_page ? kPageType : "text/plain; charset=utf-8", body.size());
+  if (asker.wants_page) page += web_page_headers();
   if (refusal.status == 405) page += fmt::format("Allow: {}\r\n", kAllowedMethods);
   page += "Connection: close\r\n\r\n";
-  if (!head_only) page += body;
+  if (!asker.head_only) page += body;
   return page;
 }
 

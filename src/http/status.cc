@@ -44,6 +44,8 @@ std::string_view reason_phrase(int status) {
       return "Unsupported Media Type";
     case 417:
       return "Expectation Failed";
+    case 429:
+      return "Too Many Requests";
     case 431:
       return "Request Header Fields Too Large";
     case 500:

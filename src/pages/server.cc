@@ -14,6 +14,7 @@
 #include "quarry/http/request_head.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
+#include "quarry/http/web_page.h"
 #include "request/place.h"
 #include "visit/access_record.h"
 
@@ -223,10 +224,16 @@ void Server::show_state() {
 void Server::answer(Visit& visit, int status, std::string_view text, std::string_view headers) {
   base::log(status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}: {} {}",
             visit.request().in_words(), status, text);
-  const std::string page = fmt::format("{} {}: {}\n", status, http::reason_phrase(status), text);
-  visit.begin(status, fmt::format("Status: {} {}\r\nContent-Type: text/plain; charset=utf-8\r\n"
-                                  "Cache-Control: no-store\r\n{}Content-Length: {}\r\n\r\n",
-                                  status, http::reason_phrase(status), headers, page.size()));
+  const bool is_page = http::prefers_html(visit.request().get("HTTP_ACCEPT"));
+  const std::string page =
+      is_page ? http::error_page(status, text)
+              : fmt::format("{} {}: {}\n", status, http::reason_phrase(status), text);
+  visit.begin(status,
+              fmt::format("Status: {} {}\r\nContent-Type: {}\r\n{}{}Content-Length: {}\r\n\r\n",
+                          status, http::reason_phrase(status),
+                          is_page ? http::kPageType : "text/plain; charset=utf-8",
+                          is_page ? http::web_page_headers() : "Cache-Control: no-store\r\n",
+                          headers, page.size()));
   if (!visit.request().is_head()) visit.add(page);
   visit.end();
 }

@@ -120,7 +120,7 @@ class Server {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
-    const Reply reply = answer_safely(handler_, exchange, slot_);
+    const Reply reply = for_browser(request, answer_safely(handler_, exchange, slot_));
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);
     slot_.finished();

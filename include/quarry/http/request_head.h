@@ -31,7 +31,17 @@ std::size_t size_of_empty_lines(std::string_view bytes);
 /// or nothing when it is let in. MAX_BODY: the most that Content-Length may say.
 std::optional<Refusal> refuse_head(std::string_view head, std::size_t max_body);
 
-/// The whole reply for REFUSAL, which is the connection's last. HEAD_ONLY: to a HEAD request.
-std::string refusal_page(const Refusal& refusal, bool head_only);
+/// Whether who sent HEAD, as refuse_head() has it, is to be answered by pages (web_page.h): a browser,
+/// and not in a sync.
+bool wants_page(std::string_view head);
+
+/// To whom a refusal goes.
+struct Asker {
+  bool head_only = false;   // a HEAD request
+  bool wants_page = false;  // a browser
+};
+
+/// The whole reply for REFUSAL, which is the connection's last.
+std::string refusal_page(const Refusal& refusal, const Asker& asker);
 
 }  // namespace quarry::http

@@ -6,7 +6,9 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <filesystem>
+#include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/repository/repository_name.h"
@@ -26,5 +28,10 @@ struct LocatedFile {
 /// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (a way out of the folder, or
 /// where this process may not look), kIo.
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
+
+/// The names of at most MOST repositories in FOLDER and the folders in it, in order of their text;
+/// links to folders are not followed. Whether a name leads anywhere is for locate(). What cannot be
+/// looked into is passed over.
+std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t most);
 
 }  // namespace quarry::repository

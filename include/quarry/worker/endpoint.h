@@ -4,7 +4,8 @@
 //   POST, content type of a sync        the sync protocol, whatever follows the name
 //   …/queue, …/queue/…                  the queue of change sets (queue_endpoint.h): GET, HEAD, and
 //                                       POST with a content type of its own
-//   GET, HEAD  [/NAME], …/index, …/xfer one line with the URL to clone
+//   GET, HEAD  [/NAME], …/index, …/xfer one line with the URL to clone; in a worker, for browsers, a
+//                                       page (quarry/pages/repository_page.h)
 //   other methods 405, other content types 415, other paths 404
 //
 // What stands in for a repository's name is in repository_name.h.

@@ -15,6 +15,7 @@
 #include "quarry/base/result.h"
 #include "quarry/base/socket.h"
 #include "quarry/changes/options.h"
+#include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
@@ -27,6 +28,8 @@ struct StatusOptions {
   std::string status_path;
   std::string ping_path;
   std::string ping_response = "pong";
+  /// Of the pool's web pages; null: it has none.
+  std::shared_ptr<const pages::Figures> pages = nullptr;
 };
 
 /// Bounds on what one client, or all of one repository, may have of a pool; 0: none.
@@ -77,6 +80,8 @@ struct WorkerOptions {
   /// Where connections are passed on to who makes the pages (base/passed_connections.h); -1: to
   /// nobody.
   int pages_passing = -1;
+  /// The folder itself has a page that lists the repositories that everybody may read.
+  bool has_index = false;
   /// REMOTE_USER names who the web server authenticated.
   bool trust_remote_user = false;
   /// Bytes of a request's body as it travels; over it: 413, before any of it is read.

@@ -24,8 +24,10 @@ namespace {
 using master::ChildContext;
 using master::Service;
 
-worker::StatusOptions status_options(const master::PoolConfig& pool) {
-  return {pool.name, pool.status_path, pool.ping_path, pool.ping_response};
+worker::StatusOptions status_options(const master::PoolConfig& pool,
+                                     const std::optional<PagesService>& pages) {
+  return {pool.name, pool.status_path, pool.ping_path, pool.ping_response,
+          pages ? pages->figures : nullptr};
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool,
@@ -35,7 +37,6 @@ worker::WorkerOptions worker_options(const master::PoolConfig& pool,
   options.repository = pool.repository;
   options.repositories = pool.repositories;
   options.allowed_clients = pool.allowed_clients;
-  options.status = status_options(pool);
   options.peers = peer_numbers(peers);
   options.background.look = [lease_time = options.background.lease_time](auto& repository) {
     return look_for_work(repository, lease_time);
@@ -89,6 +90,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
+  options.status = status_options(pool, pages);
   if (options.access_log) {
     service.kept_descriptors.push_back(options.access_log->fd());
     service.reopen_logs = [shared = options.access_log] {
@@ -110,6 +112,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
 
 /// The pages about POOL, whose service is OBSERVED, on an address of their own.
 base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
+                                     const std::optional<PagesService>& pages,
                                      Inherited& inherited) {
   Service service;
   service.name = fmt::format("status {}", pool.name);
@@ -119,7 +122,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
   service.observes = observed.name;
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.status_listen, pool.listen_options, &inherited));
-  worker::StatusServerOptions options{.status = status_options(pool),
+  worker::StatusServerOptions options{.status = status_options(pool, pages),
                                       .queue = base::ListenQueue::of(observed.listener.fd()),
                                       .allowed_clients = pool.allowed_clients};
   service.run = [options = std::move(options)](ChildContext& child) {
@@ -153,6 +156,8 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     options.pages_passing = connections->passing.get();
     service.kept_descriptors.push_back(options.pages_passing);
     options.pool_paths = {pool.status_path, pool.ping_path};
+    const bool has_index = worker_options_in(pool).has_index && !pool.repositories.empty();
+    if (has_index) options.pool_paths.emplace_back("/");
   }
   // It has to have ended by itself when the master's patience is over.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
@@ -212,7 +217,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     }
     std::optional<Service> status;
     if (pool.status_listen) {
-      QUARRY_TRY_ASSIGN(status, status_service(pool, service, inherited));
+      QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
     const std::string courier_socket =

@@ -55,7 +55,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
                                               {"failed", figures->failed},
                                               {"cache size", figures->cache_size}}};
   };
-  return PagesService{std::move(service), std::move(shared)};
+  return PagesService{std::move(service), std::move(shared), figures};
 }
 
 }  // namespace quarry::app

@@ -7,6 +7,7 @@
 #include "quarry/base/passed_connections.h"
 #include "quarry/master/config.h"
 #include "quarry/master/service.h"
+#include "quarry/pages/figures.h"
 #include "quarry/worker/worker_options.h"
 
 namespace quarry::app {
@@ -16,6 +17,7 @@ namespace quarry::app {
 struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;
+  std::shared_ptr<const pages::Figures> figures;
 };
 
 /// Nothing where POOL, with OPTIONS, has none. Errors: kIo.

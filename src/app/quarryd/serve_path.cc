@@ -77,6 +77,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   if (options.has_pages && !pages::find_program(worker.pages.program).empty()) {
     worker.pages.source = pages::Source::kFossil;
   }
+  worker.has_index = std::filesystem::is_directory(path, error);
   pool.carried = std::make_shared<master::OptionsBy<worker::WorkerOptions>>(worker_directives(),
                                                                             std::move(worker));
   if (std::filesystem::is_directory(path, error)) {

@@ -31,6 +31,7 @@ constexpr auto kWorkerDirectives = std::to_array<Directive<worker::WorkerOptions
     {"backoffice.longest_run", Duration(), QUARRY_FIELD(background.longest_run)},
     {"backoffice.max_children", Number<1, 1000>(), QUARRY_FIELD(background.max_children)},
     {"backoffice.max_sleepers", Number<0, 10000>(), QUARRY_FIELD(background.max_sleepers)},
+    {"index", Switch(), QUARRY_FIELD(has_index)},
     {"trust_remote_user", Switch(), QUARRY_FIELD(trust_remote_user)},
     {"max_body", Size(), QUARRY_FIELD(max_body)},
     {"params_timeout", Timeout(), QUARRY_FIELD(head_timeout)},

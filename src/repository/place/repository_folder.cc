@@ -7,7 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
+#include <system_error>
+#include <utility>
 
 #include "quarry/base/fd.h"
 
@@ -64,6 +68,30 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
     return fail(ErrorCode::kNotFound, "no such repository");
   }
   return LocatedFile{folder / name.file(), status.st_dev, status.st_ino};
+}
+
+std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t most) {
+  constexpr std::string_view kSuffix = ".fossil";
+  // Entries that are looked at, whatever they are: a folder of a whole disk has an end, too.
+  constexpr int kMostEntries = 1'000'000;
+  std::vector<RepositoryName> names;
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  Walk entry(folder, std::filesystem::directory_options::skip_permission_denied, error);
+  for (int seen = 0; !error && entry != Walk() && seen < kMostEntries; ++seen) {
+    const std::string path = entry->path().lexically_relative(folder).string();
+    if (path.ends_with(kSuffix) && names.size() < most) {
+      auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));
+      if (name) names.push_back(std::move(*name));
+    } else if (std::error_code ignored;
+               entry->is_directory(ignored) && !RepositoryName::parse(path)) {
+      // Hidden, or of a name that nothing in it could be asked for by.
+      entry.disable_recursion_pending();
+    }
+    entry.increment(error);
+  }
+  std::ranges::sort(names, {}, &RepositoryName::str);
+  return names;
 }
 
 }  // namespace quarry::repository

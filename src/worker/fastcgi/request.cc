@@ -2,7 +2,11 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 #include "quarry/http/status.h"
+#include "quarry/http/web_page.h"
+#include "quarry/sync/request.h"
 
 namespace quarry::worker {
 
@@ -32,6 +36,19 @@ Reply text_reply(int status, std::string_view text) {
   reply.body = text;
   reply.body += '\n';
   if (status >= 400) reply.error = text;
+  return reply;
+}
+
+Reply for_browser(const Request& request, Reply reply) {
+  const bool is_page = reply.status >= 400 && reply.content_type.starts_with("text/plain") &&
+                       !sync::is_sync_content_type(request.content_type) &&
+                       http::prefers_html(request.variable("HTTP_ACCEPT"));
+  if (!is_page) return reply;
+  std::string_view text = reply.body;
+  while (text.ends_with('\n')) text.remove_suffix(1);
+  reply.body = http::error_page(reply.status, text);
+  reply.content_type = http::kPageType;
+  reply.headers += http::web_page_headers();
   return reply;
 }
 

@@ -63,6 +63,9 @@ struct Reply {
 std::string header_of(const Reply& reply);
 /// A reply of one line.
 Reply text_reply(int status, std::string_view text);
+/// REPLY, but where it is a line of text about an error, and REQUEST comes from a browser and is no
+/// sync: as a page.
+Reply for_browser(const Request& request, Reply reply);
 
 /// Takes the next bytes of a body; its error ends the reading.
 using BodySink = std::function<base::Result<void>(std::string_view bytes)>;

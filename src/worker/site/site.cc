@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "admission.h"
+#include "quarry/base/escape.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/syntax.h"
+#include "quarry/http/web_page.h"
+#include "quarry/pages/repository_page.h"
 #include "quarry/sync/server_session.h"
 #include "quarry/worker/queue_endpoint.h"
 
@@ -44,6 +47,23 @@ Reply reply_of(QueueReply answer, const repository::Repository& repository) {
   return reply;
 }
 
+/// The URL of what the pool serves, without a slash at its end.
+std::string base_of(const Request& request) {
+  // Where the web server does not split the two, SCRIPT_NAME is no place but the path.
+  std::string_view place = request.path_info.empty() ? "" : request.script_name;
+  while (place.ends_with('/')) place.remove_suffix(1);
+  return fmt::format("{}://{}{}", request.is_https ? "https" : "http",
+                     base::printable(request.host), base::printable(place));
+}
+
+Reply page_reply(std::string page) {
+  Reply reply;
+  reply.content_type = http::kPageType;
+  reply.headers = http::web_page_headers();
+  reply.body = std::move(page);
+  return reply;
+}
+
 /// The reply where no file was found. Clients are not told of what lies where they may not go, but
 /// a folder that the server may not look into, or a link out of it, is for somebody to mend.
 Reply not_there(const base::Error& error) {
@@ -61,6 +81,7 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
       status_(options.status, board, queue),
       log_gate_(board.holds()),
       cache_(options.cache, open_options()),
+      index_(options.repositories, open_options()),
       background_(options, master) {}
 
 repository::OpenOptions Site::open_options() {
@@ -100,6 +121,7 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   slot_ = &slot;
   if (const auto served = check_method(request.method); !served) return refuse(served.error());
   if (auto page = status_.answer(request, slot)) return std::move(*page);
+  if (is_for_index(request)) return show_index(request);
   const auto target = resolve(request.path());
   if (!target) return not_there(target.error());
   slot.executing(target->name ? target->name->str() : "");
@@ -232,7 +254,30 @@ Reply Site::describe(const Request& request, const Target& target) {
   if (!repository) return refuse(repository.error());
   const std::string name = target.name ? target.name->str() : "";
   Reply reply = text_reply(200, description(request.is_https, request.host, name));
+  if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
+    auto page = pages::repository_page(**repository, base_of(request) + "/" + name,
+                                       options_.open.clock->now());
+    if (!page) return refuse(page.error());
+    reply = page_reply(std::move(*page));
+  }
   reply.repository = (*repository)->path().string();
+  return reply;
+}
+
+bool Site::is_for_index(const Request& request) const {
+  return options_.has_index && !options_.repositories.empty() && request.method != "POST" &&
+         request.path().find_first_not_of('/') == std::string_view::npos;
+}
+
+Reply Site::show_index(const Request& request) {
+  slot_->executing("");
+  const pages::RepositoryList list = index_.list();
+  const std::string base = base_of(request);
+  if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
+    return page_reply(pages::index_page(list, base, options_.open.clock->now()));
+  }
+  Reply reply;
+  reply.body = pages::index_text(list, base);
   return reply;
 }
 

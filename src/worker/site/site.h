@@ -9,6 +9,7 @@
 #include "fastcgi/request.h"
 #include "pool_log_gate.h"
 #include "quarry/base/listen_queue.h"
+#include "quarry/pages/repository_index.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/worker/endpoint.h"
 #include "quarry/worker/worker_options.h"
@@ -48,6 +49,9 @@ class Site : public Handler {
   Reply answer_queue(const Request& request, const Target& target, BodyReader& body,
                      scoreboard::Slot& slot);
   Reply describe(const Request& request, const Target& target);
+  /// Whether it asks for the folder itself.
+  bool is_for_index(const Request& request) const;
+  Reply show_index(const Request& request);
 
   const WorkerOptions& options_;
   const scoreboard::Board& board_;
@@ -55,6 +59,7 @@ class Site : public Handler {
   PoolLogGate log_gate_;
   scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;
+  pages::RepositoryIndex index_;
   Background background_;
   /// That of the last request, until the work after its reply; the cache's.
   repository::Repository* asked_ = nullptr;

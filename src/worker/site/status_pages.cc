@@ -1,5 +1,9 @@
 #include "status_pages.h"
 
+#include <unistd.h>
+
+#include "quarry/http/web_page.h"
+#include "quarry/pages/live_page.h"
 #include "quarry/scoreboard/status.h"
 
 namespace quarry::worker {
@@ -37,9 +41,21 @@ std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slo
 }
 
 Reply StatusPages::status(const Request& request) const {
-  const auto wanted = scoreboard::parse_status_query(request.query);
+  const auto live = pages::live_part_of(request.query);
+  if (live == pages::LivePart::kPage) {
+    Reply reply;
+    reply.content_type = http::kPageType;
+    reply.headers = pages::live_page_headers();
+    reply.body = pages::live_page();
+    return reply;
+  }
   auto snapshot = scoreboard::take_snapshot(board_, queue_);
   snapshot.pool = options_.pool;
+  if (live) {
+    return page("application/json",
+                pages::live_document(snapshot, options_.pages.get(), ::getpid()));
+  }
+  const auto wanted = scoreboard::parse_status_query(request.query);
   return page(scoreboard::content_type_of(wanted.format),
               scoreboard::status_page(snapshot, wanted));
 }

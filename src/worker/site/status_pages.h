@@ -1,5 +1,6 @@
-// The pages about the pool itself: pm.status_path and ping.path, as PHP-FPM answers them. Where a
-// path is not configured, there is no such page, and nothing is told.
+// The pages about the pool itself: pm.status_path and ping.path, as PHP-FPM answers them, and the
+// operator's live page (quarry/pages/live_page.h). Where a path is not configured, there is no such
+// page, and nothing is told.
 //
 // A path is compared as a whole, so that a web server's rule for it (`location = /status`) guards
 // the only way to the page.

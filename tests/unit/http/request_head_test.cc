@@ -91,9 +91,26 @@ TEST_CASE("a hundred headers are enough") {
 }
 
 TEST_CASE("a refusal is one line of plain text and ends the connection") {
-  CHECK(refusal_page({.status = 405, .text = "no"}, false) ==
+  CHECK(refusal_page({.status = 405, .text = "no"}, {}) ==
         "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n"
         "Content-Length: 27\r\nAllow: GET, HEAD, POST\r\nConnection: close\r\n\r\n"
         "405 Method Not Allowed: no\n");
-  CHECK(refusal_page({.status = 404, .text = "no"}, true).ends_with("Connection: close\r\n\r\n"));
+  CHECK(refusal_page({.status = 404, .text = "no"}, {.head_only = true})
+            .ends_with("Connection: close\r\n\r\n"));
+}
+
+TEST_CASE("a browser is refused by a page, but not in a sync") {
+  const std::string start = "POST /x HTTP/1.1\r\nHost: h\r\naccept:  text/html,*/*;q=0.8\r\n";
+  CHECK(wants_page(start + "\r\n"));
+  CHECK(wants_page(start + "Content-Type: multipart/form-data\r\n\r\n"));
+  CHECK_FALSE(wants_page(start + "Content-Type: application/x-fossil\r\n\r\n"));
+  CHECK_FALSE(wants_page("GET /text/html HTTP/1.1\r\nHost: h\r\n\r\n"));
+  CHECK_FALSE(wants_page("\r\n"));
+  CHECK_FALSE(wants_page(""));
+  CHECK_FALSE(wants_page("GET / HTTP/1.1\r\nAccept"));
+  const std::string page =
+      refusal_page({.status = 413, .text = "more than <1>"}, {.wants_page = true});
+  CHECK(page.starts_with("HTTP/1.1 413 Content Too Large\r\nContent-Type: text/html"));
+  CHECK(page.contains("Content-Security-Policy: default-src 'none'"));
+  CHECK(page.contains("<p>More than &lt;1&gt;.</p>"));
 }

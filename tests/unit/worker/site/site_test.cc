@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include <array>
 #include <fstream>
 
 #include "held_clock.h"
@@ -128,6 +129,45 @@ TEST_CASE("a pool over a folder finds each repository by its name, with or witho
     CAPTURE(path);
     CHECK(pool.sync(path).status == 404);
   }
+}
+
+TEST_CASE("a pool over a folder lists what is in it, where it is told to") {
+  const World world;
+  world.repository("one.fossil");
+  world.repository("team/two.fossil");
+  WorkerOptions options = of_folder(world);
+  CHECK(Asker(options).get("/").status == 404);
+  options.has_index = true;
+  Asker pool(options);
+  for (const char* path : {"", "/", "//"}) {
+    CAPTURE(path);
+    CHECK(pool.get(path).body == "http://example.org/one\nhttp://example.org/team/two\n");
+    CHECK(pool.sync(path).status == 404);
+  }
+  Request plain{
+      .method = "GET", .script_name = "/code/", .path_info = "/", .host = "<h>", .is_https = true};
+  CHECK(pool.ask(plain).body == "https://<h>/code/one\nhttps://<h>/code/team/two\n");
+  CHECK(pool.get("/team").status == 404);
+  CHECK(speaks_sync(pool.sync("/team/two")));
+  const std::array<const char*, 2> browser = {"HTTP_ACCEPT=text/html", nullptr};
+  plain.variables = browser.data();
+  const Reply page = pool.ask(plain);
+  CHECK(page.content_type == "text/html; charset=utf-8");
+  CHECK(page.body.contains("href=\"https://&lt;h&gt;/code/team/two\""));
+}
+
+TEST_CASE("an error is a page for a browser, but never in a sync") {
+  const std::array<const char*, 2> browser = {"HTTP_ACCEPT=text/html", nullptr};
+  Request request{.method = "GET", .variables = browser.data()};
+  const Reply page = for_browser(request, text_reply(404, "no <such> thing"));
+  CHECK(page.content_type == "text/html; charset=utf-8");
+  CHECK(page.body.contains("<p>No &lt;such&gt; thing.</p>"));
+  CHECK(page.error == "no <such> thing");
+  CHECK(for_browser(request, text_reply(200, "fine")).body == "fine\n");
+  request.content_type = kSync;
+  CHECK(for_browser(request, text_reply(404, "no")).body == "no\n");
+  request = {.method = "GET"};
+  CHECK(for_browser(request, text_reply(404, "no")).body == "no\n");
 }
 
 TEST_CASE("the name may come as SCRIPT_NAME, where the web server does not split paths") {

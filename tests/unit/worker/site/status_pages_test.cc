@@ -65,3 +65,19 @@ TEST_CASE("the pages have PHP-FPM's types and are kept by nobody") {
         std::string::npos);
   CHECK(pages.ask("/status")->body.starts_with("pool:                 www\n"));
 }
+
+TEST_CASE("the live page and its document are at the path of the status, in place of PHP-FPM's") {
+  Pages pages({"www", "/status", "", "", nullptr});
+  const auto page = pages.ask("/status", "live");
+  REQUIRE(page);
+  CHECK(page->content_type == "text/html; charset=utf-8");
+  CHECK(page->headers.find("script-src 'sha256-") != std::string::npos);
+  CHECK(page->body.find("<script>") != std::string::npos);
+  const auto document = pages.ask("/status", "live&json");
+  REQUIRE(document);
+  CHECK(document->content_type == "application/json");
+  CHECK(document->body.starts_with("{\"version\":"));
+  CHECK(document->headers.find("no-store") != std::string::npos);
+  CHECK(pages.ask("/status", "html")->body.find("script") == std::string::npos);
+  CHECK_FALSE(pages.ask("/", "live"));
+}

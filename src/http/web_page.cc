@@ -1,0 +1,190 @@
+#include "quarry/http/web_page.h"
+
+#include <fmt/core.h>
+#include <openssl/evp.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstddef>
+
+#include "quarry/base/blanks.h"
+#include "quarry/base/escape.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
+
+namespace quarry::http {
+namespace {
+
+// Colors are chosen for a contrast of at least 4.5 to 1 in light and dark.
+constexpr std::string_view kStyle =
+    ":root{color-scheme:light dark;--ink:#1c1e21;--dim:#5a6169;--paper:#fff;--line:#d5d9de;"
+    "--box:#f3f5f7;--link:#0b57c2;--good:#1a7f37;--busy:#9a5b00;--bad:#b3261e}"
+    "@media(prefers-color-scheme:dark){:root{--ink:#e6e8ea;--dim:#a3abb3;--paper:#15181b;"
+    "--line:#363c42;--box:#20252a;--link:#86b7ff;--good:#5bd07a;--busy:#f0b455;--bad:#ff8f87}}"
+    "*{box-sizing:border-box}"
+    "body{margin:0 auto;max-width:66rem;padding:1.5rem 1rem 3rem;color:var(--ink);"
+    "background:var(--paper);font:1rem/1.5 system-ui,sans-serif;overflow-wrap:anywhere}"
+    "h1{font-size:1.5rem;line-height:1.25;margin:0 0 .5rem}h2{font-size:1.1rem;margin:2rem 0 .5rem}"
+    "p{margin:.5rem 0}a{color:var(--link)}"
+    "a:focus-visible,code:focus-visible,pre:focus-visible{outline:3px solid var(--link);"
+    "outline-offset:2px}"
+    "code,pre{font-family:ui-monospace,monospace;font-size:.9rem}"
+    "pre,.copy{background:var(--box);border:1px solid var(--line);border-radius:4px;"
+    "padding:.5rem .7rem;margin:.5rem 0;white-space:pre-wrap;user-select:all}"
+    ".copy{display:inline-block;margin:0;padding:0 .4rem}.dim,time,footer{color:var(--dim)}"
+    "ul{padding:0;margin:0;list-style:none}"
+    "li{padding:.7rem 0;border-bottom:1px solid var(--line)}li p{margin:.1rem 0}"
+    "li>a,li>strong{font-weight:600}.code{font-size:3rem;font-weight:700;margin:0}"
+    "svg{display:block;width:100%;height:auto;background:var(--box);border:1px solid var(--line)}"
+    "svg:not(.grid){height:8rem}svg#times{height:auto;min-width:34rem}"
+    "svg text{font-size:8px;text-anchor:middle;fill:var(--ink)}"
+    "polyline{fill:none;stroke:var(--link);stroke-width:2;vector-effect:non-scaling-stroke}"
+    ".line1{stroke:var(--busy)}.second{color:var(--busy)}.bar{fill:var(--link)}"
+    ".tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(9rem,1fr));gap:.5rem}"
+    ".tiles p{margin:0;padding:.5rem .7rem;background:var(--box);border:1px solid var(--line)}"
+    ".tiles b{display:block;font-size:1.4rem}#legend b{font-weight:400}"
+    ".idle,.finished{fill:var(--line);color:var(--line)}.starting{fill:var(--dim);color:var(--dim)}"
+    ".accepted,.reading{fill:var(--link);color:var(--link)}"
+    ".working{fill:var(--busy);color:var(--busy)}.sending{fill:var(--good);color:var(--good)}"
+    ".old{stroke:var(--bad);stroke-width:2}#lost{color:var(--bad);font-weight:600}"
+    ".stale .tiles,.stale svg{opacity:.5}.wide{overflow-x:auto}"
+    "table{border-collapse:collapse;width:100%}.wide table{min-width:44rem}"
+    "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
+    "border-bottom:1px solid var(--line)}"
+    "dl{display:grid;grid-template-columns:minmax(0,3fr) minmax(0,1fr);gap:.2rem .7rem}"
+    "dt{color:var(--dim)}dd{margin:0}";
+
+/// TEXT's hash as a Content-Security-Policy names it.
+std::string hash_source(std::string_view text) {
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
+  unsigned int size = 0;
+  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
+    return "'none'";
+  }
+  std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> base64{};
+  const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
+  return fmt::format("'sha256-{}'", std::string_view(reinterpret_cast<const char*>(base64.data()),
+                                                     static_cast<std::size_t>(length)));
+}
+
+struct Wish {
+  std::string_view type;
+  double weight = 1;
+};
+
+/// The first of the comma's pieces of ACCEPT (RFC 9110, section 12.5.1), which is taken off.
+Wish take_wish(std::string_view& accept) {
+  std::string_view piece = accept.substr(0, accept.find(','));
+  accept.remove_prefix(std::min(piece.size() + 1, accept.size()));
+  Wish wish{base::trim_blanks(piece.substr(0, piece.find(';')))};
+  const std::size_t weight = piece.find("q=");
+  if (weight == std::string_view::npos) return wish;
+  piece.remove_prefix(weight + 2);
+  if (std::from_chars(piece.data(), piece.data() + piece.size(), wish.weight).ec != std::errc()) {
+    wish.weight = 0;
+  }
+  return wish;
+}
+
+/// What whoever sees STATUS in a browser can do.
+std::string_view advice(int status) {
+  switch (status) {
+    case 400:
+    case 417:
+      return "The address may be incomplete: try the one that you were sent, or start at the "
+             "project's first page.";
+    case 401:
+    case 403:
+      return "Log in as somebody who may see it, or ask who runs this server for the right to.";
+    case 404:
+      return "Look whether the address is spelled as you were sent it, capital letters too. The "
+             "project may have been moved, or may not be for everybody.";
+    case 405:
+    case 415:
+      return "Go back and follow the page's own links and buttons. To have the project's files, "
+             "use "
+             "the program fossil with the project's address: fossil clone.";
+    case 408:
+      return "Your connection may be slow or broken: try again.";
+    case 411:
+    case 413:
+      return "Send less at once, or ask who runs this server to allow more.";
+    case 429:
+    case 503:
+      return "Nothing is wrong with what you asked for. Wait some seconds, then load the page "
+             "again.";
+    case 431:
+      return "Delete this site's cookies in your browser, or shorten the address, and try again.";
+    case 502:
+    case 504:
+      return "Try again in a minute. If it stays so, tell who runs this server when it happened: "
+             "the server's log says why.";
+    default:
+      return status >= 500 ? "Tell who runs this server when it happened: the server's log says "
+                             "why. Nothing of what you sent was stored."
+                           : "Go back, or start at the project's first page.";
+  }
+}
+
+}  // namespace
+
+std::string web_page(std::string_view title, std::string_view main, std::string_view script) {
+  std::string page = fmt::format(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+      "<title>{}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>{}</style></head>\n"
+      "<body>\n<main>\n{}</main>\n",
+      base::escape_markup(title), kStyle, main);
+  if (!script.empty()) page += fmt::format("<script>{}</script>\n", script);
+  return page + "</body></html>\n";
+}
+
+HeaderFields web_page_fields(std::string_view script) {
+  static const std::string kStyleHash = hash_source(kStyle);
+  std::string policy = fmt::format(
+      "default-src 'none'; style-src {}; img-src data:; base-uri 'none'; form-action 'none'; "
+      "frame-ancestors 'none'",
+      kStyleHash);
+  if (!script.empty()) {
+    policy += fmt::format("; script-src {}; connect-src 'self'", hash_source(script));
+  }
+  return {{"Content-Security-Policy", std::move(policy)},
+          {"Referrer-Policy", "no-referrer"},
+          {"Cache-Control", "no-store"},
+          {"Vary", "Accept"}};
+}
+
+std::string web_page_headers(std::string_view script) {
+  std::string lines;
+  for (const auto& [name, value] : web_page_fields(script)) {
+    lines += fmt::format("{}: {}\r\n", name, value);
+  }
+  return lines;
+}
+
+bool prefers_html(std::string_view accept) {
+  double html = 0;
+  double other = 0;
+  while (!accept.empty()) {
+    const Wish wish = take_wish(accept);
+    if (same_name(wish.type, "text/html")) html = std::max(html, wish.weight);
+    if (same_name(wish.type, "text/plain") || same_name(wish.type, "application/json")) {
+      other = std::max(other, wish.weight);
+    }
+  }
+  return html > 0 && html >= other;
+}
+
+std::string error_page(int status, std::string_view text) {
+  const std::string_view reason = reason_phrase(status);
+  std::string sentence = base::escape_markup(text);
+  if (!sentence.empty() && sentence.front() >= 'a' && sentence.front() <= 'z') {
+    sentence.front() = static_cast<char>(sentence.front() - 'a' + 'A');
+  }
+  return web_page(fmt::format("{} {}", status, reason),
+                  fmt::format("<h1><span class=\"code\">{}</span> {}</h1>\n<p>{}.</p>\n<p>{}</p>\n",
+                              status, reason, sentence, advice(status)));
+}
+
+}  // namespace quarry::http

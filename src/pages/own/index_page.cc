@@ -1,0 +1,58 @@
+#include <fmt/core.h>
+
+#include "quarry/http/web_page.h"
+#include "quarry/pages/repository_index.h"
+#include "template.h"
+#include "words.h"
+
+namespace quarry::pages {
+namespace {
+
+constexpr Template kIndex(R"(<h1>Repositories</h1>
+{{#is_empty}}<p>There is none here that is for everybody. Whoever may see one opens its own address.</p>
+{{/is_empty}}{{#is_cut}}<p>Some are not shown yet, since it takes a while to look at all: load the page again.</p>
+{{/is_cut}}<ul>
+{{#repositories}}<li><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}
+{{#description}}<p>{{description}}</p>
+{{/description}}<p class="dim">{{#age}}Last check-in <time datetime="{{time}}" title="{{time_in_words}}">{{age}}</time>{{/age}}{{^age}}No check-in yet{{/age}}, {{size}}</p>
+<p><code class="copy" tabindex="0">fossil clone {{clone_url}}</code></p></li>
+{{/repositories}}</ul>
+)");
+
+}  // namespace
+
+std::string index_page(const RepositoryList& list, std::string_view base, base::UnixMillis now) {
+  Values rows{Values::type::list};
+  for (const ListedRepository& each : list.repositories) {
+    Values row;
+    const std::string url = fmt::format("{}/{}", base, each.name);
+    row.set("url", url);
+    row.set("clone_url", each.may_be_cloned ? url : url_with_user(url));
+    row.set("name", each.name);
+    row.set("title", each.project.empty() ? each.name : each.project);
+    row.set("has_path", Values(!each.project.empty()));
+    if (!each.description.empty()) row.set("description", each.description);
+    if (each.last_check_in) {
+      row.set("age", age_of(*each.last_check_in, now));
+      row.set("time", machine_time(*each.last_check_in));
+      row.set("time_in_words", time_in_words(*each.last_check_in));
+    }
+    row.set("size", size_in_words(each.size));
+    rows.push_back(std::move(row));
+  }
+  Values page;
+  page.set("is_empty", Values(list.repositories.empty()));
+  page.set("is_cut", Values(list.is_cut));
+  page.set("repositories", std::move(rows));
+  return http::web_page("Repositories", kIndex.fill(page));
+}
+
+std::string index_text(const RepositoryList& list, std::string_view base) {
+  std::string text;
+  for (const ListedRepository& each : list.repositories) {
+    text += fmt::format("{}/{}\n", base, each.name);
+  }
+  return text;
+}
+
+}  // namespace quarry::pages

@@ -1,0 +1,99 @@
+#include "quarry/pages/repository_index.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "quarry/base/log.h"
+#include "quarry/repository/repository_folder.h"
+
+namespace quarry::pages {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Longer than the clock of file systems takes for a tick (1/100 s at most).
+constexpr std::int64_t kTickNanos = 15'000'000;
+
+std::int64_t nanos_of(const timespec& time) {
+  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+struct FileState {
+  std::string text;          // "": it is not there
+  std::int64_t changed = 0;  // in nanoseconds since 1970
+  std::uint64_t size = 0;
+};
+
+FileState state_of(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return {};
+  const std::int64_t changed = std::max(nanos_of(status.st_mtim), nanos_of(status.st_ctim));
+  return {.text = fmt::format("{}.{}.{}.{}", status.st_dev, status.st_ino, status.st_size, changed),
+          .changed = changed,
+          .size = static_cast<std::uint64_t>(status.st_size)};
+}
+
+}  // namespace
+
+RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
+    : folder_(std::move(folder)), open_(std::move(open)) {
+  // One that somebody holds is looked at the next time.
+  open_.busy_timeout = std::chrono::milliseconds{100};
+  open_.content_cache_size = 0;
+}
+
+void RepositoryIndex::look(const std::filesystem::path& file, Known& known) {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const FileState main = state_of(file.string());
+  FileState log = state_of(file.string() + "-wal");
+  // An empty one comes and goes with whoever has the file open.
+  if (log.size == 0) log = {};
+  const std::string state = main.text + " " + log.text;
+  if (!known.state.empty() && known.state == state) return;
+  const bool is_reliable = nanos_of(now) - std::max(main.changed, log.changed) >= kTickNanos;
+  auto summary = repository::read_summary(file, open_);
+  known = {.state = is_reliable ? state : "", .summary = std::nullopt, .size = main.size};
+  if (summary) {
+    known.summary = std::move(*summary);
+  } else {
+    base::log(base::LogLevel::kNotice, "not in the index: {}", summary.error().message);
+    if (summary.error().code == base::ErrorCode::kBusy) known.state.clear();
+  }
+}
+
+RepositoryList RepositoryIndex::list() {
+  const auto deadline = steady_clock::now() + kMostTime;
+  RepositoryList list;
+  std::map<std::string, Known, std::less<>> known;
+  const auto names = repository::names_below(folder_, kMost);
+  list.is_cut = names.size() == kMost;
+  for (const repository::RepositoryName& name : names) {
+    const auto located = repository::locate(folder_, name);
+    if (!located) continue;
+    auto& entry = known[name.str()];
+    if (auto old = known_.extract(name.str())) entry = std::move(old.mapped());
+    if (steady_clock::now() >= deadline) {
+      // What was seen of it before may not be for everybody any more.
+      list.is_cut = true;
+      continue;
+    }
+    look(located->path, entry);
+    const auto& summary = entry.summary;
+    if (!summary || !summary->is_listed || !summary->may_be_read()) continue;
+    list.repositories.push_back({.name = name.str(),
+                                 .project = summary->name,
+                                 .description = summary->description,
+                                 .last_check_in = summary->last_check_in,
+                                 .size = entry.size,
+                                 .may_be_cloned = summary->may_be_cloned()});
+  }
+  known_ = std::move(known);
+  return list;
+}
+
+}  // namespace quarry::pages

@@ -1,0 +1,92 @@
+#include "quarry/repository/project_summary.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <utility>
+
+#include "repository_state.h"
+#include "timeline_rows.h"
+
+namespace quarry::repository {
+
+using base::ErrorCode;
+
+namespace {
+
+// Rows of the timeline that are looked at for a check-in.
+constexpr int kMostPassedOver = 10'000;
+
+std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
+  Query rows = state.database.query(
+      "SELECT objid, type, mtime, (SELECT uuid FROM blob WHERE rid=objid)"
+      " FROM event INDEXED BY event_i1 ORDER BY mtime DESC");
+  for (int row = 0; row < kMostPassedOver && rows.step(); ++row) {
+    if (rows.text(1) != "ci" || !is_shown(state, rows.integer(0), rows.text(3))) continue;
+    return base::from_julian_day(rows.real(2));
+  }
+  return std::nullopt;
+}
+
+/// `u` lends what `reader` has, `v` what `developer` has; each may lend the other's.
+std::string rights_of_nobody(Settings settings) {
+  const auto letters_of = [&](std::string_view login) {
+    const auto user = settings.find_user(login);
+    return user ? user->capabilities : std::string();
+  };
+  std::string rights = letters_of("nobody");
+  bool is_reader = false;
+  bool is_developer = false;
+  for (std::size_t i = 0; i < rights.size(); ++i) {
+    if (rights[i] == 'u' && !std::exchange(is_reader, true)) rights += letters_of("reader");
+    if (rights[i] == 'v' && !std::exchange(is_developer, true)) rights += letters_of("developer");
+  }
+  return rights;
+}
+
+ProjectSummary summary(Repository::State& state) {
+  Settings settings(state);
+  return {.name = settings.get("project-name").value_or(""),
+          .description = settings.get("project-description").value_or(""),
+          .last_check_in = last_check_in(state),
+          .rights = rights_of_nobody(settings),
+          .is_listed = settings.get_int("repolist-skin", 0) != 2};
+}
+
+}  // namespace
+
+bool ProjectSummary::may_be_read() const {
+  return rights.find_first_of("oias") != std::string::npos;
+}
+
+bool ProjectSummary::may_be_cloned() const {
+  return rights.find_first_of("gas") != std::string::npos;
+}
+
+base::Result<ProjectSummary> summary_of(Repository& repository) {
+  Repository::State& state = repository.internals();
+  return guarded(state.path, [&]() -> base::Result<ProjectSummary> { return summary(state); });
+}
+
+base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
+                                          const OpenOptions& options) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return base::fail(errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo,
+                      base::fail_errno(path.string()).error().message);
+  }
+  return guarded(path, [&]() -> base::Result<ProjectSummary> {
+    Repository::State state(path, options);
+    // Where it is replaced meanwhile, the new one's log is left alone.
+    state.device = status.st_dev;
+    state.inode = status.st_ino;
+    state.pass_gate();
+    state.database.query("BEGIN").run();
+    auto result = summary(state);
+    state.database.end_transaction("COMMIT");
+    return result;
+  });
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,189 @@
+"""Pages of our own: what went wrong, for browsers as a page and for programs as a line of text."""
+
+import http.client
+import re
+import subprocess
+
+import pytest
+
+from support import chromium, process, repofile
+from support.browser import Browser
+
+#: What browsers send.
+HTML = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
+
+
+def is_strict(page) -> bool:
+    """The policy allows nothing, but for the one style sheet, by its hash."""
+    policy = page.headers["content-security-policy"]
+    return policy.startswith("default-src 'none'; style-src 'sha256-") and "unsafe" not in policy
+
+
+def is_page_of(page, status: int) -> bool:
+    return (page.status == status and page.headers["content-type"] == "text/html; charset=utf-8" and is_strict(page)
+            and f"<title>{status} " in page.text and page.text.startswith("<!DOCTYPE html>"))
+
+
+@pytest.fixture
+def folder(small, tmp_path):
+    folder = tmp_path / "many"
+    (folder / "deep").mkdir(parents=True)
+    for name in ("one", "deep/two"):
+        repofile.copy(small, folder / f"{name}.fossil")
+        repofile.set_config(folder / f"{name}.fossil", "project-name", f"called {name}")
+    return folder
+
+
+def test_a_browser_has_a_page_of_an_error_of_a_worker_and_others_text(launch, fresh):
+    visitor = Browser(launch(fresh).port)
+    assert is_page_of(visitor.get("/none", Accept=HTML), 404)
+    for accept in ("*/*", "application/json", "text/plain"):
+        page = visitor.get("/none", Accept=accept)
+        assert page.status == 404 and page.headers["content-type"] == "text/plain; charset=utf-8"
+        assert page.text == "no such page: this server speaks the sync protocol only\n"
+    page = visitor.ask("POST", "/none", b"a=b", Content_Type="application/x-www-form-urlencoded", Accept=HTML)
+    assert is_page_of(page, 415)
+    head = visitor.ask("HEAD", "/none", Accept=HTML)
+    assert head.status == 404 and not head.body and int(head.headers["content-length"]) > 500
+
+
+def test_a_sync_is_never_answered_by_a_page(launch, folder):
+    visitor = Browser(launch(folder).port)
+    page = visitor.ask("POST", "/none", b"pull x y\n", Content_Type="application/x-fossil-debug", Accept=HTML)
+    assert page.status == 404 and page.text == "no such repository\n"
+    page = visitor.ask("POST", "/one", b"nonsense", Content_Type="application/x-fossil", Accept=HTML)
+    assert "text/html" not in page.headers["content-type"]
+
+
+def test_who_makes_pages_says_by_pages_what_is_wrong(launch, folder):
+    visitor = Browser(launch(folder, web_pages=True).port)
+    assert is_page_of(visitor.get("/none/timeline", Accept=HTML), 404)
+    assert visitor.get("/none/timeline", Accept="*/*").text.endswith("no such repository\n")
+
+
+def test_a_page_that_cannot_be_made_is_a_page_that_says_so(launch, fresh, tmp_path):
+    program = tmp_path / "wrong"
+    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exit 3;; esac\n")
+    program.chmod(0o755)
+    server = launch(fresh, settings={"pages": "fossil", "pages.program": str(program)})
+    visitor = Browser(server.port)
+    page = visitor.get("/timeline", Accept=HTML)
+    assert is_page_of(page, 502) and str(tmp_path) not in page.text
+    page = visitor.get("/timeline")
+    assert page.status == 502 and page.headers["content-type"] == "text/plain; charset=utf-8"
+
+
+def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(launch, fresh, tmp_path):
+    program = tmp_path / "slow"
+    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exec sleep 600;; esac\n")
+    program.chmod(0o755)
+    server = launch(fresh, settings={"pages.program": str(program), "pages.max_children": 1, "pages.max_waiting": 0},
+                    web_pages=True)
+    held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    held.request("GET", "/timeline?first")
+    process.wait_until(lambda: Browser(server.port).get("/timeline?more").status == 503, "the only place to be taken")
+    page = Browser(server.port).get("/timeline?more", Accept=HTML)
+    assert is_page_of(page, 503) and page.headers["retry-after"] == "5" and "Wait some seconds" in page.text
+    held.close()
+
+
+def test_what_a_visitor_makes_up_is_no_markup(launch, folder):
+    visitor = Browser(launch(folder).port)
+    for path in ("/%3Cscript%3Ealert(1)%3C/script%3E", "/one/%3Cb%3E?%3Cb%3E", "/\"><b>"):
+        page = visitor.get(path, Accept=HTML)
+        assert page.status in (400, 404) and "<b>" not in page.text and "<script" not in page.text
+        assert str(folder) not in page.text
+
+
+def test_the_gateway_refuses_a_browser_by_a_page(launch, fresh):
+    if (server := launch(fresh, settings={"http.max_body": "1000"})).kind != "gateway":
+        pytest.skip("it is the gateway's")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("POST", "/", b"x" * 2000, {"Accept": HTML, "Content-Type": "multipart/form-data"})
+    response = connection.getresponse()
+    assert response.status == 413 and response.getheader("Content-Type") == "text/html; charset=utf-8"
+    assert b"<title>413 " in response.read()
+    connection.close()
+    connection.request("POST", "/", b"x" * 2000, {"Accept": HTML, "Content-Type": "application/x-fossil"})
+    assert connection.getresponse().getheader("Content-Type") == "text/plain; charset=utf-8"
+    connection.close()
+
+
+@pytest.fixture(params=["fossil", "off"])
+def listed(request, launch, folder, fossil, tmp_path):
+    """A folder of four with its index, with and without fossil's pages."""
+    for name in ("private", "deep/skin"):
+        repofile.copy(folder / "one.fossil", folder / f"{name}.fossil")
+    repofile.set_capabilities(folder / "private.fossil", "nobody", "g")
+    repofile.set_config(folder / "deep" / "skin.fossil", "repolist-skin", 2)
+    repofile.set_config(folder / "one.fossil", "project-description", "<i>all</i> & more")
+    return launch(folder, settings={"index": "on", "pages": request.param})
+
+
+def test_the_index_lists_what_everybody_may_read(listed, folder):
+    page = Browser(listed.port).get("/", Accept=HTML)
+    assert page.status == 200 and page.headers["content-type"] == "text/html; charset=utf-8" and is_strict(page)
+    assert re.findall(r"fossil clone (\S+)</code>", page.text) == [f"{listed.url}deep/two", f"{listed.url}one"]
+    assert "called one" in page.text and "called deep/two" in page.text and "&lt;i&gt;all&lt;/i&gt; &amp; more" in page.text
+    assert "private" not in page.text and "skin" not in page.text
+    assert re.search(r'<time datetime="20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ"', page.text)
+    page = Browser(listed.port).get("/")
+    assert page.headers["content-type"].startswith("text/plain")
+    assert page.text == f"{listed.url}deep/two\n{listed.url}one\n"
+    repofile.set_capabilities(folder / "one.fossil", "nobody", "")
+    assert Browser(listed.port).get("/").text == f"{listed.url}deep/two\n"
+
+
+def test_what_the_index_lists_can_be_cloned_and_opened(listed, fossil, tmp_path):
+    for number, url in enumerate(Browser(listed.port).get("/").text.split()):
+        fossil.clone(url, tmp_path / f"{number}.fossil")
+        assert Browser(listed.port).get(url.removeprefix(listed.url.rstrip("/"))).status in (200, 302)
+
+
+def test_there_is_no_index_where_none_was_asked_for(launch, folder, fresh):
+    assert Browser(launch(folder, settings={"pages": "off"}).port).get("/", Accept=HTML).status == 404
+    page = Browser(launch(fresh, settings={"index": "on"}).port).get("/")
+    assert page.status == 200 and "fossil clone" in page.text
+
+
+def test_a_repository_without_fossils_pages_has_one_of_its_own(launch, folder):
+    server = launch(folder)
+    page = Browser(server.port).get("/deep/two", Accept=HTML)
+    assert page.status == 200 and is_strict(page) and "<h1>called deep/two</h1>" in page.text
+    assert f"fossil clone {server.url}deep/two two.fossil" in page.text
+    assert "Newest check-ins" in page.text and "<strong>trunk</strong>" in page.text
+    assert Browser(server.port).get("/deep/two").text == (
+        f"A Fossil repository. To have it:  fossil clone {server.url}deep/two\n")
+    repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "g")
+    page = Browser(server.port).get("/deep/two", Accept=HTML)
+    assert page.status == 200 and "called" not in page.text and "trunk" not in page.text
+    assert f"fossil clone {server.url}deep/two two.fossil" in page.text
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_a_repository_without_complaint(launch, fresh, tmp_path):
+    shown = chromium.show(launch(fresh).url, tmp_path)
+    assert "Newest check-ins" in shown.dom and shown.console == []
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_the_index_without_complaint(listed, tmp_path):
+    shown = chromium.show(listed.url, tmp_path)
+    assert "called one" in shown.dom and shown.console == []
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_an_error_an_error_without_complaint(launch, folder, tmp_path):
+    shown = chromium.show(f"{launch(folder).url}none", tmp_path)
+    assert "No such repository." in shown.dom and shown.console == []
+
+
+@chromium.needs_axe
+@pytest.mark.parametrize("is_dark", [False, True])
+def test_nobody_is_kept_from_using_the_pages(launch, folder, fossil, tmp_path, is_dark):
+    repofile.set_config(folder / "one.fossil", "project-description", "what it is for")
+    server = launch(folder, settings={"index": "on", "pages": "off", "pm.status_path": "/status"})
+    fossil.clone(f"{server.url}one", tmp_path / "clone.fossil")
+    for path, milliseconds in (("none", 0), ("", 0), ("one", 0), ("status?live", 5_000)):
+        shown = chromium.show(server.url + path, tmp_path, milliseconds, is_dark)
+        assert chromium.barriers(shown.dom, tmp_path, is_dark) == [], path

@@ -1,0 +1,54 @@
+#include "quarry/http/web_page.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace quarry::http;
+
+TEST_CASE("browsers have pages, programs text") {
+  CHECK(prefers_html(
+      "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"));
+  CHECK(prefers_html("application/json;q=0.5, TEXT/HTML;level=1;q=0.7"));
+  CHECK(prefers_html("text/html"));
+  CHECK_FALSE(prefers_html(""));
+  CHECK_FALSE(prefers_html("*/*"));
+  CHECK_FALSE(prefers_html("text/*"));
+  CHECK_FALSE(prefers_html("text/html;q=0"));
+  CHECK_FALSE(prefers_html("text/html;q=nonsense"));
+  CHECK_FALSE(prefers_html("text/plain, text/html;q=0.9"));
+  CHECK_FALSE(prefers_html("text/html;q=0.5,application/json"));
+  CHECK_FALSE(prefers_html("application/text/html,,;,q=,"));
+}
+
+TEST_CASE("nothing that came from outside is markup in a page about an error") {
+  const std::string page = error_page(404, "no <script>alert('x')</script> & \"y\"");
+  CHECK_FALSE(page.contains("<script"));
+  CHECK(page.contains("No &lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt; &amp; &quot;y&quot;."));
+  CHECK(web_page("</title><b>", "").contains("<title>&lt;/title&gt;&lt;b&gt;</title>"));
+}
+
+TEST_CASE("each page about an error says what to do, and is known by its code") {
+  for (const int status : {400, 403, 404, 405, 408, 413, 415, 429, 431, 500, 502, 503, 504}) {
+    CAPTURE(status);
+    const std::string page = error_page(status, "it is so");
+    CHECK(page.contains("<title>" + std::to_string(status) + " "));
+    CHECK_FALSE(page.contains("Unknown"));
+    const std::size_t reason = page.find("<p>It is so.</p>\n<p>");
+    REQUIRE(reason != std::string::npos);
+    CHECK(page.find("</p>", reason + 25) > reason + 40);
+  }
+  CHECK(error_page(503, "x") != error_page(404, "x"));
+}
+
+TEST_CASE("a page may do nothing, and a live one run its own script alone") {
+  const std::string still = web_page_headers();
+  CHECK(still.contains("Content-Security-Policy: default-src 'none'; style-src 'sha256-"));
+  CHECK_FALSE(still.contains("script-src"));
+  CHECK_FALSE(still.contains("unsafe"));
+  // printf 'let x' | openssl dgst -sha256 -binary | base64
+  CHECK(web_page_headers("let x").contains(
+      "script-src 'sha256-dXKOHtfmzrnYeAHYBCbUmBpIqmNFRVEF6ulA+ucuqt0='; connect-src 'self'\r\n"));
+  CHECK(web_page("t", "<p>m</p>\n", "let x").contains("<script>let x</script>"));
+  CHECK_FALSE(web_page("t", "<p>m</p>\n").contains("<script"));
+}

@@ -1,0 +1,119 @@
+#include "quarry/pages/repository_index.h"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "quarry/repository/repository_folder.h"
+#include "quarry/repository/whole_file.h"
+#include "test_database.h"
+
+using namespace quarry;
+using pages::RepositoryIndex;
+
+namespace {
+
+struct World : TestFolder {
+  std::string file(const std::string& name) const { return (path / (name + ".fossil")).string(); }
+  void make(const std::string& name, const std::string& project) const {
+    std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
+    REQUIRE(repository::init(file(name),
+                             {.project_name = project, .user = "ann", .password = "secret"}));
+  }
+  void run(const std::string& name, const std::string& sql) const {
+    TestDatabase(file(name)).run(sql);
+  }
+};
+
+std::vector<std::string> names_of(RepositoryIndex& index) {
+  std::vector<std::string> names;
+  for (const auto& each : index.list().repositories) names.push_back(each.name);
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("the index lists what everybody may read, in folders in folders too") {
+  const World world;
+  for (const char* name : {"b", "a/deep/c", "a/b", "hidden", "skin"}) world.make(name, name);
+  world.run("hidden", "UPDATE user SET cap='g' WHERE login='nobody'");
+  world.run("skin", "INSERT INTO config(name, value, mtime) VALUES('repolist-skin', 2, 0)");
+  std::ofstream(world.file("no-repository")) << "text";
+  std::filesystem::create_directory(world.path / "folder.fossil");
+  world.make(".secret/d", "in a hidden folder");
+  const TestFolder outside;
+  std::filesystem::copy_file(world.file("b"), outside.path / "b.fossil");
+  std::filesystem::create_symlink(outside.path / "b.fossil", world.file("link"));
+  std::filesystem::create_symlink(outside.path, world.path / "other");
+  std::filesystem::create_symlink("b.fossil", world.file("same"));
+  RepositoryIndex index(world.path, {});
+  CHECK(names_of(index) == Names{"a/b", "a/deep/c", "b", "same"});
+  CHECK_FALSE(index.list().is_cut);
+}
+
+TEST_CASE("the index follows what changes, and who may read it") {
+  const World world;
+  world.make("a", "first");
+  RepositoryIndex index(world.path, {});
+  for (int round = 0; round < 20; ++round) {
+    CAPTURE(round);
+    world.run("a", "UPDATE config SET value='name " + std::to_string(round) +
+                       "' WHERE name='project-name'");
+    const auto list = index.list();
+    REQUIRE(list.repositories.size() == 1);
+    CHECK(list.repositories.front().project == "name " + std::to_string(round));
+    world.run("a", "UPDATE user SET cap='' WHERE login='nobody'");
+    CHECK(names_of(index).empty());
+    world.run("a", "UPDATE user SET cap='o' WHERE login='nobody'");
+    CHECK(names_of(index) == Names{"a"});
+  }
+  world.make("b", "second");
+  CHECK(names_of(index) == Names{"a", "b"});
+  std::filesystem::rename(world.file("b"), world.file("a"));
+  CHECK(index.list().repositories.front().project == "second");
+  std::filesystem::remove(world.file("a"));
+  CHECK(names_of(index).empty());
+}
+
+TEST_CASE("the index sees what is in a write-ahead log that somebody holds") {
+  const World world;
+  world.make("a", "first");
+  TestDatabase held(world.file("a"));
+  held.run("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0");
+  RepositoryIndex index(world.path, {});
+  for (int round = 0; round < 20; ++round) {
+    CHECK(names_of(index) == Names{"a"});
+    held.run("UPDATE user SET cap='' WHERE login='nobody'");
+    CHECK(names_of(index).empty());
+    held.run("UPDATE user SET cap='o' WHERE login='nobody'");
+  }
+}
+
+TEST_CASE("nothing of a repository is markup in the page of the index") {
+  pages::RepositoryList list;
+  list.repositories.push_back({.name = "team/x",
+                               .project = "<b>bold</b>",
+                               .description = "\"quoted\" & <script>",
+                               .last_check_in = base::UnixMillis{0},
+                               .size = 6'168'576});
+  list.repositories.push_back({"bare", "", "", std::nullopt, 900, false});
+  const std::string page =
+      pages::index_page(list, "https://host\"><i>/code", base::UnixMillis{3 * 3'600'000});
+  CHECK(page.contains("&lt;b&gt;bold&lt;/b&gt;"));
+  CHECK(page.contains("&quot;quoted&quot; &amp; &lt;script&gt;"));
+  CHECK_FALSE(page.contains("<script"));
+  CHECK_FALSE(page.contains("<i>"));
+  CHECK(page.contains("fossil clone https://host&quot;&gt;&lt;i&gt;/code/team/x</code>"));
+  CHECK(page.contains("datetime=\"1970-01-01T00:00:00Z\""));
+  CHECK(page.contains(">3 hours ago</time>, 6.2 MB"));
+  CHECK(page.contains("No check-in yet, 0.9 kB"));
+  CHECK(page.contains("fossil clone https://USER@host&quot;&gt;&lt;i&gt;/code/bare</code>"));
+  CHECK(pages::index_text(list, "http://h") == "http://h/team/x\nhttp://h/bare\n");
+  CHECK(pages::index_page({}, "http://h", {}).contains("There is none here"));
+}

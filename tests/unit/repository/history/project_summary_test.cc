@@ -1,0 +1,109 @@
+// What a list of repositories says of one.
+
+#include "quarry/repository/project_summary.h"
+
+#include <doctest/doctest.h>
+
+#include "world.h"
+
+using namespace quarry;
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+ProjectSummary summary(World& world) {
+  const auto snapshot = world.repository->snapshot();
+  REQUIRE(snapshot);
+  auto open = summary_of(*world.repository);
+  REQUIRE(open);
+  const auto closed = read_summary(world.file(), {});
+  REQUIRE(closed);
+  CHECK(closed->name == open->name);
+  CHECK(closed->rights == open->rights);
+  CHECK(closed->last_check_in == open->last_check_in);
+  return *open;
+}
+
+std::string check_in(const artifact::HashName& parent, int minute) {
+  return artifact::format_check_in(
+      {.comment = "work",
+       .date = {HeldClock().now().value + std::int64_t{60000} * minute},
+       .user = "ann",
+       .files = {},
+       .parents = {parent},
+       .repository_checksum = "",
+       .tags = {}});
+}
+
+}  // namespace
+
+TEST_CASE("a summary is of the project's name, description and newest check-in for everybody") {
+  World world;
+  world.sql("INSERT INTO config(name, value, mtime) VALUES('project-description', 'all of it', 0)");
+  const auto root = *artifact::HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
+  world.put(check_in(root, 5));
+  ProjectSummary found = summary(world);
+  CHECK(found.name == "test");
+  CHECK(found.description == "all of it");
+  REQUIRE(found.last_check_in);
+  CHECK(found.last_check_in->value == world.clock.now().value + 300'000);
+  CHECK(found.is_listed);
+  world.receive([&](Receipt& receipt) {
+    const std::string secret = check_in(root, 9);
+    Arrival arrival = whole(secret);
+    arrival.is_private = true;
+    REQUIRE(receipt.store(arrival));
+  });
+  CHECK(summary(world).last_check_in == found.last_check_in);
+}
+
+TEST_CASE("what everybody may do is what nobody has, and is lent") {
+  struct Case {
+    const char* nobody;
+    bool reads;
+    bool clones;
+  };
+  World world;
+  world.sql("REPLACE INTO user(login, cap) VALUES('anonymous', 'os')");
+  world.sql("REPLACE INTO user(login, cap) VALUES('reader', 'gv')");
+  world.sql("REPLACE INTO user(login, cap) VALUES('developer', 'iu')");
+  for (const Case& each :
+       {Case{"", false, false}, Case{"gjz", false, true}, Case{"o", true, false},
+        Case{"i", true, false}, Case{"a", true, true}, Case{"s", true, true}, Case{"u", true, true},
+        Case{"v", true, true}, Case{"hjkz", false, false}}) {
+    CAPTURE(each.nobody);
+    world.sql("UPDATE user SET cap='" + std::string(each.nobody) + "' WHERE login='nobody'");
+    const ProjectSummary found = summary(world);
+    CHECK(found.may_be_read() == each.reads);
+    CHECK(found.may_be_cloned() == each.clones);
+  }
+  world.sql("DELETE FROM user WHERE login='nobody'");
+  CHECK_FALSE(summary(world).may_be_read());
+}
+
+TEST_CASE("one that is only there for its skin is not listed") {
+  World world;
+  world.sql("INSERT INTO config(name, value, mtime) VALUES('repolist-skin', 2, 0)");
+  CHECK_FALSE(summary(world).is_listed);
+  world.sql("UPDATE config SET value=1 WHERE name='repolist-skin'");
+  CHECK(summary(world).is_listed);
+}
+
+TEST_CASE("a file is as it was after a look at it") {
+  World world;
+  world.repository.reset();
+  CHECK(world.sql("PRAGMA journal_mode=DELETE") == "delete");
+  REQUIRE(read_summary(world.file(), {}));
+  CHECK(world.sql("PRAGMA journal_mode") == "delete");
+  CHECK(world.sql("PRAGMA journal_mode=WAL") == "wal");
+  REQUIRE(read_summary(world.file(), {}));
+  CHECK_FALSE(std::filesystem::exists(world.file().string() + "-wal"));
+}
+
+TEST_CASE("what is no repository has no summary") {
+  World world;
+  CHECK(read_summary(world.folder / "none", {}).error().code == base::ErrorCode::kNotFound);
+  world.sql("DROP TABLE event");
+  CHECK_FALSE(read_summary(world.file(), {}));
+}
