@@ -137,8 +137,12 @@ def test_children_do_not_outlive_a_killed_master(running):
     wait_until(lambda: not any(process.exists(pid) for pid in children), "the children's end", seconds=15)
 
 
-def test_get_tells_what_this_is(running):
-    _, port = running
+def test_get_tells_what_this_is(fresh, tmp_path, fossil):
+    """Without web pages."""
+    port = free_port()
+    server = Process([places.program("quarryd"), "--serve", fresh, "--http", f"127.0.0.1:{port}", "--no-pages"], tmp_path / "log",
+                     env=fossil.environment)
+    wait_until(lambda: process.port_answers(port), "quarryd")
     import http.client
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     for path, status, expected in (("/", 200, "fossil clone"), ("/ping", 404, "no such"), ("/status", 404, "no such")):
@@ -148,6 +152,7 @@ def test_get_tells_what_this_is(running):
         assert response.status == status
         assert expected in text
     connection.close()
+    server.stop()
 
 
 def test_no_trace_of_quarry_in_the_file_but_wal(running, fresh, fossil):
