@@ -6,10 +6,11 @@ import re
 import statistics
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from support import process, repofile
+from support import repofile
 from support.process import Process, free_port, port_answers, wait_until
 from support.servers import Launcher, Server, disable_backoffice
 from workload import Workload
@@ -106,12 +107,11 @@ def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
 
 @contextlib.contextmanager
 def visitors(server: Server, seconds: int) -> Iterator[None]:
-    """500 at once, each with a page that takes long and is not kept; they go on until the end."""
-    crowd = subprocess.Popen(["wrk", "-t", "1", "-c", str(VISITORS), "-d", f"{seconds + 3}s", "--timeout", "60s", "-H", BROWSER, "-H", KNOWN,
-                              server.url + "timeline?n=2000&y=ci"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    """500 at once, each with a page that takes long and is not kept."""
+    crowd = subprocess.Popen([HERE / "visitors.py", str(server.port), "/timeline?n=2000&y=ci", str(VISITORS), str(seconds + 2)],
+                             stdout=sys.stderr)
     try:
-        wait_until(lambda: len(process.children(server.main.pid)) > 0, "its children")
-        subprocess.run(["sleep", "1"], check=True)
+        time.sleep(1)
         yield
     finally:
         crowd.wait()
