@@ -38,7 +38,7 @@ Result<void> Prequeue::look_at(const ChangeSetName& name) {
     job.submitter = submission->submitter;
     job.capabilities = submission->capabilities;
     job.address = submission->address;
-    job.add_history(submission->time, Stage::kPrequeue, "submitted");
+    if (hold->is_new()) job.add_history(submission->time, Stage::kPrequeue, "submitted");
     meta = checker_.check(name, desk_.directories.tarball_of(name), *submission);
   } else {
     meta = std::unexpected(std::move(submission).error());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon_queue.h"
+#include "quarry/changes/actions.h"
 #include "quarry/changes/change_log.h"
 #include "temporary_folder.h"
 
@@ -69,6 +70,21 @@ TEST_CASE("what is wrong with a change set is its reason to fail") {
   CHECK(ChangeLog(queue.directories).read(id_of(3))->output == "<<<<<<< here\n>>>>>>> there\n");
   CHECK(ChangeLog(queue.directories).read(id_of(3))->supports == std::vector{id_of(4)});
   CHECK(queue.lines().empty());
+}
+
+TEST_CASE("what was refused for its meta file and is tried again is refused for that again") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"../a"});
+  queue.until(1, Stage::kFail);
+  const std::string why = queue.job_of(1).history.back().why;
+  REQUIRE(act(queue.directories, id_of(1), {Action::kRetry, "eve", ""}, queue.clock.now(), {}));
+  queue.until(1, Stage::kFail);
+  const auto history = queue.job_of(1).history;
+  CHECK(history.back().why == why);
+  REQUIRE(history.size() == 4);
+  CHECK(history[0].why == "submitted");
+  CHECK(history[2].why == "to be tried again by eve");
 }
 
 TEST_CASE("a dependency on what has landed long ago is found") {
