@@ -134,6 +134,14 @@ TEST_CASE("what would be refused is not written") {
             "absolute"));
 }
 
+TEST_CASE("a name that a meta file cannot hold removes no file of another name") {
+  for (const std::string name : {"a\nb", "\t", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(written({{"c", 0, ""}}, TarballCompression::kNone, {name}));
+  }
+  CHECK(written({{"c", 0, ""}}, TarballCompression::kNone, {"##x", " b"}));
+}
+
 TEST_CASE("folders may stand for themselves or not, and meta anywhere") {
   const std::string file = tar_entry({.name = "lroot/a", .content = "x"});
   const std::string folder = tar_entry({.name = "lroot/", .type = '5'});
