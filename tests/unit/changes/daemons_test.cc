@@ -162,6 +162,21 @@ TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
   CHECK(queue.lines().empty());
 }
 
+TEST_CASE("what was put off while the clock was wrong is tried when it is put right") {
+  constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1000;
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.most_put_off = 1;
+  queue.clock.advance(kDay);
+  queue.submit(1, {"a"}, "later");
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+  }));
+  queue.clock.advance(-kDay);
+  queue.until(1, Stage::kFail);
+}
+
 TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {
   const TemporaryFolder folder;
   Queue queue(folder);
