@@ -47,6 +47,11 @@ Result<void> Prequeue::look_at(const ChangeSetName& name) {
   if (meta && meta->type != name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
+  if (!meta && (!submission || meta.error().code == ErrorCode::kNotFound)) {
+    // Not the submitter's fault: a file of the queue is gone, or was changed.
+    desk_.log(meta.error());
+    meta.error().message = kServersTrouble;
+  }
   if (!meta) {
     return desk_.move(*hold, Stage::kFail, meta.error().message, Syncing::kLater);
   }

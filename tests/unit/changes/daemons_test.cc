@@ -72,6 +72,20 @@ TEST_CASE("what is wrong with a change set is its reason to fail") {
   CHECK(queue.lines().empty());
 }
 
+TEST_CASE("where the queue's files are gone, the reason names no path") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  for (std::uint64_t i = 1; i <= 2; ++i) queue.submit(i, {"a"});
+  const auto tarball = queue.directories.tarball_of(name_of(1, MoveType::kDevelopment));
+  FileSystem::real().remove(tarball).value();
+  const auto other = queue.directories.tarball_of(name_of(2, MoveType::kDevelopment));
+  FileSystem::real().remove(other.string() + ".submission").value();
+  for (std::uint64_t i = 1; i <= 2; ++i) {
+    queue.until(i, Stage::kFail);
+    CHECK(queue.job_of(i).history.back().why == kServersTrouble);
+  }
+}
+
 TEST_CASE("what was refused for its meta file and is tried again is refused for that again") {
   const TemporaryFolder folder;
   Queue queue(folder);
