@@ -8,11 +8,12 @@
 namespace quarry::changes {
 namespace {
 
-base::UnixMillis retry_time(const Job& job, const Rules& rules) {
-  if (job.put_off == 0 || job.history.empty()) return {};
+void set_retry_time(Known& known, const Job& job, const Rules& rules) {
+  if (job.put_off == 0 || job.history.empty()) return;
   const std::uint32_t doublings = std::min(job.put_off - 1, 20U);
   const auto delay = std::min(rules.retry_delay * (1 << doublings), rules.longest_delay);
-  return {job.history.back().time.value + delay.count()};
+  known.put_off_at = job.history.back().time;
+  known.not_before = {known.put_off_at.value + delay.count()};
 }
 
 }  // namespace
@@ -29,12 +30,13 @@ Known known_of(const Job& job, Stage stage, const Rules& rules) {
               // Elsewhere it is about to be, or no longer: a move was broken off.
               .is_taken_back = is_over(stage) && job.taken_back.has_value(),
               .goes_alone = job.crashes > 0 || job.put_off > 0,
+              .put_off_at = {},
               .not_before = {},
               .landed_at = {}};
   if (rules.needs_approval[static_cast<std::size_t>(job.name.type)]) {
     known.is_approved = !job.meta.approval.empty();
   }
-  if (stage == Stage::kPending) known.not_before = retry_time(job, rules);
+  if (stage == Stage::kPending) set_retry_time(known, job, rules);
   for (const HistoryLine& line : job.history) {
     if (stage == Stage::kDone && line.state == letter_of(stage) && known.landed_at.value == 0) {
       known.landed_at = line.time;

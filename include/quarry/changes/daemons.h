@@ -55,6 +55,11 @@ class Stop {
   virtual std::optional<std::string> why(const ChangeSetId&) const { return std::string(); }
 };
 
+/// What is told of errors that are for the log: all who may read the repository read why a change set
+/// waits or has failed, and where the server's files lie is not theirs to know.
+inline constexpr std::string_view kServersTrouble =
+    "the server has trouble, of which its log tells";
+
 struct Outcome {
   Verdict verdict = Verdict::kFailed;
   std::string why;

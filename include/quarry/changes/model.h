@@ -56,9 +56,13 @@ struct Known {
   bool is_approved = true;  // or needs no approval
   std::string held;         // who holds it, and why
   bool is_taken_back = false;
-  bool goes_alone = false;      // it has been executed in vain: others are not to suffer for it
+  bool goes_alone = false;  // it has been executed in vain: others are not to suffer for it
+  base::UnixMillis put_off_at;
   base::UnixMillis not_before;  // it was put off until then
   base::UnixMillis landed_at;   // in done/
+
+  /// Not before it was put off, either: then the clock has been put right since.
+  bool is_put_off(base::UnixMillis now) const { return put_off_at <= now && now < not_before; }
 };
 
 struct ModelNode;

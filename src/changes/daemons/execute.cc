@@ -1,7 +1,5 @@
 // What a child does with a job (step 8).
 
-#include <fmt/core.h>
-
 #include <exception>
 #include <functional>
 #include <optional>
@@ -41,10 +39,11 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hol
   try {
     return executor.land_all(tasks, stop);
   } catch (const std::exception& error) {
+    base::log(base::LogLevel::kError, "an execution broke off: {}", error.what());
     // Who is to blame for it goes alone the next time.
     return std::vector<Outcome>(tasks.size(),
                                 {.verdict = tasks.size() > 1 ? Verdict::kPutOff : Verdict::kFailed,
-                                 .why = fmt::format("its execution broke off: {}", error.what()),
+                                 .why = std::string(kServersTrouble),
                                  .landed = {}});
   }
 }

@@ -122,7 +122,8 @@ Result<void> Execution::settle(const Answer& answer) {
   if (known && known->stage == Stage::kPending && answer.outcome &&
       answer.outcome->verdict == Verdict::kSkipped) {
     // Somebody has it in hand just now.
-    tracker_.delay(id, {desk_.clock.now().value + kPause});
+    const base::UnixMillis now = desk_.clock.now();
+    tracker_.delay(id, now, {now.value + kPause});
   }
   return {};
 }

@@ -38,7 +38,7 @@ Result<void> Prequeue::look_at(const ChangeSetName& name) {
     job.submitter = submission->submitter;
     job.capabilities = submission->capabilities;
     job.address = submission->address;
-    job.add_history(submission->time, Stage::kPrequeue, "submitted");
+    if (hold->is_new()) job.add_history(submission->time, Stage::kPrequeue, "submitted");
     meta = checker_.check(name, desk_.directories.tarball_of(name), *submission);
   } else {
     meta = std::unexpected(std::move(submission).error());
@@ -46,6 +46,11 @@ Result<void> Prequeue::look_at(const ChangeSetName& name) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
   if (meta && meta->type != name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
+  }
+  if (!meta && (!submission || meta.error().code == ErrorCode::kNotFound)) {
+    // Not the submitter's fault: a file of the queue is gone, or was changed.
+    desk_.log(meta.error());
+    meta.error().message = kServersTrouble;
   }
   if (!meta) {
     return desk_.move(*hold, Stage::kFail, meta.error().message, Syncing::kLater);

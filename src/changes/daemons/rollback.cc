@@ -94,7 +94,8 @@ Result<void> Rollback::extend() {
 Result<void> Rollback::go_on() {
   if (is_given_) return {};
   if (auto abandoned = abandon_all(); !abandoned) {
-    return come_to_nothing(Verdict::kPutOff, abandoned.error().message);
+    desk_.log(abandoned.error());
+    return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
   }
   stop_running();
   // But for itself nothing runs, of this daemon's or of one that has died.
@@ -102,8 +103,9 @@ Result<void> Rollback::go_on() {
   deadline_.reset();
   if (auto extended = extend(); !extended) {
     const bool is_too_much = extended.error().code == ErrorCode::kLimit;
-    return come_to_nothing(is_too_much ? Verdict::kFailed : Verdict::kPutOff,
-                           extended.error().message);
+    if (is_too_much) return come_to_nothing(Verdict::kFailed, extended.error().message);
+    desk_.log(extended.error());
+    return come_to_nothing(Verdict::kPutOff, std::string(kServersTrouble));
   }
   QUARRY_TRY(children_.make_idle_one());
   QUARRY_TRY(children_.give({hold_->job.name}, true));

@@ -159,16 +159,18 @@ std::optional<Order> next_order(Mailbox& mailbox) {
 
 Outcome take_back(Directories& directories, const ChangeSetName& name, Executor& executor,
                   const Stop& stop) {
+  const auto troubled = [](Verdict verdict, std::string_view what) {
+    base::log(base::LogLevel::kError, "{}", what);
+    return Outcome{.verdict = verdict, .why = std::string(kServersTrouble), .landed = {}};
+  };
   auto rollback = directories.read(Stage::kRun, name);
-  if (!rollback) {
-    return {.verdict = Verdict::kPutOff, .why = rollback.error().message, .landed = {}};
-  }
+  if (!rollback) return troubled(Verdict::kPutOff, rollback.error().message);
   std::vector<Job> landed;
   for (const ChangeSetId& id : rollback->closure) {
     const auto place = directories.find(id);
     if (!place || !*place || (*place)->stage != Stage::kDone) continue;
     auto job = directories.read(Stage::kDone, (*place)->name);
-    if (!job) return {.verdict = Verdict::kPutOff, .why = job.error().message, .landed = {}};
+    if (!job) return troubled(Verdict::kPutOff, job.error().message);
     landed.push_back(std::move(*job));
   }
   const ChangeLog log(directories);
@@ -178,9 +180,7 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
       if (!said) base::log(base::LogLevel::kWarning, "{}", said.error().message);
     });
   } catch (const std::exception& error) {
-    return {.verdict = Verdict::kFailed,
-            .why = fmt::format("it broke off: {}", error.what()),
-            .landed = {}};
+    return troubled(Verdict::kFailed, error.what());
   }
 }
 

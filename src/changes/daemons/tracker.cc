@@ -42,9 +42,11 @@ void Tracker::start(const ChangeSetId& id) {
   started_.insert(id);
 }
 
-void Tracker::delay(const ChangeSetId& id, base::UnixMillis time) {
+void Tracker::delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time) {
   Known known = *model_->find(id);
-  known.not_before = std::max(known.not_before, time);
+  if (known.is_put_off(now) && known.not_before >= time) return;
+  known.put_off_at = now;
+  known.not_before = time;
   put(std::move(known));
 }
 

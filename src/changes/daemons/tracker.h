@@ -27,7 +27,7 @@ class Tracker {
   /// ID, which is in pending/, is being executed, until somebody looks for it.
   void start(const ChangeSetId& id);
   /// ID is not to go before TIME, whatever its file says.
-  void delay(const ChangeSetId& id, base::UnixMillis time);
+  void delay(const ChangeSetId& id, base::UnixMillis now, base::UnixMillis time);
   /// Finds out where that which others depend on is.
   base::Result<void> resolve();
   /// Finds out where ID, which is known, is now.

@@ -41,18 +41,21 @@ Verdict verdict_on(ErrorCode code) {
   }
 }
 
-Outcome failed(const base::Error& error) {
-  if (error.code == ErrorCode::kNoSpace) {
-    base::log(base::LogLevel::kError, "{}", error.message);
-    return outcome(Verdict::kNoRoom, "there is no room on the server's disk");
+Outcome troubled(const base::Error& error) {
+  base::log(base::LogLevel::kError, "{}", error.message);
+  switch (error.code) {
+    case ErrorCode::kNoSpace:
+      return outcome(Verdict::kNoRoom, "there is no room on the server's disk");
+    case ErrorCode::kBusy:
+      return outcome(Verdict::kPutOff, "somebody else writes to the repository");
+    default:
+      return outcome(Verdict::kPutOff, std::string(kServersTrouble));
   }
-  return outcome(verdict_on(error.code), error.message);
 }
 
-/// The repository cannot be opened now.
-Outcome not_opened(const base::Error& error) {
-  return error.code == ErrorCode::kNoSpace ? failed(error)
-                                           : outcome(Verdict::kPutOff, error.message);
+Outcome failed(const base::Error& error) {
+  const Verdict verdict = verdict_on(error.code);
+  return verdict == Verdict::kFailed ? outcome(verdict, error.message) : troubled(error);
 }
 
 Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
@@ -210,7 +213,8 @@ base::Result<void> RepositoryExecutor::ask_gate(Items items, const Prospect& pro
   const auto verdict =
       run_gate(options_.gate, gate_case, [&] { return stop.wanted().has_value(); });
   if (!verdict) {
-    decided = outcome(Verdict::kPutOff, "the gate cannot be run: " + verdict.error().message);
+    base::log(base::LogLevel::kError, "the gate cannot be run: {}", verdict.error().message);
+    decided = outcome(Verdict::kPutOff, "the gate cannot be run: the server's log says why");
     return std::unexpected(verdict.error());
   }
   if (items.size() > 1) {
@@ -268,7 +272,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
                                                   const Stop& stop) {
   std::vector<Outcome> outcomes(tasks.size());
   if (const auto opened = open(); !opened) {
-    std::ranges::fill(outcomes, not_opened(opened.error()));
+    std::ranges::fill(outcomes, troubled(opened.error()));
     return outcomes;
   }
   std::vector<Item> items;
@@ -307,7 +311,7 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
     }
     order.takes_back.push_back(job.name.id);
   }
-  if (const auto opened = open(); !opened) return not_opened(opened.error());
+  if (const auto opened = open(); !opened) return troubled(opened.error());
   Outcome done;
   const Item item{.order = std::move(order), .say = &say, .outcome = &done};
   const auto outcomes = try_to_land({&item, 1}, nullptr, stop);

@@ -124,6 +124,7 @@ Result<Job> act_on(Directories& directories, const Place& place, const ActionReq
   QUARRY_TRY(require_right(request, held.job, may));
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
+  if (outcome.stage == Stage::kPrequeue) pull(directories.control(""), Trigger::kPrequeue);
   const auto noted = note_move(directories, held.job, place.stage, outcome.stage);
   if (!noted) base::log(base::LogLevel::kWarning, "{}", noted.error().message);
   return std::move(held.job);
@@ -192,6 +193,8 @@ Result<ActionOutcome> decide(const ActionRequest& request, Stage stage, Job& job
       job.put_off = 0;
       // They were found in the order of then.
       job.meta.precursors.clear();
+      // What was refused before its meta file was taken is looked into again.
+      if (!job.meta.check()) outcome.stage = Stage::kPrequeue;
       break;
   }
   outcome.why = why_of(request);

@@ -18,6 +18,8 @@ using base::fail;
 using base::Result;
 
 constexpr std::size_t kShown = 120;  // bytes of a name in a message
+// What file systems take. A longer one would keep everybody from making a check-out of the tree.
+constexpr std::size_t kMostComponent = 255;
 
 /// Also refuses control characters.
 bool is_plain_utf8(std::string_view text) {
@@ -40,6 +42,13 @@ void for_each_component(std::string_view path, const Function& function) {
     if (slash == std::string_view::npos) return;
     path.remove_prefix(slash + 1);
   }
+}
+
+bool has_long_component(std::string_view path) {
+  bool has = false;
+  for_each_component(
+      path, [&](std::string_view component) { has = has || component.size() > kMostComponent; });
+  return has;
 }
 
 /// Fossil's own files lie at the top of a check-out, which may be any folder of another one. ".fos"
@@ -76,6 +85,11 @@ Result<void> check_file_name(std::string_view name) {
                 fmt::format("\"{}\" is no relative path without \".\" and \"..\"",
                             base::printable(name, kShown)));
   }
+  if (has_long_component(name)) {
+    return fail(ErrorCode::kLimit,
+                fmt::format("a part of a file's name is longer than {} bytes: {}…", kMostComponent,
+                            base::printable(name, kShown)));
+  }
   if (has_fossil_files(name)) {
     return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that fossil keeps for itself",
                                                  base::printable(name, kShown)));
@@ -95,13 +109,19 @@ Result<void> check_link_target(std::string_view name, std::string_view target) {
   if (target.front() == '/') return refuse("is absolute; it may only lead to what is in the tree");
   if (has_fossil_files(target)) return refuse("is what fossil keeps for itself");
   auto depth = std::ranges::count(name, '/');  // folders above the link
-  bool is_out = false;
+  // What is above a link are folders. What it leads over may be links in their turn, above which is
+  // something else; so the way up comes first, and then no chain of links leads out of the tree.
+  bool is_out = false, has_gone_down = false, goes_up_again = false;
   for_each_component(target, [&](std::string_view component) {
-    if (component == "..") --depth;
-    if (!component.empty() && component != "." && component != "..") ++depth;
-    is_out = is_out || depth < 0;
+    if (component == "..") {
+      is_out = is_out || --depth < 0;
+      goes_up_again = goes_up_again || has_gone_down;
+    } else if (!component.empty() && component != ".") {
+      has_gone_down = true;
+    }
   });
   if (is_out) return refuse("leads out of the tree");
+  if (goes_up_again) return refuse("has \"..\" behind a name, which may be another link's");
   return {};
 }
 

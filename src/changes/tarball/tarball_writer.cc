@@ -116,8 +116,15 @@ Result<void> write_tarball(const TarballWriter::Sink& sink, const Meta& meta,
   const std::string text = meta.text();
   // What cannot be read need not be sent.
   QUARRY_TRY_ASSIGN(Meta same, Meta::parse(text));
-  for (const std::string& name : same.files) QUARRY_TRY(check_file_name(name));
   std::ranges::sort(same.files);
+  for (const std::string& name : meta.files) {
+    QUARRY_TRY(check_file_name(name));
+    // Another name than what was meant would be that of another file.
+    if (!std::ranges::binary_search(same.files, name)) {
+      return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is a name that ##files cannot hold",
+                                                   base::printable(name, 120)));
+    }
+  }
   QUARRY_TRY_ASSIGN(auto writer, TarballWriter::open(sink, compression));
   QUARRY_TRY(writer.add("meta", 0, text));
   for (const FileToSubmit& file : files) {

@@ -77,6 +77,28 @@ def test_a_checkouts_changes_are_what_fossil_would_commit(submit, checkout, fres
         "lroot/run.sh": b"run.sh\n"}
 
 
+def test_what_was_added_and_is_gone_again_is_not_removed(submit, checkout, fresh):
+    for name in ("gone.txt", "moved from.txt"):
+        checkout.write(name, "new\n")
+        checkout("add", name)
+    (checkout.folder / "gone.txt").unlink()
+    checkout("addremove")
+    checkout("mv", "--hard", "moved from.txt", "moved to.txt")
+    status, id_, errors = submit()
+    assert status == 0, errors
+    assert meta_of(Queue.of(fresh).content(id_))["files"] == ["moved to.txt"]
+
+
+def test_a_removed_file_with_a_newline_in_its_name_removes_no_other(submit, checkout, fresh):
+    (checkout.folder / "edited.txt\nrun.sh").write_text("x\n")
+    checkout("addremove")
+    checkout.commit("a name of two lines")
+    checkout("rm", "--hard", "edited.txt\nrun.sh")
+    status, _, errors = submit()
+    assert status == 1 and "control character" in errors, errors
+    assert not Queue.of(fresh).names("prequeue")
+
+
 def test_files_that_are_named_are_alone(submit, checkout, fresh):
     change(checkout)
     checkout.write("dir with space/inner.txt", "changed\n")

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "daemon_queue.h"
+#include "quarry/changes/actions.h"
 #include "quarry/changes/change_log.h"
 #include "temporary_folder.h"
 
@@ -69,6 +70,35 @@ TEST_CASE("what is wrong with a change set is its reason to fail") {
   CHECK(ChangeLog(queue.directories).read(id_of(3))->output == "<<<<<<< here\n>>>>>>> there\n");
   CHECK(ChangeLog(queue.directories).read(id_of(3))->supports == std::vector{id_of(4)});
   CHECK(queue.lines().empty());
+}
+
+TEST_CASE("where the queue's files are gone, the reason names no path") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  for (std::uint64_t i = 1; i <= 2; ++i) queue.submit(i, {"a"});
+  const auto tarball = queue.directories.tarball_of(name_of(1, MoveType::kDevelopment));
+  FileSystem::real().remove(tarball).value();
+  const auto other = queue.directories.tarball_of(name_of(2, MoveType::kDevelopment));
+  FileSystem::real().remove(other.string() + ".submission").value();
+  for (std::uint64_t i = 1; i <= 2; ++i) {
+    queue.until(i, Stage::kFail);
+    CHECK(queue.job_of(i).history.back().why == kServersTrouble);
+  }
+}
+
+TEST_CASE("what was refused for its meta file and is tried again is refused for that again") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.submit(1, {"../a"});
+  queue.until(1, Stage::kFail);
+  const std::string why = queue.job_of(1).history.back().why;
+  REQUIRE(act(queue.directories, id_of(1), {Action::kRetry, "eve", ""}, queue.clock.now(), {}));
+  queue.until(1, Stage::kFail);
+  const auto history = queue.job_of(1).history;
+  CHECK(history.back().why == why);
+  REQUIRE(history.size() == 4);
+  CHECK(history[0].why == "submitted");
+  CHECK(history[2].why == "to be tried again by eve");
 }
 
 TEST_CASE("a dependency on what has landed long ago is found") {
@@ -144,6 +174,21 @@ TEST_CASE("who runs can be stopped, to term/ and to abandon/") {
   queue.turn();
   CHECK(FileSystem::real().list(queue.directories.control(""))->empty());
   CHECK(queue.lines().empty());
+}
+
+TEST_CASE("what was put off while the clock was wrong is tried when it is put right") {
+  constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1000;
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.rules.most_put_off = 1;
+  queue.clock.advance(kDay);
+  queue.submit(1, {"a"}, "later");
+  REQUIRE(eventually([&] {
+    queue.turn();
+    return queue.stage_of(1) == Stage::kPending && queue.job_of(1).put_off == 1;
+  }));
+  queue.clock.advance(-kDay);
+  queue.until(1, Stage::kFail);
 }
 
 TEST_CASE("who is to be stopped, and was put off meanwhile, goes no further") {

@@ -115,21 +115,21 @@ Result<std::vector<ChangedFile>> changes_in(const Checkout& checkout) {
       const Rows rows,
       ask_database(checkout.root,
                    "SELECT deleted || '|' || hex(pathname) || '|' || "
-                   "hex(coalesce(origname, pathname)) FROM vfile "
+                   "hex(coalesce(origname, pathname)) || '|' || (rid <> 0) FROM vfile "
                    "WHERE vid = (SELECT value FROM vvar WHERE name = 'checkout') AND "
                    "(chnged OR deleted OR rid = 0 OR coalesce(origname, pathname) <> pathname)"));
   // Under the name that is there now: where a file was moved to the place of another, it wins.
   std::map<std::string, bool> is_deletion;
   std::vector<std::string> gone;
   for (const auto& row : rows) {
-    if (row.size() != 3) continue;
+    if (row.size() != 4) continue;
     QUARRY_TRY_ASSIGN(std::string name, unhex(row[1]));
     QUARRY_TRY_ASSIGN(std::string before, unhex(row[2]));
-    if (row[0] == "1") {
-      gone.push_back(before);
-      continue;
-    }
-    if (before != name) gone.push_back(std::move(before));
+    const bool is_deleted = row[0] == "1";
+    // What was added and removed, or moved, since the check-in is not there to be removed.
+    const bool was_there = row[3] == "1";
+    if (was_there && (is_deleted || before != name)) gone.push_back(std::move(before));
+    if (is_deleted) continue;
     is_deletion[std::move(name)] = false;
   }
   for (std::string& name : gone) is_deletion.try_emplace(std::move(name), true);

@@ -144,13 +144,17 @@ TEST_CASE(
   world.commit(root, {{"a", {"1"}}});
   world.commit(root, {{"b", {"2"}}});
   CHECK(world.run(world.job(1), {{"c", {"c"}}}).verdict == Verdict::kPutOff);
-  CHECK(world.executor->land(world.job(1), world.folder / "none", world.stop, world.say).verdict ==
-        Verdict::kPutOff);
+  const Outcome done =
+      world.executor->land(world.job(1), world.folder / "none", world.stop, world.say);
+  CHECK(done.verdict == Verdict::kPutOff);
+  CHECK(done.why.find('/') == std::string::npos);
   ExecutorOptions options;
   options.repository = world.folder / "none.fossil";
   const auto executor = make_executor(options);
   const auto task = world.task(1, "c");
-  CHECK(executor->land(task.job, task.tarball, world.stop, world.say).verdict == Verdict::kPutOff);
+  const Outcome missing = executor->land(task.job, task.tarball, world.stop, world.say);
+  CHECK(missing.verdict == Verdict::kPutOff);
+  CHECK(missing.why.find('/') == std::string::npos);
 }
 
 TEST_CASE("a tarball that is none fails") {

@@ -71,6 +71,8 @@ TEST_CASE("what has failed is tried again with its counts at nothing") {
   job.name = kName;
   job.crashes = 3;
   job.put_off = 2;
+  job.meta.target = "trunk";
+  job.meta.files = {"a"};
   job.meta.precursors = {named("cd").id};
   const auto outcome = decide({Action::kRetry, "eve", ""}, Stage::kFail, job);
   REQUIRE(outcome);
@@ -78,6 +80,17 @@ TEST_CASE("what has failed is tried again with its counts at nothing") {
   CHECK(job.crashes == 0);
   CHECK(job.put_off == 0);
   CHECK(job.meta.precursors.empty());
+}
+
+TEST_CASE("what was refused before its meta file was taken is looked into again") {
+  Queue queue;
+  queue.submit(kName);
+  auto hold = queue.directories.hold(Stage::kPrequeue, kName);
+  REQUIRE(hold);
+  REQUIRE(hold->move(Stage::kFail, kNow, "an approval is for a"));
+  hold = std::unexpected(quarry::base::Error{});
+  REQUIRE(act_as_eve(queue, Action::kRetry));
+  CHECK(queue.place_of(kName).stage == Stage::kPrequeue);
 }
 
 TEST_CASE("an action that makes no sense where a change set is says where that is") {

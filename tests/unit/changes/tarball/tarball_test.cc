@@ -134,6 +134,14 @@ TEST_CASE("what would be refused is not written") {
             "absolute"));
 }
 
+TEST_CASE("a name that a meta file cannot hold removes no file of another name") {
+  for (const std::string name : {"a\nb", "\t", ""}) {
+    CAPTURE(name);
+    CHECK_FALSE(written({{"c", 0, ""}}, TarballCompression::kNone, {name}));
+  }
+  CHECK(written({{"c", 0, ""}}, TarballCompression::kNone, {"##x", " b"}));
+}
+
 TEST_CASE("folders may stand for themselves or not, and meta anywhere") {
   const std::string file = tar_entry({.name = "lroot/a", .content = "x"});
   const std::string folder = tar_entry({.name = "lroot/", .type = '5'});
@@ -190,6 +198,23 @@ TEST_CASE("names that lead elsewhere, or that nobody should have") {
       "longer than"));
 }
 
+TEST_CASE("no part of a name is longer than file systems take") {
+  const auto tarball_with = [](const std::string& name) {
+    return meta({name}) +
+           tar_entry({.name = "././@LongLink", .type = 'L', .content = "lroot/" + name + '\0'}) +
+           tar_entry({.name = "lroot/n"}) + tar_end();
+  };
+  for (const std::string before : {"", "d/"}) {
+    for (const std::string after : {"", "/f"}) {
+      const std::string longest = before + std::string(255, 'n') + after;
+      const std::string longer = before + std::string(256, 'n') + after;
+      CHECK(read(tarball_with(longest)));
+      CHECK(has(refusal(tarball_with(longer), {}, ErrorCode::kLimit),
+                "a part of a file's name is longer than 255 bytes"));
+    }
+  }
+}
+
 TEST_CASE("meta names are checked as those of the tarball are") {
   for (const std::string name : {".fslckout", "b\\c", "_FOSSIL_-wal"}) {
     CHECK(has(refusal(meta({"a", name}) + tar_entry({.name = "lroot/a"}) + tar_end()), "##files"));
@@ -197,14 +222,14 @@ TEST_CASE("meta names are checked as those of the tarball are") {
 }
 
 TEST_CASE("symbolic links stay within the tree") {
-  for (const std::string target : {"b", "../b", "./b", "x/../../b", ".", "..", "b//c", "..."}) {
+  for (const std::string target : {"b", "../b", "./b", ".././/b", ".", "..", "b//c", "..."}) {
     CAPTURE(target);
     CHECK(read(meta({"d/l"}) + tar_entry({.name = "lroot/d/l", .type = '2', .link = target}) +
                tar_end()));
   }
   for (const std::string target :
        {"", "/", "/etc/passwd", "../..", "../../b", "x/../../../b", "../../d/x", "a\nb", "\xff",
-        "../.fslckout", "_FOSSIL_", "b\\c"}) {
+        "../.fslckout", "_FOSSIL_", "b\\c", "x/../b", "x/../../b", "../x/./../b"}) {
     CAPTURE(target);
     CHECK(refusal(meta({"d/l"}) + tar_entry({.name = "lroot/d/l", .type = '2', .link = target}) +
                   tar_end()) != "it was taken");
