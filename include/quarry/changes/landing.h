@@ -65,12 +65,17 @@ struct LandingOrder {
   ChangeSetId id;
   std::string branch;
   std::string comment;
-  std::string author;                   // a login; stands in the check-in
-  std::string submitter;                // a login; empty: nobody who is known here
-  std::string address;                  // where he was
-  std::string base;                     // as CheckIns::named() takes it; empty: the tip
-  std::vector<ChangedFile> files;       // none of a rollback
-  std::vector<ChangeSetId> takes_back;  // of a rollback: what has landed, in the order of that
+  std::string author;              // a login; stands in the check-in
+  std::string submitter;           // a login; empty: nobody who is known here
+  std::string address;             // where he was
+  std::string base;                // as CheckIns::named() takes it; empty: the tip
+  std::vector<ChangedFile> files;  // none of a rollback
+  /// Of a rollback: what has landed, in the order of that.
+  struct TakesBack {
+    ChangeSetId id;
+    std::string submitter;  // who brought its check-in
+  };
+  std::vector<TakesBack> takes_back;
 };
 
 /// Why nothing lands, whatever the machine does.
@@ -111,6 +116,7 @@ struct Prospect {
     artifact::HashName name;
     std::vector<Artifact> artifacts;  // the manifest is the last
     std::string tag;
+    std::string submitter;
     repository::Sender sender;
   };
   std::string branch;

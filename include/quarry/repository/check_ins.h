@@ -37,9 +37,11 @@ class CheckIns {
   /// Errors: kNotFound; kInvalid (the digits are those of several).
   base::Result<artifact::HashName> named(std::string_view name);
   /// Those whose own manifest has a T card that puts TAG on them, the last first, whatever control
-  /// artifacts say of that tag. No more than LIMIT are looked at.
-  base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag,
-                                                         std::size_t limit = 20);
+  /// artifacts say of that tag, and that were brought here by the user BY (a login) or by one who may
+  /// administer: anybody else may write any tag into what he pushes. No more than LIMIT are looked
+  /// at.
+  base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
+                                                         std::size_t limit = 100);
 
  private:
   Repository& repository_;

@@ -309,7 +309,7 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
                                  "branches is taken back by a rollback for each",
                                  job.name.id.str(), job.meta.target, order.branch));
     }
-    order.takes_back.push_back(job.name.id);
+    order.takes_back.push_back({job.name.id, job.submitter});
   }
   if (const auto opened = open(); !opened) return troubled(opened.error());
   Outcome done;

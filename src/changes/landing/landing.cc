@@ -92,7 +92,7 @@ base::Result<bool> Lander::State::is_still_so(Receipt& receipt, const Prospect& 
   if (repository.state() == prospect.state) return true;
   repository::CheckIns check_ins(repository);
   for (const Prospect::CheckIn& each : prospect.check_ins) {
-    QUARRY_TRY_ASSIGN(const auto found, check_ins.with_tag(each.tag));
+    QUARRY_TRY_ASSIGN(const auto found, check_ins.with_tag(each.tag, each.submitter));
     if (!found.empty()) return false;
   }
   const auto is_tip = receipt.require_tip(prospect.branch, *prospect.tip);

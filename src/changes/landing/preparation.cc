@@ -59,7 +59,7 @@ base::Result<Prospect> Preparation::run(std::span<const LandingOrder> orders,
   const auto place = begin_at(known ? Attempt<repository::BranchTip>(*known) : look_up_tip());
   if (!place && !place.error().is_refusal()) return std::unexpected(Trouble(place.error()).error());
   for (std::size_t i = 0; i < orders.size(); ++i) {
-    QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id));
+    QUARRY_TRY_ASSIGN(const auto before, landed(orders[i].id, orders[i].submitter));
     auto outcome = before   ? Attempt<Landed>(Landed{*before, true})
                    : !place ? Attempt<Landed>(std::unexpected(place.error()))
                             : make(orders[i], i);
@@ -100,8 +100,9 @@ Attempt<void> Preparation::begin_at(const Attempt<repository::BranchTip>& tip) {
   return {};
 }
 
-base::Result<std::optional<HashName>> Preparation::landed(const ChangeSetId& id) {
-  QUARRY_TRY_ASSIGN(const auto found, check_ins_.with_tag(tag_of(id)));
+base::Result<std::optional<HashName>> Preparation::landed(const ChangeSetId& id,
+                                                          const std::string& submitter) {
+  QUARRY_TRY_ASSIGN(const auto found, check_ins_.with_tag(tag_of(id), submitter));
   return found.empty() ? std::nullopt : std::optional(found.front());
 }
 
@@ -127,8 +128,8 @@ Attempt<CheckInPtr> Preparation::base_of(const LandingOrder& order) {
 /// The last first, so that each finds what it changed as it left it, but for what others did since.
 Attempt<void> Preparation::take_back(const LandingOrder& order, TreeChange& change,
                                      MergeLabels labels) {
-  for (const ChangeSetId& id : order.takes_back | std::views::reverse) {
-    QUARRY_TRY_ASSIGN(const auto name, landed(id));
+  for (const auto& [id, submitter] : order.takes_back | std::views::reverse) {
+    QUARRY_TRY_ASSIGN(const auto name, landed(id, submitter));
     if (!name) {
       return refuse(RefusalKind::kNotLanded,
                     fmt::format("the change set {} has not landed", id.str()));
@@ -243,6 +244,7 @@ Attempt<Landed> Preparation::make(const LandingOrder& order, std::size_t number)
                              .name = *parent_,
                              .artifacts = {},
                              .tag = tag_of(order.id),
+                             .submitter = order.submitter,
                              .sender = {.uid = 0, .login_nonce = {}, .address = order.address}};
   if (const auto user = repository_.settings().find_user(order.submitter)) {
     check_in.sender.uid = user->uid;

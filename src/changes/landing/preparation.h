@@ -38,7 +38,8 @@ class Preparation {
   base::Result<std::string> checksum_of(const FileTree& tree);
   Attempt<std::string> manifest_of(const LandingOrder& order, const FileTree& tree);
   base::Result<Content> find_content(const artifact::HashName& name);
-  base::Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id);
+  base::Result<std::optional<artifact::HashName>> landed(const ChangeSetId& id,
+                                                         const std::string& submitter);
   bool may_be_source(const artifact::HashName& name);
 
   repository::Repository& repository_;

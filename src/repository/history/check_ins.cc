@@ -59,6 +59,23 @@ std::optional<HashName> last_called(Repository::State& state, std::string_view t
   return std::nullopt;
 }
 
+/// Whether the artifact RID came here from the user BY, or from one who may administer. What came from
+/// nobody who is known here counts for BY where he is not known either.
+bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view by) {
+  const auto login_of = [&](const char* sql, auto key) {
+    Query row = state.database.query(sql);
+    row.bind(1, key);
+    return row.step() ? std::optional(std::pair(std::string(row.text(0)), std::string(row.text(1))))
+                      : std::nullopt;
+  };
+  const auto sender = login_of(
+      "SELECT login, cap FROM user WHERE uid=(SELECT uid FROM rcvfrom WHERE rcvid="
+      "(SELECT rcvid FROM blob WHERE rid=?1))",
+      rid);
+  if (sender) return sender->first == by || sender->second.find_first_of("as") != std::string::npos;
+  return !login_of("SELECT login, cap FROM user WHERE login=?1", by);
+}
+
 /// Whether the manifest RID puts TAG on itself.
 bool puts_on_itself(Repository::State& state, Rid rid, std::string_view tag) {
   const Manifest manifest = state.manifests.get(rid);
@@ -111,7 +128,8 @@ base::Result<HashName> CheckIns::named(std::string_view name) {
   });
 }
 
-base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std::size_t limit) {
+base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std::string_view by,
+                                                       std::size_t limit) {
   using Found = std::vector<HashName>;
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<Found> {
@@ -125,6 +143,7 @@ base::Result<std::vector<HashName>> CheckIns::with_tag(std::string_view tag, std
     for (std::size_t seen = 0; seen < limit && rows.step(); ++seen) {
       const auto name = HashName::parse(rows.text(1));
       if (!name || !is_shown(state, rows.integer(0), name->str())) continue;
+      if (!was_brought_by(state, rows.integer(0), by)) continue;
       if (puts_on_itself(state, rows.integer(0), tag)) found.push_back(*name);
     }
     return found;

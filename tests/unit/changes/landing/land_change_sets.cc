@@ -56,7 +56,7 @@ changes::LandingOrder order_of(const std::string& line) {
     order.files.push_back(std::move(changed));
   }
   const json taken_back = given.value("takes_back", json::array());
-  for (const json& id : taken_back) order.takes_back.push_back(id_of(id));
+  for (const json& id : taken_back) order.takes_back.push_back({id_of(id), author});
   return order;
 }
 

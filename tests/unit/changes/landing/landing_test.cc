@@ -110,6 +110,36 @@ TEST_CASE("a change set that has landed is known by its tag, whoever lands it ag
   CHECK(outcomes->front()->check_in == one);
 }
 
+TEST_CASE("a tag that somebody else has pushed is not believed") {
+  LandingWorld world;
+  world.sql("INSERT INTO user(uid,login,cap) VALUES(70,'eve','ei'),(71,'bob','ei')");
+  const auto landing = world.order(1, {{"a", {"bob's"}}});
+  auto of_bob = landing;
+  of_bob.submitter = of_bob.author = "bob";
+  const HashName before = world.tip();
+  const HashName forged = world.commit(
+      before, {},
+      {{'*', "branch", "aside"}, {'*', "sym-aside", ""}, {'+', "cs-0000000000000001", ""}});
+  const auto bring = [&](int user) {
+    world.sql("UPDATE rcvfrom SET uid=" + std::to_string(user) +
+              " WHERE rcvid=(SELECT rcvid FROM blob WHERE uuid='" + std::string(forged.str()) +
+              "')");
+  };
+  // Who submitted it, or may administer, has landed it; eve only says so.
+  bring(71);
+  CHECK(world.lander.land({&of_bob, 1})->front()->was_there);
+  bring(70);
+  const auto outcomes = world.lander.land({&of_bob, 1});
+  REQUIRE(outcomes->front());
+  CHECK_FALSE(outcomes->front()->was_there);
+  CHECK(world.files().at("a").content == "bob's");
+  // And a rollback takes back what has landed.
+  auto rollback = world.order(2, {});
+  rollback.takes_back.push_back({id_of(1), "bob"});
+  world.landed(rollback);
+  CHECK_FALSE(world.files().contains("a"));
+}
+
 TEST_CASE("what was prepared before another process landed the same does not land") {
   LandingWorld world;
   const LandingOrder order = world.order(1, {{"a", {"a"}}});

@@ -29,7 +29,7 @@ std::string lines(int count, int changed = -1, const std::string& with = "change
 
 LandingOrder rollback(LandingWorld& world, int number, const std::vector<int>& of) {
   LandingOrder order = world.order(number, {});
-  for (const int each : of) order.takes_back.push_back(id_of(each));
+  for (const int each : of) order.takes_back.push_back({id_of(each), "ann"});
   return order;
 }
 
