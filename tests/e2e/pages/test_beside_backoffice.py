@@ -31,7 +31,9 @@ def test_an_alert_goes_out_once_while_pages_are_shown(fossil, start, tmp_path):
         browser = Browser(port)
         while not ended.is_set():
             with contextlib.suppress(ConnectionError):
-                assert browser.get("/wcontent").status == 200
+                page = browser.get("/wcontent")
+                # Fossil gives up where another one writes just then.
+                assert page.status == 200 or "locked" in page.text, page.text
             browser.log_in("/login", "ann", "secret")
 
     visitors = [threading.Thread(target=visit) for _ in range(3)]
