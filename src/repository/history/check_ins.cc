@@ -62,18 +62,15 @@ std::optional<HashName> last_called(Repository::State& state, std::string_view t
 /// Whether the artifact RID came here from the user BY, or from one who may administer. What came from
 /// nobody who is known here counts for BY where he is not known either.
 bool was_brought_by(Repository::State& state, std::int64_t rid, std::string_view by) {
-  const auto login_of = [&](const char* sql, auto key) {
-    Query row = state.database.query(sql);
-    row.bind(1, key);
-    return row.step() ? std::optional(std::pair(std::string(row.text(0)), std::string(row.text(1))))
-                      : std::nullopt;
-  };
-  const auto sender = login_of(
+  Query sender = state.database.query(
       "SELECT login, cap FROM user WHERE uid=(SELECT uid FROM rcvfrom WHERE rcvid="
-      "(SELECT rcvid FROM blob WHERE rid=?1))",
-      rid);
-  if (sender) return sender->first == by || sender->second.find_first_of("as") != std::string::npos;
-  return !login_of("SELECT login, cap FROM user WHERE login=?1", by);
+      "(SELECT rcvid FROM blob WHERE rid=?1))");
+  sender.bind(1, rid);
+  if (sender.step()) {
+    return sender.text(0) == by || sender.text(1).find_first_of("as") != std::string_view::npos;
+  }
+  Query known = state.database.query("SELECT 1 FROM user WHERE login=?1");
+  return !known.bind(1, by).step();
 }
 
 /// Whether the manifest RID puts TAG on itself.

@@ -124,12 +124,15 @@ TEST_CASE("a tag that a check-in has by its own card is found whatever became of
   const HashName one = world.put(check_in(root, 1, {{'+', "cs-1", ""}}));
   const HashName two = world.put(check_in(one, 2));
   const auto with_tag = [&] {
-    return *in_snapshot(world, [](CheckIns check_ins) { return check_ins.with_tag("cs-1", "ann"); });
+    return *in_snapshot(world,
+                        [](CheckIns check_ins) { return check_ins.with_tag("cs-1", "ann"); });
   };
   CHECK(with_tag() == std::vector{one});
   world.put(control(two, 3, '+', "cs-1"));  // somebody else's word
   CHECK(with_tag() == std::vector{one});
   world.put(control(one, 4, '-', "cs-1"));
   CHECK(with_tag() == std::vector{one});
-  CHECK(in_snapshot(world, [](CheckIns check_ins) { return check_ins.with_tag("cs", "ann"); })->empty());
+  CHECK(in_snapshot(world, [](CheckIns check_ins) {
+          return check_ins.with_tag("cs", "ann");
+        })->empty());
 }
