@@ -1,12 +1,14 @@
 """Servers with queues of change sets whose daemons do nothing."""
 
 import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from support import changes
+from support.fossil import Checkout
 from support.servers import Launcher
 
 
@@ -21,6 +23,22 @@ def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) ->
     launcher = Launcher(server_kind, tmp_path, fossil, quarryd=idle_quarryd)
     yield launcher
     launcher.stop_all()
+
+
+@pytest.fixture
+def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
+    """With one check-in, of one file."""
+    base = Checkout(fossil, fresh, tmp_path / "base")
+    base.write("a.txt", "a\n")
+    base("add", "a.txt")
+    base.commit("base")
+    return fresh
+
+
+@pytest.fixture
+def mark() -> str:
+    """A word for the arguments of a gate, by which its processes are known."""
+    return f"quarry-test-{uuid.uuid4()}"
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import uuid
 
 import pytest
 
@@ -12,11 +11,6 @@ from support.fossil import Checkout
 from support.process import processes, wait_until
 
 PATIENCE = 120
-
-
-@pytest.fixture
-def mark():
-    return f"quarry-test-{uuid.uuid4()}"
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Somebody pushes a fork of the branch while a gate decides over a change set."""
 
 import os
-import uuid
 
 import pytest
 
@@ -15,21 +14,12 @@ PATIENCE = 120
 
 
 @pytest.fixture
-def mark():
-    return f"quarry-test-{uuid.uuid4()}"
-
-
-@pytest.fixture
-def server(launch, fresh, fossil, tmp_path, everybodys, mark):
-    base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
+def server(launch, repository, everybodys, mark):
     # It decides once the test lets it.
     gate = everybodys / "gate"
     gate.write_text(f"#!/bin/sh\n[ -e slow.txt ] || exit 0\nsh -c 'until [ -e {everybodys}/go ]; do sleep 0.1; done; : {mark}'\n")
     gate.chmod(0o755)
-    return launch(fresh, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
+    return launch(repository, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
                                    "changes.gate_read": everybodys,
                                    **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
 

@@ -14,7 +14,6 @@ import pytest
 import proof
 from support import changes, places, repofile
 from support.changes import Queue, Somebody, somebody, tarball
-from support.fossil import Checkout
 from support.process import Process, wait_until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
@@ -49,15 +48,6 @@ def fill(folder: Path, keep: int = 0) -> None:
 
 def empty(folder: Path) -> None:
     (folder / "filler").unlink(missing_ok=True)
-
-
-@pytest.fixture
-def repository(fresh, fossil, tmp_path):
-    base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
-    return fresh
 
 
 class Daemons:

@@ -7,19 +7,9 @@ import pytest
 import proof
 from support import repofile
 from support.changes import Queue, somebody, tarball
-from support.fossil import Checkout
 from support.process import wait_until
 
 KEPT_FOR_A_MOMENT = {"changes": "on", "changes.scan": "1s", "changes.keep": "2s"}
-
-
-@pytest.fixture
-def repository(fresh, fossil, tmp_path):
-    base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
-    return fresh
 
 
 def files_of(queue, id_):

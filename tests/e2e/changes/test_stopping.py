@@ -1,33 +1,22 @@
 """Change sets that are stopped while a gate decides over them."""
 
 import os
-import uuid
 
 import pytest
 
 from support import repofile
 from support.changes import somebody, tarball
-from support.fossil import Checkout
 from support.process import processes, wait_until
 
 
 @pytest.fixture
-def mark():
-    return f"quarry-test-{uuid.uuid4()}"
-
-
-@pytest.fixture
-def server(launch, fresh, fossil, tmp_path, everybodys, mark):
-    base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
+def server(launch, repository, everybodys, mark):
     gate = everybodys / "gate"
     # Something in the background, which would outlive a gate that is ended alone.
     gate.write_text("#!/bin/sh\ngrep -q slow a.txt || exit 0\n"
                     f"sh -c 'sleep 300; : {mark}' &\nsh -c 'sleep 300; : {mark}'\n")
     gate.chmod(0o755)
-    return launch(fresh, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
+    return launch(repository, settings={"changes": "on", "changes.scan": "1s", "changes.gate": gate,
                                    "changes.gate_read": everybodys,
                                    **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
 
