@@ -37,7 +37,8 @@ std::optional<int> take_digits(std::string_view& rest, std::size_t count, int lo
   return number;
 }
 
-/// The fraction of a second, if there is one. A point without digits is left where it is.
+/// The fraction of a second, if there is one. A point without digits is left where it is. Not a
+/// number where there are so many digits that digits and scale are too large for one, as in SQLite.
 double take_fraction(std::string_view& rest) {
   if (!rest.starts_with('.')) return 0;
   double fraction = 0;
@@ -89,6 +90,7 @@ std::optional<std::int64_t> parse_time_of_day(std::string_view rest) {
     const auto whole = take_digits(rest, 2, 0, 59);
     if (!whole) return std::nullopt;
     seconds = *whole + take_fraction(rest);
+    if (std::isnan(seconds)) return std::nullopt;
   }
   const auto zone = parse_zone(rest);
   if (!zone) return std::nullopt;

@@ -114,6 +114,10 @@ void add_dates(Cases& cases) {
                            "tomorrow"}) {
     cases.bad("the date "s + date, "C hello\nD "s + date + "\n" + U);
   }
+  const std::string second = "2020-01-01T00:00:00.";
+  cases.good(kCheckIn, "a second of 309 digits",
+             "C hello\nD " + second + std::string(309, '1') + "\n" + U);
+  cases.bad("a second of 400 digits", "C hello\nD " + second + std::string(400, '9') + "\n" + U);
   cases.bad("a date card without an argument", "C hello\nD\n" + U);
   cases.bad("a date of two arguments", "C hello\nD 2020-01-01 00:00:00\n" + U);
 }

@@ -247,5 +247,16 @@ TEST_CASE("dates are those that SQLite makes of them") {
   CHECK(date_of("1969-12-31T23:59:59.999") == base::UnixMillis{-1});
 }
 
+TEST_CASE("a second of more digits than a number holds is what SQLite makes of it") {
+  const std::string second = "2020-01-02T00:00:00.";
+  CHECK(date_of(second + std::string(900, '0')) == base::UnixMillis{1'577'923'200'000});
+  CHECK(date_of(second + std::string(308, '1')) == base::UnixMillis{1'577'923'200'111});
+  CHECK(date_of(second + std::string(309, '1')) == base::UnixMillis{1'577'923'200'000});
+  for (const std::size_t digits : {309U, 400U, 900U}) {
+    CHECK_FALSE(parse_structural(
+        test::with_end_card("C c\nD " + second + std::string(digits, '9') + "\nU joe\n")));
+  }
+}
+
 }  // namespace
 }  // namespace quarry::artifact
