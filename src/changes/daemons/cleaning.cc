@@ -8,6 +8,9 @@
 #include <string>
 #include <utility>
 
+#include "quarry/base/log.h"
+#include "quarry/changes/moved.h"
+
 namespace quarry::changes {
 namespace {
 
@@ -131,6 +134,11 @@ Result<bool> Cleaning::may_go_on() {
     if (is_rollback && (known.stage == Stage::kPending || known.stage == Stage::kRun)) return false;
     if (!pass_->asked.insert(id).second) continue;
     for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
+    if (!is_rollback) continue;
+    // One that has begun before, and was held since, may have to put back what it stopped then.
+    const auto found = job_anywhere(desk_.directories, known.name);
+    if (!found) continue;
+    for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);
   }
   return true;
 }
@@ -146,6 +154,7 @@ Result<void> Cleaning::forget_some() {
     }
     left -= places.size();
     QUARRY_TRY_ASSIGN(const auto gone, desk_.directories.forget(places, pass_->before));
+    pass_->forgotten += gone.size();
     for (const ChangeSetId& id : gone) {
       pass_->past.gone(id);
       QUARRY_TRY(tracker_.look_for(id));
@@ -156,6 +165,10 @@ Result<void> Cleaning::forget_some() {
 }
 
 void Cleaning::end(base::UnixMillis now) {
+  if (pass_->forgotten > 0) {
+    base::log(base::LogLevel::kNotice, "{}: {} change sets that ended before {} are kept no longer",
+              desk_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
+  }
   pass_.reset();
   const milliseconds rest = std::clamp(desk_.options.rules.keep / 100, kShortestRest, kLongestRest);
   next_pass_ = {now.value + rest.count()};

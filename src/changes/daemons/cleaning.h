@@ -52,7 +52,8 @@ class Cleaning {
     std::vector<ChangeSetId> logs;  // that are nobody's, it seems
     std::vector<Place> places;      // to be read
     Past past;
-    bool is_complete = false;     // all is read
+    bool is_complete = false;  // all is read
+    std::size_t forgotten = 0;
     std::set<ChangeSetId> asked;  // those not over whose needs are known
   };
 

@@ -200,6 +200,28 @@ TEST_CASE("what a rollback that waits names stays, and what landed on that") {
   CHECK(machine.left() == Numbers{1, 2, 4});
 }
 
+TEST_CASE("what a rollback has stopped stays, which has begun and was held since") {
+  Machine machine;
+  machine.add({.number = 1});
+  machine.add({.number = 2, .stage = Stage::kAbandon, .dependencies = {3}});
+  machine.add({.number = 3});
+  machine.add({.number = 5});
+  machine.add({.number = 4,
+               .stage = Stage::kStaging,
+               .days = 95,
+               .dependencies = {1},
+               .type = MoveType::kRollback});
+  {
+    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4, MoveType::kRollback));
+    REQUIRE(hold);
+    hold->job.held = "bob";
+    hold->job.closure = {id_of(1), id_of(2)};
+    REQUIRE(hold->update());
+  }
+  machine.pass();
+  CHECK(machine.left() == Numbers{1, 2, 3, 4});
+}
+
 TEST_CASE("what somebody has in hand stays, and what is no job file does until he has seen it") {
   Machine machine;
   machine.add({.number = 1, .stage = Stage::kFail});
