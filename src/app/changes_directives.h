@@ -70,6 +70,7 @@ constexpr auto changes_directives() {
       {"changes.max_put_off", Number<0, 10000>(), QUARRY_FIELD(changes.rules.most_put_off)},
       {"changes.retry_delay", Timeout(), QUARRY_FIELD(changes.rules.retry_delay)},
       {"changes.max_rollback", Number<1, 1000>(), QUARRY_FIELD(changes.rules.most_taken_back)},
+      {"changes.keep", Duration(), QUARRY_FIELD(changes.rules.keep)},
       {"changes.scan", Timeout(), QUARRY_FIELD(changes.scan)},
       {"changes.needs_approval", MoveTypes(), QUARRY_FIELD(changes.rules.needs_approval)},
       {"changes.gate", Path(), QUARRY_FIELD(changes.gate.program)},

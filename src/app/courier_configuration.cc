@@ -75,6 +75,15 @@ struct Addresses : Names {
   }
 };
 
+/// Addresses, or the submitter alone.
+struct Recipients : Addresses {
+  static Result<void> put(std::vector<std::string>& target, const std::string& value) {
+    if (value != courier::kSubmitter) return Addresses::put(target, value);
+    target = {value};
+    return {};
+  }
+};
+
 struct Address : Text {
   static Result<void> put(std::string& target, const std::string& value) {
     std::vector<std::string> all;
@@ -171,7 +180,7 @@ constexpr auto kDestinationDirectives = std::to_array<Directive<DestinationOptio
     {"ca_file", Path(), QUARRY_FIELD(ca_file)},
     {"allow_redirects", Switch(), QUARRY_FIELD(allow_redirects)},
     {"from", Address(), QUARRY_FIELD(from)},
-    {"to", Addresses(), QUARRY_FIELD(to)},
+    {"to", Recipients(), QUARRY_FIELD(to)},
     {"starttls", StartTlsWord(), QUARRY_FIELD(start_tls)},
     {"user", Text(), QUARRY_FIELD(user)},
     {"password_file", Path(), QUARRY_FIELD(password_file)},
@@ -232,6 +241,12 @@ std::optional<courier::CourierConfig> courier_config_in(const master::Config& co
     found->destinations.push_back(master::options_in<DestinationOptions>(section.carried));
   }
   return found;
+}
+
+bool writes_to_submitters(const master::Config& config) {
+  const auto courier = courier_config_in(config);
+  return courier &&
+         std::ranges::any_of(courier->destinations, &courier::DestinationOptions::is_to_submitter);
 }
 
 std::vector<std::string> courier_mistakes(const master::Config& config) {

@@ -19,6 +19,8 @@ namespace quarry::app {
 std::shared_ptr<master::CarriedOptions> courier_section(const std::string& name);
 /// What the sections of CONFIG say; nothing: there is no [courier].
 std::optional<courier::CourierConfig> courier_config_in(const master::Config& config);
+/// Whether one of the destinations in CONFIG writes to who submitted a change set.
+bool writes_to_submitters(const master::Config& config);
 /// What is wrong between the sections, "FILE:LINE: …" each.
 std::vector<std::string> courier_mistakes(const master::Config& config);
 

@@ -58,6 +58,14 @@ bool goes_before(const ChangeSetName& a, const ChangeSetName& b) {
   return std::tie(a.type, a.tai, a.id) < std::tie(b.type, b.tai, b.id);
 }
 
+base::Error not_here(std::string_view id) {
+  return {
+      .code = ErrorCode::kNotFound,
+      .message = fmt::format("there is no change set {}, or it ended so long ago that it is not "
+                             "kept here any more",
+                             id)};
+}
+
 Directories::Directories(base::FileSystem& files, fs::path base)
     : files_(files), base_(std::move(base)) {}
 
@@ -188,6 +196,17 @@ Result<std::optional<Place>> Directories::find(const ChangeSetId& id) const {
   return std::nullopt;
 }
 
+Result<bool> Directories::is_there(const ChangeSetName& name) const {
+  // Twice, as in find().
+  for (std::size_t i = 0; i < 2 * kStages; ++i) {
+    const auto file =
+        files_.open(file_of(static_cast<Stage>(i % kStages), name), base::FileUse::kRead);
+    if (file) return true;
+    if (file.error().code != ErrorCode::kNotFound) return std::unexpected(file.error());
+  }
+  return false;
+}
+
 /// The file of a job, locked.
 Result<std::unique_ptr<base::File>> Directories::lock(const fs::path& path) {
   QUARRY_TRY_ASSIGN(auto file, files_.open(path, base::FileUse::kAppend));
@@ -230,6 +249,32 @@ Result<void> Directories::settle() {
   return {};
 }
 
+Result<std::vector<ChangeSetId>> Directories::forget(const std::vector<Place>& places,
+                                                     base::UnixMillis before) {
+  std::vector<const Place*> gone;
+  for (const Place& place : places) {
+    const auto held = hold(place.stage, place.name);
+    if (!held || !is_over(place.stage) || held->job.ended() >= before) continue;
+    QUARRY_TRY(files_.remove(file_of(place.stage, place.name)));
+    unsynced_[static_cast<std::size_t>(place.stage)] = true;
+    gone.push_back(&place);
+  }
+  // Who is found again after a machine's end is so with all that it needs.
+  QUARRY_TRY(settle());
+  std::vector<ChangeSetId> ids;
+  for (const Place* place : gone) {
+    const fs::path submission = base_ / "data" / (place->name.text() + std::string(kSubmission));
+    for (const fs::path& path : {tarball_of(place->name), submission, log_of(place->name.id)}) {
+      const auto removed = files_.remove(path);
+      if (!removed && removed.error().code != ErrorCode::kNotFound) {
+        return std::unexpected(removed.error());
+      }
+    }
+    ids.push_back(place->name.id);
+  }
+  return ids;
+}
+
 Result<void> Directories::recover(base::UnixMillis now) {
   QUARRY_TRY(recover_twins());
   std::set<std::string, std::less<>> jobs;
@@ -249,6 +294,9 @@ Result<void> Directories::remove_old(std::string_view folder, base::UnixMillis b
   for (const std::string& file : files) {
     const auto name = name_of_file(file);
     if (!name || time_of_tai64n(name->tai) >= before || kept.contains(name->text())) continue;
+    // Its job may have gone back to a folder that was looked at before it came there (retry).
+    QUARRY_TRY_ASSIGN(const bool is_used, folder == "data" ? is_there(*name) : false);
+    if (is_used) continue;
     const auto removed = files_.remove(base_ / folder / file);
     if (!removed && removed.error().code != ErrorCode::kNotFound) return removed;
   }

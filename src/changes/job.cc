@@ -150,6 +150,10 @@ std::string_view group_of(Stage stage) {
   return kGroups[static_cast<std::size_t>(stage)];
 }
 
+base::UnixMillis Job::ended() const {
+  return history.empty() ? time_of_tai64n(name.tai) : history.back().time;
+}
+
 void Job::add_history(base::UnixMillis time, Stage stage, std::string_view why) {
   if (history.size() >= kMostHistory) history.erase(history.begin() + kMostHistory / 2);
   history.push_back({.time = time, .state = letter_of(stage), .why = one_line(why, kMostWhy)});

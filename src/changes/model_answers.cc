@@ -95,7 +95,7 @@ std::string doom_of(const ModelNode& node) {
   for (const ModelNode* dependency : node.dependencies) {
     const std::string_view id = dependency->id.str();
     if (!dependency->is_known) {
-      return fmt::format("it depends on {}, which is not known here", id);
+      return fmt::format("it depends on {}, which is not known here, or no longer", id);
     }
     if (dependency->known.is_taken_back) {
       return fmt::format("it depends on {}, which was taken back", id);
@@ -123,7 +123,7 @@ std::string Model::why_passive(const ModelNode& node) const {
 
 std::string Model::why_not(const ChangeSetId& id, base::UnixMillis now) const {
   const ModelNode* node = known_node(id);
-  if (!node) return "it is not known here";
+  if (!node) return "it is not known here, or no longer";
   if (node->known.stage == Stage::kPrequeue) return "it waits to be looked at";
   if (!node->is_waiting())
     return fmt::format("it waits for nothing: it is in {}/", word_of(node->known.stage));
@@ -195,7 +195,7 @@ Result<std::vector<ChangeSetId>> Model::closure(const std::vector<ChangeSetId>& 
     if (!node || node->is_rollback() || !(node->is_open() || node->has_landed())) {
       return fail(ErrorCode::kNotFound,
                   fmt::format("{} {}", id.str(),
-                              !node                       ? "is not known here"
+                              !node                       ? "is not known here, or no longer"
                               : node->is_rollback()       ? "is a rollback"
                               : node->known.is_taken_back ? "was taken back before"
                                                           : "did not land"));

@@ -57,6 +57,10 @@ Step step_after(Job& job, Verdict verdict, std::string why, const Rules& rules) 
         return {.to = Stage::kPending, .why = std::move(why)};
       return {.to = Stage::kFail,
               .why = fmt::format("put off {} times, at last: {}", job.put_off - 1, why)};
+    case Verdict::kNoRoom:
+      // It waits longer each time, but does not use up its attempts.
+      job.put_off = std::min(job.put_off + 1, std::max(rules.most_put_off, 1U));
+      return {.to = Stage::kPending, .why = std::move(why)};
     case Verdict::kFailed:
       break;
   }

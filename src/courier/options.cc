@@ -8,6 +8,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
+#include "quarry/event/event.h"
 
 namespace quarry::courier {
 
@@ -41,7 +42,7 @@ constexpr auto kNeeded = std::to_array<NeededWord>({
      [](const DestinationOptions& options) { return !options.url.empty(); }},
     {DestinationType::kMail, "from = ADDRESS",
      [](const DestinationOptions& options) { return !options.from.empty(); }},
-    {DestinationType::kMail, "to = ADDRESS, …",
+    {DestinationType::kMail, "to = ADDRESS, … (or submitter)",
      [](const DestinationOptions& options) { return !options.to.empty(); }},
     {DestinationType::kProgram, "command = PROGRAM ARGUMENT…",
      [](const DestinationOptions& options) { return !options.command.empty(); }},
@@ -114,6 +115,10 @@ std::chrono::milliseconds DestinationOptions::delivery_timeout() const {
   return type == DestinationType::kWebhook ? kWebhookTimeout : kOtherTimeout;
 }
 
+bool DestinationOptions::is_to_submitter() const {
+  return to.size() == 1 && to.front() == kSubmitter;
+}
+
 Result<void> DestinationOptions::check() const {
   if (type == DestinationType::kNone) {
     return fail(ErrorCode::kInvalid,
@@ -126,6 +131,18 @@ Result<void> DestinationOptions::check() const {
   }
   if (type == DestinationType::kWebhook) QUARRY_TRY(check_webhook_url(url));
   if (type == DestinationType::kMail && !url.empty()) QUARRY_TRY(check_smtp_url(url));
+  if (is_to_submitter() && type != DestinationType::kMail) {
+    return fail(ErrorCode::kInvalid, "to = submitter is for a destination of the type mail");
+  }
+  const bool is_of_change_sets =
+      events.empty() || std::ranges::any_of(events, [](const auto& each) {
+        return event::covers(each, "change-set");
+      });
+  if (is_to_submitter() && !is_of_change_sets) {
+    return fail(
+        ErrorCode::kInvalid,
+        "to = submitter is for events of change sets: it needs change-set among its events");
+  }
   if (user.empty() != password_file.empty()) {
     return fail(ErrorCode::kInvalid, "user and password_file need each other");
   }

@@ -55,6 +55,11 @@ void visit_fields(Fields& fields, ChangeSet& change_set) {
   fields("detail", change_set.detail, kMostText);
 }
 template <typename Fields>
+void visit_fields(Fields& fields, Notice& notice) {
+  fields("address", notice.address, kMostName);
+  visit_fields(fields, notice.change_set);
+}
+template <typename Fields>
 void visit_fields(Fields& fields, BackofficeFailure& failure) {
   fields("job", failure.job, kMostName);
   fields("message", failure.message, kMostText);
@@ -84,6 +89,7 @@ struct PartOf {
   const char* operator()(const Artifact&) const { return "artifact"; }
   const char* operator()(const Push&) const { return "push"; }
   const char* operator()(const ChangeSet&) const { return "change_set"; }
+  const char* operator()(const Notice&) const { return "notice"; }
   const char* operator()(const BackofficeFailure&) const { return "failure"; }
   const char* operator()(const Security&) const { return "security"; }
   const char* operator()(const Test&) const { return "test"; }

@@ -33,6 +33,7 @@ struct TypeOf {
   }
   std::string_view operator()(const Push&) const { return "push"; }
   std::string_view operator()(const ChangeSet&) const { return "change-set"; }
+  std::string_view operator()(const Notice&) const { return "notice"; }
   std::string_view operator()(const BackofficeFailure&) const { return "backoffice.failure"; }
   std::string_view operator()(const Security&) const { return "security"; }
   std::string_view operator()(const Test&) const { return "test"; }
@@ -40,9 +41,9 @@ struct TypeOf {
 };
 
 /// One of each type but the artifacts'.
-const std::array<Record, 6>& other_records() {
-  static const std::array<Record, 6> kRecords = {Push(),     ChangeSet(), BackofficeFailure(),
-                                                 Security(), Test(),      Hook()};
+const std::array<Record, 7>& other_records() {
+  static const std::array<Record, 7> kRecords = {
+      Push(), ChangeSet(), Notice(), BackofficeFailure(), Security(), Test(), Hook()};
   return kRecords;
 }
 
@@ -75,7 +76,8 @@ bool covers_any(std::string_view pattern) {
   return std::ranges::any_of(kKinds,
                              [&](const NamedKind& each) { return covers(pattern, each.type); }) ||
          std::ranges::any_of(other_records(), [&](const Record& record) {
-           return covers(pattern, std::visit(TypeOf(), record));
+           return !std::holds_alternative<Notice>(record) &&
+                  covers(pattern, std::visit(TypeOf(), record));
          });
 }
 

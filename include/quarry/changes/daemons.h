@@ -93,7 +93,7 @@ struct QueueOptions {
   std::chrono::milliseconds patience{30'000};  // for a child that was asked to stop
 };
 
-/// Told of every move, after it.
+/// Told of every move, after it. Empty: nobody listens.
 using Report = std::function<void(const QueueOptions&, const Job&, Stage from, Stage to)>;
 
 struct DaemonOptions {
@@ -106,7 +106,7 @@ struct DaemonOptions {
   std::chrono::milliseconds look_interval{500};
   std::chrono::milliseconds scan_interval{5'000};
   bool is_once = false;  // ends when there is nothing to do
-  Report report = [](const QueueOptions&, const Job&, Stage, Stage) {};
+  Report report;
 };
 
 using MakeChecker = std::function<std::unique_ptr<Checker>(const QueueOptions&)>;
@@ -121,6 +121,11 @@ base::Result<void> run_prequeue(const DaemonOptions& options, const MakeChecker&
 base::Result<void> run_queueing(const DaemonOptions& options);
 base::Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor);
 
+/// Why a job is in run/.
+inline constexpr std::string_view kExecuted = "executed";
+/// Told that a job has come to run/.
+using Begun = std::function<void(const ChangeSetId&)>;
+
 /// What a child does with a job: from pending/ to run/ and to where the verdict leads. kSkipped:
 /// it was not touched. The caller settles DIRECTORIES, when it has said so to whoever waits: where a
 /// machine forgets the last move, the job is executed again, and found to have landed.
@@ -129,6 +134,6 @@ Verdict execute(Directories& directories, const ChangeSetName& name, Executor& e
 /// The same with several of one branch, which are landed together. A verdict for each.
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
                                  Executor& executor, const Stop& stop, const Rules& rules,
-                                 const base::Clock& clock);
+                                 const base::Clock& clock, const Begun& begun = {});
 
 }  // namespace quarry::changes

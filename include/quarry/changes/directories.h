@@ -5,7 +5,8 @@
 //   BASE/data/           NAME: the tarball; NAME.submission: who submitted it, and from where
 //   BASE/prequeue/ …     the job files, a folder for each stage (job.h)
 //   BASE/log/            CSID: what is known of a change set, for people and for look-ups
-//   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches
+//   BASE/ctrl/           pid files and FIFOs of the daemons (triggers.h), frozen branches, notes
+//                        between them and others
 //
 // A job file is in exactly one of the folders of stages at every moment, and after every crash:
 //
@@ -61,6 +62,9 @@ struct Place {
 /// The order in which jobs go: by move type, then by time, then by id.
 bool goes_before(const ChangeSetName& a, const ChangeSetName& b);
 
+/// That no change set of ID, or of the digits that it begins with, is there.
+base::Error not_here(std::string_view id);
+
 class Hold;
 
 class Directories {
@@ -103,6 +107,9 @@ class Directories {
   /// Those whose ids begin with DIGITS: people name as much as they like to type.
   base::Result<std::vector<Place>> find_all(std::string_view digits) const;
 
+  /// Whether the job of NAME is in any folder.
+  base::Result<bool> is_there(const ChangeSetName& name) const;
+
   // Changing
 
   /// Locks a job. Errors: kBusy: somebody else has it; kNotFound, kCorrupt as read(), but an empty
@@ -112,6 +119,12 @@ class Directories {
   base::Result<void> put_aside(Stage stage, const ChangeSetName& name);
   /// Syncs the folders of the moves that were made with Syncing::kLater.
   base::Result<void> settle();
+
+  /// Removes all that is kept of those at PLACES, which are over, but for those that somebody has in
+  /// hand, that are elsewhere by now, or have come where they are at or after BEFORE. The job files
+  /// go first, for good. Returns who is gone.
+  base::Result<std::vector<ChangeSetId>> forget(const std::vector<Place>& places,
+                                                base::UnixMillis before);
 
   /// What crashed processes left: removes old files from tmp/, tarballs that were never submitted,
   /// and the older of two files of one job (where a file system does not keep the order of renames,

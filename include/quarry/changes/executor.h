@@ -6,6 +6,7 @@
 //   refused: it conflicts, …            kFailed, the conflicts in the log
 //   the branch has forked               kPutOff: somebody may merge it meanwhile
 //   nobody can write, or read, now      kPutOff
+//   a disk is full                      kNoRoom
 //   the gate: 0, 99, 100, 111           goes on, kSkipped, kFailed, kPutOff
 //   the gate cannot be run              kPutOff
 //   SIGTERM, SIGHUP                     kTerminated, kAbandoned; but what is stored is kLanded

@@ -91,6 +91,8 @@ struct Job {
   std::optional<TakenBack> taken_back;
   std::vector<HistoryLine> history;
 
+  /// When it came to where it is; when it was submitted, if nothing else is known.
+  base::UnixMillis ended() const;
   /// WHY is cut to kMostWhy bytes, and made a line where it is none.
   void add_history(base::UnixMillis time, Stage stage, std::string_view why);
 

@@ -20,6 +20,8 @@ struct Rules {
   std::uint32_t most_put_off = 10;                // temporary errors of a job before it fails
   std::chrono::milliseconds retry_delay{5'000};   // after the first of these; doubled each time
   std::chrono::milliseconds longest_delay{300'000};
+  /// How long what is over is kept; 0: for ever.
+  std::chrono::milliseconds keep = std::chrono::hours{24 * 90};
   std::size_t most_taken_back = 100;  // change sets by one rollback, at most kMostNamed
 };
 
@@ -32,6 +34,7 @@ enum class Verdict : std::uint8_t {
   kSkipped = 99,     // not to be done now: somebody else has it, or its gate says so
   kFailed = 100,     // it can't be done
   kPutOff = 111,     // a temporary error
+  kNoRoom = 112,     // so is this, but none of the job's, which never fails for it: a disk is full
   kTerminated = 15,  // SIGTERM
   kAbandoned = 1,    // SIGHUP
 };

@@ -33,6 +33,9 @@ enum class DestinationType : std::uint8_t {
 inline constexpr const char* kStreamName = "events";
 inline constexpr const char* kHooksName = "hooks";
 
+/// As an address: see DestinationOptions::is_to_submitter().
+inline constexpr std::string_view kSubmitter = "submitter";
+
 struct DestinationOptions {
   std::string name;
   DestinationType type = DestinationType::kNone;
@@ -58,8 +61,8 @@ struct DestinationOptions {
   std::string ca_file = {};
   bool allow_redirects = false;
 
-  std::string from = {};  // mail
-  std::vector<std::string> to = {};
+  std::string from = {};             // mail
+  std::vector<std::string> to = {};  // or kSubmitter alone
   StartTls start_tls = StartTls::kIfOffered;
   std::string user = {};
   std::string password_file = {};
@@ -75,6 +78,8 @@ struct DestinationOptions {
 
   /// `timeout`, or what it is by default.
   std::chrono::milliseconds delivery_timeout() const;
+  /// Whether its mails go to who submitted a change set that did not land, and to nobody else.
+  bool is_to_submitter() const;
   /// What is missing, or does not belong together. Errors: kInvalid.
   base::Result<void> check() const;
 };

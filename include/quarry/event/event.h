@@ -100,6 +100,15 @@ struct ChangeSet {
   friend bool operator==(const ChangeSet&, const ChangeSet&) = default;
 };
 
+/// "notice": a change set has not landed, told to who submitted it. Given to nobody but destinations
+/// that write to submitters: it has his address, which is nobody else's business.
+struct Notice {
+  std::string address = {};
+  ChangeSet change_set = {};
+
+  friend bool operator==(const Notice&, const Notice&) = default;
+};
+
 /// "backoffice.failure"
 struct BackofficeFailure {
   std::string job = {};
@@ -137,7 +146,8 @@ struct Hook {
   friend bool operator==(const Hook&, const Hook&) = default;
 };
 
-using Record = std::variant<Artifact, Push, ChangeSet, BackofficeFailure, Security, Test, Hook>;
+using Record =
+    std::variant<Artifact, Push, ChangeSet, Notice, BackofficeFailure, Security, Test, Hook>;
 
 struct Event {
   Head head = {};

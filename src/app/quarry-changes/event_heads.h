@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "quarry/event/event.h"
 
@@ -19,6 +20,8 @@ class EventHeads {
 
   /// Of the repository FILE. Where it cannot be read, what is known without that.
   const event::Head& of(const std::filesystem::path& file);
+  /// Where LOGIN, of that repository, may be written to; empty: nowhere.
+  std::string address_of(const std::filesystem::path& file, const std::string& login);
 
  private:
   struct Known {
@@ -29,6 +32,12 @@ class EventHeads {
 
   std::filesystem::path folder_;
   std::map<std::filesystem::path, Known> known_;
+  /// For moments alone: many may fail at once.
+  struct Address {
+    std::string address;
+    std::chrono::steady_clock::time_point until;
+  };
+  std::map<std::pair<std::filesystem::path, std::string>, Address> addresses_;
 };
 
 }  // namespace quarry::app

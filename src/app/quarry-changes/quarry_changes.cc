@@ -14,6 +14,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "changes_directives.h"
@@ -46,6 +47,7 @@ struct CommandLine {
   std::string place;  // a repository, or a folder of them
   std::string queue;  // the queue's folder, of a repository
   std::string courier;
+  bool has_notices = false;
   std::vector<std::string> settings;
   bool is_folder = false;
   bool is_once = false;
@@ -102,37 +104,74 @@ changes::GateOptions gate_of(const changes::PoolOptions& options,
   return gate;
 }
 
+event::Event event_of(app::EventHeads& heads, const changes::QueueOptions& queue,
+                      const changes::Job& job, changes::Stage from, changes::Stage to) {
+  // The same where it is told twice.
+  const base::UnixMillis time =
+      job.history.empty() ? base::system_clock().now() : job.history.back().time;
+  event::Event told;
+  told.head = heads.of(queue.repository);
+  told.head.key = fmt::format("{}/change-set/{}/{}/{}", told.head.project_code, job.name.id.str(),
+                              word_of(to), time.value);
+  told.head.time = time;
+  told.record =
+      event::ChangeSet{.id = std::string(job.name.id.str()),
+                       .branch = job.meta.target,
+                       .submitter = job.submitter,
+                       .stage = std::string(word_of(to)),
+                       .from = from == to ? std::string() : std::string(word_of(from)),
+                       .detail = job.history.empty() ? std::string() : job.history.back().why};
+  return told;
+}
+
+/// TOLD for who submitted it, if it is over and has not landed, and there is an address of him.
+std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::QueueOptions& queue,
+                                      const event::Event& told, changes::Stage from,
+                                      changes::Stage to) {
+  if (from == to || to == changes::Stage::kDone || !changes::is_over(to)) return std::nullopt;
+  const auto& change_set = std::get<event::ChangeSet>(told.record);
+  std::string address = heads.address_of(queue.repository, change_set.submitter);
+  if (address.empty()) return std::nullopt;
+  event::Event notice = told;
+  notice.head.key += "/notice";
+  notice.record = event::Notice{.address = std::move(address), .change_set = change_set};
+  return notice;
+}
+
 /// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
-changes::Report report_to(const std::string& courier, const fs::path& folder) {
-  if (courier.empty()) return [](const auto&, const auto&, auto, auto) {};
-  return [courier, heads = std::make_shared<app::EventHeads>(folder)](
+changes::Report report_to(const CommandLine& line, const fs::path& folder) {
+  if (line.courier.empty()) return {};
+  return [courier = line.courier, has_notices = line.has_notices,
+          heads = std::make_shared<app::EventHeads>(folder)](
              const changes::QueueOptions& queue, const changes::Job& job, changes::Stage from,
              changes::Stage to) {
-    const base::UnixMillis now = base::system_clock().now();
-    event::Event told;
-    told.head = heads->of(queue.repository);
-    told.head.key = fmt::format("{}/change-set/{}/{}/{}", told.head.project_code, job.name.id.str(),
-                                word_of(to), now.value);
-    told.head.time = now;
-    told.record =
-        event::ChangeSet{.id = std::string(job.name.id.str()),
-                         .branch = job.meta.target,
-                         .submitter = job.submitter,
-                         .stage = std::string(word_of(to)),
-                         .from = from == to ? std::string() : std::string(word_of(from)),
-                         .detail = job.history.empty() ? std::string() : job.history.back().why};
-    const spool::NewMessage message{event::to_message(told), told.head.key};
-    const auto handed = spool::HandOver(courier, kHandOverTime).hand_over({&message, 1});
+    const event::Event told = event_of(*heads, queue, job, from, to);
+    std::vector<spool::NewMessage> messages = {{event::to_message(told), told.head.key}};
+    if (const auto notice = has_notices ? notice_of(*heads, queue, told, from, to) : std::nullopt) {
+      messages.push_back({event::to_message(*notice), notice->head.key});
+    }
+    const auto handed = spool::HandOver(courier, kHandOverTime).hand_over(messages);
     if (handed) return;
     base::log(base::LogLevel::kWarning, "the courier is not told of {}: {}", job.name.id.str(),
               handed.error().message);
   };
 }
 
+<<<<<<< HEAD
 std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options,
                                              const std::vector<app::ServedQueue>& served) {
   std::vector<changes::QueueOptions> queues;
   for (const app::ServedQueue& each : served) {
+=======
+base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
+                         const std::vector<app::ServedQueue>& queues) {
+  changes::DaemonOptions daemon;
+  daemon.scan_interval = options.scan;
+  daemon.is_once = line.is_once;
+  daemon.report =
+      report_to(line, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
+  for (const app::ServedQueue& each : queues) {
+>>>>>>> wt-keep
     changes::QueueOptions queue;
     queue.repository = each.repository;
     queue.base = each.base;
@@ -222,6 +261,8 @@ int run_command_line(int argc, char** argv) {
   cli.add_option("--set", line.settings, "WORD=VALUE, as in quarry.conf(5)")
       ->allow_extra_args(false);
   cli.add_option("--courier", line.courier, "the socket of the courier, for events");
+  cli.add_flag("--notices", line.has_notices,
+               "tell it as well where to write to who submitted what did not land");
   cli.add_flag("--once", line.is_once, "end when nothing is left to do");
   try {
     cli.parse(argc, argv);

@@ -24,13 +24,14 @@ bool has_changes(const master::PoolConfig& pool, const changes::PoolOptions& opt
 
 std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
                                            const changes::PoolOptions& options,
-                                           const std::string& courier) {
+                                           const EventsTo& courier) {
   static constexpr auto kWords = changes_directives<QueueWords>();
   const std::span<const master::Directive<QueueWords>> table(kWords);
   const auto usual = master::shown_in(table, QueueWords{});
   const auto wanted = master::shown_in(table, QueueWords{options});
   std::vector<std::string> words;
-  if (!courier.empty()) words.insert(words.end(), {"--courier", courier});
+  if (!courier.socket.empty()) words.insert(words.end(), {"--courier", courier.socket});
+  if (courier.has_notices) words.emplace_back("--notices");
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     // Which is why the program is started.
     if (wanted[i].name == "changes" || wanted[i].values == usual[i].values) continue;
@@ -46,7 +47,7 @@ std::vector<std::string> changes_arguments(const master::PoolConfig& pool,
 
 std::vector<master::Service> changes_services(const master::PoolConfig& pool,
                                               const changes::PoolOptions& options,
-                                              const std::string& courier) {
+                                              const EventsTo& courier) {
   std::vector<master::Service> services;
   if (!has_changes(pool, options)) return services;
   for (const char* kind : {"prequeue", "queueing", "execution"}) {

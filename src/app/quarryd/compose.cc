@@ -10,6 +10,7 @@
 #include "backoffice_service.h"
 #include "changes_service.h"
 #include "configuration.h"
+#include "courier_configuration.h"
 #include "courier_service.h"
 #include "pages_service.h"
 #include "peers_service.h"
@@ -221,8 +222,9 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     services.push_back(std::move(service));
     if (syncs) services.push_back(std::move(*syncs));
     if (backoffice) services.push_back(std::move(*backoffice));
-    std::ranges::move(changes_services(pool, options.changes, courier_socket),
-                      std::back_inserter(services));
+    std::ranges::move(
+        changes_services(pool, options.changes, {courier_socket, writes_to_submitters(config)}),
+        std::back_inserter(services));
     if (pages) services.push_back(std::move(pages->service));
     if (status) services.push_back(std::move(*status));
   }

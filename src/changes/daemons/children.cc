@@ -44,6 +44,7 @@ std::optional<Outcome> outcome_of_line(std::string_view line) {
     case Verdict::kSkipped:
     case Verdict::kFailed:
     case Verdict::kPutOff:
+    case Verdict::kNoRoom:
     case Verdict::kTerminated:
     case Verdict::kAbandoned:
       break;
@@ -164,6 +165,7 @@ std::string Children::bury(const Child& child) {
 /// LINE is what CHILD says of the first that it has in hand.
 Answer Children::answer_of(Child& child, std::string_view line) {
   Answer answer{.name = child.names.front(),
+                .has_begun = false,
                 .is_rollback = child.is_rollback,
                 .outcome = outcome_of_line(line),
                 .how = {}};
@@ -172,10 +174,21 @@ Answer Children::answer_of(Child& child, std::string_view line) {
   return answer;
 }
 
+void Children::take_line(Child& child, std::string_view line, std::vector<Answer>& answers) {
+  if (child.names.empty()) return;
+  if (!line.starts_with(kBegun)) return answers.push_back(answer_of(child, line));
+  const auto id = ChangeSetId::parse(line.substr(kBegun.size()));
+  for (const ChangeSetName& name : child.names) {
+    if (name.id != id) continue;
+    answers.push_back(
+        {.name = name, .has_begun = true, .is_rollback = false, .outcome = {}, .how = {}});
+  }
+}
+
 void Children::take_lines(Child& child, std::vector<Answer>& answers) {
   for (std::size_t end = child.received.find('\n'); end != std::string::npos;
        end = child.received.find('\n')) {
-    if (!child.names.empty()) answers.push_back(answer_of(child, child.received.substr(0, end)));
+    take_line(child, std::string_view(child.received).substr(0, end), answers);
     child.received.erase(0, end + 1);
   }
 }
@@ -185,8 +198,11 @@ void Children::lay_out(Child& child, std::vector<Answer>& answers) {
   if (child.received.size() >= kMostLine) ::kill(child.pid, SIGKILL);
   const std::string how = bury(child);
   for (ChangeSetName& name : child.names) {
-    answers.push_back(
-        {.name = std::move(name), .is_rollback = child.is_rollback, .outcome = {}, .how = how});
+    answers.push_back({.name = std::move(name),
+                       .has_begun = false,
+                       .is_rollback = child.is_rollback,
+                       .outcome = {},
+                       .how = how});
   }
 }
 

@@ -3,7 +3,8 @@
 // A child stays and takes one job after the other, or several at once. It is told what to do in a
 // line, and answers with a line for each job, in their order, that has the verdict in digits:
 //
-//   land NAME …     the child moves the jobs itself (execute_all())
+//   land NAME …     the child moves the jobs itself (execute_all()); before their answers it says
+//                   of each that it has come to run/: begun CSID
 //   rollback NAME   takes back those that the job in run/ lists; the daemon moves it
 //   stop CSID WHY   of what it has in hand; a signal is sent behind it (SIGHUP, SIGTERM)
 #pragma once
@@ -24,9 +25,12 @@
 
 namespace quarry::changes {
 
+inline constexpr std::string_view kBegun = "begun ";
+
 /// What became of what a child was told to do.
 struct Answer {
   ChangeSetName name;
+  bool has_begun = false;  // it is in run/, and what becomes of it is said later
   bool is_rollback = false;
   std::optional<Outcome> outcome;  // nothing: it died
   std::string how;                 // it died
@@ -71,6 +75,7 @@ class Children {
     bool has(const ChangeSetId& id) const;
   };
   static Answer answer_of(Child& child, std::string_view line);
+  static void take_line(Child& child, std::string_view line, std::vector<Answer>& answers);
   static void take_lines(Child& child, std::vector<Answer>& answers);
   static void lay_out(Child& child, std::vector<Answer>& answers);
   static std::string bury(const Child& child);
@@ -83,8 +88,9 @@ class Children {
 std::string line_of(const Outcome& outcome);
 std::optional<Outcome> outcome_of_line(std::string_view line);
 
-/// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop.
+/// What Live is: serves DIRECTORIES until SOCKET ends, or it is asked to stop. TELLS_BEGIN: says that
+/// something has come to run/, where anybody wants to know.
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock);
+           Executor& executor, const base::Clock& clock, bool tells_begin);
 
 }  // namespace quarry::changes

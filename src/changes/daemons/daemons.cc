@@ -28,11 +28,12 @@ Result<void> run_queueing(const DaemonOptions& options) {
 Result<void> run_execution(const DaemonOptions& options, const MakeExecutor& make_executor) {
   Loop loop(options, Trigger::kExecution, [&](Post& post) {
     // In a child: everything of the daemon's is left behind but the queue.
-    auto live = [&loop, &make_executor, &queue = post.options](base::Fd socket) {
+    auto live = [&loop, &make_executor, &options, &queue = post.options](base::Fd socket) {
       loop.let_go();
       Directories directories(base::FileSystem::real(), queue.base);
       const auto executor = make_executor(queue);
-      serve(std::move(socket), queue, directories, *executor, base::system_clock());
+      serve(std::move(socket), queue, directories, *executor, base::system_clock(),
+            static_cast<bool>(options.report));
     };
     post.work = std::make_unique<Execution>(loop.desk_of(post), std::move(live));
   });

@@ -51,7 +51,7 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hol
 
 /// Takes those of NAMES that nobody has in hand from pending/ to run/.
 std::vector<Hold> take(Directories& directories, const std::vector<ChangeSetName>& names,
-                       const base::Clock& clock) {
+                       const base::Clock& clock, const Begun& begun) {
   const ChangeLog log(directories);
   std::vector<Hold> holds;
   for (const ChangeSetName& name : names) {
@@ -59,12 +59,13 @@ std::vector<Hold> take(Directories& directories, const std::vector<ChangeSetName
     if (!hold || !hold->job.held.empty()) continue;
     // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
     // landed is known by its tag.
-    const auto taken = hold->move(Stage::kRun, clock.now(), "executed", Syncing::kNever);
+    const auto taken = hold->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
       continue;
     }
     note(log, hold->job);
+    if (begun) begun(name.id);
     holds.push_back(std::move(*hold));
   }
   return holds;
@@ -111,9 +112,9 @@ std::vector<Outcome> Executor::land_all(const std::vector<Task>& tasks, const St
 
 std::vector<Verdict> execute_all(Directories& directories, const std::vector<ChangeSetName>& names,
                                  Executor& executor, const Stop& stop, const Rules& rules,
-                                 const base::Clock& clock) {
+                                 const base::Clock& clock, const Begun& begun) {
   std::vector<Verdict> verdicts(names.size(), Verdict::kSkipped);
-  std::vector<Hold> holds = take(directories, names, clock);
+  std::vector<Hold> holds = take(directories, names, clock, begun);
   if (holds.empty()) return verdicts;
   const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
   std::size_t at = 0;

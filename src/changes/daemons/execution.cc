@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/changes/moved.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -15,10 +16,28 @@ using base::Result;
 
 constexpr std::int64_t kPause = 200;  // milliseconds
 
+const std::string kGone = "who executed it is gone", kStuck = "it could not be moved on";
+
+/// What came after JOB was executed the last time.
+std::vector<HistoryLine>::iterator behind_last_execution(Job& job) {
+  const auto run = std::ranges::find(job.history.rbegin(), job.history.rend(),
+                                     letter_of(Stage::kRun), &HistoryLine::state);
+  return run.base();
+}
+
+/// Where an execution leads that is noted as STATE.
+std::optional<Stage> stage_of_end(char state) {
+  for (const Stage stage :
+       {Stage::kPending, Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon}) {
+    if (letter_of(stage) == state) return stage;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
-/// NAME is in run/, and who executed it is gone.
-Result<void> Execution::recover(const ChangeSetName& name, const std::string& how) {
+/// NAME is in run/, and who executed it is gone, or has given it an outcome and could not move it.
+Result<void> Execution::recover(const ChangeSetName& name, const std::string& how, bool is_crash) {
   auto hold = desk_.directories.hold(Stage::kRun, name);
   if (!hold && hold.error().code == ErrorCode::kCorrupt) {
     desk_.log(hold.error());
@@ -31,10 +50,15 @@ Result<void> Execution::recover(const ChangeSetName& name, const std::string& ho
     return is_others ? tracker_.look_for(name.id) : std::unexpected(std::move(hold).error());
   }
   Job& job = hold->job;
-  const Step step = step_after_crash(job, how, desk_.options.rules);
+  const Rules& rules = desk_.options.rules;
+  // What has landed is known by its tag, and is not to fail for want of a place to say so.
+  const Step step =
+      is_crash ? step_after_crash(job, how, rules) : step_after(job, Verdict::kNoRoom, how, rules);
   if (step.to == Stage::kFail && name.type == MoveType::kRollback)
     QUARRY_TRY(rollback_.restore(job));
   QUARRY_TRY(desk_.move(*hold, step.to, step.why));
+  begun_.erase(name.id);
+  stuck_.erase(name.id);
   tracker_.put(job, step.to);
   return {};
 }
@@ -45,27 +69,61 @@ Result<void> Execution::recover() {
   for (const ChangeSetName& name : names) {
     if (children_.is_busy_with(name.id)) continue;
     if (rollback_.is_under_way() && name.type == MoveType::kRollback) continue;
-    QUARRY_TRY(recover(name, "who executed it is gone"));
+    const bool is_stuck = stuck_.contains(name.id);
+    QUARRY_TRY(recover(name, is_stuck ? kStuck : kGone, !is_stuck));
   }
   return {};
+}
+
+/// Reports that a child has taken NAME to run/, wherever it is by now.
+void Execution::tell_begin(const ChangeSetName& name) {
+  if (!begun_.insert(name.id).second || !desk_.report) return;
+  auto found = job_anywhere(desk_.directories, name);
+  if (!found) return;
+  auto& [stage, job] = *found;
+  // In run/ the file is still what it was before: execute_all() writes that line with the next.
+  if (stage == Stage::kRun) {
+    job.add_history(desk_.clock.now(), Stage::kRun, kExecuted);
+  } else {
+    job.history.erase(behind_last_execution(job), job.history.end());
+  }
+  desk_.report(desk_.options, job, Stage::kPending, Stage::kRun);
+}
+
+/// Reports where a child has moved NAME to from run/, though it may have gone further since.
+void Execution::tell_end(const ChangeSetName& name) {
+  begun_.erase(name.id);
+  if (!desk_.report) return;
+  auto found = job_anywhere(desk_.directories, name);
+  if (!found) return;
+  Job& job = found->second;
+  const auto line = behind_last_execution(job);
+  const auto stage = line == job.history.end() ? std::nullopt : stage_of_end(line->state);
+  if (!stage) return;
+  job.history.erase(line + 1, job.history.end());
+  desk_.report(desk_.options, job, Stage::kRun, *stage);
 }
 
 Result<void> Execution::settle(const Answer& answer) {
   if (answer.is_rollback) return rollback_.take(answer);
   const ChangeSetId& id = answer.name.id;
+  if (answer.has_begun) {
+    tell_begin(answer.name);
+    return {};
+  }
   QUARRY_TRY(tracker_.look_for(id));
   const Known* known = tracker_.model().find(id);
   if (known && known->stage == Stage::kRun) {
-    return recover(answer.name, answer.how.empty() ? "it could not be moved on" : answer.how);
+    tell_begin(answer.name);
+    if (answer.how.empty()) stuck_.insert(id);
+    return recover(answer.name, answer.how.empty() ? kStuck : answer.how, !answer.how.empty());
   }
-  if (!known) return {};
-  if (known->stage == Stage::kPending && answer.outcome &&
+  if (begun_.contains(id)) tell_end(answer.name);
+  if (known && known->stage == Stage::kPending && answer.outcome &&
       answer.outcome->verdict == Verdict::kSkipped) {
     // Somebody has it in hand just now.
     tracker_.delay(id, {desk_.clock.now().value + kPause});
   }
-  const auto job = desk_.directories.read(known->stage, answer.name);
-  if (job) desk_.report(desk_.options, *job, Stage::kRun, known->stage);
   return {};
 }
 
@@ -77,7 +135,7 @@ Result<void> Execution::take_answers() {
       desk_.log(settled.error());
       done = std::move(settled);
     }
-    desk_.tell(Trigger::kQueue);
+    if (!answer.has_begun) desk_.tell(Trigger::kQueue);
   }
   return done;
 }

@@ -37,8 +37,10 @@ class Execution final : public Work {
  private:
   base::Result<void> take_answers();
   base::Result<void> settle(const Answer& answer);
+  void tell_begin(const ChangeSetName& name);
+  void tell_end(const ChangeSetName& name);
   base::Result<void> recover();
-  base::Result<void> recover(const ChangeSetName& name, const std::string& how);
+  base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
   base::Result<void> stop_what_is_asked();
   base::Result<std::string> read_wish(const std::filesystem::path& path) const;
   base::Result<bool> stop(const ChangeSetId& id, bool is_termination, const std::string& why);
@@ -51,6 +53,9 @@ class Execution final : public Work {
   Children children_;
   Rollback rollback_;
   std::set<ChangeSetId> asked_;  // to stop, and at it
+  std::set<ChangeSetId>
+      stuck_;  // in run/, with an outcome, since their children could not move them
+  std::set<ChangeSetId> begun_;  // that they run was reported, and no more
   bool is_finishing_ = false;
 };
 

@@ -37,7 +37,11 @@ Result<PidFile> PidFile::take(const Directories& directories, Trigger kind) {
     QUARRY_TRY_ASSIGN(const bool has_name, file->has_name());
     if (!has_name) continue;
     QUARRY_TRY(file->truncate(0));
-    QUARRY_TRY(file->append(fmt::format("{}\n", ::getpid())));
+    // It is the lock that counts: on a full disk the number is missing, and the queue goes on.
+    const auto written = file->append(fmt::format("{}\n", ::getpid()));
+    if (!written && written.error().code != ErrorCode::kNoSpace)
+      return std::unexpected(written.error());
+    if (!written) base::log(base::LogLevel::kWarning, "{}", written.error().message);
     return PidFile(path, std::move(file));
   }
 }

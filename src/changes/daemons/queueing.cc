@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "quarry/changes/moved.h"
+
 namespace quarry::changes {
 namespace {
 
@@ -40,6 +42,15 @@ Result<void> Queueing::make_logs() {
       const auto made = job ? log.rebuild(*job) : Result<void>();
       if (!made) desk_.log(made.error());
     }
+  }
+  return {};
+}
+
+/// Tells of what others have moved.
+Result<void> Queueing::tell_moves() {
+  QUARRY_TRY_ASSIGN(const auto moves, take_moves(desk_.directories));
+  for (const Moved& each : moves) {
+    if (desk_.report) desk_.report(desk_.options, each.job, each.from, each.to);
   }
   return {};
 }
@@ -129,6 +140,7 @@ Result<void> Queueing::stage() {
 
 Result<void> Queueing::run(Scan scan) {
   const auto work = [&]() -> Result<void> {
+    QUARRY_TRY(tell_moves());
     QUARRY_TRY(look(scan));
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(let_go());
@@ -138,7 +150,8 @@ Result<void> Queueing::run(Scan scan) {
   };
   auto done = work();
   auto settled = desk_.directories.settle();
-  return settled ? done : settled;
+  if (!settled || !done) return settled ? done : settled;
+  return is_finishing_ ? done : cleaning_.run(scan);
 }
 
 }  // namespace quarry::changes

@@ -1,8 +1,10 @@
 // Steps 3 and 4: who goes before whom, who can never go, and who may go now.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "cleaning.h"
 #include "tracker.h"
 #include "work.h"
 
@@ -11,12 +13,16 @@ namespace quarry::changes {
 class Queueing final : public Work {
  public:
   explicit Queueing(const Desk& desk)
-      : desk_(desk), tracker_(desk.directories, desk.options.rules) {}
+      : desk_(desk), tracker_(desk.directories, desk.options.rules), cleaning_(desk_, tracker_) {}
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
+  std::optional<base::UnixMillis> next_time() const override { return cleaning_.next_time(); }
+  bool is_idle() const override { return is_finishing_ || cleaning_.is_idle(); }
+  void finish() override { is_finishing_ = true; }
 
  private:
   base::Result<void> make_logs();
+  base::Result<void> tell_moves();
   base::Result<void> look(Scan scan);
   base::Result<void> fail_doomed();
   base::Result<void> stage();
@@ -26,6 +32,8 @@ class Queueing final : public Work {
 
   Desk desk_;
   Tracker tracker_;
+  Cleaning cleaning_;
+  bool is_finishing_ = false;
 };
 
 }  // namespace quarry::changes

@@ -187,16 +187,23 @@ Outcome take_back(Directories& directories, const ChangeSetName& name, Executor&
 }  // namespace
 
 void serve(base::Fd socket, const QueueOptions& options, Directories& directories,
-           Executor& executor, const base::Clock& clock) {
+           Executor& executor, const base::Clock& clock, bool tells_begin) {
   Mailbox mailbox(socket.get());
   const SignalledStop stop(mailbox);
   while (const auto order = next_order(mailbox)) {
     std::string answer;
+    const auto begun = [&](const ChangeSetId& id) {
+      if (!tells_begin) return;
+      const std::string line = fmt::format("{}{}\n", kBegun, id.str());
+      // Where nobody hears it, nobody hears the answer either.
+      [[maybe_unused]] const auto sent =
+          ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL);
+    };
     if (order->is_rollback) {
       answer = line_of(take_back(directories, order->names.front(), executor, stop));
     } else {
       for (const Verdict verdict :
-           execute_all(directories, order->names, executor, stop, options.rules, clock)) {
+           execute_all(directories, order->names, executor, stop, options.rules, clock, begun)) {
         answer += line_of({.verdict = verdict, .why = {}, .landed = {}});
       }
     }

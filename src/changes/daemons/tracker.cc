@@ -134,6 +134,14 @@ Result<void> Tracker::resolve() {
   return {};
 }
 
+std::vector<ChangeSetId> Tracker::open() const {
+  std::vector<ChangeSetId> ids;
+  for (std::size_t i = 0; i < kStages; ++i) {
+    if (!is_over(static_cast<Stage>(i))) ids.insert(ids.end(), at_[i].begin(), at_[i].end());
+  }
+  return ids;
+}
+
 Result<void> Tracker::read_frozen() {
   std::set<std::string, std::less<>> branches;
   auto file = directories_.files().open(directories_.control("frozen"), base::FileUse::kRead);

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <set>
+#include <vector>
 
 #include "quarry/base/result.h"
 #include "quarry/changes/change_log.h"
@@ -33,6 +34,8 @@ class Tracker {
   base::Result<void> look_for(const ChangeSetId& id);
   /// The branches that ctrl/frozen names, a line each.
   base::Result<void> read_frozen();
+  /// All that are known and not over.
+  std::vector<ChangeSetId> open() const;
   std::size_t count(Stage stage) const { return at_[static_cast<std::size_t>(stage)].size(); }
 
  private:

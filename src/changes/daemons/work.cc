@@ -13,7 +13,7 @@ base::Result<void> Desk::move(Hold& hold, Stage to, std::string_view why, Syncin
   const auto noted = changes.note(hold.job);
   if (!begun) log(begun.error());
   if (!noted) log(noted.error());
-  report(options, hold.job, from, to);
+  if (report) report(options, hold.job, from, to);
   return {};
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/log.h"
 
 namespace quarry::changes {
 
@@ -33,13 +34,25 @@ Verdict verdict_on(ErrorCode code) {
     case ErrorCode::kLimit:
     case ErrorCode::kDiscarded:
       return Verdict::kFailed;
+    case ErrorCode::kNoSpace:
+      return Verdict::kNoRoom;
     default:
       return Verdict::kPutOff;
   }
 }
 
 Outcome failed(const base::Error& error) {
+  if (error.code == ErrorCode::kNoSpace) {
+    base::log(base::LogLevel::kError, "{}", error.message);
+    return outcome(Verdict::kNoRoom, "there is no room on the server's disk");
+  }
   return outcome(verdict_on(error.code), error.message);
+}
+
+/// The repository cannot be opened now.
+Outcome not_opened(const base::Error& error) {
+  return error.code == ErrorCode::kNoSpace ? failed(error)
+                                           : outcome(Verdict::kPutOff, error.message);
 }
 
 Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
@@ -245,7 +258,8 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
   // What is put off is so for all: the machine's trouble.
-  if (items.size() == 1 || done.verdict == Verdict::kPutOff) return set_all(items, done);
+  const bool is_put_off = done.verdict == Verdict::kPutOff || done.verdict == Verdict::kNoRoom;
+  if (items.size() == 1 || is_put_off) return set_all(items, done);
   land_together(items.first(items.size() / 2), stop);
   land_together(items.subspan(items.size() / 2), stop);
 }
@@ -254,7 +268,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
                                                   const Stop& stop) {
   std::vector<Outcome> outcomes(tasks.size());
   if (const auto opened = open(); !opened) {
-    std::ranges::fill(outcomes, outcome(Verdict::kPutOff, opened.error().message));
+    std::ranges::fill(outcomes, not_opened(opened.error()));
     return outcomes;
   }
   std::vector<Item> items;
@@ -293,7 +307,7 @@ Outcome RepositoryExecutor::take_back(const Job& rollback, const std::vector<Job
     }
     order.takes_back.push_back(job.name.id);
   }
-  if (const auto opened = open(); !opened) return outcome(Verdict::kPutOff, opened.error().message);
+  if (const auto opened = open(); !opened) return not_opened(opened.error());
   Outcome done;
   const Item item{.order = std::move(order), .say = &say, .outcome = &done};
   const auto outcomes = try_to_land({&item, 1}, nullptr, stop);

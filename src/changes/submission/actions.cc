@@ -10,7 +10,12 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
+<<<<<<< HEAD
 #include "quarry/changes/change_log.h"
+=======
+#include "quarry/base/log.h"
+#include "quarry/changes/moved.h"
+>>>>>>> wt-keep
 #include "quarry/changes/triggers.h"
 #include "sections.h"
 
@@ -122,6 +127,8 @@ Result<Job> act_on(Directories& directories, const Place& place, const ActionReq
   QUARRY_TRY(require_right(request, held.job, may));
   QUARRY_TRY_ASSIGN(const ActionOutcome outcome, decide(request, place.stage, held.job));
   QUARRY_TRY(held.move(outcome.stage, now, outcome.why));
+  const auto noted = note_move(directories, held.job, place.stage, outcome.stage);
+  if (!noted) base::log(base::LogLevel::kWarning, "{}", noted.error().message);
   return std::move(held.job);
 }
 
@@ -198,9 +205,7 @@ Result<Job> act(Directories& directories, const ChangeSetId& id, const ActionReq
                 base::UnixMillis now, const std::function<bool(const Job&)>& may) {
   for (int tries = 1;; ++tries) {
     QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place) {
-      return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", id.str()));
-    }
+    if (!place) return std::unexpected(not_here(id.str()));
     auto done = act_on(directories, *place, request, now, may);
     if (done) return done;
     // It has moved on, or is about to.
@@ -242,9 +247,7 @@ Result<Place> find_one(const Directories& directories, std::string_view digits) 
     if (auto place = find_by_log(directories, *id)) return std::move(*place);
   }
   QUARRY_TRY_ASSIGN(const auto found, directories.find_all(digits));
-  if (found.empty()) {
-    return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", digits));
-  }
+  if (found.empty()) return std::unexpected(not_here(digits));
   if (found.size() == 1) return found.front();
   std::string names;
   for (const Place& each : found) {

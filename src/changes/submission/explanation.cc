@@ -1,8 +1,11 @@
 #include "quarry/changes/explanation.h"
 
 #include <fmt/core.h>
+#include <sys/statvfs.h>
 
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "quarry/changes/frozen.h"
@@ -72,6 +75,20 @@ class Reading {
   std::size_t files_ = 0;
 };
 
+/// Less than a few job files take: what the daemons do first, to write one, they cannot.
+constexpr std::uint64_t kNoRoom = std::uint64_t{16} << 10;
+
+/// To be said of what waits in a queue whose disk is full; empty: there is room.
+std::string why_stuck(const Directories& directories) {
+  struct statvfs disk {};
+  if (::statvfs(directories.base().c_str(), &disk) != 0) return {};
+  const std::uint64_t room = std::uint64_t{disk.f_bavail} * disk.f_frsize;
+  const bool is_full = room < kNoRoom || (disk.f_files > 0 && disk.f_favail == 0);
+  return is_full
+             ? "; and nothing goes on until there is room on the disk of the queue, which is full"
+             : "";
+}
+
 }  // namespace
 
 Result<std::string> why_waits(const Directories& directories, const Rules& rules,
@@ -80,8 +97,7 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   for (const Stage stage : kWaiting) QUARRY_TRY(reading.read(stage));
   if (reading.model.find(id) == nullptr) {
     QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
-    if (!place)
-      return fail(ErrorCode::kNotFound, fmt::format("there is no change set {}", id.str()));
+    if (!place) return std::unexpected(not_here(id.str()));
     QUARRY_TRY_ASSIGN(const Job job, directories.read(place->stage, place->name));
     const std::string last = job.history.empty() ? "" : job.history.back().why;
     return fmt::format("it waits for nothing: it is in {}/{}{}", word_of(place->stage),
@@ -91,7 +107,8 @@ Result<std::string> why_waits(const Directories& directories, const Rules& rules
   QUARRY_TRY_ASSIGN(auto frozen, frozen_branches(directories));
   reading.model.set_frozen(std::move(frozen));
   std::string why = reading.model.why_not(id, now);
-  return why.empty() ? "nothing is in its way: it is about to go" : why;
+  if (why.empty()) why = "nothing is in its way: it is about to go";
+  return why + why_stuck(directories);
 }
 
 Result<std::vector<Place>> what_goes_with(const Directories& directories,

@@ -211,8 +211,7 @@ Result<JobView> look_at(const Directories& directories, const Place& place) {
     if (!found) break;
     at = *found;
   }
-  return base::fail(ErrorCode::kNotFound,
-                    fmt::format("there is no change set {}", place.name.id.str()));
+  return std::unexpected(not_here(place.name.id.str()));
 }
 
 }  // namespace quarry::changes

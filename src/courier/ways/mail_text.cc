@@ -43,6 +43,11 @@ struct Subject {
     return fmt::format("change set {} of {}: {}", change_set.id, change_set.branch,
                        change_set.stage);
   }
+  std::string operator()(const event::Notice& notice) const {
+    const auto& [id, branch, submitter, stage, from, detail] = notice.change_set;
+    return fmt::format("your change set {}{}{} did not land: {}", id, branch.empty() ? "" : " for ",
+                       branch, detail);
+  }
   std::string operator()(const event::BackofficeFailure& failure) const {
     return fmt::format("backoffice job {} failed: {}", failure.job, failure.message);
   }
@@ -82,6 +87,7 @@ struct Text {
     lines.add("From", change_set.from);
     lines.paragraph(change_set.detail);
   }
+  void operator()(const event::Notice& notice) const { (*this)(notice.change_set); }
   void operator()(const event::BackofficeFailure& failure) const {
     lines.add("Job", failure.job);
     lines.paragraph(failure.message);

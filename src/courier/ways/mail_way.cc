@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <variant>
 
 #include "child.h"
 #include "mail_text.h"
@@ -45,12 +46,20 @@ bool is_final_exit(int code) {
 
 }  // namespace
 
+std::vector<std::string> recipients_of(const event::Event& event,
+                                       const DestinationOptions& options) {
+  if (const auto* notice = std::get_if<event::Notice>(&event.record)) return {notice->address};
+  // A test, of who asked for it.
+  if (options.is_to_submitter()) return {options.from};
+  return options.to;
+}
+
 std::string compose_mail(const event::Event& event, const DestinationOptions& options) {
   static std::once_flag once;
   std::call_once(once, [] { g_mime_init(); });
   const Owned<GMimeMessage> message(g_mime_message_new(1));
   g_mime_message_add_mailbox(message.get(), GMIME_ADDRESS_TYPE_FROM, nullptr, options.from.c_str());
-  for (const std::string& each : options.to) {
+  for (const std::string& each : recipients_of(event, options)) {
     g_mime_message_add_mailbox(message.get(), GMIME_ADDRESS_TYPE_TO, nullptr, each.c_str());
   }
   g_mime_message_set_subject(message.get(), subject_of(event).c_str(), "utf-8");
@@ -93,18 +102,21 @@ base::Result<std::unique_ptr<Way>> MailWay::make(const DestinationOptions& optio
 
 Delivered MailWay::deliver(const Letter& letter) {
   const std::string message = compose_mail(letter.event, options_);
-  return sender_ ? over_smtp(letter.message.id, message) : through_sendmail(message);
+  const auto recipients = recipients_of(letter.event, options_);
+  return sender_ ? over_smtp(letter.message.id, recipients, message)
+                 : through_sendmail(recipients, message);
 }
 
-Delivered MailWay::over_smtp(std::uint64_t id, const std::string& message) {
+Delivered MailWay::over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
+                             const std::string& message) {
   Mail mail{options_.from, {}, message};
   std::set<std::string>& settled = settled_[id];
-  for (const std::string& each : options_.to) {
+  for (const std::string& each : recipients) {
     if (!settled.contains(each)) mail.recipients.push_back(each);
   }
   const MailReport report = sender_->send(mail);
   if (report.is_any_later() && is_interrupted_()) return {.outcome = spool::Outcome::kReturned};
-  bool is_sent_to_some = mail.recipients.size() < options_.to.size();
+  bool is_sent_to_some = mail.recipients.size() < recipients.size();
   for (std::size_t i = 0; i < report.recipients.size(); ++i) {
     const RecipientFate& fate = report.recipients[i];
     if (fate.fate == MailFate::kLater) continue;
@@ -120,12 +132,13 @@ Delivered MailWay::over_smtp(std::uint64_t id, const std::string& message) {
   return is_sent_to_some ? Delivered{} : given_up(report.why());
 }
 
-Delivered MailWay::through_sendmail(const std::string& message) {
+Delivered MailWay::through_sendmail(const std::vector<std::string>& recipients,
+                                    const std::string& message) {
   Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
                   small_environment(),
                   message,
                   options_.delivery_timeout()};
-  for (const std::string& each : options_.to) command.words.push_back(each);
+  for (const std::string& each : recipients) command.words.push_back(each);
   const auto ended = run_to_end(command, is_interrupted_);
   if (!ended) return later(ended.error().message);
   if (ended->how == Ended::How::kInterrupted) return {.outcome = spool::Outcome::kReturned};

@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "quarry/courier/options.h"
 #include "quarry/courier/smtp.h"
@@ -13,6 +14,9 @@
 
 namespace quarry::courier {
 
+/// Whom a mail of EVENT goes to.
+std::vector<std::string> recipients_of(const event::Event& event,
+                                       const DestinationOptions& options);
 /// EVENT as a mail with all its headers, and lines that end in LF.
 std::string compose_mail(const event::Event& event, const DestinationOptions& options);
 
@@ -27,8 +31,10 @@ class MailWay final : public Way {
  private:
   MailWay(const DestinationOptions& options, Interrupted is_interrupted)
       : options_(options), is_interrupted_(std::move(is_interrupted)) {}
-  Delivered through_sendmail(const std::string& message);
-  Delivered over_smtp(std::uint64_t id, const std::string& message);
+  Delivered through_sendmail(const std::vector<std::string>& recipients,
+                             const std::string& message);
+  Delivered over_smtp(std::uint64_t id, const std::vector<std::string>& recipients,
+                      const std::string& message);
 
   DestinationOptions options_;
   Interrupted is_interrupted_;

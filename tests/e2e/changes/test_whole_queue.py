@@ -114,6 +114,20 @@ def test_what_is_hostile_fails_with_a_reason_and_others_land(writer, fresh, foss
     assert outcome(writer, writer.submit(tarball({"a.txt": b"good\n"})).json["id"])["stage"] == "done"
 
 
+def test_what_grows_too_large_in_all_fails_with_a_reason(launch, server, fresh):
+    server.stop()
+    writer = somebody(launch(fresh, settings=ON | {"changes.max_expanded": "1M"}).port, fresh)
+    before = repofile.value(fresh, "SELECT count(*) FROM blob")
+    bomb = tarball({f"{number}.txt": bytes(100_000) for number in range(20)})
+    assert len(bomb) < 10_000
+    named = tarball({"a.txt": b"x\n", "b.txt": None, "none.txt": None})
+    for body, part in ((bomb, "expand"), (named, "none.txt")):
+        seen = outcome(writer, writer.submit(body).json["id"])
+        assert seen["stage"] == "fail" and part in seen["why"], seen["why"]
+    assert repofile.value(fresh, "SELECT count(*) FROM blob") == before
+    assert outcome(writer, writer.submit(tarball({"a.txt": b"good\n"})).json["id"])["stage"] == "done"
+
+
 def test_held_and_frozen_ones_wait_and_others_pass(server, fresh, fossil):
     repofile.add_user(fresh, "boss", "pen", "a")
     writer, boss = somebody(server.port, fresh), somebody(server.port, fresh, "boss")
@@ -174,6 +188,9 @@ def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
 
     wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing", 60)
     assert {each["id"] for each in told()} == {id_}
+    # Three daemons tell of them; each tells its own in order.
+    assert sorted((each["from"], each["stage"]) for each in told()) == [
+        ("pending", "run"), ("prequeue", "queue"), ("queue", "pending"), ("run", "done")]
     assert [each["stage"] for each in told()][-1] == "done"
     assert told()[-1]["submitter"] == "writer"
     for line in events.read_text().splitlines():

@@ -121,6 +121,10 @@ class Queue:
         assert len(found) == 1, f"{id_} is in {found}"
         return found[0]
 
+    def is_in(self, id_: str, *stages: str) -> bool:
+        """For one that may be moving just now."""
+        return any(name.startswith(id_) for stage in stages for name in self.names(stage))
+
     def files(self) -> list[str]:
         """All but what the daemons and the endpoint keep for themselves."""
         return sorted(str(path.relative_to(self.base)) for path in self.base.rglob("*")

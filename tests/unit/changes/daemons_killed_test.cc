@@ -43,7 +43,7 @@ struct Daemons : DaemonWorld {
           execution.leave_daemon();
           TextExecutor executor(folder / "repository");
           Directories own(child_files(), options.base);
-          serve(std::move(socket), options, own, executor, clock);
+          serve(std::move(socket), options, own, executor, clock, false);
         }) {}
 
   void work_until_done(std::uint64_t number) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon_world.h"
+#include "daemon_queue.h"
 #include "quarry/changes/change_log.h"
 #include "temporary_folder.h"
 
@@ -14,57 +14,6 @@ using quarry::base::FileSystem;
 using quarry::base::UnixMillis;
 
 namespace {
-
-using Lines = std::vector<std::string>;
-
-struct Queue : DaemonWorld {
-  explicit Queue(const TemporaryFolder& folder)
-      : DaemonWorld(FileSystem::real(), folder / "q.changes"),
-        repository(folder / "repository"),
-        prequeue(desk(), checker),
-        queueing(desk()),
-        execution(desk(), [this](quarry::base::Fd socket) {
-          execution.leave_daemon();
-          TextExecutor executor(repository);
-          serve(std::move(socket), options, directories, executor, clock);
-        }) {
-    REQUIRE(prequeue.begin());
-    REQUIRE(queueing.begin());
-    REQUIRE(execution.begin());
-  }
-
-  void turn(Scan scan = Scan::kNew) {
-    REQUIRE(prequeue.run(scan));
-    REQUIRE(queueing.run(scan));
-    REQUIRE(execution.run(scan));
-  }
-  /// Until NUMBER is in STAGE.
-  void until(std::uint64_t number, Stage stage) {
-    REQUIRE(eventually([&] {
-      turn();
-      return stage_of(number) == stage;
-    }));
-  }
-  Lines lines() const {
-    std::ifstream in(repository);
-    Lines lines;
-    for (std::string line; std::getline(in, line);) lines.push_back(line);
-    return lines;
-  }
-  /// Waits for the child of NUMBER to be at it.
-  void until_waiting(std::uint64_t number) {
-    REQUIRE(eventually([&] {
-      turn();
-      const auto record = ChangeLog(directories).read(id_of(number));
-      return record && record->output.find("waiting") != std::string::npos;
-    }));
-  }
-
-  std::filesystem::path repository;
-  Prequeue prequeue;
-  Queueing queueing;
-  Execution execution;
-};
 
 std::string landing(std::uint64_t number) {
   return "land " + std::string(id_of(number).str());

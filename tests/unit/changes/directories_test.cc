@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -37,6 +39,33 @@ ChangeSetName named(std::string_view digits, MoveType type = MoveType::kDevelopm
           .type = type,
           .extra = "ann"};
 }
+
+/// The machine's files, with something that happens right after a folder was looked at.
+class WatchedFiles final : public FileSystem {
+ public:
+  using Path = std::filesystem::path;
+  std::function<void(const Path&)> after_list = [](const Path&) {};
+
+  quarry::base::Result<std::unique_ptr<quarry::base::File>> open(const Path& path,
+                                                                 FileUse use) override {
+    return real().open(path, use);
+  }
+  quarry::base::Result<void> rename(const Path& from, const Path& to) override {
+    return real().rename(from, to);
+  }
+  quarry::base::Result<void> remove(const Path& path) override { return real().remove(path); }
+  quarry::base::Result<std::vector<std::string>> list(const Path& folder) override {
+    auto names = real().list(folder);
+    after_list(folder);
+    return names;
+  }
+  quarry::base::Result<void> make_folder(const Path& folder) override {
+    return real().make_folder(folder);
+  }
+  quarry::base::Result<void> sync_directory(const Path& folder) override {
+    return real().sync_directory(folder);
+  }
+};
 
 struct Queue {
   TemporaryFolder folder;
@@ -209,6 +238,25 @@ TEST_CASE("recovery removes what was never submitted, when it is old, and nothin
   CHECK(queue.folders_with(lost).empty());
   CHECK(queue.folders_with(writing).empty());
   CHECK(queue.folders_with(kept).size() == 3);
+}
+
+TEST_CASE("recovery leaves the tarball of one that goes back meanwhile") {
+  Queue queue;
+  const auto name = named("a");
+  REQUIRE(queue.queued(name).move(Stage::kFail, kNow, "a conflict"));
+  WatchedFiles files;
+  Directories watched(files, queue.directories.base());
+  int moves = 0;
+  files.after_list = [&](const std::filesystem::path& folder) {
+    // It is tried again when queue/ was looked at, and fails again when fail/ was.
+    const bool goes_back = folder.filename() == "queue", fails = folder.filename() == "fail";
+    if (!goes_back && !fails) return;
+    auto hold = queue.directories.hold(goes_back ? Stage::kFail : Stage::kQueue, name);
+    if (hold && hold->move(goes_back ? Stage::kQueue : Stage::kFail, kNow, "moves")) ++moves;
+  };
+  REQUIRE(watched.recover({kNow.value + 48 * 3'600'000}));
+  CHECK(moves >= 2);
+  CHECK(queue.folders_with(name).size() == 3);
 }
 
 TEST_CASE("of two files of a job the one with the longer history stays") {

@@ -44,6 +44,20 @@ TEST_CASE("temporary errors put a job off, ever longer, and end in failure") {
   CHECK(step.why == "put off 3 times, at last: busy");
 }
 
+TEST_CASE("a job waits for room on a full disk for however long, and does not fail for that") {
+  Rules rules;
+  rules.most_put_off = 2;
+  Job job = some_job();
+  for (int i = 0; i < 100; ++i) {
+    CHECK(step_after(job, Verdict::kNoRoom, "full", rules).to == Stage::kPending);
+    CHECK(known_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
+  }
+  rules.most_put_off = 0;
+  job = some_job();
+  CHECK(step_after(job, Verdict::kNoRoom, "full", rules).to == Stage::kPending);
+  CHECK(known_of(job, Stage::kPending, rules).not_before > UnixMillis{1000});
+}
+
 TEST_CASE("abnormal ends are bounded") {
   const Rules rules;
   Job job = some_job();

@@ -40,6 +40,35 @@ TEST_CASE("a destination without filters gets everything but hooks and others' t
   CHECK(is_for(file(), event_of(event::Test{.destination = "log"})));
 }
 
+TEST_CASE("what is for a submitter goes to who writes to submitters, and to nobody else") {
+  const event::Notice notice{.address = "ann@example.org",
+                             .change_set = {.id = "0123", .branch = "trunk", .detail = "x"}};
+  DestinationOptions others = file();
+  for (const auto& events :
+       {std::vector<std::string>{}, {"*"}, {"change-set"}, {"notice"}, {"change-set", "n*"}}) {
+    others.events = events;
+    CHECK_FALSE(is_for(others, event_of(notice)));
+  }
+  DestinationOptions options{.name = "post", .type = DestinationType::kMail};
+  options.from = "quarry@example.org";
+  options.to = {"bob@example.org"};
+  CHECK_FALSE(is_for(options, event_of(notice)));
+  options.to = {"submitter"};
+  CHECK(is_for(options, event_of(notice)));
+  CHECK_FALSE(is_for(options, event_of(event::ChangeSet{})));
+  CHECK_FALSE(is_for(options, event_of(event::Push{})));
+  options.events = {"change-set"};
+  CHECK(is_for(options, event_of(notice)));
+  options.repositories = {"other"};
+  CHECK_FALSE(is_for(options, event_of(notice)));
+  CHECK(recipients_of(event_of(notice), options) == std::vector<std::string>{"ann@example.org"});
+  const event::Event test = event_of(event::Test{.destination = "post"});
+  CHECK(is_for(options, test));
+  CHECK(recipients_of(test, options) == std::vector<std::string>{"quarry@example.org"});
+  CHECK(subject_of(event_of(notice)) == "[One] your change set 0123 for trunk did not land: x");
+  CHECK(text_of(event_of(notice)).find("ann@") == std::string::npos);
+}
+
 TEST_CASE("filters leave out what none of their words covers, but no test") {
   DestinationOptions options = file();
   options.events = {"artifact.*"};

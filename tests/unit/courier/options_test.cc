@@ -73,6 +73,13 @@ TEST_CASE("each type needs words of its own") {
   CHECK_FALSE(is_whole(mail));
   mail.to = {"c@d"};
   CHECK(is_whole(mail));
+  mail.to = {"submitter"};
+  CHECK(mail.is_to_submitter());
+  CHECK(is_whole(mail));
+  mail.events = {"push"};
+  CHECK_FALSE(is_whole(mail));
+  mail.events = {"push", "change-*"};
+  CHECK(is_whole(mail));
   mail.user = "ann";
   CHECK_FALSE(is_whole(mail));
   mail.password_file = "/x";

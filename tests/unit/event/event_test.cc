@@ -41,6 +41,8 @@ std::vector<Record> every_record() {
                 .submitter = "ann",
                 .stage = "queueing",
                 .from = "prequeue"},
+      Notice{.address = "ann@example.org",
+             .change_set = {.id = "1", .branch = "trunk", .submitter = "ann", .stage = "fail"}},
       BackofficeFailure{.job = "alerts", .message = "no SMTP server"},
       Security{.what = "login", .user = "bob", .address = "::1", .detail = "too many"},
       Test{.destination = "chat", .message = "Does it work?"},

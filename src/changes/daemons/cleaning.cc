@@ -1,0 +1,200 @@
+#include "cleaning.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <utility>
+
+#include "quarry/base/log.h"
+#include "quarry/changes/moved.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+using std::chrono::milliseconds;
+
+// In a turn, if the disk is quick: to remove a file takes a thousand times longer on some.
+constexpr std::size_t kReadAtOnce = 500;    // job files
+constexpr std::size_t kForgetAtOnce = 200;  // change sets
+constexpr std::size_t kRound = 10;  // change sets whose folders are synced together, or logs
+constexpr std::size_t kRoundsAtOnce = 40;
+constexpr std::int64_t kLongestTurn = 50;                     // milliseconds, and what was begun
+constexpr std::int64_t kPause = 100;                          // milliseconds between two turns
+constexpr milliseconds kLongestRest = std::chrono::hours{6};  // between two passes
+constexpr milliseconds kShortestRest{1'000};
+constexpr std::array kOver = {Stage::kDone, Stage::kFail, Stage::kTerm, Stage::kAbandon};
+
+/// The last CHUNK of ALL at most, which are then no more in it.
+template <typename Item>
+std::vector<Item> take_last(std::vector<Item>& all, std::size_t chunk) {
+  const auto from = all.end() - static_cast<std::ptrdiff_t>(std::min(chunk, all.size()));
+  std::vector<Item> taken(std::make_move_iterator(from), std::make_move_iterator(all.end()));
+  all.erase(from, all.end());
+  return taken;
+}
+
+}  // namespace
+
+/// A pass over all, if there is anything old at all.
+Result<void> Cleaning::begin(base::UnixMillis now) {
+  const milliseconds keep = desk_.options.rules.keep;
+  Pass& pass = pass_.emplace();
+  pass.before = {now.value - keep.count()};
+  bool is_one_old = false;
+  for (const Stage stage : kOver) {
+    QUARRY_TRY_ASSIGN(auto names, desk_.directories.list(stage));
+    for (ChangeSetName& name : names) {
+      // It ended later than it was submitted.
+      is_one_old = is_one_old || time_of_tai64n(name.tai) < pass.before;
+      pass.places.push_back({.stage = stage, .name = std::move(name)});
+    }
+  }
+  QUARRY_TRY(find_logs());
+  if (!is_one_old) pass.places.clear();
+  return {};
+}
+
+/// Logs of no job that is there.
+Result<void> Cleaning::find_logs() {
+  std::set<ChangeSetId> there;
+  for (const Place& place : pass_->places) there.insert(place.name.id);
+  const auto open = tracker_.open();
+  there.insert(open.begin(), open.end());
+  const auto folder = desk_.directories.log_of(ChangeSetId()).parent_path();
+  QUARRY_TRY_ASSIGN(const auto files, desk_.directories.files().list(folder));
+  for (const std::string& file : files) {
+    const auto id = ChangeSetId::parse(file);
+    if (id && !there.contains(*id)) pass_->logs.push_back(*id);
+  }
+  return {};
+}
+
+/// Whether the job that the log of ID names is there.
+Result<bool> Cleaning::has_job(const LogRecord& record) const {
+  if (!record.name) return false;
+  return desk_.directories.is_there(*record.name);
+}
+
+/// Whether the log of ID is really nobody's, and old. Where it has no name, others have named what
+/// is not there: it is theirs.
+Result<bool> Cleaning::is_orphan(const ChangeSetId& id) const {
+  const ChangeLog log(desk_.directories);
+  QUARRY_TRY_ASSIGN(const LogRecord record, log.read(id));
+  if (record.name && time_of_tai64n(record.name->tai) >= pass_->before) return false;
+  QUARRY_TRY_ASSIGN(bool is_used, has_job(record));
+  for (const ChangeSetId& owner : record.supports) {
+    if (is_used || record.name) break;
+    QUARRY_TRY_ASSIGN(is_used, has_job(log.read(owner).value_or(LogRecord())));
+  }
+  return !is_used;
+}
+
+Result<void> Cleaning::remove_logs() {
+  for (const ChangeSetId& id : take_last(pass_->logs, kRound)) {
+    const auto is_nobodys = is_orphan(id);
+    if (!is_nobodys && is_nobodys.error().code == ErrorCode::kNotFound) continue;
+    if (!is_nobodys) return std::unexpected(is_nobodys.error());
+    if (*is_nobodys) QUARRY_TRY(desk_.directories.files().remove(desk_.directories.log_of(id)));
+  }
+  return {};
+}
+
+Result<void> Cleaning::read_some() {
+  for (const Place& place : take_last(pass_->places, kReadAtOnce)) {
+    const auto job = desk_.directories.read(place.stage, place.name);
+    if (!job) {
+      // It is tried again, or is no job file: that stays until somebody has looked at it.
+      const bool is_theirs =
+          job.error().code == ErrorCode::kNotFound || job.error().code == ErrorCode::kCorrupt;
+      if (is_theirs || job.error().code == ErrorCode::kBusy) continue;
+      return std::unexpected(job.error());
+    }
+    pass_->past.add(known_of(*job, place.stage, desk_.options.rules), job->ended() < pass_->before);
+  }
+  if (!pass_->places.empty()) return {};
+  pass_->past.complete();
+  pass_->is_complete = true;
+  return {};
+}
+
+/// Whether it is known now what all those need that are not over.
+Result<bool> Cleaning::may_go_on() {
+  QUARRY_TRY_ASSIGN(const auto unseen, desk_.directories.list(Stage::kPrequeue));
+  if (!unseen.empty()) return false;
+  // What has left prequeue/ since the last look.
+  QUARRY_TRY(tracker_.scan({Stage::kQueue}));
+  for (const ChangeSetId& id : tracker_.open()) {
+    const Known& known = *tracker_.model().find(id);
+    const bool is_rollback = known.name.type == MoveType::kRollback;
+    if (is_rollback && (known.stage == Stage::kPending || known.stage == Stage::kRun)) return false;
+    if (!pass_->asked.insert(id).second) continue;
+    for (const ChangeSetId& needed : known.dependencies) pass_->past.need(needed);
+    if (!is_rollback) continue;
+    // One that has begun before, and was held since, may have to put back what it stopped then.
+    const auto found = job_anywhere(desk_.directories, known.name);
+    if (!found) continue;
+    for (const ChangeSetId& listed : found->second.closure) pass_->past.need(listed);
+  }
+  return true;
+}
+
+Result<void> Cleaning::forget_some() {
+  const std::int64_t until = desk_.clock.now().value + kLongestTurn;
+  std::size_t left = kForgetAtOnce;
+  for (std::size_t round = 0; round < kRoundsAtOnce && left > 0; ++round) {
+    const std::vector<Place> places = pass_->past.next(std::min(left, kRound));
+    if (places.empty()) {
+      end(desk_.clock.now());
+      return {};
+    }
+    left -= places.size();
+    QUARRY_TRY_ASSIGN(const auto gone, desk_.directories.forget(places, pass_->before));
+    pass_->forgotten += gone.size();
+    for (const ChangeSetId& id : gone) {
+      pass_->past.gone(id);
+      QUARRY_TRY(tracker_.look_for(id));
+    }
+    if (desk_.clock.now().value >= until) break;
+  }
+  return {};
+}
+
+void Cleaning::end(base::UnixMillis now) {
+  if (pass_->forgotten > 0) {
+    base::log(base::LogLevel::kNotice, "{}: {} change sets that ended before {} are kept no longer",
+              desk_.options.base.string(), pass_->forgotten, base::iso_seconds(pass_->before));
+  }
+  pass_.reset();
+  const milliseconds rest = std::clamp(desk_.options.rules.keep / 100, kShortestRest, kLongestRest);
+  next_pass_ = {now.value + rest.count()};
+}
+
+Result<void> Cleaning::go_on() {
+  if (!pass_->logs.empty()) return remove_logs();
+  if (!pass_->is_complete) return read_some();
+  QUARRY_TRY_ASSIGN(const bool may, may_go_on());
+  if (!may) {
+    next_.reset();
+    return {};
+  }
+  return forget_some();
+}
+
+Result<void> Cleaning::run(Scan scan) {
+  const base::UnixMillis now = desk_.clock.now();
+  const bool is_due = next_ && *next_ <= now;
+  if (desk_.options.rules.keep.count() == 0 || (!is_due && scan != Scan::kAll)) return {};
+  if (!pass_ && now < next_pass_) return {};
+  next_ = {now.value + kPause};
+  auto done = pass_ ? go_on() : begin(now);
+  if (!done) end(now);
+  if (!pass_) next_.reset();
+  return done;
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,111 @@
+#include "quarry/changes/moved.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace quarry::changes {
+
+using base::Result;
+
+namespace {
+
+constexpr std::string_view kPrefix = "moved.";
+constexpr std::size_t kMostNote = 512;
+constexpr std::size_t kMostMoves = 1'000;  // at once
+
+/// What stands before the first blank of TEXT, which then begins behind it.
+std::string_view take_word(std::string_view& text) {
+  const std::size_t end = std::min(text.find(' '), text.size());
+  const std::string_view word = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return word;
+}
+
+struct Note {
+  std::string file;
+  base::UnixMillis time;
+};
+
+std::optional<Note> note_named(const std::string& file) {
+  if (!file.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view rest = std::string_view(file).substr(file.rfind('.') + 1);
+  Note note{.file = file, .time = {}};
+  const auto [end, error] =
+      std::from_chars(rest.data(), rest.data() + rest.size(), note.time.value);
+  if (error != std::errc()) return std::nullopt;
+  return note;
+}
+
+/// Nothing: it says nothing of a job that is there.
+Result<std::optional<Moved>> move_in(const Directories& directories, const Note& note) {
+  QUARRY_TRY_ASSIGN(const auto file,
+                    directories.files().open(directories.control(note.file), base::FileUse::kRead));
+  std::string content(kMostNote, '\0');
+  QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, content));
+  std::string_view text = std::string_view(content).substr(0, size);
+  if (text.ends_with('\n')) text.remove_suffix(1);
+  const auto from = stage_named(take_word(text)), to = stage_named(take_word(text));
+  const auto name = ChangeSetName::parse(text);
+  if (!from || !to || !name) return std::nullopt;
+  auto found = job_anywhere(directories, *name);
+  if (!found) return std::nullopt;
+  Moved moved{.job = std::move(found->second), .from = *from, .to = *to};
+  auto& history = moved.job.history;
+  const auto last = std::ranges::find_if(history.rbegin(), history.rend(), [&](const auto& each) {
+    return each.time == note.time && each.state == letter_of(*to);
+  });
+  if (last != history.rend()) history.erase(last.base(), history.end());
+  return moved;
+}
+
+}  // namespace
+
+Result<void> note_move(Directories& directories, const Job& job, Stage from, Stage to) {
+  if (job.history.empty()) return {};
+  const std::string file =
+      fmt::format("{}{}.{}", kPrefix, job.name.id.str(), job.history.back().time.value);
+  // It appears as a whole: the daemon may look at any time.
+  const auto temporary = directories.base() / "tmp" / file;
+  QUARRY_TRY_ASSIGN(const auto written,
+                    directories.files().open(temporary, base::FileUse::kOpenOrMake));
+  QUARRY_TRY(written->truncate(0));
+  QUARRY_TRY(
+      written->append(fmt::format("{} {} {}\n", word_of(from), word_of(to), job.name.text())));
+  return directories.files().rename(temporary, directories.control(file));
+}
+
+Result<std::vector<Moved>> take_moves(Directories& directories) {
+  QUARRY_TRY_ASSIGN(const auto files, directories.files().list(directories.control("")));
+  std::vector<Note> notes;
+  for (const std::string& file : files) {
+    if (auto note = note_named(file)) notes.push_back(std::move(*note));
+  }
+  std::ranges::sort(notes, {}, &Note::time);
+  if (notes.size() > kMostMoves) notes.resize(kMostMoves);
+  std::vector<Moved> moves;
+  for (const Note& note : notes) {
+    QUARRY_TRY_ASSIGN(auto moved, move_in(directories, note));
+    QUARRY_TRY(directories.files().remove(directories.control(note.file)));
+    if (moved) moves.push_back(std::move(*moved));
+  }
+  return moves;
+}
+
+std::optional<std::pair<Stage, Job>> job_anywhere(const Directories& directories,
+                                                  const ChangeSetName& name) {
+  for (int look = 0; look < 3; ++look) {
+    for (std::size_t i = 0; i < kStages; ++i) {
+      const auto stage = static_cast<Stage>(i);
+      auto job = directories.read(stage, name);
+      if (job) return std::pair(stage, std::move(*job));
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace quarry::changes

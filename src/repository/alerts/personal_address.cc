@@ -1,0 +1,88 @@
+#include "quarry/repository/personal_address.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+
+#include "lent_capabilities.h"
+#include "quarry/repository/repository.h"
+#include "repository_state.h"
+
+namespace quarry::repository {
+namespace {
+
+constexpr std::size_t kMostAddress = 254;  // RFC 5321, 4.5.3.1.3
+constexpr std::size_t kMostLocalPart = 64;
+
+bool is_alphanumeric(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_of_name(char c) {
+  return is_alphanumeric(c) || std::string_view(".+_-=").find(c) != std::string_view::npos;
+}
+bool is_of_domain(char c) {
+  return is_alphanumeric(c) || c == '.' || c == '-';
+}
+bool is_dotted(std::string_view text) {
+  return !text.starts_with('.') && !text.ends_with('.') && text.find("..") == text.npos;
+}
+
+/// What somebody who subscribed has said; nothing: nobody did for LOGIN.
+std::optional<std::string> subscribed(Database& database, std::string_view login) {
+  if (!database.has_table("subscriber")) return std::nullopt;
+  Query query = database.query(
+      "SELECT semail, sverified IS TRUE AND sdonotcall IS NOT TRUE FROM subscriber"
+      " WHERE suname=?1 ORDER BY subscriberId");
+  query.bind(1, login);
+  bool is_there = false;
+  while (query.step()) {
+    is_there = true;
+    if (query.integer(1) != 0) return std::string(query.text(0));
+  }
+  return is_there ? std::optional(std::string()) : std::nullopt;
+}
+
+/// By a right that he has himself, or as one of the developers or readers, or that all have.
+bool may_read(std::string_view own, const LentCapabilities& lent) {
+  return !own.empty() && all_capabilities(own, lent).find_first_of("oas") != std::string::npos;
+}
+
+}  // namespace
+
+bool is_mail_address(std::string_view text) {
+  const std::size_t at = text.find('@');
+  if (at == text.npos || text.size() > kMostAddress || at > kMostLocalPart) return false;
+  const std::string_view name = text.substr(0, at), domain = text.substr(at + 1);
+  return !name.empty() && std::ranges::all_of(name, is_of_name) && is_dotted(name) &&
+         !name.starts_with('-') && domain.find('.') != domain.npos &&
+         std::ranges::all_of(domain, is_of_domain) && is_dotted(domain) &&
+         !domain.starts_with('-') && !domain.ends_with('-');
+}
+
+std::string mail_address_in(std::string_view text) {
+  for (std::size_t at = text.find('@'); at != text.npos; at = text.find('@', at + 1)) {
+    std::size_t begin = at, end = at + 1;
+    while (begin > 0 && is_of_name(text[begin - 1])) --begin;
+    while (end < text.size() && is_of_domain(text[end])) ++end;
+    // The full stop of a sentence.
+    while (end > at + 1 && text[end - 1] == '.') --end;
+    const std::string_view found = text.substr(begin, end - begin);
+    if (is_mail_address(found)) return std::string(found);
+  }
+  return {};
+}
+
+base::Result<std::string> personal_address(Repository& repository, std::string_view login) {
+  Database& database = repository.internals().database;
+  return guarded(repository.path(), [&]() -> base::Result<std::string> {
+    Query user = database.query("SELECT cap, info FROM user WHERE login=?1");
+    if (!user.bind(1, login).step()) return std::string();
+    const std::string own(user.text(0)), info(user.text(1));
+    if (!may_read(own, lent_capabilities(database))) return std::string();
+    const auto address = subscribed(database, login);
+    if (!address) return mail_address_in(info);
+    return is_mail_address(*address) ? *address : std::string();
+  });
+}
+
+}  // namespace quarry::repository

@@ -1,0 +1,251 @@
+"""A disk that is full, for real, at each step of the way: what is in the queue stays where it is, whole, says why it waits,
+and goes on by itself when there is room."""
+
+import contextlib
+import errno
+import os
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import proof
+from support import changes, places, repofile
+from support.changes import Queue, Somebody, somebody, tarball
+from support.fossil import Checkout
+from support.process import Process, wait_until
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to mount a small disk")
+OVER = ("done", "fail", "term", "abandon")
+FULL = "the disk of the queue, which is full"
+
+
+@pytest.fixture
+def disk(tmp_path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m,mode=0700", "tmpfs", folder], check=False).returncode != 0:
+        pytest.skip("no tmpfs can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", folder], check=True)
+
+
+def fill(folder: Path, keep: int = 0) -> None:
+    """Leaves KEEP bytes."""
+    with (folder / "filler").open("ab", buffering=0) as file:
+        for size in (1 << 16, 1 << 12):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
+        if keep:
+            file.truncate(file.tell() - keep)
+    if not keep:
+        with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+            (folder / "one more").write_bytes(bytes(1 << 16))
+        (folder / "one more").unlink()
+
+
+def empty(folder: Path) -> None:
+    (folder / "filler").unlink(missing_ok=True)
+
+
+@pytest.fixture
+def repository(fresh, fossil, tmp_path):
+    base = Checkout(fossil, fresh, tmp_path / "base")
+    base.write("a.txt", "a\n")
+    base("add", "a.txt")
+    base.commit("base")
+    return fresh
+
+
+class Daemons:
+    """The three, each when the test wants it."""
+
+    def __init__(self, repository: Path, base: Path, folder: Path, *words: str):
+        self.repository, self.base, self.folder = repository, base, folder
+        self.words = [part for word in ("changes.scan=300ms", "changes.retry_delay=200ms", *words) for part in ("--set", word)]
+        self.started: dict[str, Process] = {}
+
+    def start(self, kind: str) -> None:
+        environment = {**os.environ, "TZ": "UTC"}
+        self.started[kind] = Process([places.program("quarry-changes"), kind, self.repository, "--queue", self.base,
+                                      *self.words], self.folder / f"{kind}.log", env=environment)
+
+    def log(self, kind: str) -> str:
+        return self.started[kind].output()
+
+    def stop(self) -> None:
+        for each in self.started.values():
+            assert each.is_running(), each.output()
+        self.end()
+
+    def end(self) -> None:
+        for each in self.started.values():
+            if each.is_running():
+                each.stop()
+
+
+@pytest.fixture
+def make_daemons(repository, tmp_path):
+    made: list[Daemons] = []
+
+    def make(base: Path, *words: str) -> Daemons:
+        made.append(Daemons(repository, base, tmp_path, *words))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.end()
+
+
+@pytest.fixture
+def queued(launch_idle, repository, disk) -> tuple[Somebody, Queue]:
+    """A server whose queue is on the disk, and no daemon."""
+    server = launch_idle(repository, settings={"changes": "on", "changes.base": str(disk)})
+    return somebody(server.port, repository), Queue(disk / "fresh.changes")
+
+
+def why(writer, id_):
+    return writer.get(f"/queue/{id_}.json?ask=why").json["why"]
+
+
+def check_ins(repository):
+    return repofile.value(repository, "SELECT count(*) FROM event WHERE type='ci'")
+
+
+def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> None:
+    """KIND has tried, more than once, and the job is where it was, and whole."""
+    def failures() -> int:
+        return daemons.log(kind).count("No space left")
+
+    wait_until(lambda: failures() >= 1, f"a failure of {kind}", 60)
+    seen = failures()
+    wait_until(lambda: failures() > seen, f"another failure of {kind}", 60)
+    assert queue.stage_of(id_) == stage
+    # Not half of a job: what was there is there, or nothing where it was empty.
+    assert (queue.job(id_) == "") == (stage == "prequeue")
+
+
+def test_each_folder_waits_for_room(queued, make_daemons, repository, disk, fossil):
+    writer, queue = queued
+    content = os.urandom(200_000)
+    daemons = make_daemons(queue.base)
+    id_ = writer.submit(tarball({"new.bin": content})).json["id"]
+    size = len((queue.base / "data" / queue.names("prequeue")[0]).read_bytes())
+
+    # Submission: there is no room for another, and nothing is left of it.
+    fill(disk)
+    answer = writer.submit(tarball({"other.bin": content}))
+    assert answer.status == 507 and answer.json == {"error": "the server's disk is full"}
+    assert len(queue.names("prequeue")) == 1 and queue.names("tmp") == []
+
+    for kind, stage, next_ in (("prequeue", "prequeue", "queue"), ("queueing", "queue", "pending"),
+                               ("execution", "run", "done")):
+        fill(disk)
+        daemons.start(kind)
+        if kind != "execution":
+            stays(queue, id_, stage, daemons, kind)
+        else:
+            # The move to run/ needs no room, but the files of the tarball do.
+            wait_until(lambda: queue.names("run"), "its execution", 60)
+            # The daemon's number in its pid file is the first that has none.
+            wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures", 60)
+            assert queue.stage_of(id_) == "run"
+        assert FULL in why(writer, id_), why(writer, id_)
+        # Who acts on it is told, and nothing changes.
+        if stage == "queue":
+            repofile.add_user(repository, "boss", "pen", "a")
+            answer = somebody(writer.port, repository, "boss").act(id_, "hold")
+            assert answer.status == 507, answer.body
+            assert "##held" not in queue.job(id_)
+        empty(disk)
+        wait_until(lambda next_=next_: queue.is_in(id_, next_), f"its move to {next_}/", 60)
+        if next_ != "done":
+            assert FULL not in why(writer, id_)
+    daemons.stop()
+    assert check_ins(repository) == 3
+    assert (queue.base / "data" / queue.names("done")[0]).stat().st_size == size
+    assert queue.names("tmp") == []
+    proof.check(repository, fossil)
+
+
+def test_what_has_landed_when_the_disk_is_full_lands_once(queued, make_daemons, repository, disk, fossil, everybodys):
+    """The disk is full when the gate has decided: the check-in is stored, but cannot be noted."""
+    writer, queue = queued
+    gate = everybodys / "gate"
+    gate.write_text(f"#!/bin/sh\ntouch {everybodys}/asked\nuntil [ -e {everybodys}/go ]; do sleep 0.1; done\n")
+    gate.chmod(0o755)
+    id_ = writer.submit(tarball({"a.txt": b"changed\n"})).json["id"]
+    # One abnormal end would be enough to fail; but this is none.
+    daemons = make_daemons(queue.base, f"changes.gate={gate}", "changes.gate_sandbox=no", "changes.gate_user=nobody",
+                      "changes.max_crashes=1", "changes.max_put_off=0")
+    for kind in ("prequeue", "queueing", "execution"):
+        daemons.start(kind)
+    wait_until(lambda: (everybodys / "asked").exists(), "the gate", 60)
+    fill(disk)
+    (everybodys / "go").touch()
+    wait_until(lambda: check_ins(repository) == 3, "the check-in", 60)
+    wait_until(lambda: "No space left" in daemons.log("execution"), "a move that fails", 60)
+    assert queue.stage_of(id_) == "run"
+    assert FULL in why(writer, id_)
+    empty(disk)
+    wait_until(lambda: queue.is_in(id_, *OVER), "its end", 60)
+    assert queue.stage_of(id_) == "done" and "has landed before" in queue.job(id_), queue.job(id_)
+    daemons.stop()
+    assert check_ins(repository) == 3
+    proof.check(repository, fossil)
+
+
+def test_many_that_wait_for_room_all_land(queued, make_daemons, repository, disk, fossil):
+    """The disk is full, then has room for a little, again and again. Of those with the same file all but one wait for
+    others."""
+    writer, queue = queued
+    daemons = make_daemons(queue.base)
+    ids = [writer.submit(tarball({f"{number % 4}.bin": os.urandom(50_000)})).json["id"] for number in range(12)]
+    fill(disk)
+    for kind in ("prequeue", "queueing", "execution"):
+        daemons.start(kind)
+    end = time.monotonic() + 120
+    keep = 0
+    while sum(len(queue.names(stage)) for stage in OVER) < len(ids):
+        assert time.monotonic() < end, [queue.names(stage) for stage in changes.STAGES]
+        empty(disk)
+        fill(disk, keep=keep)
+        keep = (keep + 8_192) % 400_000 if time.monotonic() < end - 60 else 2 << 20
+        time.sleep(0.1)
+    empty(disk)
+    assert {id_: queue.stage_of(id_) for id_ in ids} == dict.fromkeys(ids, "done"), [queue.job(id_) for id_ in ids]
+    daemons.stop()
+    assert check_ins(repository) == 2 + len(ids)
+    proof.check(repository, fossil)
+
+
+def test_a_repository_without_room_gets_its_check_in_later(launch, repository, disk, fossil, tmp_path):
+    path = repofile.copy(repository, disk / "small.fossil")
+    base = tmp_path / "queues"
+    base.mkdir()
+    server = launch(path, settings={"changes": "on", "changes.base": str(base), "changes.scan": "500ms",
+                                    "changes.retry_delay": "200ms", "changes.max_put_off": "1"})
+    writer, queue = somebody(server.port, path), Queue(base / "small.changes")
+    before = check_ins(path)
+    # Enough to open it, and not for what comes.
+    fill(disk, keep=150_000)
+    id_ = writer.submit(tarball({"new.bin": os.urandom(300_000)})).json["id"]
+
+    def times() -> int:
+        with contextlib.suppress(FileNotFoundError, AssertionError, StopIteration):
+            return queue.job(id_).count("there is no room on the server's disk")
+        return 0
+
+    # Oftener than one may be put off for a reason of its own.
+    wait_until(lambda: times() >= 3, "some attempts", 60)
+    seen = writer.get(f"/queue/{id_}.json").json
+    assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)
+    empty(disk)
+    wait_until(lambda: queue.is_in(id_, *OVER), "its end", 60)
+    assert queue.stage_of(id_) == "done", queue.job(id_)
+    server.stop()
+    assert check_ins(path) == before + 1
+    proof.check(path, fossil)

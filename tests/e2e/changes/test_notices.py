@@ -1,0 +1,89 @@
+"""Who submitted what did not land is written to, over a real mail server, and nobody learns his address by that."""
+
+import email
+import email.policy
+
+import pytest
+
+from support import changes, repofile
+from support.changes import Queue, somebody, tarball
+from support.daemon import check, section
+from support.fossil import Checkout
+from support.mailserver import MailServer
+from support.process import free_port, wait_until
+
+ADDRESSES = {"writer": "writer@example.org", "second": "second@example.org", "gone": "gone@example.org",
+             "mute": "mute@example.org"}
+
+
+@pytest.fixture
+def people(fresh, fossil, tmp_path):
+    """Users of every kind; `silent` has no address."""
+    work = Checkout(fossil, fresh, tmp_path / "work")
+    work.write("a.txt", "a\n")
+    work("add", "a.txt")
+    work.commit("base")
+    for login in ("boss", "second", "gone", "mute", "silent"):
+        repofile.add_user(fresh, login, "pen", "a" if login == "boss" else "giox")
+    for login, address in ADDRESSES.items():
+        repofile.execute(fresh, "UPDATE user SET info=? WHERE login=?", f"{login.title()} <{address}>", login)
+    # Makes the table; who subscribed has an address that he confirmed, or wants no mail.
+    fossil("alerts", "subscribers", "-R", fresh)
+    add = "INSERT INTO subscriber(semail,suname,sverified,sdonotcall,sdigest,ssub,sctime,mtime) VALUES(?,?,1,?,0,'a',0,0)"
+    repofile.execute(fresh, add, "second@confirmed.example.org", "second", 0)
+    repofile.execute(fresh, add, "mute@confirmed.example.org", "mute", 1)
+    return fresh
+
+
+def test_the_submitter_of_what_did_not_land_is_written_to(start, people, tmp_path):
+    port, folder, events = free_port(), tmp_path / "spool", tmp_path / "events"
+    folder.mkdir()
+    with MailServer() as server:
+        post = {"type": "mail", "url": server.url, "from": "quarry@example.org"}
+        more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": folder})
+        more += section("destination people", post | {"to": "submitter", "events": "change-set"})
+        more += section("destination boss", post | {"to": "boss@example.org", "events": "change-set"})
+        more += section("destination all", {"type": "file", "path": events})
+        daemon = start({"changes": "on", "changes.scan": "1s"}, http={"listen": f"127.0.0.1:{port}"}, more=more)
+        boss = somebody(port, people, "boss")
+        assert boss.post("/queue/freeze?branch=trunk&r=1", kind=changes.ACTION).status == 200
+        ids = {login: somebody(port, people, login).submit(tarball({"none.txt": None})).json["id"]
+               for login in (*ADDRESSES, "silent")}
+        queue = Queue.of(people)
+        wait_until(lambda: len(queue.names("staging")) == len(ids), "all of them waiting", 60)
+        repofile.execute(people, "DELETE FROM user WHERE login='gone'")
+        assert boss.post("/queue/thaw?branch=trunk&r=2", kind=changes.ACTION).status == 200
+        wait_until(lambda: len(queue.names("fail")) == len(ids), "their failures", 60)
+        # One that lands is no reason to write.
+        landed = somebody(port, people).submit(tarball({"a.txt": b"b\n"})).json["id"]
+        wait_until(lambda: events.exists() and f'{landed}/done' in events.read_text(), "its event", 60)
+
+        def mails_to(address):
+            return [email.message_from_bytes(each.content, policy=email.policy.default) for each in server.mails
+                    if each.rcpt_tos == [address]]
+
+        wait_until(lambda: any(f"{landed} of trunk: done" in each["Subject"] for each in mails_to("boss@example.org")),
+                   "the last mail to the boss", 60)
+        expected = {"writer": "writer@example.org", "second": "second@confirmed.example.org"}
+        wait_until(lambda: all(mails_to(address) for address in expected.values()), "the mails", 60)
+        for login, address in expected.items():
+            mail, = mails_to(address)
+            assert mail["To"] == address and f"your change set {ids[login]} for trunk did not land" in mail["Subject"]
+            assert "none.txt" in mail.get_content() and mail["X-Quarry-Event"] == "notice"
+        assert {address for each in server.mails for address in each.rcpt_tos} == {*expected.values(), "boss@example.org"}
+        # Nobody else is told the addresses: not in events, nor in mails, nor in the log.
+        assert "example.org" not in events.read_text().replace("https://example.org", "")
+        for mail in mails_to("boss@example.org"):
+            assert not any(each in mail.as_string() for each in (*ADDRESSES.values(), "confirmed"))
+        assert not any(each in daemon.log() for each in (*ADDRESSES.values(), "confirmed"))
+
+
+def test_a_destination_for_submitters_is_of_one_kind(tmp_path):
+    for words, part in (({"type": "file", "to": "submitter", "path": tmp_path / "x"}, "type"),
+                        ({"type": "mail", "from": "a@b.c", "to": "submitter", "events": "push"}, "change-set"),
+                        ({"type": "mail", "from": "a@b.c", "to": "submitter, d@e.f"}, "no address"),
+                        ({"type": "mail", "from": "submitter", "to": "d@e.f"}, "no address")):
+        more = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path})
+        more += section("destination people", words)
+        done = check(more, tmp_path)
+        assert done.returncode != 0 and part in done.stdout + done.stderr, done

@@ -1,0 +1,331 @@
+// What is over is forgotten when it is old, a little at a time, and whatever stops meanwhile.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "daemon_world.h"
+#include "memory_file_system.h"
+#include "quarry/changes/change_log.h"
+
+using namespace quarry::changes;
+using quarry::base::FileUse;
+using quarry::base::UnixMillis;
+
+namespace {
+
+const std::filesystem::path kBase = "/q.changes";
+constexpr std::int64_t kNow = 1'700'000'000'000;
+constexpr std::int64_t kDay = 24 * 3'600'000;
+
+/// One that is somewhere in a queue since DAYS ago.
+struct Old {
+  std::uint64_t number;
+  Stage stage = Stage::kDone;
+  int days = 100;
+  std::vector<std::uint64_t> dependencies = {};
+  MoveType type = MoveType::kDevelopment;
+};
+
+void write(MemoryFileSystem& files, const std::filesystem::path& path, std::string_view text) {
+  auto file = files.open(path, FileUse::kOpenOrMake);
+  REQUIRE(file);
+  REQUIRE((*file)->append(text));
+}
+
+/// The queueing daemon over files in memory.
+struct Machine {
+  explicit Machine(const MemoryFileSystem::Image& image = {})
+      : files("/", image), world(files, kBase), queueing(world.desk()) {
+    REQUIRE(world.directories.recover(world.clock.now()));
+    REQUIRE(queueing.begin());
+  }
+
+  void add(const Old& past) {
+    Job job;
+    job.name = name_of(past.number, past.type);
+    job.meta.type = past.type;
+    if (past.type != MoveType::kRollback) {
+      job.meta.target = "trunk";
+      job.meta.files = {"f" + std::to_string(past.number)};
+    }
+    for (const std::uint64_t one : past.dependencies) {
+      job.meta.dependencies.push_back(id_of(one));
+    }
+    job.submitter = "ann";
+    job.add_history({kNow - past.days * kDay}, past.stage, "so it was");
+    write(files, world.directories.file_of(past.stage, job.name), job.text());
+    const auto tarball = world.directories.tarball_of(job.name);
+    write(files, tarball, "a tarball");
+    write(files, tarball.string() + ".submission", "submitter ann\n");
+    REQUIRE(ChangeLog(world.directories).begin(job));
+    REQUIRE(ChangeLog(world.directories).note(job));
+  }
+  void turn(Scan scan = Scan::kNew) {
+    world.clock.advance(100);
+    REQUIRE(queueing.run(scan));
+  }
+  /// A whole pass.
+  void pass() {
+    world.clock.advance(kDay);
+    turn(Scan::kAll);
+    for (int i = 0; i < 1'000 && queueing.next_time(); ++i) turn();
+    REQUIRE_FALSE(queueing.next_time());
+  }
+  std::set<std::uint64_t> left() const {
+    std::set<std::uint64_t> numbers;
+    for (std::size_t i = 0; i < kStages; ++i) {
+      const auto names = world.directories.list(static_cast<Stage>(i));
+      REQUIRE(names);
+      for (const ChangeSetName& name : *names) numbers.insert(number_of(name.id));
+    }
+    return numbers;
+  }
+  /// Those of which there is a tarball, a submission, a log.
+  std::vector<std::set<std::uint64_t>> leavings() const {
+    std::vector<std::set<std::uint64_t>> all(3);
+    for (const auto& [path, content] : files.image()) {
+      const std::filesystem::path at(path);
+      const auto id = ChangeSetId::parse(at.filename().string().substr(0, 16));
+      if (!id) continue;
+      const std::string folder = at.parent_path().filename().string();
+      if (folder == "log") all[2].insert(number_of(*id));
+      if (folder == "data") all[path.ends_with(".submission") ? 1 : 0].insert(number_of(*id));
+    }
+    return all;
+  }
+
+  MemoryFileSystem files;
+  DaemonWorld world;
+  Queueing queueing;
+};
+
+using Numbers = std::set<std::uint64_t>;
+
+}  // namespace
+
+TEST_CASE(
+    "what ended long ago is forgotten with all that was kept of it, in whichever way it ended") {
+  Machine machine;
+  for (std::uint64_t i = 0; i < 4; ++i) {
+    const auto stage = static_cast<Stage>(static_cast<std::size_t>(Stage::kDone) + i);
+    machine.add({.number = i + 1, .stage = stage});
+    machine.add({.number = i + 11, .stage = stage, .days = 80});
+  }
+  machine.pass();
+  const Numbers recent = {11, 12, 13, 14};
+  CHECK(machine.left() == recent);
+  CHECK(machine.leavings() == std::vector{recent, recent, recent});
+  // Some time later they are as old.
+  machine.world.clock.advance(20 * kDay);
+  machine.pass();
+  CHECK(machine.left().empty());
+  CHECK(machine.leavings() == std::vector<Numbers>(3));
+}
+
+TEST_CASE("for ever is for ever") {
+  Machine machine;
+  machine.world.options.rules.keep = {};
+  machine.add({.number = 1, .days = 10'000});
+  machine.turn(Scan::kAll);
+  CHECK_FALSE(machine.queueing.next_time());
+  CHECK(machine.left() == Numbers{1});
+}
+
+TEST_CASE("what is not over stays, however old, and so does what it depends on") {
+  Machine machine;
+  machine.add({.number = 1});
+  machine.add({.number = 2, .dependencies = {1}});
+  machine.add({.number = 3});
+  machine.add({.number = 4, .stage = Stage::kStaging, .dependencies = {2}});
+  {
+    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4));
+    REQUIRE(hold);
+    hold->job.held = "bob";
+    REQUIRE(hold->update());
+  }
+  machine.pass();
+  CHECK(machine.left() == Numbers{1, 2, 4});
+  // When nobody needs it any more it goes.
+  REQUIRE(machine.files.remove(machine.world.directories.file_of(Stage::kStaging, name_of(4))));
+  machine.pass();
+  CHECK(machine.left().empty());
+  machine.pass();
+  CHECK(machine.leavings()[2].empty());
+}
+
+TEST_CASE("nothing is forgotten that has not been looked at yet might depend on") {
+  Machine machine;
+  machine.add({.number = 1});
+  const auto unseen = machine.world.directories.file_of(Stage::kPrequeue, name_of(2));
+  write(machine.files, unseen, "");
+  REQUIRE(machine.files.open(unseen, FileUse::kOpenOrMake));
+  machine.pass();
+  CHECK(machine.left() == Numbers{1, 2});
+  REQUIRE(machine.files.remove(unseen));
+  machine.pass();
+  CHECK(machine.left().empty());
+}
+
+TEST_CASE("nothing is forgotten while a rollback is at work") {
+  Machine machine;
+  machine.add({.number = 1});
+  machine.add({.number = 2, .stage = Stage::kAbandon});
+  machine.add({.number = 3,
+               .stage = Stage::kRun,
+               .days = 95,
+               .dependencies = {1},
+               .type = MoveType::kRollback});
+  machine.pass();
+  CHECK(machine.left() == Numbers{1, 2, 3});
+}
+
+TEST_CASE("what a rollback that waits names stays, and what landed on that") {
+  Machine machine;
+  machine.add({.number = 1});
+  machine.add({.number = 2, .dependencies = {1}});
+  machine.add({.number = 3});
+  machine.world.options.rules.needs_approval[0] = true;
+  machine.add({.number = 4,
+               .stage = Stage::kStaging,
+               .days = 95,
+               .dependencies = {1},
+               .type = MoveType::kRollback});
+  machine.pass();
+  CHECK(machine.left() == Numbers{1, 2, 4});
+}
+
+TEST_CASE("what a rollback has stopped stays, which has begun and was held since") {
+  Machine machine;
+  machine.add({.number = 1});
+  machine.add({.number = 2, .stage = Stage::kAbandon, .dependencies = {3}});
+  machine.add({.number = 3});
+  machine.add({.number = 5});
+  machine.add({.number = 4,
+               .stage = Stage::kStaging,
+               .days = 95,
+               .dependencies = {1},
+               .type = MoveType::kRollback});
+  {
+    auto hold = machine.world.directories.hold(Stage::kStaging, name_of(4, MoveType::kRollback));
+    REQUIRE(hold);
+    hold->job.held = "bob";
+    hold->job.closure = {id_of(1), id_of(2)};
+    REQUIRE(hold->update());
+  }
+  machine.pass();
+  CHECK(machine.left() == Numbers{1, 2, 3, 4});
+}
+
+TEST_CASE("what somebody has in hand stays, and what is no job file does until he has seen it") {
+  Machine machine;
+  machine.add({.number = 1, .stage = Stage::kFail});
+  write(machine.files, machine.world.directories.file_of(Stage::kFail, name_of(2)), "nonsense");
+  {
+    const auto hold = machine.world.directories.hold(Stage::kFail, name_of(1));
+    REQUIRE(hold);
+    machine.pass();
+    CHECK(machine.left() == Numbers{1, 2});
+  }
+  machine.pass();
+  CHECK(machine.left() == Numbers{2});
+}
+
+TEST_CASE("logs of nobody go, and not those that others are still named in") {
+  Machine machine;
+  machine.add({.number = 1, .stage = Stage::kFail, .days = 1, .dependencies = {77}});
+  write(machine.files, machine.world.directories.log_of(id_of(78)),
+        "name " + name_of(78).text() + "\n");
+  machine.pass();
+  CHECK(machine.leavings()[2] == Numbers{1, 77});
+  machine.world.clock.advance(100 * kDay);
+  machine.pass();
+  machine.pass();
+  CHECK(machine.leavings()[2].empty());
+}
+
+TEST_CASE("a turn forgets a few of many, and what is new goes on meanwhile") {
+  Machine machine;
+  for (std::uint64_t i = 1; i <= 1'500; ++i) machine.add({.number = i});
+  machine.world.clock.advance(kDay);
+  machine.turn(Scan::kAll);
+  std::size_t before = machine.left().size();
+  machine.add({.number = 9'000, .stage = Stage::kQueue, .days = 0});
+  int turns = 0;
+  for (; machine.queueing.next_time(); ++turns) {
+    const std::size_t operations = machine.files.operations().size();
+    machine.turn();
+    if (turns == 0) CHECK(machine.world.stage_of(9'000) == Stage::kPending);
+    const std::size_t now = machine.left().size() - 1;
+    REQUIRE(before - now <= 200);
+    // Four files each, and a few syncs.
+    REQUIRE(machine.files.operations().size() - operations <= 900);
+    before = now;
+  }
+  CHECK(turns >= 1'500 / 200);
+  CHECK(machine.left() == Numbers{9'000});
+}
+
+TEST_CASE("a chain of those that landed on each other is forgotten in their order") {
+  Machine machine;
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    Old one{.number = i};
+    if (i > 1) one.dependencies = {i - 1};
+    machine.add(one);
+  }
+  machine.world.clock.advance(kDay);
+  machine.turn(Scan::kAll);
+  while (machine.queueing.next_time()) {
+    machine.turn();
+    const Numbers left = machine.left();
+    if (!left.empty()) REQUIRE(*left.begin() == 101 - left.size());
+  }
+  CHECK(machine.left().empty());
+}
+
+TEST_CASE("whenever it stops, each is whole or gone, none is forgotten before what it landed on") {
+  Machine machine;
+  machine.add({.number = 1});
+  machine.add({.number = 2, .dependencies = {1}});
+  machine.add({.number = 3, .stage = Stage::kFail});
+  machine.add({.number = 4, .stage = Stage::kAbandon});
+  machine.add({.number = 5, .days = 10});
+  machine.add({.number = 6, .days = 99});
+  machine.add({.number = 7, .stage = Stage::kStaging, .days = 99, .dependencies = {6}});
+  machine.world.options.rules.needs_approval.fill(true);
+  const auto start = machine.files.image();
+  Machine other(start);
+  other.world.options.rules.needs_approval.fill(true);
+  other.pass();
+  const auto operations = other.files.operations();
+  const Numbers kept = {5, 6, 7};
+  REQUIRE(other.left() == kept);
+  MESSAGE(operations.size(), " operations");
+
+  std::mt19937 random(5);
+  for (std::size_t count = 0; count <= operations.size(); ++count) {
+    for (int way = 0; way < 12; ++way) {
+      CAPTURE(count);
+      CAPTURE(way);
+      const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
+      Machine after(MemoryFileSystem::after_a_stop(start, operations, count, keeps));
+      after.world.options.rules.needs_approval.fill(true);
+      const Numbers left = after.left();
+      REQUIRE(std::ranges::includes(left, kept));
+      REQUIRE((left.contains(2) || !left.contains(1)));
+      const auto leavings = after.leavings();
+      for (const Numbers& each : leavings) REQUIRE(std::ranges::includes(each, left));
+      after.pass();
+      REQUIRE(after.left() == kept);
+      // Tarballs of nobody are removed when the prequeue begins.
+      REQUIRE(after.world.directories.recover(after.world.clock.now()));
+      after.pass();
+      REQUIRE(after.leavings() == std::vector{kept, kept, kept});
+    }
+  }
+}

@@ -1,0 +1,169 @@
+#include "past.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "model_world.h"
+
+using namespace quarry::changes;
+
+namespace {
+
+/// One that is over, as the tests draw it.
+struct Drawn {
+  Known known;
+  bool is_old = true;
+};
+
+Drawn drawn(std::uint64_t number, std::vector<std::uint64_t> dependencies = {},
+            Stage stage = Stage::kDone) {
+  Drawn one;
+  one.known = job_of(number, {}, dependencies);
+  one.known.stage = stage;
+  one.known.landed_at = {static_cast<std::int64_t>(number)};
+  return one;
+}
+
+Past past_of(const std::vector<Drawn>& all) {
+  Past past;
+  for (const Drawn& one : all) past.add(one.known, one.is_old);
+  past.complete();
+  return past;
+}
+
+/// Lets all go that may, MOST at once: in which order.
+std::vector<std::set<std::uint64_t>> all_gone(Past& past, std::size_t most = 1'000) {
+  std::vector<std::set<std::uint64_t>> rounds;
+  for (auto places = past.next(most); !places.empty(); places = past.next(most)) {
+    auto& round = rounds.emplace_back();
+    for (const Place& place : places) round.insert(number_of(place.name.id));
+    for (const Place& place : places) past.gone(place.name.id);
+  }
+  return rounds;
+}
+
+using Rounds = std::vector<std::set<std::uint64_t>>;
+
+bool has_landed(const Drawn& one) {
+  return one.known.stage == Stage::kDone && !one.known.is_taken_back;
+}
+
+/// Whether F landed on J, as a rollback of J sees it.
+bool follows(const Drawn& f, const Drawn& j) {
+  if (!has_landed(f) || !has_landed(j)) return false;
+  const auto names = [&](const std::vector<ChangeSetId>& ids) {
+    return std::ranges::find(ids, j.known.name.id) != ids.end();
+  };
+  return names(f.known.dependencies) ||
+         (names(f.known.precursors) && j.known.landed_at <= f.known.landed_at);
+}
+
+}  // namespace
+
+TEST_CASE("what is old goes, what is not stays") {
+  auto recent = drawn(2);
+  recent.is_old = false;
+  Past past = past_of({drawn(1), recent, drawn(3, {}, Stage::kFail)});
+  CHECK(all_gone(past) == Rounds{{1, 3}});
+}
+
+TEST_CASE("what somebody needs who is not over stays, and all that it needs, however old") {
+  Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
+  past.need(id_of(2));
+  past.need(id_of(77));
+  CHECK(all_gone(past) == Rounds{{4}});
+}
+
+TEST_CASE("what landed on something that stays does so too: a rollback would take it back") {
+  auto follower = drawn(3);
+  follower.known.precursors = {id_of(2)};
+  auto taken_back = drawn(5, {2});
+  taken_back.known.is_taken_back = true;
+  Past past = past_of({drawn(1), drawn(2), follower, drawn(4, {2}, Stage::kFail), taken_back});
+  past.need(id_of(2));
+  CHECK(all_gone(past) == Rounds{{1, 4, 5}});
+}
+
+TEST_CASE("what landed goes before what landed on it") {
+  auto follower = drawn(3);
+  follower.known.precursors = {id_of(2)};
+  Past past = past_of({follower, drawn(2, {1}), drawn(1)});
+  CHECK(all_gone(past) == Rounds{{1}, {2}, {3}});
+}
+
+TEST_CASE("one that overtook what it was to follow does not wait for that") {
+  auto first = drawn(1), second = drawn(2);
+  first.known.precursors = {id_of(2)};
+  second.known.precursors = {id_of(1)};
+  Past past = past_of({first, second});
+  CHECK(all_gone(past) == Rounds{{1}, {2}});
+}
+
+TEST_CASE("what comes to be needed while the others go stays from then on") {
+  Past past = past_of({drawn(1), drawn(2, {1}), drawn(3, {2}), drawn(4)});
+  auto places = past.next(1'000);
+  REQUIRE(places.size() == 2);
+  past.need(id_of(3));
+  for (const Place& place : places) past.gone(place.name.id);
+  CHECK(all_gone(past).empty());
+}
+
+TEST_CASE(
+    "in any history nothing that is needed goes, and all else does, in an order that is safe") {
+  std::mt19937 random(3);
+  for (int history = 0; history < 2'000; ++history) {
+    CAPTURE(history);
+    const std::uint64_t count = 2 + random() % 12;
+    std::vector<Drawn> all;
+    std::set<std::uint64_t> kept, needed;
+    for (std::uint64_t number = 1; number <= count; ++number) {
+      std::vector<std::uint64_t> dependencies;
+      for (std::uint64_t other = 1; other < number; ++other) {
+        if (random() % 5 == 0) dependencies.push_back(other);
+      }
+      auto& one = all.emplace_back(drawn(number, dependencies));
+      if (random() % 4 == 0) one.known.stage = Stage::kFail;
+      one.known.is_taken_back = random() % 8 == 0;
+      one.is_old = random() % 8 != 0;
+      for (std::uint64_t other = 1; other <= count; ++other) {
+        if (other != number && random() % 8 == 0) one.known.precursors.push_back(id_of(other));
+      }
+      if (!one.is_old) kept.insert(number);
+      if (random() % 8 == 0) needed.insert(number);
+    }
+    Past past = past_of(all);
+    for (const std::uint64_t number : needed) past.need(id_of(number));
+    // What the rules say, in the simplest way.
+    for (std::uint64_t number = count; number > 0; --number) {
+      if (!needed.contains(number)) continue;
+      for (const ChangeSetId& id : all[number - 1].known.dependencies) needed.insert(number_of(id));
+    }
+    kept.insert(needed.begin(), needed.end());
+    for (std::size_t before = 0; before != kept.size();) {
+      before = kept.size();
+      for (const Drawn& f : all) {
+        for (const Drawn& j : all) {
+          if (kept.contains(number_of(j.known.name.id)) && follows(f, j))
+            kept.insert(number_of(f.known.name.id));
+        }
+      }
+    }
+    std::set<std::uint64_t> gone;
+    for (const auto& round : all_gone(past, 1 + random() % 4)) {
+      for (const std::uint64_t number : round) {
+        REQUIRE_FALSE(kept.contains(number));
+        for (const Drawn& j : all) {
+          const std::uint64_t other = number_of(j.known.name.id);
+          if (follows(all[number - 1], j)) REQUIRE(gone.contains(other));
+        }
+      }
+      gone.insert(round.begin(), round.end());
+    }
+    REQUIRE(gone.size() + kept.size() == count);
+  }
+}

@@ -1,0 +1,106 @@
+// Where one user is written to.
+#include "quarry/repository/personal_address.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "world.h"
+
+using namespace quarry::repository;
+using namespace quarry::repository::test;
+
+namespace {
+
+std::string address_of(World& world, std::string_view login) {
+  const auto snapshot = world.repository->snapshot();
+  const auto address = personal_address(*world.repository, login);
+  REQUIRE(address);
+  return *address;
+}
+
+void add_user(World& world, const std::string& login, const std::string& cap,
+              const std::string& info) {
+  world.sql("INSERT INTO user(login,pw,cap,info) VALUES('" + login + "','x','" + cap + "','" +
+            info + "')");
+}
+
+/// As fossil makes the table.
+void add_subscribers(World& world) {
+  world.sql(
+      "CREATE TABLE subscriber(subscriberId INTEGER PRIMARY KEY, subscriberCode BLOB,"
+      " semail TEXT UNIQUE COLLATE nocase, suname TEXT, sverified BOOLEAN DEFAULT true,"
+      " sdonotcall BOOLEAN, sdigest BOOLEAN, ssub TEXT, sctime INTDATE, mtime INTDATE, smip TEXT,"
+      " lastContact INT)");
+  world.sql("CREATE INDEX subscriberUname ON subscriber(suname) WHERE suname IS NOT NULL");
+}
+
+void subscribe(World& world, const std::string& login, const std::string& address,
+               const std::string& is_verified, const std::string& wants_none) {
+  world.sql("INSERT INTO subscriber(semail,suname,sverified,sdonotcall) VALUES('" + address +
+            "','" + login + "'," + is_verified + "," + wants_none + ")");
+}
+
+}  // namespace
+
+TEST_CASE("an address is a name and a domain, and nothing that a header or a shell would read") {
+  for (const char* good : {"ann@example.org", "a.b+c_d-e=f@mail.example.co.uk", "1@2.3"}) {
+    CAPTURE(good);
+    CHECK(is_mail_address(good));
+  }
+  const std::string many(70, 'a');
+  for (const std::string& bad :
+       {std::string(), std::string("@"), std::string("ann"), std::string("ann@"),
+        std::string("@example.org"), std::string("ann@localhost"), std::string("-ann@example.org"),
+        std::string("a b@example.org"), std::string("ann@example.org\nbcc: x@example.org"),
+        std::string("<ann@example.org>"), std::string("ann@exa_mple.org"),
+        std::string("ann@@example.org"), std::string(".ann@example.org"),
+        std::string("a..b@example.org"), std::string("ann@.example.org"),
+        std::string("ann@example.org."), std::string("ann@-example.org"), std::string("a,b@c.de"),
+        many + "@example.org"}) {
+    CAPTURE(bad);
+    CHECK_FALSE(is_mail_address(bad));
+  }
+  CHECK(mail_address_in("Ann Other <ann@example.org>, at home") == "ann@example.org");
+  CHECK(mail_address_in("see @home, or ann@example.org.") == "ann@example.org");
+  CHECK(mail_address_in("a@b, ann@example.org") == "ann@example.org");
+  CHECK(mail_address_in("nobody at all").empty());
+}
+
+TEST_CASE("without a subscription it is the address that is known of the user") {
+  World world;
+  add_user(world, "pat", "io", "Pat <pat@example.org>");
+  add_user(world, "bob", "io", "Bob");
+  add_user(world, "cy", "", "Cy <cy@example.org>");
+  add_user(world, "di", "i", "Di <di@example.org>");
+  world.sql("UPDATE user SET cap='' WHERE login IN ('nobody','anonymous')");
+  CHECK(address_of(world, "pat") == "pat@example.org");
+  CHECK(address_of(world, "bob").empty());
+  // Who may do nothing any more, or not read what is told, and who is not there.
+  CHECK(address_of(world, "cy").empty());
+  CHECK(address_of(world, "di").empty());
+  CHECK(address_of(world, "eve").empty());
+  CHECK(address_of(world, "PAT").empty());
+  world.sql("UPDATE user SET cap='o' WHERE login='nobody'");
+  CHECK(address_of(world, "di") == "di@example.org");
+  CHECK(address_of(world, "cy").empty());
+  world.sql("DELETE FROM user WHERE login='pat'");
+  CHECK(address_of(world, "pat").empty());
+}
+
+TEST_CASE("a subscription says more: the confirmed address, and who wants no mail") {
+  World world;
+  add_subscribers(world);
+  for (const char* login : {"pat", "bob", "cy", "di"}) {
+    add_user(world, login, "io", std::string(login) + "@old.example.org");
+  }
+  subscribe(world, "pat", "pat@example.org", "1", "0");
+  subscribe(world, "bob", "bob@example.org", "0", "0");
+  subscribe(world, "cy", "cy@example.org", "1", "1");
+  CHECK(address_of(world, "pat") == "pat@example.org");
+  CHECK(address_of(world, "bob").empty());
+  CHECK(address_of(world, "cy").empty());
+  CHECK(address_of(world, "di") == "di@old.example.org");
+  world.sql("UPDATE subscriber SET semail='pat@example.org' || char(10) || 'x' WHERE suname='pat'");
+  CHECK(address_of(world, "pat").empty());
+}
