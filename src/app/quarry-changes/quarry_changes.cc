@@ -157,21 +157,10 @@ changes::Report report_to(const CommandLine& line, const fs::path& folder) {
   };
 }
 
-<<<<<<< HEAD
 std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options,
                                              const std::vector<app::ServedQueue>& served) {
   std::vector<changes::QueueOptions> queues;
   for (const app::ServedQueue& each : served) {
-=======
-base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
-                         const std::vector<app::ServedQueue>& queues) {
-  changes::DaemonOptions daemon;
-  daemon.scan_interval = options.scan;
-  daemon.is_once = line.is_once;
-  daemon.report =
-      report_to(line, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
-  for (const app::ServedQueue& each : queues) {
->>>>>>> wt-keep
     changes::QueueOptions queue;
     queue.repository = each.repository;
     queue.base = each.base;
@@ -191,8 +180,8 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
   changes::DaemonOptions daemon;
   daemon.scan_interval = options.scan;
   daemon.is_once = line.is_once;
-  daemon.report = report_to(
-      line.courier, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
+  daemon.report =
+      report_to(line, line.is_folder ? fs::absolute(line.place).lexically_normal() : fs::path());
   if (come_and_go) {
     daemon.find_queues = [&] {
       return list().transform([&](const auto& served) { return queues_as(options, served); });

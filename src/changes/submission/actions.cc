@@ -10,12 +10,9 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/hex.h"
-<<<<<<< HEAD
-#include "quarry/changes/change_log.h"
-=======
 #include "quarry/base/log.h"
+#include "quarry/changes/change_log.h"
 #include "quarry/changes/moved.h"
->>>>>>> wt-keep
 #include "quarry/changes/triggers.h"
 #include "sections.h"
 
