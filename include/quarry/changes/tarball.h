@@ -77,6 +77,26 @@ base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& li
 base::Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
                                                   const std::filesystem::path& folder);
 
+/// The same, for whoever reads many and has much in memory: to fork such a process costs more than
+/// to read a tarball. The children are made by a process that is forked when this is made, early,
+/// and has nothing open. Not for several threads.
+class TarballReaders {
+ public:
+  TarballReaders();
+  ~TarballReaders();
+  TarballReaders(const TarballReaders&) = delete;
+  TarballReaders& operator=(const TarballReaders&) = delete;
+
+  base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
+                                      const std::filesystem::path& folder);
+
+ private:
+  struct Maker;
+  base::Result<void> make_maker();
+
+  std::unique_ptr<Maker> maker_;  // none: it could not be made, or has died
+};
+
 /// Whether NAME can name a file of a change set: as artifact::is_simple_path(), UTF-8, without
 /// control characters and backslashes, no longer than kMostName, and not what fossil keeps for
 /// itself in a check-out. Errors: kInvalid, kLimit, why not.

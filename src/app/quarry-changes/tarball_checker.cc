@@ -22,7 +22,7 @@ Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
                                             const changes::Submission& submission) {
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return base::fail_errno(tarball.string());
-  QUARRY_TRY_ASSIGN(const auto content, changes::read_tarball_apart(file.get(), limits_, folder_));
+  QUARRY_TRY_ASSIGN(const auto content, readers_.read(file.get(), limits_, folder_));
   const changes::Meta& meta = content.meta();
   if (meta.type != name.type) {
     // Else a rollback, say, would come in under the name of a change.

@@ -23,6 +23,7 @@ class TarballChecker : public changes::Checker {
   changes::TarballLimits limits_;
   changes::Rights rights_;
   std::filesystem::path folder_;
+  changes::TarballReaders readers_;
 };
 
 }  // namespace quarry::app

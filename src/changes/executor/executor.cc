@@ -68,11 +68,12 @@ Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
                  refusal.reason);
 }
 
-base::Result<ChangeSetContent> open_tarball(const std::filesystem::path& tarball,
+base::Result<ChangeSetContent> open_tarball(TarballReaders& readers,
+                                            const std::filesystem::path& tarball,
                                             const ExecutorOptions& options) {
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return base::fail_errno(fmt::format("cannot read {}", tarball.string()));
-  return read_tarball_apart(file.get(), options.tarball, options.temporary);
+  return readers.read(file.get(), options.tarball, options.temporary);
 }
 
 /// All of JOB's order but its files.
@@ -160,6 +161,7 @@ class RepositoryExecutor final : public Executor {
                               std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
+  TarballReaders readers_;  // made before much is in memory
   std::unique_ptr<repository::Repository> repository_;
   std::unique_ptr<Lander> lander_;  // of that
 };
@@ -274,7 +276,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
   std::vector<Item> items;
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto content = open_tarball(tasks[i].tarball, options_);
+    const auto content = open_tarball(readers_, tasks[i].tarball, options_);
     auto order = content ? order_of(tasks[i].job, *content) : std::unexpected(content.error());
     if (!order) {
       outcomes[i] = failed(order.error());

@@ -5,6 +5,8 @@
 //   1 ERROR-CODE MESSAGE
 //
 // None of it is believed: it may be what a hostile tarball made of the child.
+#include "apart.h"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -18,6 +20,7 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
 #include <string>
@@ -147,46 +150,24 @@ Result<TarballEntries> unpacked(std::string_view bytes, std::uint64_t contents,
   return entries;
 }
 
-/// The child's whole life.
-[[noreturn]] void read_as_child(int tarball, const TarballLimits& limits, int contents, int pipe) {
-  std::string told;
-  try {
-    const Utf8Locale locale;  // its files cannot be opened later
-    if (!confine(std::array{tarball, contents, pipe}, {})) {
-      told = packed(base::fail_errno("the reader of tarballs cannot be confined"));
-    } else {
-      told = packed(read_entries(tarball, limits, contents));
-    }
-  } catch (const std::bad_alloc&) {
-    told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
-  }
-  for (std::string_view rest = told; !rest.empty();) {
-    const ssize_t size = ::write(pipe, rest.data(), rest.size());
-    if (size < 0) break;
-    rest.remove_prefix(static_cast<std::size_t>(size));
-  }
-  ::_exit(0);
-}
-
 /// A child that does not outlive its owner.
-class Reader {
+class Child final : public Reader {
  public:
-  explicit Reader(pid_t pid) : pid_(pid) {}
-  ~Reader() {
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child() override {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
-    end();
+    static_cast<void>(end());
   }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
-  /// Returns the signal that ended it; 0: none.
-  int end() {
+  Result<int> end() override {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return status;
   }
 
  private:
@@ -216,29 +197,58 @@ std::unexpected<base::Error> killed(int signal) {
 
 }  // namespace
 
-Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
-                                            const std::filesystem::path& folder) {
+void read_as_child(int tarball, const TarballLimits& limits, int contents, int pipe) {
+  std::string told;
+  try {
+    const Utf8Locale locale;  // its files cannot be opened later
+    if (!confine(std::array{tarball, contents, pipe}, {})) {
+      told = packed(base::fail_errno("the reader of tarballs cannot be confined"));
+    } else {
+      told = packed(read_entries(tarball, limits, contents));
+    }
+  } catch (const std::bad_alloc&) {
+    told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+  }
+  for (std::string_view rest = told; !rest.empty();) {
+    const ssize_t size = ::write(pipe, rest.data(), rest.size());
+    if (size < 0) break;
+    rest.remove_prefix(static_cast<std::size_t>(size));
+  }
+  ::_exit(0);
+}
+
+Result<ChangeSetContent> read_by(const StartReader& start, const TarballLimits& limits,
+                                 const std::filesystem::path& folder) {
   QUARRY_TRY_ASSIGN(auto contents, make_contents_file(folder));
   std::array<int, 2> ends{};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
   base::Fd from(ends[0]);
   base::Fd to(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("cannot start the reader of a tarball");
-  if (pid == 0) read_as_child(tarball, limits, contents.get(), to.get());
-  Reader reader(pid);
+  QUARRY_TRY_ASSIGN(const auto reader, start(contents.get(), to.get()));
   to.reset();
   const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
   const auto told = read_all(from.get(), most);
   if (!told)
     return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
-  if (const int signal = reader.end(); signal != 0) return killed(signal);
+  QUARRY_TRY_ASSIGN(const int end, reader->end());
+  if (WIFSIGNALED(end)) return killed(WTERMSIG(end));
   struct stat status {};
   if (::fstat(contents.get(), &status) != 0)
     return base::fail_errno("cannot look at what the tarball holds");
   QUARRY_TRY_ASSIGN(auto entries,
                     unpacked(*told, static_cast<std::uint64_t>(status.st_size), limits));
   return checked_content(std::move(entries), std::move(contents));
+}
+
+Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
+                                            const std::filesystem::path& folder) {
+  const auto start = [&](int contents, int pipe) -> Result<std::unique_ptr<Reader>> {
+    const pid_t pid = ::fork();
+    if (pid < 0) return base::fail_errno("cannot start the reader of a tarball");
+    if (pid == 0) read_as_child(tarball, limits, contents, pipe);
+    return std::make_unique<Child>(pid);
+  };
+  return read_by(start, limits, folder);
 }
 
 }  // namespace quarry::changes
