@@ -1,6 +1,5 @@
 #include "quarry/changes/executor.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "quarry/base/fd.h"
+#include "orders.h"
 #include "quarry/base/log.h"
 
 namespace quarry::changes {
@@ -66,40 +65,6 @@ Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
   if (!refusal.log.empty()) say(refusal.log);
   return outcome(refusal.kind == RefusalKind::kForked ? Verdict::kPutOff : Verdict::kFailed,
                  refusal.reason);
-}
-
-base::Result<ChangeSetContent> open_tarball(TarballReaders& readers,
-                                            const std::filesystem::path& tarball,
-                                            const ExecutorOptions& options) {
-  const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return base::fail_errno(fmt::format("cannot read {}", tarball.string()));
-  return readers.read(file.get(), options.tarball, options.temporary);
-}
-
-/// All of JOB's order but its files.
-LandingOrder order_of(const Job& job) {
-  return {.id = job.name.id,
-          .branch = job.meta.target,
-          .comment = job.meta.comment,
-          .author = job.meta.author.empty() ? job.submitter : job.meta.author,
-          .submitter = job.submitter,
-          .address = job.address,
-          .base = job.meta.base,
-          .files = {},
-          .takes_back = {}};
-}
-
-base::Result<LandingOrder> order_of(const Job& job, const ChangeSetContent& content) {
-  LandingOrder order = order_of(job);
-  for (const SubmittedFile& file : content.files()) {
-    QUARRY_TRY_ASSIGN(std::string text, content.read(file));
-    order.files.push_back(
-        {file.name, std::make_shared<const std::string>(std::move(text)), file.permission});
-  }
-  for (std::string& name : content.deletions()) {
-    order.files.push_back({.name = std::move(name), .content = nullptr, .permission = 0});
-  }
-  return order;
 }
 
 /// One that is being landed.
@@ -276,8 +241,7 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
   std::vector<Item> items;
   std::uint64_t size = 0;
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto content = open_tarball(readers_, tasks[i].tarball, options_);
-    auto order = content ? order_of(tasks[i].job, *content) : std::unexpected(content.error());
+    auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
       continue;
