@@ -166,7 +166,8 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
     queue.base = each.base;
     queue.rules = options.rules;
     queue.children = options.children;
-    queue.batch = options.batch;
+    queue.batch = changes::batch_of(options);
+    queue.takes_lines = options.gate.program.empty();
     queues.push_back(std::move(queue));
   }
   return queues;

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -27,6 +28,21 @@ std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeS
     if (!said) base::log(base::LogLevel::kWarning, "{}", said.error().message);
   };
 }
+
+/// A clock that never says the same twice: by the time at which each has landed it is known in what
+/// order they did.
+class Successive final : public base::Clock {
+ public:
+  explicit Successive(const base::Clock& clock) : clock_(clock) {}
+  base::UnixMillis now() const override {
+    last_ = std::max(clock_.now(), base::UnixMillis{last_.value + 1});
+    return last_;
+  }
+
+ private:
+  const base::Clock& clock_;
+  mutable base::UnixMillis last_;
+};
 
 /// What EXECUTOR makes of HOLDS.
 std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hold>& holds,
@@ -117,10 +133,11 @@ std::vector<Verdict> execute_all(Directories& directories, const std::vector<Cha
   std::vector<Hold> holds = take(directories, names, clock, begun);
   if (holds.empty()) return verdicts;
   const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
+  const Successive successive(clock);
   std::size_t at = 0;
   for (std::size_t i = 0; i < holds.size(); ++i) {
     while (names[at].id != holds[i].job.name.id) ++at;
-    verdicts[at] = move_on(directories, holds[i], outcomes[i], stop, rules, clock);
+    verdicts[at] = move_on(directories, holds[i], outcomes[i], stop, rules, successive);
   }
   return verdicts;
 }

@@ -106,7 +106,14 @@ Result<void> Queueing::fail_doomed() {
 }
 
 Result<void> Queueing::let_go() {
-  for (const ChangeSetId& id : tracker_.model().ready(desk_.clock.now())) {
+  const base::UnixMillis now = desk_.clock.now();
+  auto ids = tracker_.model().ready(now);
+  if (desk_.options.takes_lines) {
+    // Who executes takes them in their order.
+    const auto line = tracker_.model().in_line(now, kMostPending);
+    ids.insert(ids.end(), line.begin(), line.end());
+  }
+  for (const ChangeSetId& id : ids) {
     const Known* known = tracker_.model().find(id);
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;

@@ -79,6 +79,17 @@ void set_all(Items items, const Outcome& outcome) {
   for (const Item& item : items) *item.outcome = outcome;
 }
 
+/// Whether it may land later, so that those behind it wait as well.
+bool is_put_off(const Outcome& outcome) {
+  return outcome.verdict == Verdict::kPutOff || outcome.verdict == Verdict::kNoRoom;
+}
+
+/// What becomes of those behind one that was put off: where they touch the same files, they would
+/// pass it.
+Outcome behind(const Outcome& other) {
+  return outcome(other.verdict, "one ahead of it was put off: " + other.why);
+}
+
 void say_to_all(Items items, std::string_view text) {
   for (const Item& item : items) (*item.say)(text);
 }
@@ -225,10 +236,13 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
   // What is put off is so for all: the machine's trouble.
-  const bool is_put_off = done.verdict == Verdict::kPutOff || done.verdict == Verdict::kNoRoom;
-  if (items.size() == 1 || is_put_off) return set_all(items, done);
-  land_together(items.first(items.size() / 2), stop);
-  land_together(items.subspan(items.size() / 2), stop);
+  if (items.size() == 1 || is_put_off(done)) return set_all(items, done);
+  const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
+  land_together(first, stop);
+  const Outcome& last = *first.back().outcome;
+  // Those that a gate is asked over touch no file in common.
+  if (!gate && is_put_off(last)) return set_all(second, behind(last));
+  land_together(second, stop);
 }
 
 std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks,
@@ -238,23 +252,32 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     std::ranges::fill(outcomes, not_opened(opened.error()));
     return outcomes;
   }
+  const bool may_be_lines = options_.gate.command.empty();
   std::vector<Item> items;
   std::uint64_t size = 0;
+  const auto land_items = [&] {
+    land_together(items, stop);
+    items.clear();
+    size = 0;
+  };
   for (std::size_t i = 0; i < tasks.size(); ++i) {
+    if (may_be_lines && items.empty() && i > 0 && is_put_off(outcomes[i - 1])) {
+      outcomes[i] = behind(outcomes[i - 1]);
+      continue;
+    }
     auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
+      // Those ahead of it, so that the next one sees what is right ahead.
+      if (may_be_lines && is_put_off(outcomes[i])) land_items();
       continue;
     }
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
     // All of them are in memory; so no more at once than one may have.
-    if (size < options_.tarball.expanded) continue;
-    land_together(items, stop);
-    items.clear();
-    size = 0;
+    if (size >= options_.tarball.expanded) land_items();
   }
-  land_together(items, stop);
+  land_items();
   return outcomes;
 }
 

@@ -232,6 +232,42 @@ TEST_CASE("one that cannot land, or is no tarball, keeps nobody else up") {
   CHECK(world.files() == FilesOf{{"f1", {"it\n"}}, {"f2", {"two\n"}}, {"f4", {"it\n"}}});
 }
 
+TEST_CASE(
+    "those of the same files land one on top of the other, and one that conflicts fails alone") {
+  ExecutorWorld world;
+  const auto base = world.commit(world.tip(), {{"f", {"one\n"}}});
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 3; ++number) {
+    tasks.push_back({.job = world.job(number, number == 2 ? std::string(base.str()) : ""),
+                     .tarball = {},
+                     .say = world.say});
+    tasks.back().tarball =
+        world.pack(tasks.back().job, {{"f", {"version " + std::to_string(number) + "\n"}}});
+  }
+  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  CHECK(outcomes[0].verdict == Verdict::kLanded);
+  CHECK(outcomes[1].verdict == Verdict::kFailed);
+  CHECK(outcomes[2].verdict == Verdict::kLanded);
+  CHECK(world.tip() == outcomes[2].landed);
+  CHECK(world.manifest(*outcomes[2].landed).find("\nP " + std::string(outcomes[0].landed->str())) !=
+        std::string::npos);
+  CHECK(world.files() == FilesOf{{"f", {"version 3\n"}}});
+}
+
+TEST_CASE("nobody passes one that was put off, if they may touch the same files") {
+  ExecutorWorld world;
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
+  std::filesystem::remove(tasks[1].tarball);
+  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  CHECK(outcomes[0].verdict == Verdict::kLanded);
+  CHECK(outcomes[1].verdict == Verdict::kPutOff);
+  CHECK(outcomes[2].verdict == Verdict::kPutOff);
+  CHECK(outcomes[3].verdict == Verdict::kPutOff);
+  CHECK(outcomes[3].why.find("one ahead of it was put off") != std::string::npos);
+  CHECK(world.files() == FilesOf{{"f1", {"it\n"}}});
+}
+
 TEST_CASE("a gate that cannot tell of several puts all of them off") {
   ExecutorWorld world("exit 111\n");
   const auto outcomes =
