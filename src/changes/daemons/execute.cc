@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "quarry/base/log.h"
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemons.h"
+#include "quarry/changes/moves.h"
 
 namespace quarry::changes {
 namespace {
@@ -101,19 +103,38 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   return step_after(job, outcome.verdict, std::move(outcome.why), rules);
 }
 
-/// Moves HOLD to where OUTCOME leads.
-Verdict move_on(Directories& directories, Hold& hold, const Outcome& outcome, const Stop& stop,
-                const Rules& rules, const base::Clock& clock) {
-  const Step step = step_of(hold.job, outcome, stop, rules);
-  const auto moved = hold.move(step.to, clock.now(), step.why, Syncing::kLater);
-  if (moved) {
-    note(ChangeLog(directories), hold.job);
-    return outcome.verdict;
+/// Moves HOLDS to where OUTCOMES lead. The verdicts; one that cannot be moved stays in run/, where the
+/// daemon finds it without a holder, as after an abnormal end; what has landed is known by its tag.
+std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hold> holds,
+                                       const std::vector<Outcome>& outcomes, const Stop& stop,
+                                       const Rules& rules, const base::Clock& clock) {
+  const ChangeLog log(directories);
+  std::map<ChangeSetId, Verdict> verdicts;
+  Moves moves(directories);
+  const auto commit = [&] {
+    for (const Moved& moved : moves.commit()) {
+      const ChangeSetId& id = moved.hold.job.name.id;
+      if (moved.outcome) {
+        note(log, moved.hold.job);
+      } else {
+        base::log(base::LogLevel::kError, "{}", moved.outcome.error().message);
+        verdicts[id] = Verdict::kPutOff;
+      }
+    }
+  };
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    const ChangeSetId id = holds[i].job.name.id;
+    const Step step = step_of(holds[i].job, outcomes[i], stop, rules);
+    verdicts[id] = outcomes[i].verdict;
+    const auto added = moves.add(std::move(holds[i]), step.to, clock.now(), step.why);
+    if (!added) {
+      base::log(base::LogLevel::kError, "{}", added.error().message);
+      verdicts[id] = Verdict::kPutOff;
+    }
+    if (moves.size() == Moves::kMost) commit();
   }
-  // It stays in run/, where the daemon finds it without a holder, as after an abnormal end; what
-  // has landed is known by its tag.
-  base::log(base::LogLevel::kError, "{}", moved.error().message);
-  return Verdict::kPutOff;
+  commit();
+  return verdicts;
 }
 
 }  // namespace
@@ -134,10 +155,10 @@ std::vector<Verdict> execute_all(Directories& directories, const std::vector<Cha
   if (holds.empty()) return verdicts;
   const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
   const Successive successive(clock);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    while (names[at].id != holds[i].job.name.id) ++at;
-    verdicts[at] = move_on(directories, holds[i], outcomes[i], stop, rules, successive);
+  const auto ends = move_on(directories, std::move(holds), outcomes, stop, rules, successive);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto end = ends.find(names[i].id);
+    if (end != ends.end()) verdicts[i] = end->second;
   }
   return verdicts;
 }

@@ -17,6 +17,23 @@ bool is_passing(const base::Error& error) {
 
 }  // namespace
 
+Result<void> Prequeue::move(Hold hold, Stage to, std::string_view why) {
+  QUARRY_TRY(moves_.add(std::move(hold), to, desk_.clock.now(), why));
+  return moves_.size() < Moves::kMost ? Result<void>() : commit();
+}
+
+/// Makes the moves that are left to be made.
+Result<void> Prequeue::commit() {
+  Result<void> done;
+  if (moves_.size() == 0) return done;
+  for (Moved& moved : desk_.move(moves_)) {
+    if (!moved.outcome) done = std::move(moved.outcome);
+  }
+  // What follows need not wait: after a machine's end the file that has lived longer counts.
+  desk_.tell(Trigger::kQueue);
+  return done;
+}
+
 Result<void> Prequeue::look_at(const ChangeSetName& name) {
   auto hold = desk_.directories.hold(Stage::kPrequeue, name);
   if (!hold) {
@@ -26,7 +43,7 @@ Result<void> Prequeue::look_at(const ChangeSetName& name) {
   }
   // One that failed for its tarball, and is tried again, is looked at again.
   if (!hold->is_new() && hold->job.meta.check()) {
-    return desk_.move(*hold, Stage::kQueue, "ready as it came", Syncing::kLater);
+    return move(std::move(*hold), Stage::kQueue, "ready as it came");
   }
   auto submission = desk_.directories.submission_of(name);
   if (!submission && is_passing(submission.error())) {
@@ -48,12 +65,12 @@ Result<void> Prequeue::look_at(const ChangeSetName& name) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
   if (!meta) {
-    return desk_.move(*hold, Stage::kFail, meta.error().message, Syncing::kLater);
+    return move(std::move(*hold), Stage::kFail, meta.error().message);
   }
   job.meta = std::move(*meta);
   // Who goes before whom is for the queue to find out.
   job.meta.precursors.clear();
-  return desk_.move(*hold, Stage::kQueue, "checked", Syncing::kLater);
+  return move(std::move(*hold), Stage::kQueue, "checked");
 }
 
 Result<void> Prequeue::run(Scan /*scan*/) {
@@ -67,8 +84,10 @@ Result<void> Prequeue::run(Scan /*scan*/) {
     done = std::move(looked);
   }
   if (names.empty()) return done;
-  // What follows need not wait: after a machine's end the file that has lived longer counts.
-  desk_.tell(Trigger::kQueue);
+  if (auto committed = commit(); !committed) {
+    desk_.log(committed.error());
+    done = std::move(committed);
+  }
   auto settled = desk_.directories.settle();
   return settled ? done : settled;
 }

@@ -1,21 +1,27 @@
 // Step 2: what was submitted becomes a job in queue/, or fails for what is wrong with it.
 #pragma once
 
+#include <string_view>
+
 #include "work.h"
 
 namespace quarry::changes {
 
 class Prequeue final : public Work {
  public:
-  Prequeue(const Desk& desk, Checker& checker) : desk_(desk), checker_(checker) {}
+  Prequeue(const Desk& desk, Checker& checker)
+      : desk_(desk), checker_(checker), moves_(desk.directories) {}
   base::Result<void> begin() override { return desk_.directories.recover(desk_.clock.now()); }
   base::Result<void> run(Scan scan) override;
 
  private:
   base::Result<void> look_at(const ChangeSetName& name);
+  base::Result<void> move(Hold hold, Stage to, std::string_view why);
+  base::Result<void> commit();
 
   Desk desk_;
   Checker& checker_;
+  Moves moves_;
 };
 
 }  // namespace quarry::changes
