@@ -23,7 +23,7 @@ constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
 /// The name that FILE has before SUFFIX, as tai64n() has its time.
 std::optional<ChangeSetName> name_of_file(std::string_view file) {
-  for (const std::string_view suffix : {kSubmission, kJobBeingWritten}) {
+  for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent}) {
     if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
   }
   return ChangeSetName::parse(file);

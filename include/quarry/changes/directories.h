@@ -49,6 +49,9 @@
 
 namespace quarry::changes {
 
+/// Behind the name of a change set, in tmp/: what was read of its tarball (tarball.h).
+inline constexpr std::string_view kKeptContent = ".content";
+
 /// Who submitted a change set, as its server saw him. Each line of the text is "WORD REST".
 struct Submission {
   std::string submitter;

@@ -60,6 +60,8 @@ class ChangeSetContent {
   std::vector<std::string> deletions() const;
   /// The content of one of files().
   base::Result<std::string> read(const SubmittedFile& file) const;
+  /// Where the files lie.
+  const base::Fd& contents() const { return contents_; }
 
  private:
   Meta meta_;
@@ -96,6 +98,21 @@ class TarballReaders {
 
   std::unique_ptr<Maker> maker_;  // none: it could not be made, or has died
 };
+
+// What was read and checked can be kept for whoever needs it next, so that a tarball is read once.
+// It is a convenience, which may go missing: the tarball is the truth. What a machine that stops
+// leaves of it is noticed.
+
+/// Keeps CONTENT, of the change set NAME, in FOLDER, where it was read. Errors: kLimit: it is too
+/// much for that; kDiscarded: the folder's file system cannot name a file that has no name; kNoSpace, kIo.
+base::Result<void> keep_content(const ChangeSetContent& content,
+                                const std::filesystem::path& folder, const ChangeSetName& name);
+bool has_content(const std::filesystem::path& folder, const ChangeSetName& name);
+void drop_content(const std::filesystem::path& folder, const ChangeSetName& name);
+/// What is kept in FOLDER of NAME; it is there no more then. Errors: kNotFound; kInvalid, kLimit,
+/// kIo: it is not as it was.
+base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
+                                            const ChangeSetName& name, const TarballLimits& limits);
 
 /// Whether NAME can name a file of a change set: as artifact::is_simple_path(), UTF-8, without
 /// control characters and backslashes, no longer than kMostName, and not what fossil keeps for

@@ -13,9 +13,32 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
+namespace {
+
+// Most do not wait for long; of those that do, no more are kept, and not for ever.
+constexpr std::size_t kMostKept = 128;
+constexpr std::chrono::minutes kKeptFor{10};
+
+}  // namespace
+
 TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights rights,
                                std::filesystem::path folder)
     : limits_(limits), rights_(std::move(rights)), folder_(std::move(folder)) {}
+
+/// Keeps CONTENT for whoever lands it, if that is likely to be soon.
+void TarballChecker::keep(const changes::ChangeSetName& name,
+                          const changes::ChangeSetContent& content) {
+  if (kept_.size() >= kMostKept) {
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(kept_, [&](const Kept& each) {
+      if (now - each.since < kKeptFor) return !changes::has_content(folder_, each.name);
+      changes::drop_content(folder_, each.name);
+      return true;
+    });
+  }
+  if (kept_.size() >= kMostKept || !changes::keep_content(content, folder_, name)) return;
+  kept_.push_back({.name = name, .since = std::chrono::steady_clock::now()});
+}
 
 Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
                                             const std::filesystem::path& tarball,
@@ -33,6 +56,7 @@ Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
   if (const auto refused = changes::objection(rights_, meta, actor)) {
     return fail(ErrorCode::kDenied, *refused);
   }
+  keep(name, content);
   return meta;
 }
 

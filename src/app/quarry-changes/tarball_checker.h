@@ -1,8 +1,11 @@
 // What the prequeue daemon asks of each tarball: what it is, and whether he who sent it may do that.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <vector>
 
+#include "quarry/changes/change_set.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/rights.h"
 #include "quarry/changes/tarball.h"
@@ -24,6 +27,14 @@ class TarballChecker : public changes::Checker {
   changes::Rights rights_;
   std::filesystem::path folder_;
   changes::TarballReaders readers_;
+
+  /// What was kept of those that may not have been landed yet.
+  struct Kept {
+    changes::ChangeSetName name;
+    std::chrono::steady_clock::time_point since;
+  };
+  void keep(const changes::ChangeSetName& name, const changes::ChangeSetContent& content);
+  std::vector<Kept> kept_;
 };
 
 }  // namespace quarry::app

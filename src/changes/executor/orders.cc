@@ -12,9 +12,12 @@
 namespace quarry::changes {
 namespace {
 
-base::Result<ChangeSetContent> open_tarball(TarballReaders& readers,
+base::Result<ChangeSetContent> open_tarball(TarballReaders& readers, const ChangeSetName& name,
                                             const std::filesystem::path& tarball,
                                             const ExecutorOptions& options) {
+  // As it was read when it came, where that is kept.
+  auto kept = take_content(options.temporary, name, options.tarball);
+  if (kept) return kept;
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return base::fail_errno(fmt::format("cannot read {}", tarball.string()));
   return readers.read(file.get(), options.tarball, options.temporary);
@@ -36,7 +39,8 @@ LandingOrder order_of(const Job& job) {
 
 base::Result<LandingOrder> order_of(const Job& job, const std::filesystem::path& tarball,
                                     TarballReaders& readers, const ExecutorOptions& options) {
-  QUARRY_TRY_ASSIGN(const ChangeSetContent content, open_tarball(readers, tarball, options));
+  QUARRY_TRY_ASSIGN(const ChangeSetContent content,
+                    open_tarball(readers, job.name, tarball, options));
   LandingOrder order = order_of(job);
   for (const SubmittedFile& file : content.files()) {
     QUARRY_TRY_ASSIGN(std::string text, content.read(file));

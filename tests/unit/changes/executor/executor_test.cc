@@ -3,6 +3,7 @@
 #include "quarry/changes/executor.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -158,6 +159,31 @@ TEST_CASE("a tarball that is none fails") {
   std::ofstream(world.folder / "junk") << "no tarball";
   CHECK(world.executor->land(world.job(1), world.folder / "junk", world.stop, world.say).verdict ==
         Verdict::kFailed);
+}
+
+TEST_CASE("what was kept of a tarball lands without reading it again, unless it is damaged") {
+  ExecutorWorld world;
+  for (const bool is_damaged : {false, true}) {
+    CAPTURE(is_damaged);
+    const int number = is_damaged ? 2 : 1;
+    Job job = world.job(number);
+    const auto path = world.pack(job, {{"f" + std::to_string(number), {"kept\n"}}});
+    {
+      const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      const auto content = read_tarball(file.get(), {}, world.folder.path());
+      REQUIRE(content);
+      REQUIRE(keep_content(*content, world.folder.path(), job.name));
+    }
+    REQUIRE(has_content(world.folder.path(), job.name));
+    if (is_damaged) {
+      std::filesystem::resize_file(world.folder / (job.name.text() + std::string(kKeptContent)), 9);
+    } else {
+      std::ofstream(path) << "no tarball any more";
+    }
+    CHECK(world.executor->land(job, path, world.stop, world.say).verdict == Verdict::kLanded);
+    CHECK_FALSE(has_content(world.folder.path(), job.name));
+  }
+  CHECK(world.files() == FilesOf{{"f1", {"kept\n"}}, {"f2", {"kept\n"}}});
 }
 
 TEST_CASE("a gate sees the merged files, and decides") {

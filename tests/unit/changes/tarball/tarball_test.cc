@@ -475,3 +475,83 @@ TEST_CASE("who makes readers ends with its owner") {
   }
   CHECK_FALSE(std::filesystem::exists("/proc/" + pid));
 }
+
+namespace {
+
+const ChangeSetName kName{.id = *ChangeSetId::parse("00000000000000ab"),
+                          .tai = tai64n({1'700'000'000'000}),
+                          .pid = 1,
+                          .host = "h",
+                          .type = MoveType::kDevelopment,
+                          .extra = {}};
+
+/// A content that is kept in FOLDER.
+void keep(const TemporaryFolder& folder) {
+  const auto file = file_of(meta({"a", "gone", "l"}) +
+                            tar_entry({.name = "lroot/a", .content = "one", .mode = 0755}) +
+                            tar_entry({.name = "lroot/l", .type = '2', .link = "a"}) + tar_end());
+  const auto content = read_tarball(file.get(), {}, folder.path());
+  REQUIRE_MESSAGE(content, content.error().message);
+  const auto kept = keep_content(*content, folder.path(), kName);
+  REQUIRE_MESSAGE(kept, kept.error().message);
+}
+
+std::filesystem::path only_file(const TemporaryFolder& folder) {
+  return std::filesystem::directory_iterator(folder.path())->path();
+}
+
+}  // namespace
+
+TEST_CASE("what was read can be kept, and is taken once") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(has_content(folder.path(), kName));
+  keep(folder);
+  CHECK(has_content(folder.path(), kName));
+  const auto content = take_content(folder.path(), kName, {});
+  REQUIRE_MESSAGE(content, content.error().message);
+  CHECK(content->meta().files == std::vector<std::string>{"a", "gone", "l"});
+  CHECK(content->deletions() == std::vector<std::string>{"gone"});
+  REQUIRE(content->files().size() == 2);
+  CHECK(content->files()[0].permission == 'x');
+  CHECK(content->read(content->files()[0]) == "one");
+  CHECK(content->files()[1].permission == 'l');
+  CHECK(content->read(content->files()[1]) == "a");
+  CHECK(take_content(folder.path(), kName, {}).error().code == ErrorCode::kNotFound);
+  keep(folder);
+  drop_content(folder.path(), kName);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a kept content that is damaged or cut short is noticed, and gone") {
+  const TemporaryFolder folder;
+  keep(folder);
+  const auto path = only_file(folder);
+  const auto size = std::filesystem::file_size(path);
+  drop_content(folder.path(), kName);
+  for (std::uintmax_t at = 0; at < size; ++at) {
+    CAPTURE(at);
+    keep(folder);
+    {
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(static_cast<std::streamoff>(at));
+      const char before = static_cast<char>(file.get());
+      file.seekp(static_cast<std::streamoff>(at));
+      file.put(static_cast<char>(before ^ 1));
+    }
+    REQUIRE(take_content(folder.path(), kName, {}).error().code == ErrorCode::kInvalid);
+    REQUIRE_FALSE(std::filesystem::exists(path));
+    keep(folder);
+    std::filesystem::resize_file(path, at);
+    REQUIRE(take_content(folder.path(), kName, {}).error().code == ErrorCode::kInvalid);
+  }
+}
+
+TEST_CASE("what is too much is not kept") {
+  const TemporaryFolder folder;
+  const auto file = file_of(
+      with(tar_entry({.name = "lroot/a", .content = std::string(std::size_t{2} << 20, 'x')})));
+  const auto content = read_tarball(file.get(), {}, folder.path());
+  REQUIRE(content);
+  CHECK(keep_content(*content, folder.path(), kName).error().code == ErrorCode::kLimit);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
