@@ -14,7 +14,7 @@
 //   2. it is renamed over the job file, where that lies;
 //   3. one rename(2) moves it on; both folders are synced.
 //
-// Several that move at the same time take each of these steps together (moves.h). What has to be
+// Several that move at the same time take each of these steps together (joint_move.h). What has to be
 // durable when:
 //
 //   a submission      before whoever sent it is told: tarball, submission and the name in prequeue/
@@ -183,7 +183,7 @@ class Hold {
 
  private:
   friend class Directories;
-  friend class Moves;
+  friend class JointMove;
   Hold(Directories& directories, Stage stage, std::unique_ptr<base::File> lock)
       : directories_(&directories), stage_(stage), lock_(std::move(lock)) {}
   void note_move(Stage to, base::UnixMillis now, std::string_view why);

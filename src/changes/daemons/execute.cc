@@ -14,7 +14,7 @@
 #include "quarry/base/log.h"
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemons.h"
-#include "quarry/changes/moves.h"
+#include "quarry/changes/joint_move.h"
 
 namespace quarry::changes {
 namespace {
@@ -110,9 +110,9 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hol
                                        const Rules& rules, const base::Clock& clock) {
   const ChangeLog log(directories);
   std::map<ChangeSetId, Verdict> verdicts;
-  Moves moves(directories);
+  JointMove move(directories);
   const auto commit = [&] {
-    for (const Moved& moved : moves.commit()) {
+    for (const JointMove::Member& moved : move.commit()) {
       const ChangeSetId& id = moved.hold.job.name.id;
       if (moved.outcome) {
         note(log, moved.hold.job);
@@ -126,12 +126,12 @@ std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hol
     const ChangeSetId id = holds[i].job.name.id;
     const Step step = step_of(holds[i].job, outcomes[i], stop, rules);
     verdicts[id] = outcomes[i].verdict;
-    const auto added = moves.add(std::move(holds[i]), step.to, clock.now(), step.why);
+    const auto added = move.add(std::move(holds[i]), step.to, clock.now(), step.why);
     if (!added) {
       base::log(base::LogLevel::kError, "{}", added.error().message);
       verdicts[id] = Verdict::kPutOff;
     }
-    if (moves.size() == Moves::kMost) commit();
+    if (move.size() == JointMove::kMost) commit();
   }
   commit();
   return verdicts;

@@ -18,15 +18,15 @@ bool is_passing(const base::Error& error) {
 }  // namespace
 
 Result<void> Prequeue::move(Hold hold, Stage to, std::string_view why) {
-  QUARRY_TRY(moves_.add(std::move(hold), to, desk_.clock.now(), why));
-  return moves_.size() < Moves::kMost ? Result<void>() : commit();
+  QUARRY_TRY(moving_.add(std::move(hold), to, desk_.clock.now(), why));
+  return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
 /// Makes the moves that are left to be made.
 Result<void> Prequeue::commit() {
   Result<void> done;
-  if (moves_.size() == 0) return done;
-  for (Moved& moved : desk_.move(moves_)) {
+  if (moving_.size() == 0) return done;
+  for (JointMove::Member& moved : desk_.move(moving_)) {
     if (!moved.outcome) done = std::move(moved.outcome);
   }
   // What follows need not wait: after a machine's end the file that has lived longer counts.

@@ -10,7 +10,7 @@ namespace quarry::changes {
 class Prequeue final : public Work {
  public:
   Prequeue(const Desk& desk, Checker& checker)
-      : desk_(desk), checker_(checker), moves_(desk.directories) {}
+      : desk_(desk), checker_(checker), moving_(desk.directories) {}
   base::Result<void> begin() override { return desk_.directories.recover(desk_.clock.now()); }
   base::Result<void> run(Scan scan) override;
 
@@ -21,7 +21,7 @@ class Prequeue final : public Work {
 
   Desk desk_;
   Checker& checker_;
-  Moves moves_;
+  JointMove moving_;
 };
 
 }  // namespace quarry::changes

@@ -69,7 +69,7 @@ Result<void> Queueing::look(Scan scan) {
 /// Makes the moves that are left to be made.
 Result<void> Queueing::commit() {
   Result<void> done;
-  for (const Moved& moved : desk_.move(moves_)) {
+  for (const JointMove::Member& moved : desk_.move(moving_)) {
     if (moved.outcome) continue;
     done = moved.outcome;
     QUARRY_TRY(tracker_.look_for(moved.hold.job.name.id));
@@ -96,9 +96,9 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
   if (to == Stage::kPending && hold->stage() == Stage::kQueue) {
     job.add_history(desk_.clock.now(), Stage::kStaging, "nothing to wait for");
   }
-  QUARRY_TRY(moves_.add(std::move(*hold), to, desk_.clock.now(), why));
-  tracker_.put(moves_.last(), to);
-  return moves_.size() < Moves::kMost ? Result<void>() : commit();
+  QUARRY_TRY(moving_.add(std::move(*hold), to, desk_.clock.now(), why));
+  tracker_.put(moving_.last(), to);
+  return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
 /// What depends on what did not land fails, and what depends on that.

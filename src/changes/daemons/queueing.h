@@ -15,7 +15,7 @@ class Queueing final : public Work {
   explicit Queueing(const Desk& desk)
       : desk_(desk),
         tracker_(desk.directories, desk.options.rules),
-        moves_(desk.directories),
+        moving_(desk.directories),
         cleaning_(desk_, tracker_) {}
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
@@ -36,7 +36,7 @@ class Queueing final : public Work {
 
   Desk desk_;
   Tracker tracker_;
-  Moves moves_;  // which the tracker takes for made
+  JointMove moving_;  // which the tracker takes for made
   Cleaning cleaning_;
   bool is_finishing_ = false;
 };

@@ -11,9 +11,9 @@ base::Result<void> Desk::move(Hold& hold, Stage to, std::string_view why, Syncin
   return {};
 }
 
-std::vector<Moved> Desk::move(Moves& moves) const {
-  std::vector<Moved> moved = moves.commit();
-  for (const Moved& each : moved) {
+std::vector<JointMove::Member> Desk::move(JointMove& move) const {
+  std::vector<JointMove::Member> moved = move.commit();
+  for (const JointMove::Member& each : moved) {
     if (each.outcome) tell_of(each.hold.job, each.from, each.hold.stage());
   }
   return moved;

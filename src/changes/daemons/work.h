@@ -12,7 +12,7 @@
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/directories.h"
-#include "quarry/changes/moves.h"
+#include "quarry/changes/joint_move.h"
 #include "quarry/changes/triggers.h"
 
 namespace quarry::changes {
@@ -32,8 +32,8 @@ struct Desk {
   /// Moves HOLD, and tells of it: the report and the log. Errors: those of the move.
   base::Result<void> move(Hold& hold, Stage to, std::string_view why,
                           Syncing syncing = Syncing::kNow) const;
-  /// Commits MOVES, and tells of those that have moved.
-  std::vector<Moved> move(Moves& moves) const;
+  /// Commits MOVE, and tells of those that have moved.
+  std::vector<JointMove::Member> move(JointMove& move) const;
   void tell(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
   void log(const base::Error& error) const;
 

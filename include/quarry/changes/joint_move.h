@@ -17,19 +17,18 @@
 
 namespace quarry::changes {
 
-/// What has become of one.
-struct Moved {
-  Hold hold;
-  Stage from;
-  base::Result<void> outcome;  // an error: it is where it was, or where it was to go
-};
-
-class Moves {
+class JointMove {
  public:
+  /// What has become of one.
+  struct Member {
+    Hold hold;
+    Stage from;
+    base::Result<void> outcome;  // an error: it is where it was, or where it was to go
+  };
   /// No more at once: each has two files open.
   static constexpr std::size_t kMost = 16;
 
-  explicit Moves(Directories& directories) : directories_(directories) {}
+  explicit JointMove(Directories& directories) : directories_(directories) {}
 
   /// HOLD is to go TO, with a line of history. Until commit() it lies where it was, as it was.
   /// Errors: those of files; it is let go of.
@@ -38,7 +37,7 @@ class Moves {
   /// The one that was added last, as it will be.
   const Job& last() const { return all_.back().hold.job; }
   /// Moves all of them, in the order in which they came. The folders are for Directories::settle().
-  std::vector<Moved> commit();
+  std::vector<Member> commit();
 
  private:
   struct One {

@@ -1,4 +1,4 @@
-#include "quarry/changes/moves.h"
+#include "quarry/changes/joint_move.h"
 
 #include <utility>
 
@@ -6,18 +6,18 @@ namespace quarry::changes {
 
 using base::Result;
 
-Result<void> Moves::add(Hold hold, Stage to, base::UnixMillis now, std::string_view why) {
+Result<void> JointMove::add(Hold hold, Stage to, base::UnixMillis now, std::string_view why) {
   hold.note_move(to, now, why);
   QUARRY_TRY_ASSIGN(auto file, hold.write());
   all_.push_back({.hold = std::move(hold), .to = to, .file = std::move(file)});
   return {};
 }
 
-std::vector<Moved> Moves::commit() {
+std::vector<JointMove::Member> JointMove::commit() {
   std::vector<base::File*> files;
   for (const One& one : all_) files.push_back(one.file.get());
   const auto synced = directories_.files().sync_all(files);
-  std::vector<Moved> moved;
+  std::vector<Member> moved;
   for (One& one : std::exchange(all_, {})) {
     const Stage from = one.hold.stage();
     Result<void> outcome = synced;
