@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -43,6 +44,13 @@ class Checker {
   /// change set fails for that reason.
   virtual base::Result<Meta> check(const ChangeSetName& name, const std::filesystem::path& tarball,
                                    const Submission& submission) = 0;
+  struct Case {
+    ChangeSetName name;
+    std::filesystem::path tarball;
+    Submission submission;
+  };
+  /// The same of each of CASES. Without more: one after the other.
+  virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases);
 };
 
 /// Whether a child has been asked to stop: by SIGTERM or SIGHUP.

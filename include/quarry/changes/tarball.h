@@ -91,6 +91,13 @@ class TarballReaders {
 
   base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
                                       const std::filesystem::path& folder);
+  /// Several by one child, which costs less: no more than kMost, and only of one whom they come
+  /// from, since a hostile one may make of the child what it likes, and so of those behind it.
+  /// Errors: of one, or of all: the child's end.
+  base::Result<std::vector<base::Result<ChangeSetContent>>> read_together(
+      std::span<const int> tarballs, const TarballLimits& limits,
+      const std::filesystem::path& folder);
+  static constexpr std::size_t kMost = 16;
 
  private:
   struct Maker;

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <filesystem>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "quarry/changes/change_set.h"
@@ -21,8 +23,16 @@ class TarballChecker : public changes::Checker {
   base::Result<changes::Meta> check(const changes::ChangeSetName& name,
                                     const std::filesystem::path& tarball,
                                     const changes::Submission& submission) override;
+  /// Those of one submitter are read together.
+  std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
 
  private:
+  base::Result<changes::Meta> judge(const changes::ChangeSetName& name,
+                                    const changes::ChangeSetContent& content,
+                                    const changes::Submission& submission);
+  void check_together(std::span<const Case* const> cases,
+                      std::span<std::optional<base::Result<changes::Meta>>* const> metas);
+
   changes::TarballLimits limits_;
   changes::Rights rights_;
   std::filesystem::path folder_;

@@ -1,6 +1,8 @@
 // Step 2: what was submitted becomes a job in queue/, or fails for what is wrong with it.
 #pragma once
 
+#include <optional>
+#include <span>
 #include <string_view>
 
 #include "work.h"
@@ -15,7 +17,15 @@ class Prequeue final : public Work {
   base::Result<void> run(Scan scan) override;
 
  private:
-  base::Result<void> look_at(const ChangeSetName& name);
+  /// One that is looked at.
+  struct Sight {
+    Hold hold;
+    std::optional<Checker::Case> to_check;  // nothing: REASON is why not
+    base::Error reason;
+  };
+  base::Result<std::optional<Sight>> take(const ChangeSetName& name);
+  base::Result<void> look_at(std::span<const ChangeSetName> names);
+  base::Result<void> judge(Sight sight, base::Result<Meta> meta);
   base::Result<void> move(Hold hold, Stage to, std::string_view why);
   base::Result<void> commit();
 

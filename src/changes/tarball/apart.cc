@@ -1,6 +1,6 @@
-// Reading a tarball in a child. It writes the files' contents to a file that both have open, and the
-// rest into a pipe (packing.h). None of it is believed: it may be what a hostile tarball made of the
-// child.
+// Reading tarballs in a child. It writes the files' contents of each to a file that both have open, and
+// the rest into a pipe (packing.h), behind its size of 8 bytes. None of it is believed: it may be what
+// a hostile tarball made of the child.
 #include "apart.h"
 
 #include <fcntl.h>
@@ -15,11 +15,15 @@
 #include <chrono>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "checked_content.h"
 #include "confinement.h"
@@ -83,60 +87,101 @@ std::unexpected<base::Error> killed(int signal) {
               fmt::format("the reader of the tarball was ended by signal {}", signal));
 }
 
-}  // namespace
-
-void read_as_child(int tarball, const TarballLimits& limits, int contents, int pipe) {
-  std::string told;
-  try {
-    const Utf8Locale locale;  // its files cannot be opened later
-    if (!confine(std::array{tarball, contents, pipe}, {})) {
-      told = packed(base::fail_errno("the reader of tarballs cannot be confined"));
-    } else {
-      told = packed(read_entries(tarball, limits, contents));
-    }
-  } catch (const std::bad_alloc&) {
-    told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+/// Writes TEXT to PIPE, behind its size.
+void tell(int pipe, std::string_view text) {
+  const std::uint64_t size = text.size();
+  std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes += text;
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const ssize_t written = ::write(pipe, rest.data(), rest.size());
+    if (written < 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
   }
-  for (std::string_view rest = told; !rest.empty();) {
-    const ssize_t size = ::write(pipe, rest.data(), rest.size());
-    if (size < 0) break;
-    rest.remove_prefix(static_cast<std::size_t>(size));
-  }
-  ::_exit(0);
 }
 
-Result<ChangeSetContent> read_by(const StartReader& start, const TarballLimits& limits,
-                                 const std::filesystem::path& folder) {
-  QUARRY_TRY_ASSIGN(auto contents, make_contents_file(folder));
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
-  base::Fd from(ends[0]);
-  base::Fd to(ends[1]);
-  QUARRY_TRY_ASSIGN(const auto reader, start(contents.get(), to.get()));
-  to.reset();
-  const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
-  const auto told = read_all(from.get(), most);
-  if (!told)
-    return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
-  QUARRY_TRY_ASSIGN(const int end, reader->end());
-  if (WIFSIGNALED(end)) return killed(WTERMSIG(end));
+/// What was told next, which goes off REST; nothing where that is not whole.
+std::string_view next_told(std::string_view& rest) {
+  std::uint64_t size = 0;
+  if (rest.size() < sizeof size) return {};
+  std::memcpy(&size, rest.data(), sizeof size);
+  rest.remove_prefix(sizeof size);
+  const std::string_view text = size <= rest.size() ? rest.substr(0, size) : std::string_view();
+  rest.remove_prefix(text.size());
+  return text;
+}
+
+Result<ChangeSetContent> content_of(std::string_view told, base::Fd contents,
+                                    const TarballLimits& limits) {
   struct stat status {};
   if (::fstat(contents.get(), &status) != 0)
     return base::fail_errno("cannot look at what the tarball holds");
   QUARRY_TRY_ASSIGN(auto entries,
-                    unpacked(*told, static_cast<std::uint64_t>(status.st_size), limits));
+                    unpacked(told, static_cast<std::uint64_t>(status.st_size), limits));
   return checked_content(std::move(entries), std::move(contents));
+}
+
+}  // namespace
+
+void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
+                   std::span<const int> contents, int pipe) {
+  std::vector<int> kept = {pipe};
+  kept.insert(kept.end(), tarballs.begin(), tarballs.end());
+  kept.insert(kept.end(), contents.begin(), contents.end());
+  const Utf8Locale locale;  // its files cannot be opened later
+  const bool is_confined = confine(kept, {});
+  const auto refused = base::fail_errno("the reader of tarballs cannot be confined");
+  for (std::size_t i = 0; i < tarballs.size(); ++i) {
+    std::string told;
+    try {
+      told = is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
+    } catch (const std::bad_alloc&) {
+      told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+    }
+    tell(pipe, told);
+  }
+  ::_exit(0);
+}
+
+Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, std::size_t count,
+                                                      const TarballLimits& limits,
+                                                      const std::filesystem::path& folder) {
+  std::vector<base::Fd> contents;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    QUARRY_TRY_ASSIGN(auto file, make_contents_file(folder));
+    numbers.push_back(file.get());
+    contents.push_back(std::move(file));
+  }
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
+  base::Fd from(ends[0]);
+  base::Fd to(ends[1]);
+  QUARRY_TRY_ASSIGN(const auto reader, start(numbers, to.get()));
+  to.reset();
+  const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
+  const auto told = read_all(from.get(), count * most);
+  if (!told)
+    return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
+  QUARRY_TRY_ASSIGN(const int end, reader->end());
+  if (WIFSIGNALED(end)) return killed(WTERMSIG(end));
+  std::vector<Result<ChangeSetContent>> read;
+  std::string_view rest = *told;
+  for (base::Fd& each : contents)
+    read.push_back(content_of(next_told(rest), std::move(each), limits));
+  return read;
 }
 
 Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
                                             const std::filesystem::path& folder) {
-  const auto start = [&](int contents, int pipe) -> Result<std::unique_ptr<Reader>> {
+  const auto start = [&](std::span<const int> contents,
+                         int pipe) -> Result<std::unique_ptr<Reader>> {
     const pid_t pid = ::fork();
     if (pid < 0) return base::fail_errno("cannot start the reader of a tarball");
-    if (pid == 0) read_as_child(tarball, limits, contents, pipe);
+    if (pid == 0) read_as_child(std::array{tarball}, limits, contents, pipe);
     return std::make_unique<Child>(pid);
   };
-  return read_by(start, limits, folder);
+  QUARRY_TRY_ASSIGN(auto read, read_by(start, 1, limits, folder));
+  return std::move(read.front());
 }
 
 }  // namespace quarry::changes

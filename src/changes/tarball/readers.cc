@@ -1,6 +1,6 @@
 // The process that makes readers of tarballs. It is told of each in a message: the limits, with the
-// tarball, the file for contents and the pipe as descriptors beside them. It makes the reader, waits
-// for its end, and answers with its status; so there is one at a time. Its first answer, of no
+// pipe, the tarballs and as many files for contents as descriptors beside them. It makes the reader,
+// waits for its end, and answers with its status; so there is one at a time. Its first answer, of no
 // reader, says that it is there and has nothing else open.
 #include <poll.h>
 #include <sys/prctl.h>
@@ -16,8 +16,10 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "apart.h"
 #include "confinement.h"
@@ -32,8 +34,7 @@ using base::ErrorCode;
 using base::Result;
 
 constexpr int kFailed = 1;
-constexpr std::size_t kDescriptors = 3;
-constexpr std::size_t kRoom = CMSG_SPACE(kDescriptors * sizeof(int));
+constexpr std::size_t kRoom = CMSG_SPACE((1 + 2 * TarballReaders::kMost) * sizeof(int));
 
 static_assert(std::is_trivially_copyable_v<TarballLimits>);
 
@@ -50,31 +51,30 @@ struct Message {
   msghdr header{};
 };
 
-bool send_order(int socket, TarballLimits limits,
-                const std::array<int, kDescriptors>& descriptors) {
+bool send_order(int socket, TarballLimits limits, const std::vector<int>& descriptors) {
+  const std::size_t size = descriptors.size() * sizeof(int);
   Message message(limits);
+  message.header.msg_controllen = CMSG_SPACE(size);
   cmsghdr* head = CMSG_FIRSTHDR(&message.header);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof descriptors);
-  std::memcpy(CMSG_DATA(head), descriptors.data(), sizeof descriptors);
+  head->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(head), descriptors.data(), size);
   return ::sendmsg(socket, &message.header, MSG_NOSIGNAL) == sizeof limits;
 }
 
 /// False: there is nobody any more who would order.
-bool receive_order(int socket, TarballLimits& limits, std::array<int, kDescriptors>& descriptors) {
+bool receive_order(int socket, TarballLimits& limits, std::vector<int>& descriptors) {
   Message message(limits);
   ssize_t size = 0;
   do {
     size = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
   } while (size < 0 && errno == EINTR);
   const cmsghdr* head = CMSG_FIRSTHDR(&message.header);
-  if (size != sizeof limits || head == nullptr || head->cmsg_type != SCM_RIGHTS ||
-      head->cmsg_len != CMSG_LEN(sizeof descriptors)) {
-    return false;
-  }
-  std::memcpy(descriptors.data(), CMSG_DATA(head), sizeof descriptors);
-  return true;
+  if (size != sizeof limits || head == nullptr || head->cmsg_type != SCM_RIGHTS) return false;
+  descriptors.resize((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  std::memcpy(descriptors.data(), CMSG_DATA(head), descriptors.size() * sizeof(int));
+  return descriptors.size() % 2 == 1 && descriptors.size() > 1;
 }
 
 bool answer(int socket, int status) {
@@ -93,11 +93,15 @@ bool answer(int socket, int status) {
   // What it has loaded, its readers need not load.
   const Utf8Locale locale;
   TarballLimits limits;
-  std::array<int, kDescriptors> descriptors{};
+  std::vector<int> descriptors;
   int status = 0;
   while (answer(socket, status) && receive_order(socket, limits, descriptors)) {
     const pid_t pid = ::fork();
-    if (pid == 0) read_as_child(descriptors[0], limits, descriptors[1], descriptors[2]);
+    if (pid == 0) {
+      const auto files = std::span(descriptors).subspan(1);
+      const std::size_t count = files.size() / 2;
+      read_as_child(files.first(count), limits, files.last(count), descriptors[0]);
+    }
     for (const int each : descriptors) ::close(each);
     // As if it had been killed: it is not the tarball's fault, but no reader has answered either.
     status = SIGKILL;
@@ -184,9 +188,20 @@ Result<void> TarballReaders::make_maker() {
 
 Result<ChangeSetContent> TarballReaders::read(int tarball, const TarballLimits& limits,
                                               const std::filesystem::path& folder) {
-  const auto start = [&](int contents, int pipe) -> Result<std::unique_ptr<Reader>> {
+  QUARRY_TRY_ASSIGN(auto read, read_together(std::array{tarball}, limits, folder));
+  return std::move(read.front());
+}
+
+Result<std::vector<Result<ChangeSetContent>>> TarballReaders::read_together(
+    std::span<const int> tarballs, const TarballLimits& limits,
+    const std::filesystem::path& folder) {
+  const auto start = [&](std::span<const int> contents,
+                         int pipe) -> Result<std::unique_ptr<Reader>> {
+    std::vector<int> descriptors = {pipe};
+    descriptors.insert(descriptors.end(), tarballs.begin(), tarballs.end());
+    descriptors.insert(descriptors.end(), contents.begin(), contents.end());
     const auto order = [&] {
-      return maker_ && send_order(maker_->socket.get(), limits, {tarball, contents, pipe});
+      return maker_ && send_order(maker_->socket.get(), limits, descriptors);
     };
     if (!order()) {
       QUARRY_TRY(make_maker());
@@ -197,9 +212,9 @@ Result<ChangeSetContent> TarballReaders::read(int tarball, const TarballLimits& 
       maker_.reset();
     });
   };
-  auto content = read_by(start, limits, folder);
-  const bool has_maker_died = !content && content.error().code == ErrorCode::kIo && !maker_;
-  return has_maker_died ? read_by(start, limits, folder) : std::move(content);
+  auto read = read_by(start, tarballs.size(), limits, folder);
+  const bool has_maker_died = !read && read.error().code == ErrorCode::kIo && !maker_;
+  return has_maker_died ? read_by(start, tarballs.size(), limits, folder) : std::move(read);
 }
 
 }  // namespace quarry::changes

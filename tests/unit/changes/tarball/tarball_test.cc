@@ -555,3 +555,31 @@ TEST_CASE("what is too much is not kept") {
   CHECK(keep_content(*content, folder.path(), kName).error().code == ErrorCode::kLimit);
   CHECK(std::filesystem::is_empty(folder.path()));
 }
+
+TEST_CASE("several are read by one child, each for itself") {
+  const TemporaryFolder folder;
+  TarballReaders readers;
+  std::vector<quarry::base::Fd> files;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < TarballReaders::kMost; ++i) {
+    const std::string content = "content " + std::to_string(i);
+    files.push_back(
+        file_of(i == 3 ? "no tarball" : with(tar_entry({.name = "lroot/a", .content = content}))));
+    numbers.push_back(files.back().get());
+  }
+  for (int round = 0; round < 2; ++round) {
+    const auto read = readers.read_together(numbers, {}, folder.path());
+    REQUIRE_MESSAGE(read, read.error().message);
+    REQUIRE(read->size() == numbers.size());
+    for (std::size_t i = 0; i < read->size(); ++i) {
+      const auto& content = (*read)[i];
+      CAPTURE(i);
+      REQUIRE(content.has_value() == (i != 3));
+      if (!content) {
+        CHECK(content.error().code == ErrorCode::kInvalid);
+      } else {
+        CHECK(content->read(content->files().front()) == "content " + std::to_string(i));
+      }
+    }
+  }
+}
