@@ -27,8 +27,12 @@ constexpr std::uint64_t kMostTogether = std::uint64_t{1} << 20;
 }  // namespace
 
 TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights rights,
-                               std::filesystem::path folder)
-    : limits_(limits), rights_(std::move(rights)), folder_(std::move(folder)) {}
+                               std::filesystem::path folder,
+                               std::shared_ptr<changes::TarballReaders> readers)
+    : limits_(limits),
+      rights_(std::move(rights)),
+      folder_(std::move(folder)),
+      readers_(std::move(readers)) {}
 
 /// Keeps CONTENT for whoever lands it, if that is likely to be soon.
 void TarballChecker::keep(const changes::ChangeSetName& name,
@@ -50,7 +54,7 @@ Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
                                             const changes::Submission& submission) {
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return base::fail_errno(tarball.string());
-  QUARRY_TRY_ASSIGN(const auto content, readers_.read(file.get(), limits_, folder_));
+  QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
   return judge(name, content, submission);
 }
 
@@ -86,7 +90,7 @@ void TarballChecker::check_together(std::span<const Case* const> cases,
   changes::TarballLimits limits = limits_;
   limits.tarball = std::min(limits.tarball, kMostTogether);
   limits.expanded = std::min(limits.expanded, 4 * kMostTogether);
-  const auto read = readers_.read_together(numbers, limits, folder_);
+  const auto read = readers_->read_together(numbers, limits, folder_);
   if (!read) return;
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const auto& content = (*read)[i];

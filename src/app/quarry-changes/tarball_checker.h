@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -18,7 +19,7 @@ class TarballChecker : public changes::Checker {
  public:
   /// FOLDER: for what is in a tarball, while it is looked at.
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
-                 std::filesystem::path folder);
+                 std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
 
   base::Result<changes::Meta> check(const changes::ChangeSetName& name,
                                     const std::filesystem::path& tarball,
@@ -36,7 +37,7 @@ class TarballChecker : public changes::Checker {
   changes::TarballLimits limits_;
   changes::Rights rights_;
   std::filesystem::path folder_;
-  changes::TarballReaders readers_;
+  std::shared_ptr<changes::TarballReaders> readers_;  // those of all queues
 
   /// What was kept of those that may not have been landed yet.
   struct Kept {
