@@ -65,7 +65,7 @@ constexpr auto changes_directives() {
       {"changes.max_size", Size(), QUARRY_FIELD(changes.max_size)},
       {"changes.max_expanded", Size(), QUARRY_FIELD(changes.max_expanded)},
       {"changes.children", Number<1, 100>(), QUARRY_FIELD(changes.children)},
-      {"changes.batch", Number<1, 100>(), QUARRY_FIELD(changes.batch)},
+      {"changes.batch", Number<0, 100>(), QUARRY_FIELD(changes.batch)},
       {"changes.max_crashes", Number<1, 100>(), QUARRY_FIELD(changes.rules.most_crashes)},
       {"changes.max_put_off", Number<0, 10000>(), QUARRY_FIELD(changes.rules.most_put_off)},
       {"changes.retry_delay", Timeout(), QUARRY_FIELD(changes.rules.retry_delay)},

@@ -5,9 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <memory>
 #include <system_error>
+#include <thread>
+#include <vector>
 
 #include "quarry/base/fd.h"
 
@@ -138,6 +143,47 @@ int flags_of(FileUse use) {
   return O_RDONLY;
 }
 
+// A journal takes those that wait for it at the same time in one go.
+constexpr std::size_t kSyncsAtOnce = 8;
+
+/// Threads that are made meanwhile get no signals.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_{};
+};
+
+/// Calls ACTION with each number below COUNT, several at a time.
+template <typename Action>
+Result<void> for_each_at_once(std::size_t count, const Action& action) {
+  std::atomic<std::size_t> next = 0;
+  std::vector<Result<void>> outcomes(count);
+  const auto do_some = [&] {
+    for (std::size_t at = next++; at < count; at = next++) outcomes[at] = action(at);
+  };
+  {
+    const SignalsBlocked blocked;
+    std::vector<std::jthread> threads;
+    try {
+      while (threads.size() + 1 < std::min(count, kSyncsAtOnce)) threads.emplace_back(do_some);
+    } catch (const std::system_error&) {
+      // No more can be made: those that there are do it.
+    }
+    do_some();
+  }
+  for (Result<void>& outcome : outcomes) QUARRY_TRY(std::move(outcome));
+  return {};
+}
+
 class RealFileSystem final : public FileSystem {
  public:
   Result<std::unique_ptr<File>> open(const fs::path& path, FileUse use) override {
@@ -198,6 +244,15 @@ class RealFileSystem final : public FileSystem {
     if (!fd || ::fsync(fd.get()) != 0) return refused(folder);
     return {};
   }
+
+  Result<void> sync_all(std::span<File* const> files) override {
+    return for_each_at_once(files.size(), [&](std::size_t i) { return files[i]->sync(); });
+  }
+
+  Result<void> sync_directories(std::span<const fs::path> folders) override {
+    return for_each_at_once(folders.size(),
+                            [&](std::size_t i) { return sync_directory(folders[i]); });
+  }
 };
 
 }  // namespace
@@ -206,6 +261,16 @@ Result<void> FileSystem::visit(const fs::path& folder,
                                const std::function<void(std::string_view name)>& take) {
   QUARRY_TRY_ASSIGN(const auto names, list(folder));
   for (const std::string& name : names) take(name);
+  return {};
+}
+
+Result<void> FileSystem::sync_all(std::span<File* const> files) {
+  for (File* const file : files) QUARRY_TRY(file->sync());
+  return {};
+}
+
+Result<void> FileSystem::sync_directories(std::span<const fs::path> folders) {
+  for (const fs::path& folder : folders) QUARRY_TRY(sync_directory(folder));
   return {};
 }
 

@@ -23,7 +23,7 @@ constexpr std::int64_t kForgotten = std::int64_t{24} * 3600 * 1000;
 
 /// The name that FILE has before SUFFIX, as tai64n() has its time.
 std::optional<ChangeSetName> name_of_file(std::string_view file) {
-  for (const std::string_view suffix : {kSubmission, kJobBeingWritten}) {
+  for (const std::string_view suffix : {kSubmission, kJobBeingWritten, kKeptContent}) {
     if (file.ends_with(suffix)) file.remove_suffix(suffix.size());
   }
   return ChangeSetName::parse(file);
@@ -96,24 +96,18 @@ Result<std::unique_ptr<base::File>> Directories::begin(const ChangeSetName& name
   return files_.open(base_ / "tmp" / name.text(), base::FileUse::kMake);
 }
 
-/// PATH, in a folder that the caller syncs, has TEXT. Who has the name of PATH is alone with it.
-Result<void> Directories::write(const fs::path& path, std::string_view text) {
-  const fs::path temporary = base_ / "tmp" / path.filename();
-  QUARRY_TRY_ASSIGN(const auto file, files_.open(temporary, base::FileUse::kOpenOrMake));
-  QUARRY_TRY(file->truncate(0));
-  QUARRY_TRY(file->append(text));
-  QUARRY_TRY(file->sync());
-  return files_.rename(temporary, path);
-}
-
 Result<void> Directories::submit(const ChangeSetName& name, std::unique_ptr<base::File> file,
                                  const Submission& submission) {
-  const fs::path data = base_ / "data";
+  const fs::path data = base_ / "data", tmp = base_ / "tmp";
+  const std::string second = name.text() + std::string(kSubmission);
   bool is_made = false;
   const auto publish = [&]() -> Result<void> {
-    QUARRY_TRY(file->sync());
-    QUARRY_TRY(write(data / (name.text() + std::string(kSubmission)), submission.text()));
-    QUARRY_TRY(files_.rename(base_ / "tmp" / name.text(), tarball_of(name)));
+    QUARRY_TRY_ASSIGN(const auto text, files_.open(tmp / second, base::FileUse::kOpenOrMake));
+    QUARRY_TRY(text->truncate(0));
+    QUARRY_TRY(text->append(submission.text()));
+    QUARRY_TRY(files_.sync_all(std::array{file.get(), text.get()}));
+    QUARRY_TRY(files_.rename(tmp / second, data / second));
+    QUARRY_TRY(files_.rename(tmp / name.text(), tarball_of(name)));
     QUARRY_TRY(files_.sync_directory(data));
     QUARRY_TRY(files_.open(file_of(Stage::kPrequeue, name), base::FileUse::kMake));
     is_made = true;
@@ -241,11 +235,12 @@ Result<Hold> Directories::hold(Stage stage, const ChangeSetName& name) {
 }
 
 Result<void> Directories::settle() {
+  std::vector<fs::path> folders;
   for (std::size_t i = 0; i < kStages; ++i) {
-    if (!unsynced_[i]) continue;
-    QUARRY_TRY(files_.sync_directory(folder(static_cast<Stage>(i))));
-    unsynced_[i] = false;
+    if (unsynced_[i]) folders.push_back(folder(static_cast<Stage>(i)));
   }
+  QUARRY_TRY(files_.sync_directories(folders));
+  unsynced_.fill(false);
   return {};
 }
 

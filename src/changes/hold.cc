@@ -7,21 +7,33 @@ namespace quarry::changes {
 namespace fs = std::filesystem;
 using base::Result;
 
-/// The file says what the job is, where it lies, and the lock is on what lies there.
-Result<void> Hold::rewrite() {
+fs::path Hold::temporary() const {
+  return directories_->base_ / "tmp" / (job.name.text() + ".job");
+}
+
+/// A file in tmp/ that says what the job is; it is to be synced.
+Result<std::unique_ptr<base::File>> Hold::write() const {
   base::FileSystem& files = directories_->files_;
-  const fs::path path = directories_->file_of(stage_, job.name);
-  const fs::path temporary = directories_->base_ / "tmp" / (job.name.text() + ".job");
   // What a crash left; nobody else writes there without this lock.
-  [[maybe_unused]] const auto removed = files.remove(temporary);
-  QUARRY_TRY_ASSIGN(auto file, files.open(temporary, base::FileUse::kMake));
+  [[maybe_unused]] const auto removed = files.remove(temporary());
+  QUARRY_TRY_ASSIGN(auto file, files.open(temporary(), base::FileUse::kMake));
   QUARRY_TRY(file->append(job.text()));
-  QUARRY_TRY(file->sync());
+  return file;
+}
+
+/// FILE, of write(), is the job's from now on, where that lies, and the lock is on it.
+Result<void> Hold::put_in_place(std::unique_ptr<base::File> file) {
   QUARRY_TRY(file->try_lock());
-  QUARRY_TRY(files.rename(temporary, path));
+  QUARRY_TRY(directories_->files_.rename(temporary(), directories_->file_of(stage_, job.name)));
   lock_ = std::move(file);
   is_new_ = false;
   return {};
+}
+
+Result<void> Hold::rewrite() {
+  QUARRY_TRY_ASSIGN(auto file, write());
+  QUARRY_TRY(file->sync());
+  return put_in_place(std::move(file));
 }
 
 Result<void> Hold::sync(Stage from) {
@@ -36,19 +48,29 @@ Result<void> Hold::update() {
   return sync(stage_);
 }
 
-Result<void> Hold::move(Stage to, base::UnixMillis now, std::string_view why, Syncing syncing) {
-  const Stage from = stage_;
+void Hold::note_move(Stage to, base::UnixMillis now, std::string_view why) {
   if (!is_over(to)) job.taken_back.reset();
   job.add_history(now, to, why);
-  if (syncing != Syncing::kNever) QUARRY_TRY(rewrite());
+}
+
+/// Unless it IS SETTLED otherwise, both folders are to be synced.
+Result<void> Hold::go(Stage to, bool is_settled) {
+  const Stage from = stage_;
   QUARRY_TRY(directories_->files_.rename(directories_->file_of(from, job.name),
                                          directories_->file_of(to, job.name)));
   stage_ = to;
-  if (syncing == Syncing::kNever) return {};
-  if (syncing == Syncing::kNow) return sync(from);
+  if (is_settled) return {};
   directories_->unsynced_[static_cast<std::size_t>(from)] = true;
   directories_->unsynced_[static_cast<std::size_t>(to)] = true;
   return {};
+}
+
+Result<void> Hold::move(Stage to, base::UnixMillis now, std::string_view why, Syncing syncing) {
+  const Stage from = stage_;
+  note_move(to, now, why);
+  if (syncing != Syncing::kNever) QUARRY_TRY(rewrite());
+  QUARRY_TRY(go(to, syncing != Syncing::kLater));
+  return syncing == Syncing::kNow ? sync(from) : Result<void>();
 }
 
 }  // namespace quarry::changes

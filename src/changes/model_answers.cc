@@ -16,6 +16,9 @@ using base::Result;
 
 namespace {
 
+// So many are looked at for who stands in line: a look does not grow with all that wait.
+constexpr std::size_t kMostLookedAt = 1'000;
+
 /// Who is ahead of NODE in one of its lanes; empty: nobody.
 std::string why_behind(const ModelNode& node) {
   for (const ModelLane* lane : node.lanes) {
@@ -71,6 +74,41 @@ bool Model::is_ready(const ChangeSetId& id, base::UnixMillis now) const {
   const auto found = nodes_.find(id);
   return found != nodes_.end() && ready_.contains(found->second.get()) &&
          !found->second->known.is_put_off(now);
+}
+
+std::vector<ChangeSetId> Model::in_line(base::UnixMillis now, std::size_t most) const {
+  std::vector<ChangeSetId> ids;
+  std::unordered_set<const ModelLane*> blocked;
+  std::size_t left = kMostLookedAt;
+  for (const ModelNode* node : waiting_) {
+    if (ids.size() == most || left-- == 0) break;
+    if (!node->is_active || node->is_rollback()) continue;
+    const bool goes = node->open == 0 && node->known.not_before <= now &&
+                      std::ranges::none_of(node->lanes, [&](const ModelLane* lane) {
+                        return blocked.contains(lane);
+                      });
+    if (goes) {
+      ids.push_back(node->id);
+    } else {
+      blocked.insert(node->lanes.begin(), node->lanes.end());
+    }
+  }
+  return ids;
+}
+
+bool Model::may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
+                       base::UnixMillis now) const {
+  const ModelNode* node = known_node(id);
+  if (!node || !node->is_placed || !node->is_active || node->open > 0 ||
+      node->known.not_before > now) {
+    return false;
+  }
+  return std::ranges::all_of(node->lanes, [&](const ModelLane* lane) {
+    return *lane->waiting.begin() == node &&
+           std::ranges::all_of(lane->running, [&](const ModelNode* running) {
+             return batch.contains(running->id);
+           });
+  });
 }
 
 std::optional<base::UnixMillis> Model::next_time(base::UnixMillis now) const {

@@ -94,11 +94,13 @@ def milliseconds_to_land(writer: Somebody, repository: Path, count: int) -> list
 def make_waiting(queue: Queue, model: str, count: int) -> None:
     """COUNT jobs like the one called MODEL, which is in staging/, behind it."""
     text = (queue.base / "staging" / model).read_bytes()
-    _, tai, rest = model.split("_", 2)
+    id_, tai, rest = model.split("_", 2)
+    log = (queue.base / "log" / id_).read_text()
     for number in range(count):
         name = f"{number + 1:016x}_{int(tai, 16) + 1000 * (number + 1):024x}_{rest}"
         (queue.base / "staging" / name).write_bytes(text)
         (queue.base / "staging" / name).chmod(0o600)
+        (queue.base / "log" / name.split("_")[0]).write_text(log.replace(model, name))
         for end in ("", ".submission"):
             os.link(queue.base / "data" / f"{model}{end}", queue.base / "data" / f"{name}{end}")
 

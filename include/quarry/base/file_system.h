@@ -62,6 +62,11 @@ class FileSystem {
   virtual Result<void> make_folder(const std::filesystem::path& folder) = 0;
   /// Names that were made, changed or removed in FOLDER are so for good when this returns.
   virtual Result<void> sync_directory(const std::filesystem::path& folder) = 0;
+  /// As File::sync() of each of FILES, in no order; a disk that is told of several at once has less
+  /// to do than of one after the other. Errors: that of one; others may be on the disk.
+  virtual Result<void> sync_all(std::span<File* const> files);
+  /// As sync_directory() of each of FOLDERS, likewise.
+  virtual Result<void> sync_directories(std::span<const std::filesystem::path> folders);
 
   /// The machine's.
   static FileSystem& real();

@@ -1,7 +1,8 @@
 // The three daemons of a queue, and what they are given to do their work with.
 //
 //   prequeue    looks at what was submitted: makes a job of each tarball, or says what is wrong
-//   queueing    finds precursors, fails what can never go, and moves what may go to pending/
+//   queueing    finds precursors, fails what can never go, and moves to pending/ what may go, and what
+//               may go as soon as those ahead of it in pending/ have (where no gate decides)
 //   execution   has children land what is in pending/, and takes back what a rollback names
 //
 // Each serves any number of queues, is the only one of its kind in each (the lock of its pid file in
@@ -19,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +44,13 @@ class Checker {
   /// change set fails for that reason.
   virtual base::Result<Meta> check(const ChangeSetName& name, const std::filesystem::path& tarball,
                                    const Submission& submission) = 0;
+  struct Case {
+    ChangeSetName name;
+    std::filesystem::path tarball;
+    Submission submission;
+  };
+  /// The same of each of CASES. Without more: one after the other.
+  virtual std::vector<base::Result<Meta>> check_all(std::span<const Case> cases);
 };
 
 /// Whether a child has been asked to stop: by SIGTERM or SIGHUP.
@@ -81,8 +90,9 @@ class Executor {
     std::filesystem::path tarball;
     Say say;
   };
-  /// Lands TASKS, which are of one branch and touch no file in common, in this order and together
-  /// where it can. An outcome for each. Without more: one after the other.
+  /// Lands TASKS, which are of one branch, in this order and together where it can. An outcome for
+  /// each; where one is put off, so are those behind it that touch the same files. Without more: one
+  /// after the other.
   virtual std::vector<Outcome> land_all(const std::vector<Task>& tasks, const Stop& stop);
   /// Takes back LANDED, the oldest first, by one reverse check-in of ROLLBACK; once, as land().
   virtual Outcome take_back(const Job& rollback, const std::vector<Job>& landed, const Stop& stop,
@@ -93,8 +103,11 @@ struct QueueOptions {
   std::filesystem::path repository;
   std::filesystem::path base;
   Rules rules;
-  std::size_t children = 2;                    // that execute at the same time
-  std::size_t batch = 1;                       // jobs that a child takes at once
+  std::size_t children = 2;  // that execute at the same time
+  std::size_t batch = 1;     // jobs that a child takes at once
+  /// Also those that touch the same files: they land one on top of the other. Not where a gate
+  /// decides over them, which may pass one and put off the one ahead of it.
+  bool takes_lines = false;
   std::chrono::milliseconds patience{30'000};  // for a child that was asked to stop
 };
 

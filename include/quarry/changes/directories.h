@@ -14,6 +14,17 @@
 //   2. it is renamed over the job file, where that lies;
 //   3. one rename(2) moves it on; both folders are synced.
 //
+// Several that move at the same time take each of these steps together (joint_move.h). What has to be
+// durable when:
+//
+//   a submission      before whoever sent it is told: tarball, submission and the name in prequeue/
+//   a job file        before it is renamed: it is never empty or half of one
+//   a move            some time later (settle()): a job that a machine's end puts back into the
+//                     folder that it came from is decided on again, and with the same outcome
+//   pending/ to run/  never: as a move; it is written with the next one
+//   what has landed   by the repository's transaction, in which its name is a tag: where the move
+//                     to done/ is forgotten it is executed again, and found to have landed
+//
 // Who changes or moves a job holds the lock of its file, and keeps it through the renames (Hold). A
 // file that is empty in prequeue/ is a job to be made of its tarball; nobody else has it in hand.
 //
@@ -37,6 +48,9 @@
 #include "quarry/changes/job.h"
 
 namespace quarry::changes {
+
+/// Behind the name of a change set, in tmp/: what was read of its tarball (tarball.h).
+inline constexpr std::string_view kKeptContent = ".content";
 
 /// Who submitted a change set, as its server saw him. Each line of the text is "WORD REST".
 struct Submission {
@@ -138,7 +152,6 @@ class Directories {
   base::Result<void> recover_twin(const ChangeSetName& name, Stage first, Stage second);
   base::Result<void> remove_old(std::string_view folder, base::UnixMillis before,
                                 const std::set<std::string, std::less<>>& kept);
-  base::Result<void> write(const std::filesystem::path& path, std::string_view text);
 
   base::FileSystem& files_;
   std::filesystem::path base_;
@@ -170,9 +183,15 @@ class Hold {
 
  private:
   friend class Directories;
+  friend class JointMove;
   Hold(Directories& directories, Stage stage, std::unique_ptr<base::File> lock)
       : directories_(&directories), stage_(stage), lock_(std::move(lock)) {}
+  void note_move(Stage to, base::UnixMillis now, std::string_view why);
+  std::filesystem::path temporary() const;
+  base::Result<std::unique_ptr<base::File>> write() const;
+  base::Result<void> put_in_place(std::unique_ptr<base::File> file);
   base::Result<void> rewrite();
+  base::Result<void> go(Stage to, bool is_settled);
   base::Result<void> sync(Stage from);
 
   Directories* directories_;

@@ -96,6 +96,12 @@ class Model {
   /// Those that may go, in order, whichever folder they wait in.
   std::vector<ChangeSetId> ready(base::UnixMillis now) const;
   bool is_ready(const ChangeSetId& id, base::UnixMillis now) const;
+  /// At most MOST of those that wait for nothing but others of these ahead of them in their lanes, or
+  /// for what runs; in order.
+  std::vector<ChangeSetId> in_line(base::UnixMillis now, std::size_t most) const;
+  /// Whether ID would be ready if those of BATCH, which run, were over.
+  bool may_follow(const ChangeSetId& id, const std::set<ChangeSetId>& batch,
+                  base::UnixMillis now) const;
   /// When the first of those that only their time holds back may go.
   std::optional<base::UnixMillis> next_time(base::UnixMillis now) const;
   /// Those that can never go, and why not.

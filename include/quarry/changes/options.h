@@ -37,12 +37,16 @@ struct PoolOptions {
   std::uint64_t max_size = std::uint64_t{64} << 20;       // bytes of a tarball
   std::uint64_t max_expanded = std::uint64_t{256} << 20;  // and of what is in it
   std::uint64_t children = 2;                             // of the execution daemon
-  std::uint64_t batch = 1;                                // change sets that one gate decides on
-  std::chrono::milliseconds scan{10'000};                 // between two looks without a trigger
+  std::uint64_t batch = 0;                 // that are landed together; 0: see batch_of()
+  std::chrono::milliseconds scan{10'000};  // between two looks without a trigger
   Rules rules;
   GateWords gate;
   Rights rights;
 };
+
+/// How many change sets are landed together: where nothing is said, one after a gate, since all of
+/// them wait for its verdict over any; without one many, since that costs less for each.
+std::size_t batch_of(const PoolOptions& options);
 
 /// The folder of the queue of the repository FILE, which a pool serves as NAME ("": alone).
 std::filesystem::path queue_base(const PoolOptions& options, const std::filesystem::path& file,

@@ -60,6 +60,8 @@ class ChangeSetContent {
   std::vector<std::string> deletions() const;
   /// The content of one of files().
   base::Result<std::string> read(const SubmittedFile& file) const;
+  /// Where the files lie.
+  const base::Fd& contents() const { return contents_; }
 
  private:
   Meta meta_;
@@ -76,6 +78,48 @@ base::Result<ChangeSetContent> read_tarball(int tarball, const TarballLimits& li
 /// it says is checked again. Only from a process without threads.
 base::Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
                                                   const std::filesystem::path& folder);
+
+/// The same, for whoever reads many and has much in memory: to fork such a process costs more than
+/// to read a tarball. The children are made by a process that is forked when this is made, early,
+/// and has nothing open. Not for several threads.
+class TarballReaders {
+ public:
+  TarballReaders();
+  ~TarballReaders();
+  TarballReaders(const TarballReaders&) = delete;
+  TarballReaders& operator=(const TarballReaders&) = delete;
+
+  base::Result<ChangeSetContent> read(int tarball, const TarballLimits& limits,
+                                      const std::filesystem::path& folder);
+  /// Several by one child, which costs less: no more than kMost, and only of one whom they come
+  /// from, since a hostile one may make of the child what it likes, and so of those behind it.
+  /// Errors: of one, or of all: the child's end.
+  base::Result<std::vector<base::Result<ChangeSetContent>>> read_together(
+      std::span<const int> tarballs, const TarballLimits& limits,
+      const std::filesystem::path& folder);
+  static constexpr std::size_t kMost = 16;
+
+ private:
+  struct Maker;
+  base::Result<void> make_maker();
+
+  std::unique_ptr<Maker> maker_;  // none: it could not be made, or has died
+};
+
+// What was read and checked can be kept for whoever needs it next, so that a tarball is read once.
+// It is a convenience, which may go missing: the tarball is the truth. What a machine that stops
+// leaves of it is noticed.
+
+/// Keeps CONTENT, of the change set NAME, in FOLDER, where it was read. Errors: kLimit: it is too
+/// much for that; kDiscarded: the folder's file system cannot name a file that has no name; kNoSpace, kIo.
+base::Result<void> keep_content(const ChangeSetContent& content,
+                                const std::filesystem::path& folder, const ChangeSetName& name);
+bool has_content(const std::filesystem::path& folder, const ChangeSetName& name);
+void drop_content(const std::filesystem::path& folder, const ChangeSetName& name);
+/// What is kept in FOLDER of NAME; it is there no more then. Errors: kNotFound; kInvalid, kLimit,
+/// kIo: it is not as it was.
+base::Result<ChangeSetContent> take_content(const std::filesystem::path& folder,
+                                            const ChangeSetName& name, const TarballLimits& limits);
 
 /// Whether NAME can name a file of a change set: as artifact::is_simple_path(), UTF-8, without
 /// control characters and backslashes, no longer than kMostName, and not what fossil keeps for

@@ -23,6 +23,7 @@
 #include "quarry/base/log.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/executor.h"
+#include "quarry/changes/tarball.h"
 #include "quarry/event/event.h"
 #include "quarry/spool/hand_over.h"
 #include "queues.h"
@@ -166,7 +167,8 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
     queue.base = each.base;
     queue.rules = options.rules;
     queue.children = options.children;
-    queue.batch = options.batch;
+    queue.batch = changes::batch_of(options);
+    queue.takes_lines = options.gate.program.empty();
     queues.push_back(std::move(queue));
   }
   return queues;
@@ -191,9 +193,10 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
     if (daemon.queues.empty()) return {};
   }
   if (line.kind == "prequeue") {
+    const auto readers = std::make_shared<changes::TarballReaders>();
     return changes::run_prequeue(daemon, [&](const changes::QueueOptions& queue) {
       return std::make_unique<app::TarballChecker>(limits_of(options), options.rights,
-                                                   queue.base / "tmp");
+                                                   queue.base / "tmp", readers);
     });
   }
   if (line.kind == "queueing") return changes::run_queueing(daemon);

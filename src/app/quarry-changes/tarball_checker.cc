@@ -3,6 +3,9 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "quarry/base/fd.h"
@@ -13,16 +16,51 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
+namespace {
+
+// Most do not wait for long; of those that do, no more are kept, and not for ever.
+constexpr std::size_t kMostKept = 128;
+constexpr std::chrono::minutes kKeptFor{10};
+// Bytes of a tarball that is read together with others: all that is in them lies there at once.
+constexpr std::uint64_t kMostTogether = std::uint64_t{1} << 20;
+
+}  // namespace
+
 TarballChecker::TarballChecker(changes::TarballLimits limits, changes::Rights rights,
-                               std::filesystem::path folder)
-    : limits_(limits), rights_(std::move(rights)), folder_(std::move(folder)) {}
+                               std::filesystem::path folder,
+                               std::shared_ptr<changes::TarballReaders> readers)
+    : limits_(limits),
+      rights_(std::move(rights)),
+      folder_(std::move(folder)),
+      readers_(std::move(readers)) {}
+
+/// Keeps CONTENT for whoever lands it, if that is likely to be soon.
+void TarballChecker::keep(const changes::ChangeSetName& name,
+                          const changes::ChangeSetContent& content) {
+  if (kept_.size() >= kMostKept) {
+    const auto now = std::chrono::steady_clock::now();
+    std::erase_if(kept_, [&](const Kept& each) {
+      if (now - each.since < kKeptFor) return !changes::has_content(folder_, each.name);
+      changes::drop_content(folder_, each.name);
+      return true;
+    });
+  }
+  if (kept_.size() >= kMostKept || !changes::keep_content(content, folder_, name)) return;
+  kept_.push_back({.name = name, .since = std::chrono::steady_clock::now()});
+}
 
 Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
                                             const std::filesystem::path& tarball,
                                             const changes::Submission& submission) {
   const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return base::fail_errno(tarball.string());
-  QUARRY_TRY_ASSIGN(const auto content, changes::read_tarball_apart(file.get(), limits_, folder_));
+  QUARRY_TRY_ASSIGN(const auto content, readers_->read(file.get(), limits_, folder_));
+  return judge(name, content, submission);
+}
+
+Result<changes::Meta> TarballChecker::judge(const changes::ChangeSetName& name,
+                                            const changes::ChangeSetContent& content,
+                                            const changes::Submission& submission) {
   const changes::Meta& meta = content.meta();
   if (meta.type != name.type) {
     // Else a rollback, say, would come in under the name of a change.
@@ -33,7 +71,59 @@ Result<changes::Meta> TarballChecker::check(const changes::ChangeSetName& name,
   if (const auto refused = changes::objection(rights_, meta, actor)) {
     return fail(ErrorCode::kDenied, *refused);
   }
+  keep(name, content);
   return meta;
+}
+
+/// Sets METAS of those of CASES, which are of one submitter, that can be read together. What is
+/// large, or wrong in any way, is left for check().
+void TarballChecker::check_together(std::span<const Case* const> cases,
+                                    std::span<std::optional<Result<changes::Meta>>* const> metas) {
+  std::vector<base::Fd> files;
+  std::vector<int> numbers;
+  for (const Case* each : cases) {
+    base::Fd file(::open(each->tarball.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file) return;
+    numbers.push_back(file.get());
+    files.push_back(std::move(file));
+  }
+  changes::TarballLimits limits = limits_;
+  limits.tarball = std::min(limits.tarball, kMostTogether);
+  limits.expanded = std::min(limits.expanded, 4 * kMostTogether);
+  const auto read = readers_->read_together(numbers, limits, folder_);
+  if (!read) return;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const auto& content = (*read)[i];
+    if (content) *metas[i] = judge(cases[i]->name, *content, cases[i]->submission);
+  }
+}
+
+std::vector<Result<changes::Meta>> TarballChecker::check_all(std::span<const Case> cases) {
+  std::vector<std::optional<Result<changes::Meta>>> found(cases.size());
+  std::map<std::string, std::vector<std::size_t>> by_submitter;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const std::string& submitter = cases[i].submission.submitter;
+    // Logins that several people have are nobody's.
+    if (submitter.empty() || submitter == "nobody" || submitter == "anonymous") continue;
+    by_submitter[submitter].push_back(i);
+  }
+  for (const auto& [submitter, places] : by_submitter) {
+    if (places.size() < 2 || places.size() > changes::TarballReaders::kMost) continue;
+    std::vector<const Case*> theirs;
+    std::vector<std::optional<Result<changes::Meta>>*> metas;
+    for (const std::size_t place : places) {
+      theirs.push_back(&cases[place]);
+      metas.push_back(&found[place]);
+    }
+    check_together(theirs, metas);
+  }
+  std::vector<Result<changes::Meta>> all;
+  for (std::size_t i = 0; i < cases.size(); ++i) {
+    const Case& each = cases[i];
+    all.push_back(found[i] ? std::move(*found[i])
+                           : check(each.name, each.tarball, each.submission));
+  }
+  return all;
 }
 
 }  // namespace quarry::app

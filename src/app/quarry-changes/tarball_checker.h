@@ -1,8 +1,14 @@
 // What the prequeue daemon asks of each tarball: what it is, and whether he who sent it may do that.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
 
+#include "quarry/changes/change_set.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/rights.h"
 #include "quarry/changes/tarball.h"
@@ -13,16 +19,33 @@ class TarballChecker : public changes::Checker {
  public:
   /// FOLDER: for what is in a tarball, while it is looked at.
   TarballChecker(changes::TarballLimits limits, changes::Rights rights,
-                 std::filesystem::path folder);
+                 std::filesystem::path folder, std::shared_ptr<changes::TarballReaders> readers);
 
   base::Result<changes::Meta> check(const changes::ChangeSetName& name,
                                     const std::filesystem::path& tarball,
                                     const changes::Submission& submission) override;
+  /// Those of one submitter are read together.
+  std::vector<base::Result<changes::Meta>> check_all(std::span<const Case> cases) override;
 
  private:
+  base::Result<changes::Meta> judge(const changes::ChangeSetName& name,
+                                    const changes::ChangeSetContent& content,
+                                    const changes::Submission& submission);
+  void check_together(std::span<const Case* const> cases,
+                      std::span<std::optional<base::Result<changes::Meta>>* const> metas);
+
   changes::TarballLimits limits_;
   changes::Rights rights_;
   std::filesystem::path folder_;
+  std::shared_ptr<changes::TarballReaders> readers_;  // those of all queues
+
+  /// What was kept of those that may not have been landed yet.
+  struct Kept {
+    changes::ChangeSetName name;
+    std::chrono::steady_clock::time_point since;
+  };
+  void keep(const changes::ChangeSetName& name, const changes::ChangeSetContent& content);
+  std::vector<Kept> kept_;
 };
 
 }  // namespace quarry::app

@@ -1,7 +1,9 @@
 // What a child does with a job (step 8).
 
+#include <algorithm>
 #include <exception>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "quarry/base/log.h"
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemons.h"
+#include "quarry/changes/joint_move.h"
 
 namespace quarry::changes {
 namespace {
@@ -25,6 +28,21 @@ std::function<void(std::string_view)> say_to(const ChangeLog& log, const ChangeS
     if (!said) base::log(base::LogLevel::kWarning, "{}", said.error().message);
   };
 }
+
+/// A clock that never says the same twice: by the time at which each has landed it is known in what
+/// order they did.
+class Successive final : public base::Clock {
+ public:
+  explicit Successive(const base::Clock& clock) : clock_(clock) {}
+  base::UnixMillis now() const override {
+    last_ = std::max(clock_.now(), base::UnixMillis{last_.value + 1});
+    return last_;
+  }
+
+ private:
+  const base::Clock& clock_;
+  mutable base::UnixMillis last_;
+};
 
 /// What EXECUTOR makes of HOLDS.
 std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hold>& holds,
@@ -84,19 +102,38 @@ Step step_of(Job& job, Outcome outcome, const Stop& stop, const Rules& rules) {
   return step_after(job, outcome.verdict, std::move(outcome.why), rules);
 }
 
-/// Moves HOLD to where OUTCOME leads.
-Verdict move_on(Directories& directories, Hold& hold, const Outcome& outcome, const Stop& stop,
-                const Rules& rules, const base::Clock& clock) {
-  const Step step = step_of(hold.job, outcome, stop, rules);
-  const auto moved = hold.move(step.to, clock.now(), step.why, Syncing::kLater);
-  if (moved) {
-    note(ChangeLog(directories), hold.job);
-    return outcome.verdict;
+/// Moves HOLDS to where OUTCOMES lead. The verdicts; one that cannot be moved stays in run/, where the
+/// daemon finds it without a holder, as after an abnormal end; what has landed is known by its tag.
+std::map<ChangeSetId, Verdict> move_on(Directories& directories, std::vector<Hold> holds,
+                                       const std::vector<Outcome>& outcomes, const Stop& stop,
+                                       const Rules& rules, const base::Clock& clock) {
+  const ChangeLog log(directories);
+  std::map<ChangeSetId, Verdict> verdicts;
+  JointMove move(directories);
+  const auto commit = [&] {
+    for (const JointMove::Member& moved : move.commit()) {
+      const ChangeSetId& id = moved.hold.job.name.id;
+      if (moved.outcome) {
+        note(log, moved.hold.job);
+      } else {
+        base::log(base::LogLevel::kError, "{}", moved.outcome.error().message);
+        verdicts[id] = Verdict::kPutOff;
+      }
+    }
+  };
+  for (std::size_t i = 0; i < holds.size(); ++i) {
+    const ChangeSetId id = holds[i].job.name.id;
+    const Step step = step_of(holds[i].job, outcomes[i], stop, rules);
+    verdicts[id] = outcomes[i].verdict;
+    const auto added = move.add(std::move(holds[i]), step.to, clock.now(), step.why);
+    if (!added) {
+      base::log(base::LogLevel::kError, "{}", added.error().message);
+      verdicts[id] = Verdict::kPutOff;
+    }
+    if (move.size() == JointMove::kMost) commit();
   }
-  // It stays in run/, where the daemon finds it without a holder, as after an abnormal end; what
-  // has landed is known by its tag.
-  base::log(base::LogLevel::kError, "{}", moved.error().message);
-  return Verdict::kPutOff;
+  commit();
+  return verdicts;
 }
 
 }  // namespace
@@ -116,10 +153,11 @@ std::vector<Verdict> execute_all(Directories& directories, const std::vector<Cha
   std::vector<Hold> holds = take(directories, names, clock, begun);
   if (holds.empty()) return verdicts;
   const std::vector<Outcome> outcomes = outcomes_of(directories, holds, executor, stop);
-  std::size_t at = 0;
-  for (std::size_t i = 0; i < holds.size(); ++i) {
-    while (names[at].id != holds[i].job.name.id) ++at;
-    verdicts[at] = move_on(directories, holds[i], outcomes[i], stop, rules, clock);
+  const Successive successive(clock);
+  const auto ends = move_on(directories, std::move(holds), outcomes, stop, rules, successive);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const auto end = ends.find(names[i].id);
+    if (end != ends.end()) verdicts[i] = end->second;
   }
   return verdicts;
 }

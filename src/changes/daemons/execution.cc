@@ -104,6 +104,34 @@ void Execution::tell_end(const ChangeSetName& name) {
   desk_.report(desk_.options, job, Stage::kRun, *stage);
 }
 
+/// What is in pending/ behind others goes back to queue/ where one of those waits elsewhere again: a
+/// machine that stops may forget the move of one, and keep that of the one behind it.
+Result<void> Execution::put_back() {
+  std::set<ChangeSetId> waiting;
+  for (const Stage stage : {Stage::kPrequeue, Stage::kQueue, Stage::kStaging}) {
+    QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(stage));
+    for (const ChangeSetName& name : names) waiting.insert(name.id);
+  }
+  QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kPending));
+  for (const ChangeSetName& name : names) {
+    auto hold = desk_.directories.hold(Stage::kPending, name);
+    // Who has it in hand moves it, and what is no job is seen later.
+    if (!hold) continue;
+    const bool is_behind = std::ranges::any_of(
+        hold->job.meta.precursors, [&](const ChangeSetId& id) { return waiting.contains(id); });
+    if (!is_behind) continue;
+    QUARRY_TRY(desk_.move(*hold, Stage::kQueue, "one ahead of it waits again"));
+    waiting.insert(name.id);
+    desk_.tell(Trigger::kQueue);
+  }
+  return {};
+}
+
+Result<void> Execution::begin() {
+  QUARRY_TRY(recover());
+  return put_back();
+}
+
 Result<void> Execution::settle(const Answer& answer) {
   if (answer.is_rollback) return rollback_.take(answer);
   const ChangeSetId& id = answer.name.id;
@@ -214,21 +242,26 @@ Result<void> Execution::start() {
 }
 
 /// The names of FIRST and of those of READY that may be landed with it: of its branch, and of other
-/// files. It is the child that moves them; their lanes are taken from now on.
+/// files, or behind it. It is the child that moves them; their lanes are taken from now on.
 std::vector<ChangeSetName> Execution::take_batch(const ChangeSetId& first,
                                                  const std::vector<ChangeSetId>& ready) {
-  const Known known = *tracker_.model().find(first);
+  const Model& model = tracker_.model();
+  const Known known = *model.find(first);
   std::vector<ChangeSetName> names = {known.name};
+  std::set<ChangeSetId> batch = {first};
+  const base::UnixMillis now = desk_.clock.now();
+  const bool takes_lines = desk_.options.takes_lines;
   tracker_.start(first);
-  for (const ChangeSetId& id : ready) {
+  for (const ChangeSetId& id : takes_lines ? model.in_order() : ready) {
     if (names.size() >= desk_.options.batch || known.goes_alone) break;
-    const Known* other = tracker_.model().find(id);
+    const Known* other = model.find(id);
     if (!other || other->stage != Stage::kPending || other->goes_alone ||
         other->branch != known.branch || other->name.type == MoveType::kRollback ||
-        !tracker_.model().is_ready(id, desk_.clock.now())) {
+        !(takes_lines ? model.may_follow(id, batch, now) : model.is_ready(id, now))) {
       continue;
     }
     names.push_back(other->name);
+    batch.insert(id);
     tracker_.start(id);
   }
   return names;
@@ -238,7 +271,10 @@ Result<void> Execution::run(Scan scan) {
   auto done = take_answers();
   QUARRY_TRY(stop_what_is_asked());
   if (scan == Scan::kAll) QUARRY_TRY(recover());
-  QUARRY_TRY(tracker_.scan({Stage::kPending}));
+  // In run/ is also what a child of a daemon that has died is still at: it is behind nobody.
+  QUARRY_TRY(scan == Scan::kAll ? tracker_.scan({Stage::kPending, Stage::kRun})
+                                : tracker_.scan({Stage::kPending}));
+  QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
   if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
   return done;

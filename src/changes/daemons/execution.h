@@ -23,7 +23,7 @@ class Execution final : public Work {
         children_(std::move(live)),
         rollback_(desk_, tracker_, children_) {}
 
-  base::Result<void> begin() override { return recover(); }
+  base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
   std::vector<int> descriptors() const override { return children_.descriptors(); }
   std::optional<base::UnixMillis> next_time() const override;
@@ -40,6 +40,7 @@ class Execution final : public Work {
   void tell_begin(const ChangeSetName& name);
   void tell_end(const ChangeSetName& name);
   base::Result<void> recover();
+  base::Result<void> put_back();
   base::Result<void> recover(const ChangeSetName& name, const std::string& how, bool is_crash);
   base::Result<void> stop_what_is_asked();
   base::Result<std::string> read_wish(const std::filesystem::path& path) const;

@@ -1,7 +1,9 @@
 #include "prequeue.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace quarry::changes {
 namespace {
@@ -17,63 +19,124 @@ bool is_passing(const base::Error& error) {
 
 }  // namespace
 
-Result<void> Prequeue::look_at(const ChangeSetName& name) {
+std::vector<Result<Meta>> Checker::check_all(std::span<const Case> cases) {
+  std::vector<Result<Meta>> metas;
+  for (const Case& each : cases) {
+    metas.push_back(check(each.name, each.tarball, each.submission));
+  }
+  return metas;
+}
+
+Result<void> Prequeue::move(Hold hold, Stage to, std::string_view why) {
+  QUARRY_TRY(moving_.add(std::move(hold), to, desk_.clock.now(), why));
+  return moving_.size() < JointMove::kMost ? Result<void>() : commit();
+}
+
+/// Makes the moves that are left to be made.
+Result<void> Prequeue::commit() {
+  Result<void> done;
+  if (moving_.size() == 0) return done;
+  for (JointMove::Member& moved : desk_.move(moving_)) {
+    if (!moved.outcome) done = std::move(moved.outcome);
+  }
+  // What follows need not wait: after a machine's end the file that has lived longer counts.
+  desk_.tell(Trigger::kQueue);
+  return done;
+}
+
+/// Takes NAME in hand. Nothing: there is nothing to look at.
+Result<std::optional<Prequeue::Sight>> Prequeue::take(const ChangeSetName& name) {
   auto hold = desk_.directories.hold(Stage::kPrequeue, name);
   if (!hold) {
     if (hold.error().code != ErrorCode::kCorrupt) return std::unexpected(std::move(hold).error());
     desk_.log(hold.error());
-    return desk_.directories.put_aside(Stage::kPrequeue, name);
+    QUARRY_TRY(desk_.directories.put_aside(Stage::kPrequeue, name));
+    return std::nullopt;
   }
   // One that failed for its tarball, and is tried again, is looked at again.
   if (!hold->is_new() && hold->job.meta.check()) {
-    return desk_.move(*hold, Stage::kQueue, "ready as it came", Syncing::kLater);
+    QUARRY_TRY(move(std::move(*hold), Stage::kQueue, "ready as it came"));
+    return std::nullopt;
   }
   auto submission = desk_.directories.submission_of(name);
   if (!submission && is_passing(submission.error())) {
     return std::unexpected(std::move(submission).error());
   }
-  Job& job = hold->job;
-  Result<Meta> meta = std::unexpected(base::Error{.code = ErrorCode::kCorrupt, .message = {}});
-  if (submission) {
-    job.submitter = submission->submitter;
-    job.capabilities = submission->capabilities;
-    job.address = submission->address;
-    if (hold->is_new()) job.add_history(submission->time, Stage::kPrequeue, "submitted");
-    meta = checker_.check(name, desk_.directories.tarball_of(name), *submission);
-  } else {
-    meta = std::unexpected(std::move(submission).error());
+  Sight sight{.hold = std::move(*hold), .to_check = {}, .reason = {}};
+  if (!submission) {
+    sight.reason = std::move(submission).error();
+    return sight;
   }
+  Job& job = sight.hold.job;
+  job.submitter = submission->submitter;
+  job.capabilities = submission->capabilities;
+  job.address = submission->address;
+  if (sight.hold.is_new()) {
+    job.add_history(submission->time, Stage::kPrequeue, "submitted");
+  }
+  sight.to_check = {.name = name,
+                    .tarball = desk_.directories.tarball_of(name),
+                    .submission = std::move(*submission)};
+  return sight;
+}
+
+/// Moves SIGHT to where META leads.
+Result<void> Prequeue::judge(Sight sight, Result<Meta> meta) {
   if (!meta && is_passing(meta.error())) return std::unexpected(std::move(meta).error());
-  if (meta && meta->type != name.type) {
+  if (meta && meta->type != sight.hold.job.name.type) {
     meta = base::fail(ErrorCode::kInvalid, "its meta file has another move type than its name");
   }
-  if (!meta && (!submission || meta.error().code == ErrorCode::kNotFound)) {
+  if (!meta && (!sight.to_check || meta.error().code == ErrorCode::kNotFound)) {
     // Not the submitter's fault: a file of the queue is gone, or was changed.
     desk_.log(meta.error());
     meta.error().message = kServersTrouble;
   }
-  if (!meta) {
-    return desk_.move(*hold, Stage::kFail, meta.error().message, Syncing::kLater);
-  }
-  job.meta = std::move(*meta);
+  if (!meta) return move(std::move(sight.hold), Stage::kFail, meta.error().message);
+  sight.hold.job.meta = std::move(*meta);
   // Who goes before whom is for the queue to find out.
-  job.meta.precursors.clear();
-  return desk_.move(*hold, Stage::kQueue, "checked", Syncing::kLater);
+  sight.hold.job.meta.precursors.clear();
+  return move(std::move(sight.hold), Stage::kQueue, "checked");
+}
+
+/// Looks at NAMES, no more than may move at once. One that cannot be dealt with now keeps the others
+/// from nothing.
+Result<void> Prequeue::look_at(std::span<const ChangeSetName> names) {
+  Result<void> done;
+  const auto note = [&](Result<void> looked) {
+    if (looked || looked.error().code == ErrorCode::kNotFound) return;
+    desk_.log(looked.error());
+    done = std::move(looked);
+  };
+  std::vector<Sight> sights;
+  std::vector<Checker::Case> cases;
+  for (const ChangeSetName& name : names) {
+    auto sight = take(name);
+    if (!sight) note(std::unexpected(std::move(sight).error()));
+    if (!sight || !*sight) continue;
+    if ((*sight)->to_check) cases.push_back(*(*sight)->to_check);
+    sights.push_back(std::move(**sight));
+  }
+  auto metas = checker_.check_all(cases);
+  auto meta = metas.begin();
+  for (Sight& sight : sights) {
+    const bool is_checked = sight.to_check.has_value();
+    Result<Meta> result = std::unexpected(sight.reason);
+    if (is_checked) result = std::move(*meta++);
+    note(judge(std::move(sight), std::move(result)));
+  }
+  note(commit());
+  return done;
 }
 
 Result<void> Prequeue::run(Scan /*scan*/) {
   QUARRY_TRY_ASSIGN(const auto names, desk_.directories.list(Stage::kPrequeue));
   Result<void> done;
-  for (const ChangeSetName& name : names) {
-    auto looked = look_at(name);
-    if (looked || looked.error().code == ErrorCode::kNotFound) continue;
-    // One that cannot be dealt with now keeps the others from nothing.
-    desk_.log(looked.error());
-    done = std::move(looked);
+  for (std::size_t i = 0; i < names.size(); i += JointMove::kMost) {
+    const std::size_t count = std::min(JointMove::kMost, names.size() - i);
+    if (auto looked = look_at(std::span(names).subspan(i, count)); !looked)
+      done = std::move(looked);
   }
   if (names.empty()) return done;
-  // What follows need not wait: after a machine's end the file that has lived longer counts.
-  desk_.tell(Trigger::kQueue);
   auto settled = desk_.directories.settle();
   return settled ? done : settled;
 }

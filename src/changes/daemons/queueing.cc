@@ -66,6 +66,17 @@ Result<void> Queueing::look(Scan scan) {
   return tracker_.resolve();
 }
 
+/// Makes the moves that are left to be made.
+Result<void> Queueing::commit() {
+  Result<void> done;
+  for (const JointMove::Member& moved : desk_.move(moving_)) {
+    if (moved.outcome) continue;
+    done = moved.outcome;
+    QUARRY_TRY(tracker_.look_for(moved.hold.job.name.id));
+  }
+  return done;
+}
+
 /// Moves ID, unless somebody else has it in hand or has moved it: then it is for the next scan.
 Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& why) {
   const Known& known = *tracker_.model().find(id);
@@ -85,9 +96,9 @@ Result<void> Queueing::move(const ChangeSetId& id, Stage to, const std::string& 
   if (to == Stage::kPending && hold->stage() == Stage::kQueue) {
     job.add_history(desk_.clock.now(), Stage::kStaging, "nothing to wait for");
   }
-  QUARRY_TRY(desk_.move(*hold, to, why, Syncing::kLater));
-  tracker_.put(job, to);
-  return {};
+  QUARRY_TRY(moving_.add(std::move(*hold), to, desk_.clock.now(), why));
+  tracker_.put(moving_.last(), to);
+  return moving_.size() < JointMove::kMost ? Result<void>() : commit();
 }
 
 /// What depends on what did not land fails, and what depends on that.
@@ -106,7 +117,14 @@ Result<void> Queueing::fail_doomed() {
 }
 
 Result<void> Queueing::let_go() {
-  for (const ChangeSetId& id : tracker_.model().ready(desk_.clock.now())) {
+  const base::UnixMillis now = desk_.clock.now();
+  auto ids = tracker_.model().ready(now);
+  if (desk_.options.takes_lines) {
+    // Who executes takes them in their order.
+    const auto line = tracker_.model().in_line(now, kMostPending);
+    ids.insert(ids.end(), line.begin(), line.end());
+  }
+  for (const ChangeSetId& id : ids) {
     const Known* known = tracker_.model().find(id);
     if (!known || known->stage == Stage::kPending) continue;
     const bool is_rollback = known->name.type == MoveType::kRollback;
@@ -144,11 +162,13 @@ Result<void> Queueing::run(Scan scan) {
     QUARRY_TRY(look(scan));
     QUARRY_TRY(fail_doomed());
     QUARRY_TRY(let_go());
+    QUARRY_TRY(commit());
     // Who executes need not wait until the folders are synced (see Prequeue::run).
     if (tracker_.count(Stage::kPending) > 0) desk_.tell(Trigger::kExecution);
     return stage();
   };
   auto done = work();
+  if (auto committed = commit(); done) done = std::move(committed);
   auto settled = desk_.directories.settle();
   if (!settled || !done) return settled ? done : settled;
   return is_finishing_ ? done : cleaning_.run(scan);

@@ -13,7 +13,10 @@ namespace quarry::changes {
 class Queueing final : public Work {
  public:
   explicit Queueing(const Desk& desk)
-      : desk_(desk), tracker_(desk.directories, desk.options.rules), cleaning_(desk_, tracker_) {}
+      : desk_(desk),
+        tracker_(desk.directories, desk.options.rules),
+        moving_(desk.directories),
+        cleaning_(desk_, tracker_) {}
   base::Result<void> begin() override;
   base::Result<void> run(Scan scan) override;
   std::optional<base::UnixMillis> next_time() const override { return cleaning_.next_time(); }
@@ -29,9 +32,11 @@ class Queueing final : public Work {
   base::Result<void> let_go();
   base::Result<void> put_aside(const ChangeSetName& name);
   base::Result<void> move(const ChangeSetId& id, Stage to, const std::string& why);
+  base::Result<void> commit();
 
   Desk desk_;
   Tracker tracker_;
+  JointMove moving_;  // which the tracker takes for made
   Cleaning cleaning_;
   bool is_finishing_ = false;
 };

@@ -7,14 +7,26 @@ namespace quarry::changes {
 base::Result<void> Desk::move(Hold& hold, Stage to, std::string_view why, Syncing syncing) const {
   const Stage from = hold.stage();
   QUARRY_TRY(hold.move(to, clock.now(), why, syncing));
+  tell_of(hold.job, from, to);
+  return {};
+}
+
+std::vector<JointMove::Member> Desk::move(JointMove& move) const {
+  std::vector<JointMove::Member> moved = move.commit();
+  for (const JointMove::Member& each : moved) {
+    if (each.outcome) tell_of(each.hold.job, each.from, each.hold.stage());
+  }
+  return moved;
+}
+
+void Desk::tell_of(const Job& job, Stage from, Stage to) const {
   // The job file has it all; the log is made anew where it misses something.
   const ChangeLog changes(directories);
-  const auto begun = from == Stage::kPrequeue ? changes.begin(hold.job) : base::Result<void>();
-  const auto noted = changes.note(hold.job);
+  const auto begun = from == Stage::kPrequeue ? changes.begin(job) : base::Result<void>();
+  const auto noted = changes.note(job);
   if (!begun) log(begun.error());
   if (!noted) log(noted.error());
-  if (report) report(options, hold.job, from, to);
-  return {};
+  if (report) report(options, job, from, to);
 }
 
 void Desk::log(const base::Error& error) const {

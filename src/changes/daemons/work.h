@@ -12,6 +12,7 @@
 #include "quarry/changes/change_log.h"
 #include "quarry/changes/daemons.h"
 #include "quarry/changes/directories.h"
+#include "quarry/changes/joint_move.h"
 #include "quarry/changes/triggers.h"
 
 namespace quarry::changes {
@@ -31,8 +32,13 @@ struct Desk {
   /// Moves HOLD, and tells of it: the report and the log. Errors: those of the move.
   base::Result<void> move(Hold& hold, Stage to, std::string_view why,
                           Syncing syncing = Syncing::kNow) const;
+  /// Commits MOVE, and tells of those that have moved.
+  std::vector<JointMove::Member> move(JointMove& move) const;
   void tell(Trigger trigger) const { pull(directories.base() / "ctrl", trigger); }
   void log(const base::Error& error) const;
+
+ private:
+  void tell_of(const Job& job, Stage from, Stage to) const;
 };
 
 class Work {

@@ -1,6 +1,5 @@
 #include "quarry/changes/executor.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -13,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "quarry/base/fd.h"
+#include "orders.h"
 #include "quarry/base/log.h"
 
 namespace quarry::changes {
@@ -71,39 +70,6 @@ Outcome told(const LandingOutcome& landed, const Executor::Say& say) {
                  refusal.reason);
 }
 
-base::Result<ChangeSetContent> open_tarball(const std::filesystem::path& tarball,
-                                            const ExecutorOptions& options) {
-  const base::Fd file(::open(tarball.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
-  if (!file) return base::fail_errno(fmt::format("cannot read {}", tarball.string()));
-  return read_tarball_apart(file.get(), options.tarball, options.temporary);
-}
-
-/// All of JOB's order but its files.
-LandingOrder order_of(const Job& job) {
-  return {.id = job.name.id,
-          .branch = job.meta.target,
-          .comment = job.meta.comment,
-          .author = job.meta.author.empty() ? job.submitter : job.meta.author,
-          .submitter = job.submitter,
-          .address = job.address,
-          .base = job.meta.base,
-          .files = {},
-          .takes_back = {}};
-}
-
-base::Result<LandingOrder> order_of(const Job& job, const ChangeSetContent& content) {
-  LandingOrder order = order_of(job);
-  for (const SubmittedFile& file : content.files()) {
-    QUARRY_TRY_ASSIGN(std::string text, content.read(file));
-    order.files.push_back(
-        {file.name, std::make_shared<const std::string>(std::move(text)), file.permission});
-  }
-  for (std::string& name : content.deletions()) {
-    order.files.push_back({.name = std::move(name), .content = nullptr, .permission = 0});
-  }
-  return order;
-}
-
 /// One that is being landed.
 struct Item {
   LandingOrder order;
@@ -114,6 +80,17 @@ using Items = std::span<const Item>;
 
 void set_all(Items items, const Outcome& outcome) {
   for (const Item& item : items) *item.outcome = outcome;
+}
+
+/// Whether it may land later, so that those behind it wait as well.
+bool is_put_off(const Outcome& outcome) {
+  return outcome.verdict == Verdict::kPutOff || outcome.verdict == Verdict::kNoRoom;
+}
+
+/// What becomes of those behind one that was put off: where they touch the same files, they would
+/// pass it.
+Outcome behind(const Outcome& other) {
+  return outcome(other.verdict, "one ahead of it was put off: " + other.why);
 }
 
 void say_to_all(Items items, std::string_view text) {
@@ -163,6 +140,7 @@ class RepositoryExecutor final : public Executor {
                               std::optional<Outcome>& decided);
 
   ExecutorOptions options_;
+  TarballReaders readers_;  // made before much is in memory
   std::unique_ptr<repository::Repository> repository_;
   std::unique_ptr<Lander> lander_;  // of that
 };
@@ -262,10 +240,13 @@ void RepositoryExecutor::land_together(Items items, const Stop& stop) {
   if (!decided && wanted) return set_all(items, outcome(*wanted, "stopped"));
   const Outcome done = decided ? *decided : failed(outcomes.error());
   // What is put off is so for all: the machine's trouble.
-  const bool is_put_off = done.verdict == Verdict::kPutOff || done.verdict == Verdict::kNoRoom;
-  if (items.size() == 1 || is_put_off) return set_all(items, done);
-  land_together(items.first(items.size() / 2), stop);
-  land_together(items.subspan(items.size() / 2), stop);
+  if (items.size() == 1 || is_put_off(done)) return set_all(items, done);
+  const Items first = items.first(items.size() / 2), second = items.subspan(items.size() / 2);
+  land_together(first, stop);
+  const Outcome& last = *first.back().outcome;
+  // Those that a gate is asked over touch no file in common.
+  if (!gate && is_put_off(last)) return set_all(second, behind(last));
+  land_together(second, stop);
 }
 
 std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks,
@@ -275,24 +256,32 @@ std::vector<Outcome> RepositoryExecutor::land_all(const std::vector<Task>& tasks
     std::ranges::fill(outcomes, troubled(opened.error()));
     return outcomes;
   }
+  const bool may_be_lines = options_.gate.command.empty();
   std::vector<Item> items;
   std::uint64_t size = 0;
+  const auto land_items = [&] {
+    land_together(items, stop);
+    items.clear();
+    size = 0;
+  };
   for (std::size_t i = 0; i < tasks.size(); ++i) {
-    const auto content = open_tarball(tasks[i].tarball, options_);
-    auto order = content ? order_of(tasks[i].job, *content) : std::unexpected(content.error());
+    if (may_be_lines && items.empty() && i > 0 && is_put_off(outcomes[i - 1])) {
+      outcomes[i] = behind(outcomes[i - 1]);
+      continue;
+    }
+    auto order = order_of(tasks[i].job, tasks[i].tarball, readers_, options_);
     if (!order) {
       outcomes[i] = failed(order.error());
+      // Those ahead of it, so that the next one sees what is right ahead.
+      if (may_be_lines && is_put_off(outcomes[i])) land_items();
       continue;
     }
     for (const ChangedFile& file : order->files) size += file.content ? file.content->size() : 0;
     items.push_back({.order = std::move(*order), .say = &tasks[i].say, .outcome = &outcomes[i]});
     // All of them are in memory; so no more at once than one may have.
-    if (size < options_.tarball.expanded) continue;
-    land_together(items, stop);
-    items.clear();
-    size = 0;
+    if (size >= options_.tarball.expanded) land_items();
   }
-  land_together(items, stop);
+  land_items();
   return outcomes;
 }
 

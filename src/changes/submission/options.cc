@@ -19,6 +19,12 @@ std::filesystem::path queue_base(const PoolOptions& options, const std::filesyst
   return beside += kEnding;
 }
 
+std::size_t batch_of(const PoolOptions& options) {
+  constexpr std::size_t kWithoutGate = 32;
+  if (options.batch > 0) return options.batch;
+  return options.gate.program.empty() ? kWithoutGate : 1;
+}
+
 base::Result<std::array<bool, kMoveTypes>> parse_move_types(std::string_view text) {
   constexpr std::string_view kBetween = " \t,";
   std::array<bool, kMoveTypes> types{};

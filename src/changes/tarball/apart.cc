@@ -1,10 +1,8 @@
-// Reading a tarball in a child. It writes the files' contents to a file that both have open, and the
-// rest into a pipe, in numbers of 8 bytes and texts behind their lengths:
-//
-//   0 HAS-META META FILES (NAME PERMISSION SIZE OFFSET)… FOLDERS NAME…
-//   1 ERROR-CODE MESSAGE
-//
-// None of it is believed: it may be what a hostile tarball made of the child.
+// Reading tarballs in a child. It writes the files' contents of each to a file that both have open, and
+// the rest into a pipe (packing.h), behind its size of 8 bytes. None of it is believed: it may be what
+// a hostile tarball made of the child.
+#include "apart.h"
+
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
@@ -18,13 +16,18 @@
 #include <csignal>
 #include <cstdint>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "checked_content.h"
 #include "confinement.h"
+#include "packing.h"
 #include "quarry/base/fd.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
@@ -38,155 +41,25 @@ using base::Result;
 
 /// A disk that stands still is no reason to wait for ever; time of the processor has its own bound.
 constexpr std::chrono::minutes kPatience{5};
-constexpr std::size_t kMostMessage = 4096;
-
-void put(std::string& out, std::uint64_t number) {
-  out.append(reinterpret_cast<const char*>(&number), sizeof number);
-}
-void put(std::string& out, std::string_view text) {
-  put(out, std::uint64_t{text.size()});
-  out += text;
-}
-
-/// Takes apart what the child wrote. Once something is missing, everything is.
-class Unpacking {
- public:
-  explicit Unpacking(std::string_view bytes) : rest_(bytes) {}
-
-  std::uint64_t number() {
-    std::uint64_t number = 0;
-    if (rest_.size() < sizeof number) return spoil();
-    std::memcpy(&number, rest_.data(), sizeof number);
-    rest_.remove_prefix(sizeof number);
-    return number;
-  }
-  std::string text() {
-    const std::uint64_t size = number();
-    if (size > rest_.size()) spoil();
-    const std::string text(rest_.substr(0, size));
-    rest_.remove_prefix(text.size());
-    return text;
-  }
-  /// How many things follow, each of which has a number at least.
-  std::uint64_t count() {
-    const std::uint64_t count = number();
-    return count > rest_.size() / sizeof count ? spoil() : count;
-  }
-  bool is_whole() const { return is_whole_ && rest_.empty(); }
-
- private:
-  std::uint64_t spoil() {
-    is_whole_ = false;
-    rest_ = {};
-    return 0;
-  }
-
-  std::string_view rest_;
-  bool is_whole_ = true;
-};
-
-std::string packed(const Result<TarballEntries>& entries) {
-  std::string out;
-  put(out, std::uint64_t{entries ? 0U : 1U});
-  if (!entries) {
-    put(out, static_cast<std::uint64_t>(entries.error().code));
-    put(out, std::string_view(entries.error().message).substr(0, kMostMessage));
-    return out;
-  }
-  put(out, std::uint64_t{entries->has_meta});
-  put(out, entries->meta);
-  put(out, std::uint64_t{entries->files.size()});
-  for (const SubmittedFile& file : entries->files) {
-    put(out, file.name);
-    put(out, static_cast<std::uint64_t>(file.permission));
-    put(out, file.size);
-    put(out, file.offset);
-  }
-  put(out, std::uint64_t{entries->folders.size()});
-  for (const std::string& folder : entries->folders) put(out, folder);
-  return out;
-}
-
-std::unexpected<base::Error> senseless() {
-  return fail(ErrorCode::kInvalid,
-              "what the reader of the tarball tells makes no sense: the tarball is hostile");
-}
-
-/// What of FILE does not fit in with CONTENTS bytes that are there.
-bool is_possible(const SubmittedFile& file, std::uint64_t contents, const TarballLimits& limits) {
-  const bool is_permission =
-      file.permission == 0 || file.permission == 'x' || file.permission == 'l';
-  return is_permission && file.size <= limits.file && file.size <= contents &&
-         file.offset <= contents - file.size;
-}
-
-Result<TarballEntries> unpacked(std::string_view bytes, std::uint64_t contents,
-                                const TarballLimits& limits) {
-  Unpacking from(bytes);
-  if (from.number() != 0) {
-    const std::uint64_t code = from.number();
-    std::string message = from.text();
-    if (!from.is_whole() || code > static_cast<std::uint64_t>(ErrorCode::kDiscarded))
-      return senseless();
-    return fail(static_cast<ErrorCode>(code), std::move(message));
-  }
-  TarballEntries entries;
-  entries.has_meta = from.number() != 0;
-  entries.meta = from.text();
-  for (std::uint64_t left = from.count(); left > 0; --left) {
-    SubmittedFile file{.name = from.text()};
-    file.permission = static_cast<char>(from.number());
-    file.size = from.number();
-    file.offset = from.number();
-    if (!is_possible(file, contents, limits)) return senseless();
-    entries.files.push_back(std::move(file));
-  }
-  for (std::uint64_t left = from.count(); left > 0; --left) entries.folders.push_back(from.text());
-  if (!from.is_whole() || entries.files.size() + entries.folders.size() > limits.entries)
-    return senseless();
-  return entries;
-}
-
-/// The child's whole life.
-[[noreturn]] void read_as_child(int tarball, const TarballLimits& limits, int contents, int pipe) {
-  std::string told;
-  try {
-    const Utf8Locale locale;  // its files cannot be opened later
-    if (!confine(std::array{tarball, contents, pipe}, {})) {
-      told = packed(base::fail_errno("the reader of tarballs cannot be confined"));
-    } else {
-      told = packed(read_entries(tarball, limits, contents));
-    }
-  } catch (const std::bad_alloc&) {
-    told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
-  }
-  for (std::string_view rest = told; !rest.empty();) {
-    const ssize_t size = ::write(pipe, rest.data(), rest.size());
-    if (size < 0) break;
-    rest.remove_prefix(static_cast<std::size_t>(size));
-  }
-  ::_exit(0);
-}
 
 /// A child that does not outlive its owner.
-class Reader {
+class Child final : public Reader {
  public:
-  explicit Reader(pid_t pid) : pid_(pid) {}
-  ~Reader() {
+  explicit Child(pid_t pid) : pid_(pid) {}
+  ~Child() override {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
-    end();
+    static_cast<void>(end());
   }
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
 
-  /// Returns the signal that ended it; 0: none.
-  int end() {
+  Result<int> end() override {
     int status = 0;
     while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;
-    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    return status;
   }
 
  private:
@@ -214,31 +87,101 @@ std::unexpected<base::Error> killed(int signal) {
               fmt::format("the reader of the tarball was ended by signal {}", signal));
 }
 
-}  // namespace
+/// Writes TEXT to PIPE, behind its size.
+void tell(int pipe, std::string_view text) {
+  const std::uint64_t size = text.size();
+  std::string bytes(reinterpret_cast<const char*>(&size), sizeof size);
+  bytes += text;
+  for (std::string_view rest = bytes; !rest.empty();) {
+    const ssize_t written = ::write(pipe, rest.data(), rest.size());
+    if (written < 0) return;
+    rest.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
 
-Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
-                                            const std::filesystem::path& folder) {
-  QUARRY_TRY_ASSIGN(auto contents, make_contents_file(folder));
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
-  base::Fd from(ends[0]);
-  base::Fd to(ends[1]);
-  const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("cannot start the reader of a tarball");
-  if (pid == 0) read_as_child(tarball, limits, contents.get(), to.get());
-  Reader reader(pid);
-  to.reset();
-  const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
-  const auto told = read_all(from.get(), most);
-  if (!told)
-    return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
-  if (const int signal = reader.end(); signal != 0) return killed(signal);
+/// What was told next, which goes off REST; nothing where that is not whole.
+std::string_view next_told(std::string_view& rest) {
+  std::uint64_t size = 0;
+  if (rest.size() < sizeof size) return {};
+  std::memcpy(&size, rest.data(), sizeof size);
+  rest.remove_prefix(sizeof size);
+  const std::string_view text = size <= rest.size() ? rest.substr(0, size) : std::string_view();
+  rest.remove_prefix(text.size());
+  return text;
+}
+
+Result<ChangeSetContent> content_of(std::string_view told, base::Fd contents,
+                                    const TarballLimits& limits) {
   struct stat status {};
   if (::fstat(contents.get(), &status) != 0)
     return base::fail_errno("cannot look at what the tarball holds");
   QUARRY_TRY_ASSIGN(auto entries,
-                    unpacked(*told, static_cast<std::uint64_t>(status.st_size), limits));
+                    unpacked(told, static_cast<std::uint64_t>(status.st_size), limits));
   return checked_content(std::move(entries), std::move(contents));
+}
+
+}  // namespace
+
+void read_as_child(std::span<const int> tarballs, const TarballLimits& limits,
+                   std::span<const int> contents, int pipe) {
+  std::vector<int> kept = {pipe};
+  kept.insert(kept.end(), tarballs.begin(), tarballs.end());
+  kept.insert(kept.end(), contents.begin(), contents.end());
+  const Utf8Locale locale;  // its files cannot be opened later
+  const bool is_confined = confine(kept, {});
+  const auto refused = base::fail_errno("the reader of tarballs cannot be confined");
+  for (std::size_t i = 0; i < tarballs.size(); ++i) {
+    std::string told;
+    try {
+      told = is_confined ? packed(read_entries(tarballs[i], limits, contents[i])) : packed(refused);
+    } catch (const std::bad_alloc&) {
+      told = packed(fail(ErrorCode::kLimit, "reading the tarball takes too much memory"));
+    }
+    tell(pipe, told);
+  }
+  ::_exit(0);
+}
+
+Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, std::size_t count,
+                                                      const TarballLimits& limits,
+                                                      const std::filesystem::path& folder) {
+  std::vector<base::Fd> contents;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < count; ++i) {
+    QUARRY_TRY_ASSIGN(auto file, make_contents_file(folder));
+    numbers.push_back(file.get());
+    contents.push_back(std::move(file));
+  }
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
+  base::Fd from(ends[0]);
+  base::Fd to(ends[1]);
+  QUARRY_TRY_ASSIGN(const auto reader, start(numbers, to.get()));
+  to.reset();
+  const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
+  const auto told = read_all(from.get(), count * most);
+  if (!told)
+    return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
+  QUARRY_TRY_ASSIGN(const int end, reader->end());
+  if (WIFSIGNALED(end)) return killed(WTERMSIG(end));
+  std::vector<Result<ChangeSetContent>> read;
+  std::string_view rest = *told;
+  for (base::Fd& each : contents)
+    read.push_back(content_of(next_told(rest), std::move(each), limits));
+  return read;
+}
+
+Result<ChangeSetContent> read_tarball_apart(int tarball, const TarballLimits& limits,
+                                            const std::filesystem::path& folder) {
+  const auto start = [&](std::span<const int> contents,
+                         int pipe) -> Result<std::unique_ptr<Reader>> {
+    const pid_t pid = ::fork();
+    if (pid < 0) return base::fail_errno("cannot start the reader of a tarball");
+    if (pid == 0) read_as_child(std::array{tarball}, limits, contents, pipe);
+    return std::make_unique<Child>(pid);
+  };
+  QUARRY_TRY_ASSIGN(auto read, read_by(start, 1, limits, folder));
+  return std::move(read.front());
 }
 
 }  // namespace quarry::changes

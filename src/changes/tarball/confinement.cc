@@ -65,18 +65,6 @@ bool filter_calls() {
   return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
 }
 
-void close_all_but(std::span<const int> kept) {
-  std::vector<int> sorted(kept.begin(), kept.end());
-  std::ranges::sort(sorted);
-  unsigned next = STDERR_FILENO + 1;
-  for (const int fd : sorted) {
-    const auto number = static_cast<unsigned>(fd);
-    if (number > next) ::syscall(SYS_close_range, next, number - 1, 0);
-    next = std::max(next, number + 1);
-  }
-  ::syscall(SYS_close_range, next, ~0U, 0);
-}
-
 bool limit(int what, rlim_t value) {
   const rlimit both{value, value};
   return ::setrlimit(static_cast<__rlimit_resource>(what), &both) == 0;
@@ -100,6 +88,18 @@ void forget_signals() {
 }
 
 }  // namespace
+
+void close_all_but(std::span<const int> kept) {
+  std::vector<int> sorted(kept.begin(), kept.end());
+  std::ranges::sort(sorted);
+  unsigned next = STDERR_FILENO + 1;
+  for (const int fd : sorted) {
+    const auto number = static_cast<unsigned>(fd);
+    if (number > next) ::syscall(SYS_close_range, next, number - 1, 0);
+    next = std::max(next, number + 1);
+  }
+  ::syscall(SYS_close_range, next, ~0U, 0);
+}
 
 bool confine(std::span<const int> kept, const Confinement& bounds) {
   forget_signals();

@@ -163,6 +163,7 @@ struct Life {
   std::vector<FileOperation> operations;
   Repository repository;
   std::map<std::uint64_t, std::size_t> promised;  // submissions, and since when they are safe
+  std::size_t batch = 1;
 };
 
 /// Lets a machine start from what is left at each operation of LIFE, work to the end, and be judged.
@@ -177,6 +178,9 @@ void stop_everywhere(const Life& life, const Judge& judge) {
       const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
       Machine machine(MemoryFileSystem::after_a_stop({}, life.operations, count, keeps),
                       life.repository.at(count));
+      machine.world.options.batch = life.batch;
+      // Whoever ran it may start it otherwise.
+      machine.world.options.takes_lines = life.batch > 1 && way % 2 == 0;
       machine.begin();
       machine.work();
       for (const auto& [number, since] : life.promised) {
@@ -237,8 +241,8 @@ TEST_CASE("whenever it stops, every change set lands once, in order, or fails fo
 TEST_CASE(
     "whenever it stops, those that are landed together land once, or fail for their reasons") {
   Machine machine;
-  machine.world.options.batch = 4;
   Life life;
+  machine.world.options.batch = life.batch = 4;
   machine.begin();
   for (const auto& [number, wish] :
        std::vector<std::pair<std::uint64_t, std::string>>{{1, "land"}, {2, "fail"}, {3, "land"}}) {
@@ -257,6 +261,37 @@ TEST_CASE(
       if (stages.empty()) continue;
       REQUIRE(stages.front() == (number == 2 ? Stage::kFail : Stage::kDone));
       if (number != 2) landed.push_back(number);
+    }
+    REQUIRE(after.repository.order == landed);
+  });
+}
+
+TEST_CASE("whenever it stops, those of a line land once, in their order") {
+  Machine machine;
+  Life life;
+  machine.world.options.batch = life.batch = 3;
+  machine.world.options.takes_lines = true;
+  machine.begin();
+  for (const auto& [number, wish] : std::vector<std::pair<std::uint64_t, std::string>>{
+           {1, "land"}, {2, "land"}, {3, "fail"}, {4, "land"}}) {
+    machine.world.submit(number, {"a"}, wish);
+    life.promised[number] = machine.files.operations().size();
+  }
+  REQUIRE(machine.prequeue.run(Scan::kAll));
+  REQUIRE(machine.queueing.run(Scan::kAll));
+  REQUIRE(machine.world.stage_of(4) == Stage::kPending);
+  machine.work();
+  life.operations = machine.files.operations();
+  life.repository = machine.repository;
+  REQUIRE(life.repository.order == std::vector<std::uint64_t>{1, 2, 4});
+
+  stop_everywhere(life, [&](Machine& after) {
+    std::vector<std::uint64_t> landed;
+    for (const std::uint64_t number : {1U, 2U, 3U, 4U}) {
+      const auto stages = after.world.stages_of(number);
+      if (stages.empty()) continue;
+      REQUIRE(stages.front() == (number == 3 ? Stage::kFail : Stage::kDone));
+      if (number != 3) landed.push_back(number);
     }
     REQUIRE(after.repository.order == landed);
   });

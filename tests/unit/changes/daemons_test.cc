@@ -1,6 +1,7 @@
 // The daemons at work on real folders, with real children.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -235,6 +236,82 @@ TEST_CASE(
   CHECK(queue.job_of(3).history.back().why == "by eve");
   queue.until(4, Stage::kDone);
   CHECK(queue.lines() == Lines{landing(1), landing(4)});
+}
+
+TEST_CASE("a child takes those of a file that stand in line, in their order, and fails one alone") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 3;
+  queue.options.children = 2;
+  queue.options.takes_lines = true;
+  queue.submit(1, {"a"}, "wait");
+  queue.submit(2, {"a"}, "fail");
+  queue.submit(3, {"a", "b"});
+  queue.submit(4, {"b"});               // there is no room for it
+  queue.submit(5, {"a"}, "land", {3});  // and this needs that the third has landed
+  queue.until_waiting(1);
+  CHECK(queue.stage_of(2) == Stage::kRun);
+  CHECK(queue.stage_of(3) == Stage::kRun);
+  CHECK(queue.stage_of(4) == Stage::kPending);
+  CHECK(queue.stage_of(5) == Stage::kStaging);
+  queue.submit(6, {"b"}, "land", {}, MoveType::kEmergency);
+  queue.turn();
+  const auto made =
+      FileSystem::real().open(queue.directories.control("abandon." + std::string(id_of(1).str())),
+                              quarry::base::FileUse::kMake);
+  REQUIRE(made);
+  queue.until(5, Stage::kDone);
+  queue.until(4, Stage::kDone);
+  CHECK(queue.stage_of(1) == Stage::kAbandon);
+  CHECK(queue.stage_of(2) == Stage::kFail);
+  // The emergency passes who waits, and nobody who runs.
+  const Lines lines = queue.lines();
+  const auto place = [&](std::uint64_t number) {
+    return std::ranges::find(lines, landing(number)) - lines.begin();
+  };
+  CHECK(lines.size() == 4);
+  CHECK(place(3) < place(6));
+  CHECK(place(6) < place(4));
+  CHECK(place(3) < place(5));
+  CHECK(queue.job_of(4).meta.precursors == std::vector<ChangeSetId>{id_of(3)});
+}
+
+TEST_CASE("those that land together have landed one after the other") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 8;
+  queue.options.takes_lines = true;
+  for (std::uint64_t number = 1; number <= 8; ++number) queue.submit(number, {"a"});
+  queue.until(8, Stage::kDone);
+  Lines expected;
+  for (std::uint64_t number = 1; number <= 8; ++number) {
+    expected.push_back(landing(number));
+    if (number == 1) continue;
+    CHECK(queue.job_of(number - 1).history.back().time < queue.job_of(number).history.back().time);
+    CHECK(queue.job_of(number).meta.precursors == std::vector<ChangeSetId>{id_of(number - 1)});
+  }
+  CHECK(queue.lines() == expected);
+}
+
+TEST_CASE("nobody is begun behind what the child of a daemon that has died is still at") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.takes_lines = true;
+  queue.submit(1, {"a"});
+  queue.submit(2, {"a"});
+  REQUIRE(queue.prequeue.run(Scan::kNew));
+  REQUIRE(queue.queueing.run(Scan::kNew));
+  auto hold = queue.directories.hold(Stage::kPending, name_of(1));
+  REQUIRE(hold);
+  REQUIRE(hold->move(Stage::kRun, queue.clock.now(), "executed"));
+  queue.turn(Scan::kAll);
+  queue.turn(Scan::kAll);
+  CHECK(queue.stage_of(2) == Stage::kPending);
+  REQUIRE(hold->move(Stage::kDone, queue.clock.now(), "landed"));
+  REQUIRE(eventually([&] {
+    queue.turn(Scan::kAll);
+    return queue.stage_of(2) == Stage::kDone;
+  }));
 }
 
 TEST_CASE("what took a child with it goes alone then") {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -240,6 +241,59 @@ TEST_CASE("the closure of a rollback is what depends on it, and what landed on i
   model.put(taken);
   CHECK(has(model.closure({id_of(6)}, 5).error().message, "taken back before"));
   CHECK(has(why(model, 7), "which was taken back"));
+}
+
+TEST_CASE(
+    "those that wait for nothing but each other stand in line, as far as nobody else is between") {
+  Model model;
+  const auto line = [&] { return numbers_of(model.in_line(kNow, 100)); };
+  for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
+  model.put(job_of(4, {"b", "c"}));
+  model.put(job_of(5, {"c"}, {4}));  // needs that it has landed
+  model.put(job_of(6, {"c"}));       // is behind that
+  model.put(job_of(7, {"d"}));
+  CHECK(line() == Numbers{1, 2, 3, 4, 7});
+  CHECK(numbers_of(model.in_line(kNow, 2)) == Numbers{1, 2});
+  Known held = job_of(1, {"a"});
+  held.held = "bob";
+  model.put(held);
+  CHECK(line() == Numbers{2, 3, 4, 7});
+  Known later = job_of(2, {"a"});
+  later.not_before = {kNow.value + 1};
+  model.put(later);
+  CHECK(line() == Numbers{4, 7});
+  model.put(job_of(8, {"a"}, {}, MoveType::kEmergency));
+  CHECK(line() == Numbers{8, 4, 7});
+  model.move(id_of(8), Stage::kRun);
+  model.move(id_of(4), Stage::kDone);
+  model.put(job_of(2, {"a"}));
+  CHECK(line() == Numbers{2, 3, 5, 6, 7});
+}
+
+TEST_CASE("a job may follow those that run before it, and no others") {
+  Model model;
+  for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
+  model.put(job_of(4, {"a", "b"}));
+  model.put(job_of(5, {"b"}, {}, MoveType::kEmergency));
+  model.put(job_of(6, {"c"}, {1}));
+  const auto follows = [&](std::uint64_t number, std::set<ChangeSetId> batch) {
+    return model.may_follow(id_of(number), batch, kNow);
+  };
+  CHECK(follows(1, {}));
+  CHECK_FALSE(follows(2, {}));
+  model.move(id_of(1), Stage::kRun);
+  CHECK_FALSE(follows(1, {}));
+  CHECK(follows(2, {id_of(1)}));
+  CHECK_FALSE(follows(2, {id_of(3)}));
+  CHECK_FALSE(follows(3, {id_of(1)}));
+  CHECK_FALSE(follows(6, {id_of(1)}));  // that may come to nothing
+  model.move(id_of(2), Stage::kRun);
+  model.move(id_of(3), Stage::kRun);
+  const std::set<ChangeSetId> batch = {id_of(1), id_of(2), id_of(3)};
+  CHECK_FALSE(follows(4, batch));  // an emergency goes first
+  CHECK(follows(5, batch));
+  model.move(id_of(5), Stage::kDone);
+  CHECK(follows(4, batch));
 }
 
 TEST_CASE("with 10,000 waiting jobs one more costs next to nothing, also where all touch a file") {

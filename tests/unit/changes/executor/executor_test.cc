@@ -3,6 +3,7 @@
 #include "quarry/changes/executor.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -164,6 +165,31 @@ TEST_CASE("a tarball that is none fails") {
         Verdict::kFailed);
 }
 
+TEST_CASE("what was kept of a tarball lands without reading it again, unless it is damaged") {
+  ExecutorWorld world;
+  for (const bool is_damaged : {false, true}) {
+    CAPTURE(is_damaged);
+    const int number = is_damaged ? 2 : 1;
+    Job job = world.job(number);
+    const auto path = world.pack(job, {{"f" + std::to_string(number), {"kept\n"}}});
+    {
+      const base::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+      const auto content = read_tarball(file.get(), {}, world.folder.path());
+      REQUIRE(content);
+      REQUIRE(keep_content(*content, world.folder.path(), job.name));
+    }
+    REQUIRE(has_content(world.folder.path(), job.name));
+    if (is_damaged) {
+      std::filesystem::resize_file(world.folder / (job.name.text() + std::string(kKeptContent)), 9);
+    } else {
+      std::ofstream(path) << "no tarball any more";
+    }
+    CHECK(world.executor->land(job, path, world.stop, world.say).verdict == Verdict::kLanded);
+    CHECK_FALSE(has_content(world.folder.path(), job.name));
+  }
+  CHECK(world.files() == FilesOf{{"f1", {"kept\n"}}, {"f2", {"kept\n"}}});
+}
+
 TEST_CASE("a gate sees the merged files, and decides") {
   ExecutorWorld world(
       "cat a b\n"
@@ -234,6 +260,42 @@ TEST_CASE("one that cannot land, or is no tarball, keeps nobody else up") {
   CHECK(outcomes[2].verdict == Verdict::kFailed);
   CHECK(outcomes[3].verdict == Verdict::kLanded);
   CHECK(world.files() == FilesOf{{"f1", {"it\n"}}, {"f2", {"two\n"}}, {"f4", {"it\n"}}});
+}
+
+TEST_CASE(
+    "those of the same files land one on top of the other, and one that conflicts fails alone") {
+  ExecutorWorld world;
+  const auto base = world.commit(world.tip(), {{"f", {"one\n"}}});
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 3; ++number) {
+    tasks.push_back({.job = world.job(number, number == 2 ? std::string(base.str()) : ""),
+                     .tarball = {},
+                     .say = world.say});
+    tasks.back().tarball =
+        world.pack(tasks.back().job, {{"f", {"version " + std::to_string(number) + "\n"}}});
+  }
+  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  CHECK(outcomes[0].verdict == Verdict::kLanded);
+  CHECK(outcomes[1].verdict == Verdict::kFailed);
+  CHECK(outcomes[2].verdict == Verdict::kLanded);
+  CHECK(world.tip() == outcomes[2].landed);
+  CHECK(world.manifest(*outcomes[2].landed).find("\nP " + std::string(outcomes[0].landed->str())) !=
+        std::string::npos);
+  CHECK(world.files() == FilesOf{{"f", {"version 3\n"}}});
+}
+
+TEST_CASE("nobody passes one that was put off, if they may touch the same files") {
+  ExecutorWorld world;
+  std::vector<Executor::Task> tasks;
+  for (int number = 1; number <= 4; ++number) tasks.push_back(world.task(number, "it\n"));
+  std::filesystem::remove(tasks[1].tarball);
+  const auto outcomes = world.executor->land_all(tasks, world.stop);
+  CHECK(outcomes[0].verdict == Verdict::kLanded);
+  CHECK(outcomes[1].verdict == Verdict::kPutOff);
+  CHECK(outcomes[2].verdict == Verdict::kPutOff);
+  CHECK(outcomes[3].verdict == Verdict::kPutOff);
+  CHECK(outcomes[3].why.find("one ahead of it was put off") != std::string::npos);
+  CHECK(world.files() == FilesOf{{"f1", {"it\n"}}});
 }
 
 TEST_CASE("a gate that cannot tell of several puts all of them off") {

@@ -116,6 +116,15 @@ TEST_CASE("move types are read as they are shown") {
   CHECK_FALSE(parse_move_types("DC none"));
 }
 
+TEST_CASE("many are landed together where no gate makes them wait for each other's verdict") {
+  PoolOptions options;
+  CHECK(batch_of(options) == 32);
+  options.gate.program = "/bin/true";
+  CHECK(batch_of(options) == 1);
+  options.batch = 7;
+  CHECK(batch_of(options) == 7);
+}
+
 TEST_CASE("a queue lies beside its repository, or in a folder of its own under the same name") {
   PoolOptions options;
   CHECK(queue_base(options, "/srv/team/x.fossil", "team/x") == "/srv/team/x.fossil.changes");

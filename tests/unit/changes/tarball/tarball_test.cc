@@ -1,9 +1,14 @@
 #include "quarry/changes/tarball.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,22 +23,25 @@ using quarry::base::Result;
 
 namespace {
 
-constexpr auto kWays = {false, true};
+enum class Way : std::uint8_t { kHere, kApart, kOrdered };
+constexpr auto kWays = {Way::kHere, Way::kApart, Way::kOrdered};
 
-Result<ChangeSetContent> read(std::string_view bytes, bool apart = true,
+Result<ChangeSetContent> read(std::string_view bytes, Way way = Way::kApart,
                               const TarballLimits& limits = {}) {
   const TemporaryFolder folder;
   const auto file = file_of(bytes);
-  return apart ? read_tarball_apart(file.get(), limits, folder.path())
-               : read_tarball(file.get(), limits, folder.path());
+  if (way == Way::kHere) return read_tarball(file.get(), limits, folder.path());
+  if (way == Way::kApart) return read_tarball_apart(file.get(), limits, folder.path());
+  TarballReaders readers;
+  return readers.read(file.get(), limits, folder.path());
 }
 
-/// Why BYTES are refused, which both ways of reading say.
+/// Why BYTES are refused, which all ways of reading say.
 std::string refusal(std::string_view bytes, const TarballLimits& limits = {},
                     ErrorCode code = ErrorCode::kInvalid) {
   std::string why;
-  for (const bool apart : kWays) {
-    const auto content = read(bytes, apart, limits);
+  for (const Way way : kWays) {
+    const auto content = read(bytes, way, limits);
     if (content) return "it was taken";
     CHECK(content.error().code == code);
     if (!why.empty()) CHECK(why == content.error().message);
@@ -102,8 +110,8 @@ TEST_CASE("what was written is read, however it is compressed") {
        {TarballCompression::kNone, TarballCompression::kGzip, TarballCompression::kZstd}) {
     const auto bytes = written(files, compression, {"gone"});
     REQUIRE(bytes);
-    for (const bool apart : kWays) {
-      const auto content = read(*bytes, apart);
+    for (const Way way : kWays) {
+      const auto content = read(*bytes, way);
       REQUIRE_MESSAGE(content, content.error().message);
       CHECK(content->meta().comment == "Änderung");
       CHECK(content->deletions() == std::vector<std::string>{"gone"});
@@ -308,14 +316,14 @@ TEST_CASE("a limit for everything") {
   limits.file = 999;
   CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "\"a\" has 1000 bytes; 999 are the most"));
   limits.file = 1000;
-  CHECK(read(with(a), true, limits));
+  CHECK(read(with(a), Way::kApart, limits));
   limits = usual;
   limits.expanded = with(a).size() - 1;
   for (const std::string& bytes : {with(a), gzip(with(a)), zstd(with(a))}) {
     CHECK(has(refusal(bytes, limits, ErrorCode::kLimit), "when it is expanded"));
   }
   limits.expanded = with(a).size();
-  CHECK(read(gzip(with(a)), true, limits));
+  CHECK(read(gzip(with(a)), Way::kApart, limits));
   limits = usual;
   limits.entries = 1;
   CHECK(has(refusal(with(a), limits, ErrorCode::kLimit), "more than 1 entries"));
@@ -386,14 +394,14 @@ TEST_CASE("cut short anywhere, it is refused") {
   const auto step = [](std::size_t size) { return std::size_t{size % 512 == 1 ? 510U : 1U}; };
   for (std::size_t size = 0; size < plain.size() + 512; size += step(size)) {
     CAPTURE(size);
-    CHECK_FALSE(read((plain + tar_end()).substr(0, size), false));
+    CHECK_FALSE(read((plain + tar_end()).substr(0, size), Way::kHere));
   }
   const std::string bytes = plain + tar_end();
   for (const std::string& compressed : {gzip(bytes), zstd(bytes)}) {
     REQUIRE(read(compressed));
     for (std::size_t size = 0; size < compressed.size(); ++size) {
       CAPTURE(size);
-      CHECK_FALSE(read(compressed.substr(0, size), false));
+      CHECK_FALSE(read(compressed.substr(0, size), Way::kHere));
     }
   }
 }
@@ -405,7 +413,7 @@ TEST_CASE("a byte that is wrong in a gzip tarball is noticed") {
     std::string damaged = bytes;
     damaged[i] = static_cast<char>(damaged[i] ^ 1);
     CAPTURE(i);
-    const auto content = read(damaged, false);
+    const auto content = read(damaged, Way::kHere);
     // Some bits fill up a byte, and mean nothing.
     if (content) CHECK(content->read(content->files().at(0)) == "some content");
   }
@@ -438,4 +446,165 @@ TEST_CASE("an execute bit of the owner counts, others do not") {
   CHECK(permission(0755) == 'x');
   CHECK(permission(0611) == 0);
   CHECK(permission(06644) == 0);
+}
+
+namespace {
+
+/// The one process that this one has made.
+std::string only_child() {
+  std::ifstream in("/proc/self/task/" + std::to_string(::getpid()) + "/children");
+  std::string pid, other;
+  in >> pid >> other;
+  REQUIRE(!pid.empty());
+  REQUIRE(other.empty());
+  return pid;
+}
+
+}  // namespace
+
+TEST_CASE("readers are made one after the other, whatever the one before has met") {
+  const TemporaryFolder folder;
+  TarballReaders readers;
+  const auto good = file_of(with(tar_entry({.name = "lroot/a", .content = "one"})));
+  const auto bad = file_of("no tarball");
+  for (int i = 0; i < 3; ++i) {
+    const auto content = readers.read(good.get(), {}, folder.path());
+    REQUIRE(content);
+    CHECK(content->read(content->files().front()) == "one");
+    CHECK(readers.read(bad.get(), {}, folder.path()).error().code == ErrorCode::kInvalid);
+    CHECK(readers.read(good.get(), {.tarball = 10}, folder.path()).error().code ==
+          ErrorCode::kLimit);
+  }
+}
+
+TEST_CASE("who makes readers has nothing open, and is made anew when it has died") {
+  const TemporaryFolder folder;
+  const auto good = file_of(with(tar_entry({.name = "lroot/a", .content = "one"})));
+  TarballReaders readers;
+  const std::string first = only_child();
+  std::size_t others = 0;
+  for (const auto& each : std::filesystem::directory_iterator("/proc/" + first + "/fd")) {
+    if (std::stoi(each.path().filename()) > STDERR_FILENO) ++others;
+  }
+  CHECK(others == 1);
+  ::kill(std::stoi(first), SIGKILL);
+  CHECK(readers.read(good.get(), {}, folder.path()));
+  CHECK(only_child() != first);
+}
+
+TEST_CASE("who makes readers ends with its owner") {
+  std::string pid;
+  {
+    const TarballReaders readers;
+    pid = only_child();
+  }
+  CHECK_FALSE(std::filesystem::exists("/proc/" + pid));
+}
+
+namespace {
+
+const ChangeSetName kName{.id = *ChangeSetId::parse("00000000000000ab"),
+                          .tai = tai64n({1'700'000'000'000}),
+                          .pid = 1,
+                          .host = "h",
+                          .type = MoveType::kDevelopment,
+                          .extra = {}};
+
+/// A content that is kept in FOLDER.
+void keep(const TemporaryFolder& folder) {
+  const auto file = file_of(meta({"a", "gone", "l"}) +
+                            tar_entry({.name = "lroot/a", .content = "one", .mode = 0755}) +
+                            tar_entry({.name = "lroot/l", .type = '2', .link = "a"}) + tar_end());
+  const auto content = read_tarball(file.get(), {}, folder.path());
+  REQUIRE_MESSAGE(content, content.error().message);
+  const auto kept = keep_content(*content, folder.path(), kName);
+  REQUIRE_MESSAGE(kept, kept.error().message);
+}
+
+std::filesystem::path only_file(const TemporaryFolder& folder) {
+  return std::filesystem::directory_iterator(folder.path())->path();
+}
+
+}  // namespace
+
+TEST_CASE("what was read can be kept, and is taken once") {
+  const TemporaryFolder folder;
+  CHECK_FALSE(has_content(folder.path(), kName));
+  keep(folder);
+  CHECK(has_content(folder.path(), kName));
+  const auto content = take_content(folder.path(), kName, {});
+  REQUIRE_MESSAGE(content, content.error().message);
+  CHECK(content->meta().files == std::vector<std::string>{"a", "gone", "l"});
+  CHECK(content->deletions() == std::vector<std::string>{"gone"});
+  REQUIRE(content->files().size() == 2);
+  CHECK(content->files()[0].permission == 'x');
+  CHECK(content->read(content->files()[0]) == "one");
+  CHECK(content->files()[1].permission == 'l');
+  CHECK(content->read(content->files()[1]) == "a");
+  CHECK(take_content(folder.path(), kName, {}).error().code == ErrorCode::kNotFound);
+  keep(folder);
+  drop_content(folder.path(), kName);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("a kept content that is damaged or cut short is noticed, and gone") {
+  const TemporaryFolder folder;
+  keep(folder);
+  const auto path = only_file(folder);
+  const auto size = std::filesystem::file_size(path);
+  drop_content(folder.path(), kName);
+  for (std::uintmax_t at = 0; at < size; ++at) {
+    CAPTURE(at);
+    keep(folder);
+    {
+      std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+      file.seekg(static_cast<std::streamoff>(at));
+      const char before = static_cast<char>(file.get());
+      file.seekp(static_cast<std::streamoff>(at));
+      file.put(static_cast<char>(before ^ 1));
+    }
+    REQUIRE(take_content(folder.path(), kName, {}).error().code == ErrorCode::kInvalid);
+    REQUIRE_FALSE(std::filesystem::exists(path));
+    keep(folder);
+    std::filesystem::resize_file(path, at);
+    REQUIRE(take_content(folder.path(), kName, {}).error().code == ErrorCode::kInvalid);
+  }
+}
+
+TEST_CASE("what is too much is not kept") {
+  const TemporaryFolder folder;
+  const auto file = file_of(
+      with(tar_entry({.name = "lroot/a", .content = std::string(std::size_t{2} << 20, 'x')})));
+  const auto content = read_tarball(file.get(), {}, folder.path());
+  REQUIRE(content);
+  CHECK(keep_content(*content, folder.path(), kName).error().code == ErrorCode::kLimit);
+  CHECK(std::filesystem::is_empty(folder.path()));
+}
+
+TEST_CASE("several are read by one child, each for itself") {
+  const TemporaryFolder folder;
+  TarballReaders readers;
+  std::vector<quarry::base::Fd> files;
+  std::vector<int> numbers;
+  for (std::size_t i = 0; i < TarballReaders::kMost; ++i) {
+    const std::string content = "content " + std::to_string(i);
+    files.push_back(
+        file_of(i == 3 ? "no tarball" : with(tar_entry({.name = "lroot/a", .content = content}))));
+    numbers.push_back(files.back().get());
+  }
+  for (int round = 0; round < 2; ++round) {
+    const auto read = readers.read_together(numbers, {}, folder.path());
+    REQUIRE_MESSAGE(read, read.error().message);
+    REQUIRE(read->size() == numbers.size());
+    for (std::size_t i = 0; i < read->size(); ++i) {
+      const auto& content = (*read)[i];
+      CAPTURE(i);
+      REQUIRE(content.has_value() == (i != 3));
+      if (!content) {
+        CHECK(content.error().code == ErrorCode::kInvalid);
+      } else {
+        CHECK(content->read(content->files().front()) == "content " + std::to_string(i));
+      }
+    }
+  }
 }

@@ -1,0 +1,220 @@
+// The process that makes readers of tarballs. It is told of each in a message: the limits, with the
+// pipe, the tarballs and as many files for contents as descriptors beside them. It makes the reader,
+// waits for its end, and answers with its status; so there is one at a time. Its first answer, of no
+// reader, says that it is there and has nothing else open.
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "apart.h"
+#include "confinement.h"
+#include "quarry/base/fd.h"
+#include "quarry/changes/tarball.h"
+#include "tar_reader.h"
+
+namespace quarry::changes {
+namespace {
+
+using base::ErrorCode;
+using base::Result;
+
+constexpr int kFailed = 1;
+constexpr std::size_t kRoom = CMSG_SPACE((1 + 2 * TarballReaders::kMost) * sizeof(int));
+
+static_assert(std::is_trivially_copyable_v<TarballLimits>);
+
+/// A message with room for descriptors.
+struct Message {
+  explicit Message(TarballLimits& limits) : part{.iov_base = &limits, .iov_len = sizeof limits} {
+    header.msg_iov = &part;
+    header.msg_iovlen = 1;
+    header.msg_control = room.data();
+    header.msg_controllen = room.size();
+  }
+  iovec part;
+  alignas(cmsghdr) std::array<char, kRoom> room{};
+  msghdr header{};
+};
+
+bool send_order(int socket, TarballLimits limits, const std::vector<int>& descriptors) {
+  const std::size_t size = descriptors.size() * sizeof(int);
+  Message message(limits);
+  message.header.msg_controllen = CMSG_SPACE(size);
+  cmsghdr* head = CMSG_FIRSTHDR(&message.header);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(size);
+  std::memcpy(CMSG_DATA(head), descriptors.data(), size);
+  return ::sendmsg(socket, &message.header, MSG_NOSIGNAL) == sizeof limits;
+}
+
+/// False: there is nobody any more who would order.
+bool receive_order(int socket, TarballLimits& limits, std::vector<int>& descriptors) {
+  Message message(limits);
+  ssize_t size = 0;
+  do {
+    size = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  const cmsghdr* head = CMSG_FIRSTHDR(&message.header);
+  if (size != sizeof limits || head == nullptr || head->cmsg_type != SCM_RIGHTS) return false;
+  descriptors.resize((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+  std::memcpy(descriptors.data(), CMSG_DATA(head), descriptors.size() * sizeof(int));
+  return descriptors.size() % 2 == 1 && descriptors.size() > 1;
+}
+
+bool answer(int socket, int status) {
+  return ::send(socket, &status, sizeof status, MSG_NOSIGNAL) == sizeof status;
+}
+
+/// The whole life of the process.
+[[noreturn]] void make_readers(int socket, pid_t owner) {
+  sigset_t all;
+  ::sigfillset(&all);
+  // It ends when its owner does, whatever a terminal or a group is told.
+  ::sigprocmask(SIG_BLOCK, &all, nullptr);
+  ::signal(SIGCHLD, SIG_DFL);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
+  close_all_but(std::array{socket});
+  // What it has loaded, its readers need not load.
+  const Utf8Locale locale;
+  TarballLimits limits;
+  std::vector<int> descriptors;
+  int status = 0;
+  while (answer(socket, status) && receive_order(socket, limits, descriptors)) {
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      const auto files = std::span(descriptors).subspan(1);
+      const std::size_t count = files.size() / 2;
+      read_as_child(files.first(count), limits, files.last(count), descriptors[0]);
+    }
+    for (const int each : descriptors) ::close(each);
+    // As if it had been killed: it is not the tarball's fault, but no reader has answered either.
+    status = SIGKILL;
+    while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+  ::_exit(0);
+}
+
+/// Their maker's next word; nothing: it has died.
+Result<int> word_of_maker(int socket) {
+  int status = 0;
+  ssize_t size = 0;
+  do {
+    size = ::recv(socket, &status, sizeof status, 0);
+  } while (size < 0 && errno == EINTR);
+  if (size == sizeof status) return status;
+  return base::fail(ErrorCode::kIo, "who makes readers of tarballs has died");
+}
+
+}  // namespace
+
+struct TarballReaders::Maker {
+  pid_t pid = -1;
+  base::Fd socket;
+
+  ~Maker() {
+    socket.reset();
+    int status = 0;
+    while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+    }
+  }
+};
+
+namespace {
+
+/// One that has been ordered of a maker, with whom it ends.
+class Ordered final : public Reader {
+ public:
+  Ordered(int socket, std::function<void()> kill_maker)
+      : socket_(socket), kill_maker_(std::move(kill_maker)) {}
+  ~Ordered() override {
+    if (!has_ended_) kill_maker_();
+  }
+  Ordered(const Ordered&) = delete;
+  Ordered& operator=(const Ordered&) = delete;
+
+  Result<int> end() override {
+    auto status = word_of_maker(socket_);
+    has_ended_ = status.has_value();
+    return status;
+  }
+
+ private:
+  int socket_;
+  std::function<void()> kill_maker_;
+  bool has_ended_ = false;
+};
+
+}  // namespace
+
+TarballReaders::TarballReaders() {
+  static_cast<void>(make_maker());
+}
+TarballReaders::~TarballReaders() = default;
+
+Result<void> TarballReaders::make_maker() {
+  maker_.reset();
+  std::array<int, 2> ends{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
+    return base::fail_errno("no socket for who makes readers of tarballs");
+  }
+  auto maker = std::make_unique<Maker>();
+  maker->socket.reset(ends[0]);
+  const base::Fd its(ends[1]);
+  const pid_t owner = ::getpid();
+  maker->pid = ::fork();
+  if (maker->pid < 0) return base::fail_errno("cannot start who makes readers of tarballs");
+  if (maker->pid == 0) make_readers(its.get(), owner);
+  QUARRY_TRY(word_of_maker(maker->socket.get()));
+  maker_ = std::move(maker);
+  return {};
+}
+
+Result<ChangeSetContent> TarballReaders::read(int tarball, const TarballLimits& limits,
+                                              const std::filesystem::path& folder) {
+  QUARRY_TRY_ASSIGN(auto read, read_together(std::array{tarball}, limits, folder));
+  return std::move(read.front());
+}
+
+Result<std::vector<Result<ChangeSetContent>>> TarballReaders::read_together(
+    std::span<const int> tarballs, const TarballLimits& limits,
+    const std::filesystem::path& folder) {
+  const auto start = [&](std::span<const int> contents,
+                         int pipe) -> Result<std::unique_ptr<Reader>> {
+    std::vector<int> descriptors = {pipe};
+    descriptors.insert(descriptors.end(), tarballs.begin(), tarballs.end());
+    descriptors.insert(descriptors.end(), contents.begin(), contents.end());
+    const auto order = [&] {
+      return maker_ && send_order(maker_->socket.get(), limits, descriptors);
+    };
+    if (!order()) {
+      QUARRY_TRY(make_maker());
+      if (!order()) return base::fail_errno("cannot order a reader of a tarball");
+    }
+    return std::make_unique<Ordered>(maker_->socket.get(), [this] {
+      ::kill(maker_->pid, SIGKILL);
+      maker_.reset();
+    });
+  };
+  auto read = read_by(start, tarballs.size(), limits, folder);
+  const bool has_maker_died = !read && read.error().code == ErrorCode::kIo && !maker_;
+  return has_maker_died ? read_by(start, tarballs.size(), limits, folder) : std::move(read);
+}
+
+}  // namespace quarry::changes

@@ -1,0 +1,94 @@
+#include "quarry/base/file_system.h"
+
+#include <doctest/doctest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "temporary_folder.h"
+
+using quarry::base::ErrorCode;
+using quarry::base::File;
+using quarry::base::FileSystem;
+using quarry::base::FileUse;
+using quarry::base::Result;
+
+namespace {
+
+/// A file that counts how often it is synced, which may fail.
+class CountedFile final : public File {
+ public:
+  explicit CountedFile(bool fails = false) : fails_(fails) {}
+  Result<std::size_t> read_at(std::uint64_t, std::span<char>) override { return 0; }
+  Result<void> append(std::string_view) override { return {}; }
+  Result<void> truncate(std::uint64_t) override { return {}; }
+  Result<std::uint64_t> size() override { return 0; }
+  Result<void> sync() override {
+    ++syncs;
+    if (fails_) return quarry::base::fail(ErrorCode::kNoSpace, "full");
+    return {};
+  }
+  Result<bool> has_name() override { return true; }
+  Result<bool> try_lock() override { return true; }
+  Result<bool> is_locked() override { return false; }
+
+  std::atomic<int> syncs = 0;
+
+ private:
+  bool fails_;
+};
+
+}  // namespace
+
+TEST_CASE("several files are synced in one go, each of them once") {
+  for (const std::size_t count : {0U, 1U, 2U, 3U, 50U}) {
+    std::vector<std::unique_ptr<CountedFile>> files;
+    std::vector<File*> all;
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(files.emplace_back(std::make_unique<CountedFile>()).get());
+    }
+    CHECK(FileSystem::real().sync_all(all));
+    for (const auto& file : files) CHECK(file->syncs == 1);
+  }
+}
+
+TEST_CASE("one file that cannot be synced is an error of all") {
+  for (const std::size_t count : {1U, 20U}) {
+    std::vector<std::unique_ptr<CountedFile>> files;
+    std::vector<File*> all;
+    for (std::size_t i = 0; i < count; ++i) {
+      all.push_back(files.emplace_back(std::make_unique<CountedFile>(i == count / 2)).get());
+    }
+    CHECK(FileSystem::real().sync_all(all).error().code == ErrorCode::kNoSpace);
+  }
+}
+
+TEST_CASE("folders are synced together, and one that is not there is an error") {
+  const TemporaryFolder folder;
+  const std::vector<std::filesystem::path> there(9, folder.path());
+  CHECK(FileSystem::real().sync_directories(there));
+  std::vector<std::filesystem::path> one_gone = there;
+  one_gone[4] = folder / "gone";
+  CHECK(FileSystem::real().sync_directories(one_gone).error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("real files are synced together") {
+  const TemporaryFolder folder;
+  std::vector<std::unique_ptr<File>> files;
+  std::vector<File*> all;
+  for (int i = 0; i < 20; ++i) {
+    auto file = FileSystem::real().open(folder / std::to_string(i), FileUse::kMake);
+    REQUIRE(file);
+    REQUIRE((*file)->append("text"));
+    all.push_back(files.emplace_back(std::move(*file)).get());
+  }
+  CHECK(FileSystem::real().sync_all(all));
+}
