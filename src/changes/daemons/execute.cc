@@ -1,11 +1,13 @@
 // What a child does with a job (step 8).
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -66,20 +68,34 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hol
   }
 }
 
-/// Takes those of NAMES that nobody has in hand from pending/ to run/.
+/// NAME, which is in pending/. Who has moved it there lets go of it in a moment, with all that moved
+/// with it; more than that is not waited for.
+base::Result<Hold> hold_soon(Directories& directories, const ChangeSetName& name) {
+  constexpr auto kPause = std::chrono::milliseconds(1);
+  constexpr int kLooks = 100;
+  auto hold = directories.hold(Stage::kPending, name);
+  for (int i = 1; i < kLooks && !hold && hold.error().code == base::ErrorCode::kBusy; ++i) {
+    std::this_thread::sleep_for(kPause);
+    hold = directories.hold(Stage::kPending, name);
+  }
+  return hold;
+}
+
+/// Takes NAMES from pending/ to run/, up to the first that cannot be taken: those behind it may touch
+/// the same files, and would pass it.
 std::vector<Hold> take(Directories& directories, const std::vector<ChangeSetName>& names,
                        const base::Clock& clock, const Begun& begun) {
   const ChangeLog log(directories);
   std::vector<Hold> holds;
   for (const ChangeSetName& name : names) {
-    auto hold = directories.hold(Stage::kPending, name);
-    if (!hold || !hold->job.held.empty()) continue;
+    auto hold = hold_soon(directories, name);
+    if (!hold || !hold->job.held.empty()) break;
     // Nothing is lost where a machine forgets this: the job is then in pending/, and what it has
     // landed is known by its tag.
     const auto taken = hold->move(Stage::kRun, clock.now(), kExecuted, Syncing::kNever);
     if (!taken) {
       base::log(base::LogLevel::kError, "{}", taken.error().message);
-      continue;
+      break;
     }
     note(log, hold->job);
     if (begun) begun(name.id);

@@ -276,13 +276,15 @@ Result<void> Execution::run(Scan scan) {
                                 : tracker_.scan({Stage::kPending}));
   QUARRY_TRY(tracker_.read_frozen());
   QUARRY_TRY(tracker_.resolve());
+  looked_ = desk_.clock.now();
   if (!is_finishing_ || rollback_.is_under_way()) QUARRY_TRY(start());
   return done;
 }
 
+/// Counted from the last look: what has come due since is what there is to do.
 std::optional<base::UnixMillis> Execution::next_time() const {
   const auto rollback = rollback_.next_time();
-  const auto job = tracker_.model().next_time(desk_.clock.now());
+  const auto job = tracker_.model().next_time(looked_);
   if (!rollback || !job) return rollback ? rollback : job;
   return std::min(*rollback, *job);
 }

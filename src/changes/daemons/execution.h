@@ -57,6 +57,7 @@ class Execution final : public Work {
   std::set<ChangeSetId>
       stuck_;  // in run/, with an outcome, since their children could not move them
   std::set<ChangeSetId> begun_;  // that they run was reported, and no more
+  base::UnixMillis looked_;      // when it was last seen who may go
   bool is_finishing_ = false;
 };
 

@@ -293,6 +293,38 @@ TEST_CASE("those that land together have landed one after the other") {
   CHECK(queue.lines() == expected);
 }
 
+TEST_CASE("nobody passes one that somebody has in hand, and it is looked at again in time") {
+  const TemporaryFolder folder;
+  Queue queue(folder);
+  queue.options.batch = 4;
+  queue.options.children = 1;
+  queue.options.takes_lines = true;
+  // The child is there before the lock, which it would share.
+  queue.submit(4, {"a"});
+  queue.until(4, Stage::kDone);
+  for (std::uint64_t number = 1; number <= 3; ++number) queue.submit(number, {"a"});
+  REQUIRE(queue.prequeue.run(Scan::kNew));
+  REQUIRE(queue.queueing.run(Scan::kNew));
+  auto hold = queue.directories.hold(Stage::kPending, name_of(1));
+  REQUIRE(hold);
+  REQUIRE(queue.execution.run(Scan::kNew));
+  REQUIRE(eventually([&] {
+    REQUIRE(queue.execution.run(Scan::kNew));
+    return queue.execution.next_time().has_value();
+  }));
+  CHECK(queue.execution.is_idle());
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    CHECK(queue.stage_of(number) == Stage::kPending);
+  }
+  hold = std::unexpected(quarry::base::Error());
+  // Nothing wakes the daemon but its time, and that is still known when it has come.
+  const UnixMillis due = *queue.execution.next_time();
+  queue.clock.advance(due.value - queue.clock.now().value);
+  CHECK(queue.execution.next_time() == due);
+  for (std::uint64_t number = 1; number <= 3; ++number) queue.until(number, Stage::kDone);
+  CHECK(queue.lines() == Lines{landing(4), landing(1), landing(2), landing(3)});
+}
+
 TEST_CASE("nobody is begun behind what the child of a daemon that has died is still at") {
   const TemporaryFolder folder;
   Queue queue(folder);
