@@ -117,9 +117,12 @@ class Queue:
         return sorted(each.name for each in folder.iterdir()) if folder.exists() else []
 
     def stage_of(self, id_: str) -> str:
-        found = [stage for stage in STAGES for name in self.names(stage) if name.startswith(id_)]
-        assert len(found) == 1, f"{id_} is in {found}"
-        return found[0]
+        # One that moves while the folders are looked at may be seen twice, or not at all.
+        for _ in range(5):
+            found = [stage for stage in STAGES for name in self.names(stage) if name.startswith(id_)]
+            if len(found) == 1:
+                return found[0]
+        raise AssertionError(f"{id_} is in {found}")
 
     def is_in(self, id_: str, *stages: str) -> bool:
         """For one that may be moving just now."""
