@@ -39,7 +39,7 @@ struct Options {
   std::size_t cache = std::size_t{64} << 20;
   /// For so long at most, since they say how old things are; 0: not at all.
   std::chrono::milliseconds cache_ttl{60'000};
-  /// Added to the niceness of the processes: syncs go first.
+  /// Added to the niceness of the processes, and of their session: syncs go first.
   int nice = 10;
 };
 

@@ -31,7 +31,7 @@ FossilPool::FossilPool(event_base* base, const Options& options, const Place& pl
     : options_(options),
       place_(place),
       surroundings_(surroundings),
-      plan_(FossilProcess::Plan::make(options, place)),
+      starter_(FossilProcess::plan(options, place)),
       replenishing_(base, -1, 0, [this] { replenish(); }) {}
 
 void FossilPool::start() {
@@ -51,7 +51,7 @@ base::Result<FossilProcess> FossilPool::take() {
   // After the request was begun, so that nobody waits for it.
   replenishing_.wait(rest_);
   if (spare_.empty()) {
-    auto started = FossilProcess::start(plan_);
+    auto started = FossilProcess::start(starter_, options_);
     if (started) ++running_;
     return started;
   }
@@ -64,7 +64,7 @@ base::Result<FossilProcess> FossilPool::take() {
 void FossilPool::replenish() {
   drop_outdated();
   while (spare_.size() < options_.spare_children) {
-    auto started = FossilProcess::start(plan_);
+    auto started = FossilProcess::start(starter_, options_);
     if (!started) return fell(started.error().message);
     spare_.push_back(std::move(*started));
   }
@@ -90,7 +90,7 @@ void FossilPool::reap(const std::function<void(pid_t, int)>& tell) {
     }
     waiting->reaped();
     spare_.erase(waiting);
-    fell(fmt::format("{} ended before it had a request", plan_.words.front()));
+    fell(fmt::format("{} ended before it had a request", options_.program));
   }
 }
 

@@ -40,7 +40,7 @@ class FossilPool {
   const Options& options_;
   const Place& place_;
   const Surroundings& surroundings_;
-  FossilProcess::Plan plan_;
+  FossilStarter starter_;
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
   std::string begun_with_;             // what the spare ones have

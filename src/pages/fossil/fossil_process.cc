@@ -47,14 +47,13 @@ void bound(pid_t pid, std::size_t max_memory, int nice) {
 
 }  // namespace
 
-FossilProcess::Plan FossilProcess::Plan::make(const Options& options, const Place& place) {
+FossilStarter::Plan FossilProcess::plan(const Options& options, const Place& place) {
   const bool is_one = !place.repository.empty();
   const auto target = std::filesystem::absolute(is_one ? place.repository : place.repositories);
-  Plan plan{.words = {options.program, "http", "--scgi", "--nojail", "--in", "/dev/stdin",
-                      target.string()},
-            .environment = base::fossil_environment(environ),
-            .max_memory = options.max_memory,
-            .nice = options.nice};
+  FossilStarter::Plan plan{.words = {options.program, "http", "--scgi", "--nojail", "--in",
+                                     "/dev/stdin", target.string()},
+                           .environment = base::fossil_environment(environ),
+                           .nice = options.nice};
   // Where it looks for its user's own configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());
@@ -64,17 +63,14 @@ FossilProcess::Plan FossilProcess::Plan::make(const Options& options, const Plac
   return plan;
 }
 
-base::Result<FossilProcess> FossilProcess::start(const Plan& plan) {
+base::Result<FossilProcess> FossilProcess::start(FossilStarter& starter, const Options& options) {
   QUARRY_TRY_ASSIGN(Pipe input, make_pipe());
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   QUARRY_TRY_ASSIGN(Pipe errors, make_pipe());
   FossilProcess process;
-  QUARRY_TRY_ASSIGN(process.pid_.number,
-                    base::spawn({.words = plan.words,
-                                 .environment = plan.environment,
-                                 .descriptors = {input.reading.get(), output.writing.get(),
-                                                 errors.writing.get()}}));
-  bound(process.pid(), plan.max_memory, plan.nice);
+  QUARRY_TRY_ASSIGN(process.pid_.number, starter.start({input.reading.get(), output.writing.get(),
+                                                        errors.writing.get()}));
+  bound(process.pid(), options.max_memory, options.nice);
   process.input_ = std::move(input.writing);
   process.output_ = std::move(output.reading);
   process.errors_ = std::move(errors.reading);

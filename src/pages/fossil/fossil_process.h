@@ -1,16 +1,17 @@
 // One `fossil http`: started ahead, it waits on its standard input for a request as scgi.h has it,
 // writes the reply to its standard output, and ends.
 //
-// It runs in a process group of its own, niced and with a bound on its memory, and is told nothing
-// but by pipes: there is no port that anybody else could reach. Standard input is named as a file
+// It runs in a process group of its own (fossil_starter.h), niced and with a bound on its memory, and
+// is told nothing but by pipes: there is no port that anybody else could reach. Standard input is named as a file
 // (--in), so that fossil takes it for no terminal and leaves the lease of its backoffice alone.
 #pragma once
 
 #include <sys/types.h>
 
 #include <string>
-#include <vector>
+#include <utility>
 
+#include "fossil_starter.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/pages/options.h"
@@ -19,18 +20,10 @@ namespace quarry::pages {
 
 class FossilProcess {
  public:
-  /// What all of a pool's have in common.
-  struct Plan {
-    std::vector<std::string> words;
-    std::vector<std::string> environment;
-    std::size_t max_memory;
-    int nice;
-
-    static Plan make(const Options& options, const Place& place);
-  };
-
+  /// How all of a pool's are started.
+  static FossilStarter::Plan plan(const Options& options, const Place& place);
   /// Errors: kNotFound (there is no such program), kIo.
-  static base::Result<FossilProcess> start(const Plan& plan);
+  static base::Result<FossilProcess> start(FossilStarter& starter, const Options& options);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
   /// Ends it, and its group, if it has not been reaped.

@@ -7,12 +7,13 @@ import signal
 import socket
 import stat
 import threading
+from pathlib import Path
 
 import pytest
 
 from support.browser import Browser
 from support.daemon import nice
-from support.process import children, free_port, wait_until
+from support.process import children, exists, free_port, name, wait_until
 
 PROGRAM = """#!/usr/bin/python3
 \"\"\"A `fossil` of the test's own: answers by what the path says.\"\"\"
@@ -78,9 +79,16 @@ def serve(start, tmp_path):
     return begin
 
 
+def children_of_relay(server):
+    return [pid for each in server.children("pages www") for pid in children(each)]
+
+
+def starters(server):
+    return [pid for pid in children_of_relay(server) if name(pid) == "page starter"]
+
+
 def makers(server):
-    relay = server.children("pages www")
-    return [pid for each in relay for pid in children(each)]
+    return [pid for pid in children_of_relay(server) if name(pid) != "page starter"]
 
 
 @pytest.mark.parametrize(("path", "status", "reason"), [
@@ -129,6 +137,35 @@ def test_a_process_has_bounds(serve):
     assert visitor.get("/memory").status == 502
     server.wait_for_log("MemoryError")
     assert "QUARRY" not in visitor.get("/env").text
+
+
+def test_they_have_a_small_share_beside_other_sessions(serve):
+    def share(pid):
+        return Path(f"/proc/{pid}/autogroup").read_text().split()
+
+    if not Path("/proc/self/autogroup").exists():
+        pytest.skip("this kernel shares nothing among sessions")
+    server, visitor = serve(**{"pages.priority": 3, "pages.spare_children": 2})
+    assert visitor.get("/other").status == 200
+    wait_until(lambda: len(makers(server)) == 2, "those that wait")
+    wait_until(lambda: [share(pid)[1:] for pid in starters(server)] == [["nice", "3"]], "their session")
+    groups = {share(pid)[0] for pid in makers(server)}
+    assert groups == {share(pid)[0] for pid in starters(server)}
+    assert groups.isdisjoint(share(pid)[0] for pid in [server.main.pid, *server.children("pages www")])
+
+
+def test_who_starts_them_is_replaced_and_ends_with_the_relay(serve):
+    server, visitor = serve(**{"pages.spare_children": 0})
+    assert visitor.get("/other").status == 200
+    [starter] = starters(server)
+    os.kill(starter, signal.SIGKILL)
+    wait_until(lambda: not exists(starter), "its end")
+    assert visitor.get("/other").status == 200
+    [starter] = starters(server)
+    [relay] = server.children("pages www")
+    os.kill(relay, signal.SIGKILL)
+    wait_until(lambda: not exists(starter), "the end of who starts them")
+    wait_until(lambda: visitor.get("/other").status == 200, "another relay")
 
 
 def test_beyond_the_bound_others_wait_and_then_are_told_to_come_again(serve):
