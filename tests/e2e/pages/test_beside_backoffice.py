@@ -29,7 +29,7 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
     courier = section("courier", {"socket": tmp_path / "courier.sock", "spool.directory": tmp_path / "spool"})
     start({"backoffice": "yes", "backoffice.lease_time": "2s", "pages": "fossil", "pm.max_children": 2}, repository=path,
           http={"listen": f"127.0.0.1:{port}"}, more=courier)
-    ended, wrong = threading.Event(), []
+    ended, seen, wrong = threading.Event(), [], []
 
     def visit():
         browser = Browser(port)
@@ -39,7 +39,8 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
                 # Fossil gives up where another one writes just then, or notes the address that it is asked for, too.
                 if page.status != 200 and "locked" not in page.text and "baseurl:" not in page.text:
                     wrong.append(page.text)
-            browser.log_in("/login", "ann", "secret")
+                seen.append(page.status)
+                browser.log_in("/login", "ann", "secret")
 
     visitors = [threading.Thread(target=visit) for _ in range(3)]
     for each in visitors:
@@ -53,6 +54,9 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
             assert answer.status == 200 and not answer.errors(), answer.raw
         wait_until(lambda: set(told(mails)) == set(titles), "the alerts", 120)
         wait_until(lambda: set(hooked(hook, pages)) == {sha3(page) for page in pages}, "the hooks", 120)
+        # And nothing of it is told again by who shows pages now.
+        soon = len(seen) + 60
+        wait_until(lambda: len(seen) > soon or wrong, "more pages", 120)
     finally:
         ended.set()
         for each in visitors:
