@@ -7,7 +7,8 @@ build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohman
 demo_packages=(fossil)
 test_packages=(fossil nginx-light apache2-bin sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
   clang-format shellcheck
-  procps acl util-linux bubblewrap prometheus openssl python3-aiosmtpd)
+  procps acl util-linux bubblewrap prometheus openssl python3-aiosmtpd
+  chromium chromium-driver python3-selenium)
 bench_packages=(wrk)
 # The first clang in Debian 12 that has std::expected.
 clang_packages=(clang-19 libclang-rt-19-dev clang-tidy-19)
@@ -37,4 +38,16 @@ install_packages() {
   "${as_root[@]}" apt-get -q update > /dev/null
   "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive \
     apt-get -qq install --no-install-recommends "${missing[@]}" > /dev/null
+}
+
+# fetch_axe FOLDER: what looks for barriers in pages (axe-core, in tests only), into FOLDER/axe.min.js: one
+# version of it, from the registry that npm here asks. Debian has no package of it.
+fetch_axe() {
+  local version=4.14.1 sum=e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745
+  [ ! -f "$1/axe.min.js" ] || return 0
+  command -v npm > /dev/null || { echo "There is no npm to fetch axe-core with." >&2; return 1; }
+  mkdir -p "$1"
+  npm pack --silent --cache "$1/cache" --pack-destination "$1" "axe-core@$version" > /dev/null &&
+    echo "$sum  $1/axe-core-$version.tgz" | sha256sum --check --quiet &&
+    tar -xzf "$1/axe-core-$version.tgz" -C "$1" --strip-components=1 package/axe.min.js
 }

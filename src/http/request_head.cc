@@ -71,6 +71,7 @@ Verdict read_field(std::string_view line, Head& head) {
   } else if (same_name(name, "Transfer-Encoding")) {
     head.transfer_encoding = true;
   } else if (same_name(name, "Host")) {
+    if (!is_host(value)) return refuse(400, "the Host header is malformed");
     ++head.hosts;
   } else if (same_name(name, "Expect") && !same_name(value, "100-continue")) {
     return refuse(417, "the only expectation that is met is 100-continue");

@@ -10,9 +10,12 @@
 namespace quarry::http {
 namespace {
 
+bool is_letter_or_digit(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
 bool is_token_char(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-         std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos;
+  return is_letter_or_digit(c) || std::string_view("!#$%&'*+-.^_`|~").contains(c);
 }
 
 bool is_control(char c) {
@@ -31,6 +34,12 @@ bool is_token(std::string_view text) {
 
 bool is_field_value(std::string_view text) {
   return std::none_of(text.begin(), text.end(), is_control);
+}
+
+bool is_host(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return is_letter_or_digit(c) || std::string_view("-._~:[]").contains(c);
+  });
 }
 
 std::string_view take_line(std::string_view& text) {

@@ -176,6 +176,14 @@ bool prefers_html(std::string_view accept) {
   return html > 0 && html >= other;
 }
 
+bool takes_gzip(std::string_view accept_encoding) {
+  while (!accept_encoding.empty()) {
+    const Wish wish = take_wish(accept_encoding);
+    if (same_name(wish.type, "gzip")) return wish.weight > 0;
+  }
+  return false;
+}
+
 std::string error_page(int status, std::string_view text) {
   const std::string_view reason = reason_phrase(status);
   std::string sentence = base::escape_markup(text);

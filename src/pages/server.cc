@@ -126,6 +126,9 @@ void Server::on_request(Visit& visit, bool is_too_large) {
     return answer(visit, 405, "this method is not served here",
                   fmt::format("Allow: {}\r\n", http::kAllowedMethods));
   }
+  if (!http::is_host(request.get(http::parameter::kHost))) {
+    return answer(visit, 400, "the Host header is malformed");
+  }
   const auto target = target_of(place_, request.path());
   if (!target) return answer(visit, 404, "no such repository");
   on_target(visit, *target);
@@ -240,9 +243,10 @@ void Server::answer(Visit& visit, int status, std::string_view text, std::string
 
 void Server::answer(Visit& visit, const CachedPage& page) {
   const PageRequest& request = visit.request();
-  const auto reply = page.reply({.takes_gzip = request.get("HTTP_ACCEPT_ENCODING").contains("gzip"),
-                                 .head_only = request.is_head(),
-                                 .known_tag = request.get("HTTP_IF_NONE_MATCH")});
+  const auto reply =
+      page.reply({.takes_gzip = http::takes_gzip(request.get("HTTP_ACCEPT_ENCODING")),
+                  .head_only = request.is_head(),
+                  .known_tag = request.get("HTTP_IF_NONE_MATCH")});
   visit.begin(reply.status, reply.head);
   visit.add(reply.body);
   visit.end();

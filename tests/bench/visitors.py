@@ -4,7 +4,8 @@ after the time that he is told, all others ask again at once.
 
     visitors.py PORT PATH COUNT SECONDS
 
-Prints how many pages they got, and how often they were told to come later.
+SECONDS begin when the first of them has a page: a line says so then. At the end another one says how many pages they got,
+and how often they were told to come later.
 """
 
 import asyncio
@@ -12,6 +13,8 @@ import re
 import sys
 
 AGENT = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+#: Seconds for the first page; only reached when something is wrong.
+PATIENCE = 120
 
 
 async def visit(port: int, path: str, address: str) -> tuple[int, float]:
@@ -29,12 +32,14 @@ async def visit(port: int, path: str, address: str) -> tuple[int, float]:
     return int(head.split()[1]), float(later[1]) if later else 0
 
 
-async def be_a_visitor(port: int, path: str, number: int, counts: dict[int, int]) -> None:
+async def be_a_visitor(port: int, path: str, number: int, counts: dict[int, int], has_begun: asyncio.Event) -> None:
     address = f"127.0.{number // 250 + 1}.{number % 250 + 1}"
     while True:
         try:
             status, pause = await visit(port, path, address)
             counts[status] = counts.get(status, 0) + 1
+            if status == 200:
+                has_begun.set()
         except (OSError, asyncio.IncompleteReadError):
             pause = 1
         await asyncio.sleep(pause)
@@ -42,7 +47,10 @@ async def be_a_visitor(port: int, path: str, number: int, counts: dict[int, int]
 
 async def main(port: int, path: str, count: int, seconds: float) -> None:
     counts: dict[int, int] = {}
-    visitors = [asyncio.create_task(be_a_visitor(port, path, number, counts)) for number in range(count)]
+    has_begun = asyncio.Event()
+    visitors = [asyncio.create_task(be_a_visitor(port, path, number, counts, has_begun)) for number in range(count)]
+    await asyncio.wait_for(has_begun.wait(), PATIENCE)
+    print("they have begun", flush=True)
     await asyncio.sleep(seconds)
     for each in visitors:
         each.cancel()

@@ -6,7 +6,6 @@ import re
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -109,12 +108,12 @@ def syncs_p99(server: Server, workload: Workload, seconds: int) -> float:
 def visitors(server: Server, seconds: int) -> Iterator[None]:
     """500 at once, each with a page that takes long and is not kept."""
     crowd = subprocess.Popen([HERE / "visitors.py", str(server.port), "/timeline?n=2000&y=ci", str(VISITORS), str(seconds + 2)],
-                             stdout=sys.stderr)
+                             stdout=subprocess.PIPE, text=True)
     try:
-        time.sleep(1)
+        assert crowd.stdout.readline(), "no visitor got a page"
         yield
     finally:
-        crowd.wait()
+        sys.stderr.write(crowd.communicate()[0])
 
 
 def measure_beside(workload: Workload, servers: dict[str, Server], runs: int, seconds: int, results: Results) -> None:

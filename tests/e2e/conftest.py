@@ -15,6 +15,7 @@ from support.daemon import Daemon
 from support.client import Quarry
 from support.fossil import Fossil
 from support.pool import PAGES, Pool
+from support.quickstart import Quickstart
 from support.servers import Launcher
 from support.spool import Spool
 from support.wire import Peer
@@ -84,6 +85,13 @@ def serve(request: pytest.FixtureRequest, tmp_path: Path, fossil: Fossil) -> Ite
     launcher = Launcher(request.param, tmp_path, fossil)
     yield launcher
     launcher.stop_all()
+
+
+@pytest.fixture
+def quickstart(tmp_path: Path, fossil: Fossil) -> Iterator[Quickstart]:
+    start = Quickstart(tmp_path, fossil)
+    yield start
+    start.stop_all()
 
 
 @pytest.fixture

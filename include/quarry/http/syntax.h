@@ -12,6 +12,9 @@ namespace quarry::http {
 bool is_token(std::string_view text);
 /// No control character but the tab.
 bool is_field_value(std::string_view text);
+/// What a Host header may say, a name or an address with a port or without: nothing that stands for
+/// more in a link, in markup or in another header.
+bool is_host(std::string_view text);
 /// Takes the first line off TEXT, and its end, LF or CR LF, too.
 std::string_view take_line(std::string_view& text);
 /// Whether two header names are the same; case does not count.

@@ -31,6 +31,9 @@ std::string web_page_headers(std::string_view script = {});
 /// text nor JSON more. Who takes anything, as curl does, is no browser.
 bool prefers_html(std::string_view accept);
 
+/// Whether who sends the header ACCEPT_ENCODING names gzip, and not to refuse it.
+bool takes_gzip(std::string_view accept_encoding);
+
 /// The page that says that a request had STATUS, 400 or more, why (TEXT, escaped here, without a
 /// full stop), and what can be done.
 std::string error_page(int status, std::string_view text);

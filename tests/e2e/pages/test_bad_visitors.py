@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from support import repofile
+from support import fastcgi, repofile
 from support.browser import Browser
 from support.process import free_port, wait_until
 
@@ -51,6 +51,37 @@ def test_paths_that_lead_elsewhere(served, target):
     page = get(port, target)
     assert page and b"root:x:0" not in page
     assert b" 500 " not in page[:20] and b" 502 " not in page[:20]
+
+
+@pytest.mark.parametrize("host", ['x"><script>alert(1)</script>', "x'y", "x/y", "x y", "x%0d%0aSet-Cookie: a=b", "a@x", "x\\y", "x,y"])
+def test_a_host_that_is_none(served, host):
+    """Pages and redirects repeat it."""
+    server, port = served
+    for target in ("/timeline", "/"):
+        page = exchange(port, f"GET {target} HTTP/1.0\r\nHost: {host}\r\nUser-Agent: somebody\r\n\r\n".encode())
+        assert b" 400 " in page[:20] and b"<script>alert" not in page
+    wait_until(lambda: server.log().count("400 the Host header is malformed") == 2, "a line in the log for each")
+
+
+def test_a_host_that_is_none_told_by_a_web_server(served):
+    """That does not look at it."""
+    server, _ = served
+    with fastcgi.connect(server.socket) as connection:
+        connection.sendall(fastcgi.head("GET", "/timeline", HTTP_HOST='x"><script>alert(1)</script>') + fastcgi.record(fastcgi.STDIN))
+        page = fastcgi.read_page(connection)
+    assert page.headers["status"] == "400 Bad Request" and b"<script" not in page.body
+    server.wait_for_log("400 the Host header is malformed")
+
+
+def test_who_takes_no_compressed_pages_has_none(served):
+    _, port = served
+    for words, is_compressed in (("gzip", True), ("br, gzip;q=0.5", True), ("gzip;q=0", False), ("br, gzip; q=0.000", False),
+                                 ("x-gzip-not", False), ("", False)):
+        def kept() -> bool:
+            return b"Vary: Accept-Encoding" in get(port, "/timeline", "Accept-Encoding: identity").partition(b"\r\n\r\n")[0]
+        wait_until(kept, "a page that is kept")
+        head = get(port, "/timeline", f"Accept-Encoding: {words}").partition(b"\r\n\r\n")[0]
+        assert (b"Content-Encoding: gzip" in head) == is_compressed, words
 
 
 def test_a_long_address(served):

@@ -82,11 +82,56 @@ def set_right(path, user, capabilities):
         database.execute("UPDATE user SET cap = ? WHERE login = ?", (capabilities, user))
 
 
+class Moderated:
+    """What a visitor writes waits for a moderator, in the forum, the wiki and among the tickets: as long as nobody (whose
+    rights everybody has) is trusted in the forum."""
+
+    def __init__(self, path, port):
+        self.path, self.writer, self.moderator = path, Browser(port), Browser(port)
+        self.waiting = []  # where it was written, and its hash; the oldest first
+        for kind in ("wiki", "tkt"):
+            repofile.set_config(path, f"modreq-{kind}", 1)
+        for user, capabilities, browser in (("writer", "fghijkmnorw23", self.writer), ("moderator", "fghijklmnoqrw2345", self.moderator)):
+            repofile.add_user(path, user, "word", capabilities)
+            assert browser.log_in("/login", user, "word").status == 302
+
+    def forum(self, title):
+        self._write(302, "/forumnew", title=title, content="text", mimetype="text/plain", submit="Submit")
+
+    def wiki(self, title):
+        self._write(200, "/wikiajax/save", page=title, content="text", mimetype="text/plain", isnew="1")
+
+    def ticket(self, title):
+        guard = re.search(r'name="csrf" value="(\w+)"', self.writer.get("/tktnew").text).group(1)
+        self._write(302, "/tktnew", csrf=guard, title=title, icomment="text", mutype="Plain Text", type="Incident", severity="Minor",
+                    submit="Submit")
+
+    def _write(self, status, path, **fields):
+        page = self.writer.post(path, **fields)
+        assert page.status == status, page.text
+        with sqlite3.connect(self.path, timeout=30) as database:
+            known = [artifact for _, artifact in self.waiting]
+            found = database.execute("SELECT uuid FROM modreq JOIN blob ON rid = objid").fetchall()
+        new, = [artifact for artifact, in found if artifact not in known]
+        self.waiting.append((path, new))
+
+    def decide(self, approves):
+        path, artifact = self.waiting.pop(0)
+        if path == "/forumnew":
+            page = self.moderator.post("/forumedit", fpid=artifact, **({"approve": "Approve"} if approves else {"reject": "Reject"}))
+        else:
+            page = self.moderator.post(f"/info/{artifact}", modaction="approve" if approves else "delete")
+        assert page.status in (200, 302), page.text
+        with sqlite3.connect(self.path, timeout=30) as database:
+            assert database.execute("SELECT count(*) FROM modreq").fetchone() == (len(self.waiting),)
+
+
 class Changes:
     """Random ones, of all kinds that show."""
 
-    def __init__(self, seed, path, checkout, fossil, member):
+    def __init__(self, seed, path, checkout, fossil, member, moderated):
         self.random, self.path, self.checkout, self.fossil, self.member = random.Random(seed), path, checkout, fossil, member
+        self.moderated = moderated
         self.count = 0
         self.has_page = False
 
@@ -107,6 +152,14 @@ class Changes:
         page = self.member.post("/forumnew", title=f"post {self.count}", content="text", mimetype="text/plain", submit="Submit")
         assert page.status == 302
 
+    def what_waits(self):
+        self.random.choice([self.moderated.forum, self.moderated.wiki, self.moderated.ticket])(f"waits {self.count}")
+
+    def decision(self):
+        if not self.moderated.waiting:
+            self.what_waits()
+        self.moderated.decide(self.random.choice([True, False]))
+
     def setting(self):
         repofile.set_config(self.path, "project-name", f"called {self.count}")
 
@@ -114,7 +167,7 @@ class Changes:
         repofile.set_config(self.path, "css", f"body {{ margin: {self.count}px }}")
 
     def right(self):
-        set_right(self.path, "nobody", self.random.choice(["gjorz24", "gjorz2", "g", "hgjorz234"]))
+        set_right(self.path, "nobody", self.random.choice(["gjorz23", "gjorz2", "g", "hgjorz23"]))
 
     def user_configuration(self):
         subprocess.run(["fossil", "set", "--global", "th1-setup", f"set x {self.count}"], env=self.fossil.environment, check=True,
@@ -122,8 +175,8 @@ class Changes:
 
     def __call__(self):
         self.count += 1
-        self.random.choice([self.commit, self.wiki, self.ticket, self.forum, self.setting, self.skin, self.right,
-                            self.user_configuration])()
+        self.random.choice([self.commit, self.wiki, self.ticket, self.forum, self.what_waits, self.decision, self.setting, self.skin,
+                            self.right, self.user_configuration])()
 
 
 def commit_beside_others(checkout, comment):
@@ -140,14 +193,14 @@ def commit_beside_others(checkout, comment):
 @pytest.mark.parametrize("seed", range(2))
 def test_no_page_is_stale(serve, project, fresh, fossil, seed):
     repofile.add_user(fresh, "member", "word", "cdefghijkmnorstuwz23456")
-    set_right(fresh, "nobody", "gjorz24")
+    set_right(fresh, "nobody", "gjorz23")
     server, visitor = serve()
     _, without = serve(**{"pages.cache_ttl": "0s"})
     member = Browser(without.port)
     assert member.log_in("/login", "member", "word").status == 302
-    changes = Changes(seed, fresh, project, fossil, member)
+    changes = Changes(seed, fresh, project, fossil, member, Moderated(fresh, without.port))
     chosen = random.Random(seed)
-    for _ in range(25):
+    for _ in range(30):
         changes()
         for path in chosen.sample(PAGES, 5):
             agent = chosen.choice([{}, {"User_Agent": PHONE}, {"User_Agent": "Somebot/1.0"}])
@@ -158,6 +211,33 @@ def test_no_page_is_stale(serve, project, fresh, fossil, seed):
                 assert seen[:2] == made[:2], (path, agent, changes.count)
                 assert seen[2].splitlines() == made[2].splitlines(), (path, agent, changes.count)
     assert figures(server)["from cache"] > 20
+
+
+@pytest.mark.parametrize(("kind", "page", "is_hidden"), [("forum", "/forum", True), ("wiki", "/wcontent", False),
+                                                         ("ticket", "/timeline?y=t", False)])
+def test_what_a_moderator_decides_is_seen_at_once(serve, project, fresh, kind, page, is_hidden):
+    """And what waits for him: of the forum nobody else sees it, of the rest it is shown as unpublished."""
+    set_right(fresh, "nobody", "gjorz2")
+    server, visitor = serve()
+    moderated = Moderated(fresh, visitor.port)
+    for number, approves in enumerate((True, False, True)):
+        title = f"waits-{number}"
+
+        def made_anew() -> str:
+            """The visitor's page, which is not the one that was kept."""
+            before = figures(server)["made"]
+            text = visitor.get(page).text
+            wait_until(lambda: figures(server)["made"] > before, "a page that is made anew")
+            return text
+        keep(server, visitor)
+        assert title not in visitor.get(page).text
+        getattr(moderated, kind)(title)
+        assert (title in made_anew()) != is_hidden
+        keep(server, visitor)
+        assert (title in visitor.get(page).text) != is_hidden
+        moderated.decide(approves)
+        assert (title in made_anew()) == approves
+        assert (title in visitor.get(page).text) == approves
 
 
 @pytest.mark.parametrize("agent", AGENTS)

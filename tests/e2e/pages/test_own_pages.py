@@ -74,14 +74,15 @@ def test_a_page_that_cannot_be_made_is_a_page_that_says_so(launch, fresh, tmp_pa
 
 
 def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(launch, fresh, tmp_path):
-    program = tmp_path / "slow"
-    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exec sleep 600;; esac\n")
+    program, begun = tmp_path / "slow", tmp_path / "begun"
+    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; "
+                       f"*) head -c 1 | grep -q . && : > '{begun}'; exec sleep 600;; esac\n")
     program.chmod(0o755)
     server = launch(fresh, settings={"pages.program": str(program), "pages.max_children": 1, "pages.max_waiting": 0},
                     web_pages=True)
     held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     held.request("GET", "/timeline?first")
-    process.wait_until(lambda: Browser(server.port).get("/timeline?more").status == 503, "the only place to be taken")
+    process.wait_until(begun.exists, "the only place to be taken", 60)
     page = Browser(server.port).get("/timeline?more", Accept=HTML)
     assert is_page_of(page, 503) and page.headers["retry-after"] == "5" and "Wait some seconds" in page.text
     held.close()

@@ -1,13 +1,15 @@
 """The pages are what `fossil server` gives, but for what must differ, whichever way the visitor comes."""
 
 import re
+import subprocess
+from pathlib import Path
 
 import pytest
 
 from support import repofile
 from support.browser import Browser
 from support.process import Process, free_port, port_answers, wait_until
-from support.servers import disable_backoffice, write_nginx_config
+from support.servers import KINDS, Launcher, disable_backoffice, write_apache_config, write_nginx_config
 
 PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree", "/brlist", "/taglist", "/wcontent", "/forum",
          "/reportlist", "/login", "/help", "/style.css", "/nowhere", "/tarball/tip/x.tar.gz", "/doc/tip/README", "/info/tip",
@@ -16,15 +18,15 @@ PAGES = ("/", "/home", "/timeline", "/timeline?n=5&y=ci", "/dir?ci=tip&type=tree
 
 @pytest.fixture
 def peer(small, fossil, tmp_path):
-    """`fossil server` on a copy of the same file, below a prefix or not."""
+    """`fossil server` on a copy of the same file, which takes itself to be below a prefix, and by TLS, or not."""
     started = []
 
-    def begin(prefix=""):
+    def begin(prefix="", scheme="http"):
         copy = repofile.copy(small, tmp_path / f"peer{len(started)}.fossil")
         disable_backoffice(copy)
         port = free_port()
-        base = ["--baseurl", f"http://127.0.0.1:{port}{prefix}"] if prefix else []
-        started.append(Process(["fossil", "server", "--nojail", "--localhost", "--port", port, *base, copy],
+        started.append(Process(["fossil", "server", "--nojail", "--localhost", "--port", port,
+                                "--baseurl", f"{scheme}://127.0.0.1:{port}{prefix}", *(["--https"] if scheme == "https" else []), copy],
                                tmp_path / f"peer{len(started)}.log", env=fossil.environment))
         wait_until(lambda: port_answers(port), "fossil server")
         return Browser(port)
@@ -56,35 +58,117 @@ def check(visitor, other, prefix=""):
             assert seen[:3] == made[:3] and seen[-1].splitlines() == made[-1].splitlines(), path
 
 
-def test_at_the_root(launch, small, peer):
-    repofile.set_config(small, "project-name", "the same")
-    other = peer()
-    check(Browser(launch(small, web_pages=True).port), other)
+def certificate(folder):
+    """One that nobody has vouched for, and its key."""
+    both = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+                    "-subj", "/CN=127.0.0.1", "-out", both[0], "-keyout", both[1]], check=True, capture_output=True)
+    return both
 
 
-def test_below_a_prefix(launch, small, peer, tmp_path):
-    """nginx, with its usual words for that."""
-    if launch.kind != "nginx":
-        pytest.skip("the front has no prefixes")
-    server = launch(small, web_pages=True)
-    server.front.stop()
-    port = free_port()
-    folder = tmp_path / "prefixed"
-    folder.mkdir()
-    config = write_nginx_config(folder, port, server.folder / "pool.sock")
-    sample = folder / "quarry.conf"
-    text = sample.read_text()
-    for written, wanted in (("    location / {", "    location /code/ {\n        fastcgi_split_path_info ^(/code)(/.*)$;"),
-                            ("SCRIPT_NAME       \"\";", "SCRIPT_NAME       $fastcgi_script_name;"),
-                            ("PATH_INFO         $uri;", "PATH_INFO         $fastcgi_path_info;")):
+def replace(path, *changes):
+    text = path.read_text()
+    for written, wanted in changes:
         assert text.count(written) == 1, written
         text = text.replace(written, wanted)
-    sample.write_text(text)
-    server.front = Process(["nginx", "-c", config, "-p", folder, "-e", folder / "errors"], folder / "log")
-    wait_until(lambda: port_answers(port) or not server.front.is_running(), "nginx")
-    assert server.front.is_running(), server.front.output()
-    other = peer("/code")
-    check(Browser(port), other, "/code")
+    path.write_text(text)
+
+
+def configure_nginx(folder, port, pool_socket, prefix, is_secure):
+    """The sample, with nginx's usual words for a prefix and TLS."""
+    config = write_nginx_config(folder, port, pool_socket)
+    sample = folder / "quarry.conf"
+    if prefix:
+        replace(sample, ("    location / {", f"    location {prefix}/ {{\n        fastcgi_split_path_info ^({prefix})(/.*)$;"),
+                ("SCRIPT_NAME       \"\";", "SCRIPT_NAME       $fastcgi_script_name;"),
+                ("PATH_INFO         $uri;", "PATH_INFO         $fastcgi_path_info;"))
+    if is_secure:
+        written, key = certificate(folder)
+        replace(sample, (f"listen 127.0.0.1:{port};",
+                         f"listen 127.0.0.1:{port} ssl; ssl_certificate {written}; ssl_certificate_key {key};"))
+    return ["nginx", "-c", config, "-p", folder, "-e", folder / "errors"]
+
+
+def configure_apache(folder, port, pool_socket, prefix, is_secure):
+    config = write_apache_config(folder, port, pool_socket)
+    sample = folder / "quarry.conf"
+    if prefix:
+        replace(sample, ("ProxyPass \"/\"", f"ProxyPass \"{prefix}/\""),
+                ("ProxyFCGISetEnvIf \"true\" SCRIPT_NAME \"\"", f"ProxyFCGISetEnvIf \"true\" SCRIPT_NAME \"{prefix}\""),
+                ("ProxyFCGISetEnvIf \"true\" PATH_INFO   \"%{REQUEST_URI}\"",
+                 f"ProxyFCGISetEnvIf \"%{{REQUEST_URI}} =~ m#^{prefix}(/.*)$#\" PATH_INFO \"$1\""))
+    if is_secure:
+        written, key = certificate(folder)
+        replace(sample, ("</VirtualHost>", f"SSLEngine on\nSSLCertificateFile {written}\nSSLCertificateKeyFile {key}\n</VirtualHost>"))
+        replace(config, ("LoadModule proxy_module", "LoadModule ssl_module /usr/lib/apache2/modules/mod_ssl.so\nLoadModule proxy_module"))
+    return ["apache2", "-f", config, "-D", "FOREGROUND"]
+
+
+def configure_front(folder, port, gateway_port):
+    """Something with TLS before the gateway, as the manual says."""
+    written, key = certificate(folder)
+    config = folder / "front.conf"
+    kinds = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "scgi", "uwsgi"))
+    config.write_text(f"""daemon off; worker_processes 1; pid {folder}/pid; error_log {folder}/errors; user root;
+events {{ worker_connections 512; }}
+http {{ access_log off; {kinds}
+  server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {written}; ssl_certificate_key {key};
+    location / {{ proxy_pass http://127.0.0.1:{gateway_port}; proxy_set_header Host $http_host;
+      proxy_set_header X-Forwarded-For $remote_addr; proxy_set_header X-Forwarded-Proto $scheme; }} }} }}
+""")
+    return ["nginx", "-c", config, "-p", folder, "-e", folder / "errors"]
+
+
+@pytest.fixture
+def way(fossil, small, tmp_path):
+    """Call it with a kind of server to have a way to the pages of SMALL through it."""
+    fronts, launchers = [], []
+
+    def begin(kind, prefix, is_secure) -> Browser:
+        launchers.append(Launcher(kind, tmp_path, fossil))
+        target = small
+        if prefix and kind == "gateway":
+            # A repository of a folder.
+            target = tmp_path / "folder"
+            target.mkdir()
+            repofile.copy(small, target / f"{prefix[1:]}.fossil")
+        settings = {"http.trusted_proxies": "127.0.0.1"} if kind == "gateway" else {}
+        server = launchers[-1](target, settings=settings, web_pages=True)
+        if (kind == "gateway" or not prefix) and not is_secure:
+            return Browser(server.port, prefix)
+        port, folder = free_port(), tmp_path / "front"
+        folder.mkdir()
+        if kind == "gateway":
+            command = configure_front(folder, port, server.port)
+        else:
+            server.front.stop()
+            where = Path(launchers[-1].open_folders[-1].name) if kind == "apache" else server.folder
+            configure = configure_nginx if kind == "nginx" else configure_apache
+            command = configure(folder, port, where / "pool.sock", prefix, is_secure)
+        front = Process(command, folder / "log")
+        fronts.append(front)
+        wait_until(lambda: port_answers(port) or not front.is_running(), kind)
+        assert front.is_running(), front.output()
+        if kind != "gateway":
+            server.front = front
+        return Browser(port, prefix, is_secure=is_secure)
+    yield begin
+    for each in fronts:
+        if each.is_running():
+            each.stop()
+    for each in launchers:
+        each.stop_all()
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+@pytest.mark.parametrize("prefix", ["", "/code"])
+@pytest.mark.parametrize("kind", [*KINDS, "apache"])
+def test_every_way_leads_to_the_same_pages(way, peer, small, kind, prefix, scheme):
+    """For the gateway, the prefix is the name of a repository of a folder, and something else has the TLS."""
+    repofile.set_config(small, "project-name", "the same")
+    disable_backoffice(small)
+    other = peer(prefix, scheme)
+    check(way(kind, prefix, scheme == "https"), other, prefix)
 
 
 def test_behind_a_front_with_tls(start, small, tmp_path):

@@ -1,50 +1,15 @@
 """A newcomer's first minutes: ./quickstart, clone, commit, push, Ctrl-C."""
 
-import os
 import re
-import signal
 import subprocess
 
 import pytest
 
 import proof
-from support import places, process, repofile
+from support import repofile
 from support.fossil import Checkout
-from support.process import Process, free_port, wait_until
-
-
-@pytest.fixture
-def quickstart(tmp_path, fossil):
-    """Starts ./quickstart as from a terminal; yields a function, stops what it started."""
-    started = []
-
-    def start(*arguments):
-        work = tmp_path / "cwd"
-        work.mkdir(exist_ok=True)
-        environment = {**fossil.environment, "QUARRY_BUILD": str(places.build_directory()), "TMPDIR": str(tmp_path)}
-        started.append(Process([places.TOP / "quickstart", *arguments], tmp_path / "quickstart.log", cwd=work,
-                               env=environment))
-        return started[-1]
-
-    yield start
-    for each in started:
-        each.kill_group()
-
-
-def wait_for_port(server, port):
-    # The programs may have to be built first.
-    wait_until(lambda: process.port_answers(port) or not server.is_running(), "quickstart", seconds=900)
-    assert server.is_running(), server.output()
-
-
-def interrupt(server):
-    """Ctrl-C: the terminal sends SIGINT to the whole group."""
-    os.killpg(server.pid, signal.SIGINT)
-    status = server.wait()
-    assert status in (0, 130, -signal.SIGINT), server.output()
-    left = process.group(server.pid)
-    server.kill_group()
-    assert not left, server.output()
+from support.process import free_port, wait_until
+from support.quickstart import interrupt, wait_for_port
 
 
 def test_demonstration_repository(quickstart, fossil, tmp_path):

@@ -2,6 +2,7 @@
 
 import http.client
 import http.cookies
+import ssl
 import urllib.parse
 from dataclasses import dataclass, field
 
@@ -25,13 +26,22 @@ class Browser:
     prefix: str = ""
     cookies: dict[str, str] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
+    is_secure: bool = False  # by TLS, whoever the server says that it is
+
+    def _connect(self) -> http.client.HTTPConnection:
+        if not self.is_secure:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=60, context=context)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Page:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = self._connect()
         sent = {"User-Agent": AGENT, **self.headers, **{name.replace("_", "-"): value for name, value in headers.items()}}
         if method == "POST":
             # What guards forms against those of other sites.
-            sent.setdefault("Referer", f"http://127.0.0.1:{self.port}{self.prefix}{path}")
+            sent.setdefault("Referer", f"http{'s' * self.is_secure}://127.0.0.1:{self.port}{self.prefix}{path}")
         if self.cookies:
             sent["Cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         connection.request(method, self.prefix + path, body, sent)

@@ -62,6 +62,19 @@ TEST_CASE("bytes that two servers could read as different requests are refused")
   CHECK(verdict("GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n") == 400);
 }
 
+TEST_CASE("a host is a name or an address, with a port or without") {
+  for (const char* host :
+       {"", "h", "code.example:8080", "192.0.2.1", "[2001:db8::1]:80", "a_b-c.~d"}) {
+    CAPTURE(host);
+    CHECK(verdict("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n") == 0);
+  }
+  for (const char* host : {"a b", "a\"b", "a'b", "a<b", "a/b", "a%20b", "u@h", "a,b", "a\\b", "a?b",
+                           "a#b", "h\xc3\xa4"}) {
+    CAPTURE(host);
+    CHECK(verdict("GET / HTTP/1.1\r\nHost: " + std::string(host) + "\r\n\r\n") == 400);
+  }
+}
+
 TEST_CASE("a first line that is no request is refused") {
   for (const char* line :
        {"", "GET", "GET /", "GET  HTTP/1.1", "GET / / HTTP/1.1", "GET /\t HTTP/1.1",

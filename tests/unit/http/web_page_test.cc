@@ -21,6 +21,15 @@ TEST_CASE("browsers have pages, programs text") {
   CHECK_FALSE(prefers_html("application/text/html,,;,q=,"));
 }
 
+TEST_CASE("who refuses gzip does not take it") {
+  CHECK(takes_gzip("gzip"));
+  CHECK(takes_gzip("deflate, GZIP;q=0.5, br"));
+  CHECK_FALSE(takes_gzip(""));
+  CHECK_FALSE(takes_gzip("gzip;q=0"));
+  CHECK_FALSE(takes_gzip("br, gzip; q=0.000"));
+  CHECK_FALSE(takes_gzip("x-gzip-not, br"));
+}
+
 TEST_CASE("nothing that came from outside is markup in a page about an error") {
   const std::string page = error_page(404, "no <script>alert('x')</script> & \"y\"");
   CHECK_FALSE(page.contains("<script"));

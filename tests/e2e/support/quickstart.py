@@ -1,0 +1,44 @@
+"""./quickstart as from a terminal."""
+
+import os
+import signal
+from pathlib import Path
+
+from . import places, process
+from .fossil import Fossil
+from .process import Process, wait_until
+
+
+class Quickstart:
+    """Call it with its arguments; stops what it started."""
+
+    def __init__(self, folder: Path, fossil: Fossil):
+        self.folder, self.fossil = folder, fossil
+        self.started: list[Process] = []
+
+    def __call__(self, *arguments: object) -> Process:
+        work = self.folder / "cwd"
+        work.mkdir(exist_ok=True)
+        environment = {**self.fossil.environment, "QUARRY_BUILD": str(places.build_directory()), "TMPDIR": str(self.folder)}
+        self.started.append(Process([places.TOP / "quickstart", *arguments], self.folder / "quickstart.log", cwd=work, env=environment))
+        return self.started[-1]
+
+    def stop_all(self) -> None:
+        for each in self.started:
+            each.kill_group()
+
+
+def wait_for_port(server: Process, port: int) -> None:
+    # The programs may have to be built first.
+    wait_until(lambda: process.port_answers(port) or not server.is_running(), "quickstart", seconds=900)
+    assert server.is_running(), server.output()
+
+
+def interrupt(server: Process) -> None:
+    """Ctrl-C: the terminal sends SIGINT to the whole group."""
+    os.killpg(server.pid, signal.SIGINT)
+    status = server.wait()
+    assert status in (0, 130, -signal.SIGINT), server.output()
+    left = process.group(server.pid)
+    server.kill_group()
+    assert not left, server.output()

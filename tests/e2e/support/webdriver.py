@@ -1,0 +1,102 @@
+"""Debian's chromium as a person uses it: with clicks, forms and downloads; and what it says and asks for meanwhile."""
+
+import contextlib
+import json
+import shutil
+import urllib.parse
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+with contextlib.suppress(ImportError):
+    from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
+    from selenium.webdriver.chrome.options import Options
+    from selenium.webdriver.chrome.service import Service
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.support.ui import WebDriverWait
+
+needs_webdriver = pytest.mark.skipif("webdriver" not in globals() or not shutil.which("chromedriver"),
+                                     reason="no python3-selenium, or no chromium-driver")
+
+#: Seconds; only reached when something is wrong.
+PATIENCE = 120
+
+
+class Driven:
+    """A browser in FOLDER/browser that leaves what it downloads in FOLDER/downloads."""
+
+    def __init__(self, folder: Path):
+        self.downloads = folder / "downloads"
+        self.downloads.mkdir(parents=True)
+        options = Options()
+        options.binary_location = shutil.which("chromium")
+        # No name of another host leads anywhere, so that asking for one harms nobody, and shows.
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+                     "--disable-background-networking", "--disable-component-update", f"--user-data-dir={folder / 'browser'}",
+                     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
+            options.add_argument(word)
+        options.add_experimental_option("prefs", {"download.default_directory": str(self.downloads)})
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+        self.driver.set_page_load_timeout(PATIENCE)
+
+    def quit(self) -> None:
+        self.driver.quit()
+
+    def open(self, url: str) -> None:
+        self.driver.get(url)
+
+    def wait(self, condition, what: str):
+        """What CONDITION gives as soon as it is true. An element may go while it is looked at."""
+        waiting = WebDriverWait(self.driver, PATIENCE, poll_frequency=0.05, ignored_exceptions=[WebDriverException])
+        return waiting.until(lambda _: condition(), what)
+
+    def one(self, selector: str):
+        """The first element, as soon as it is shown."""
+        def shown():
+            return next((each for each in self.driver.find_elements(By.CSS_SELECTOR, selector) if each.is_displayed()), None)
+        return self.wait(shown, f"{selector} on {self.driver.current_url}")
+
+    def wait_for_text(self, text: str) -> None:
+        self.wait(lambda: text in self.driver.find_element(By.TAG_NAME, "body").text, f"\"{text}\" on {self.driver.current_url}")
+
+    def click(self, selector: str) -> None:
+        self.one(selector).click()
+
+    def follow(self, selector: str) -> None:
+        """Clicks on a link that a script may have to make one, for who is not known to be no robot."""
+        self.wait(lambda: "honeypot" not in (self.one(selector).get_attribute("href") or "honeypot"), f"a link {selector}")
+        self.click(selector)
+
+    def fill(self, selector: str, text: str) -> None:
+        element = self.one(selector)
+        element.clear()
+        element.send_keys(text)
+
+    def attach(self, selector: str, path: Path) -> None:
+        self.one(selector).send_keys(str(path))
+
+    def complaints(self) -> list[str]:
+        """What the console has said since the last time, but for its advice to who writes pages."""
+        return [f"{each['level']}: {each['message']}" for each in self.driver.get_log("browser") if each["level"] != "DEBUG"]
+
+    def asked(self) -> list[str]:
+        """The addresses that were asked for since the last time."""
+        messages = [json.loads(each["message"])["message"] for each in self.driver.get_log("performance")]
+        return [each["params"]["request"]["url"] for each in messages if each["method"] == "Network.requestWillBeSent"]
+
+    def hosts_asked(self) -> set[str]:
+        """Of those that go over the network, with their ports."""
+        parts = [urllib.parse.urlsplit(url) for url in self.asked()]
+        return {each.netloc for each in parts if each.scheme in ("http", "https", "ws", "wss", "ftp")}
+
+
+@contextlib.contextmanager
+def driven(folder: Path) -> Iterator[Driven]:
+    browser = Driven(folder)
+    try:
+        yield browser
+    finally:
+        browser.quit()
