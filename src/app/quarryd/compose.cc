@@ -172,6 +172,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     options.pool_paths = {pool.status_path, pool.ping_path};
     const bool has_index = worker_options_in(pool).has_index && !pool.repositories.empty();
     if (has_index) options.pool_paths.emplace_back("/");
+    options.has_folders = has_index;
   }
   // It has to have ended by itself when the master's patience is over.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
