@@ -131,11 +131,23 @@ base::Result<void> Loop::set_up() {
         pass_to_jobs(from, message);  // all else was for the generation of who says it
       });
   every(kSecond, [this] {
-    for (const auto& one : services_) one->children.look();
+    for (const auto& one : services_) {
+      one->children.look();
+      tell_of(*one);
+    }
   });
   const milliseconds heartbeat = RequestBounds::heartbeat(smallest);
   if (heartbeat.count() > 0) every(heartbeat, [this] { check_requests(); });
   return {};
+}
+
+void Loop::tell_of(const RunningService& one) {
+  const Service& service = one.service();
+  if (!service.on_snapshot) return;
+  auto snapshot =
+      scoreboard::take_snapshot(one.children.board(), base::ListenQueue::of(service.listener.fd()));
+  snapshot.pool = service.pool;
+  service.on_snapshot(snapshot);
 }
 
 base::Result<void> Loop::run() {

@@ -48,6 +48,8 @@ class Loop {
   base::Result<void> set_up();
   base::Result<void> watch_signals();
   void let_pools_count_jobs();
+  /// To whoever wants to know (Service::on_snapshot).
+  static void tell_of(const RunningService& one);
   void listen_for_questions();
   void every(std::chrono::milliseconds interval, base::Event::Action action);
   void start_services();

@@ -14,8 +14,12 @@ using Words = std::array<std::uint64_t, kWords>;
 // do not overflow.
 constexpr std::uint64_t kMostPlausible = std::uint64_t{1} << 53;
 
+std::uint64_t sum_of(std::span<const std::uint64_t> buckets) {
+  return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
+}
+
 bool agrees(std::span<const std::uint64_t> buckets, std::uint64_t requests) {
-  const std::uint64_t sum = std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
+  const std::uint64_t sum = sum_of(buckets);
   return sum <= requests + 1 && requests <= sum + 1;
 }
 
@@ -42,7 +46,7 @@ bool Counters::is_plausible_sum() const {
 bool Counters::is_plausible() const {
   return is_plausible_sum() && requests <= accepted + 1 && agrees(durations, requests) &&
          agrees(reply_sizes, requests) && refusals <= requests + 1 &&
-         clones + pulls + pushes + syncs <= requests + 1;
+         sync_sessions() <= requests + 1 && sum_of(sync_durations) <= sync_sessions() + 1;
 }
 
 }  // namespace quarry::scoreboard

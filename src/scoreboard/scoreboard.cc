@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -18,7 +19,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 6;
+constexpr std::uint32_t kLayoutVersion = 7;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;
@@ -29,9 +30,11 @@ struct alignas(64) BoardHeader {
 };
 
 constexpr std::size_t kHoldsOffset = sizeof(BoardHeader) + sizeof(PoolMemory);
-constexpr std::size_t kSlotsOffset = kHoldsOffset + sizeof(HoldMemory);
+constexpr std::size_t kRefusalsOffset = kHoldsOffset + sizeof(HoldMemory);
+constexpr std::size_t kSlotsOffset = kRefusalsOffset + sizeof(RefusalMemory);
 static_assert(sizeof(BoardHeader) % alignof(PoolMemory) == 0);
 static_assert(kHoldsOffset % alignof(HoldMemory) == 0);
+static_assert(kRefusalsOffset % alignof(RefusalMemory) == 0);
 static_assert(kSlotsOffset % alignof(SlotMemory) == 0);
 static_assert(sizeof(SlotMemory) % alignof(LoginMemory) == 0);
 
@@ -182,6 +185,21 @@ Holds Board::holds() const {
   return Holds(std::launder(reinterpret_cast<HoldMemory*>(base_ + kHoldsOffset)));
 }
 
+RefusalMemory* Board::refusal_memory() const {
+  return std::launder(reinterpret_cast<RefusalMemory*>(base_ + kRefusalsOffset));
+}
+
+std::vector<Refusal> Board::refusals() const {
+  std::vector<Refusal> found;
+  for (const auto& each : refusal_memory()->ring) {
+    const auto copy = copy_state(each);
+    const bool is_one = !copy.is_torn && copy.state.at != 0 && copy.state.is_sound();
+    if (is_one) found.push_back(copy.state);
+  }
+  std::ranges::sort(found, std::ranges::greater(), &Refusal::at);
+  return found;
+}
+
 Board::Reading Board::read(std::size_t index) const {
   const auto copy = copy_state(memory(index)->state);
   if (!copy.state.is_sound()) return {SlotState{}, copy.is_torn, true};
@@ -211,7 +229,7 @@ void Board::retire(std::size_t index, const PoolState& state) {
 }
 
 Slot Board::slot(std::size_t index) {
-  return Slot(memory(index), last_.generation);
+  return Slot(memory(index), last_.generation, refusal_memory());
 }
 
 void Board::clear(std::size_t index) {

@@ -111,6 +111,13 @@ void Slot::running_sql(std::string_view sql) {
   publish();
 }
 
+void Slot::refused(Refusal refusal) {
+  if (refusals_ == nullptr) return;
+  refusal.at = wall_micros();
+  const std::uint64_t number = refusals_->count.fetch_add(1, std::memory_order_relaxed);
+  write_state(refusals_->ring[number % kMostRefusals], refusal);
+}
+
 void Slot::end(const Outcome& outcome) {
   enter(Stage::kEnd);
   state_.user.assign(outcome.user);
@@ -142,6 +149,10 @@ void Slot::finished() {
   counted_at_end_.requests = 1;
   counted_at_end_.duration = static_cast<std::uint64_t>(state_.request_duration);
   ++counted_at_end_.durations[bucket_of(kDurationBounds, counted_at_end_.duration)];
+  if (counted_at_end_.sync_sessions() > 0) {
+    counted_at_end_.sync_duration = counted_at_end_.duration;
+    counted_at_end_.sync_durations = counted_at_end_.durations;
+  }
   ++counted_at_end_.reply_sizes[bucket_of(kReplySizeBounds, state_.reply_size)];
   state_.counters.add(counted_at_end_);
   counted_at_end_ = Counters{};

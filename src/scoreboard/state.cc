@@ -64,6 +64,10 @@ bool SlotState::is_sound() const {
          requests <= kMostPlausible && counters.is_plausible();
 }
 
+bool Refusal::is_sound() const {
+  return is_past(at, wall_micros() + kClockSlack) && status <= 999;
+}
+
 bool PoolState::is_sound() const {
   const auto pm = limits.process_manager.view();
   const auto are_few = [](std::initializer_list<std::uint64_t> counts) {
@@ -76,9 +80,9 @@ bool PoolState::is_sound() const {
          are_few({children, elders, held_back, max_active, limits.max_children,
                   limits.start_servers, limits.min_spare_servers, limits.max_spare_servers}) &&
          are_plausible({generation, max_children_reached, process_max_reached, slow_requests,
-                        max_listen_queue, backoffice_runs, backoffice_delayed,
+                        max_listen_queue, backoffice_runs, backoffice_delayed, backoffice_failures,
                         restarts_backed_off}) &&
-         past.is_plausible_sum();
+         backoffice_ended >= 0 && backoffice_took >= 0 && past.is_plausible_sum();
 }
 
 }  // namespace quarry::scoreboard

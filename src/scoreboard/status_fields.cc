@@ -97,7 +97,12 @@ void add_own_fields(const PoolSnapshot& s, std::vector<Field>& fields) {
   add("bytes out", s.totals.bytes_out);
   add("backoffice runs", s.state.backoffice_runs);
   add("backoffice delayed", s.state.backoffice_delayed);
+  add("backoffice failures", s.state.backoffice_failures);
+  add("last backoffice", Instant{s.state.backoffice_ended / kSecond});
+  add("last backoffice duration", static_cast<std::uint64_t>(s.state.backoffice_took));
+  add("last backoffice outcome", or_dash(s.state.backoffice_outcome.view()));
   add("request durations", durations_of(s.totals));
+  add("sync durations", sync_durations_of(s.totals));
   add("reply sizes", reply_sizes_of(s.totals));
 }
 
@@ -123,13 +128,17 @@ Histogram durations_of(const Counters& counters) {
   return {kDurationBounds, counters.durations, counters.duration, 1e-6};
 }
 
+Histogram sync_durations_of(const Counters& counters) {
+  return {kDurationBounds, counters.sync_durations, counters.sync_duration, 1e-6};
+}
+
 Histogram reply_sizes_of(const Counters& counters) {
   return {kReplySizeBounds, counters.reply_sizes, counters.reply_bytes, 1};
 }
 
 std::vector<Field> pool_fields(const PoolSnapshot& snapshot) {
   std::vector<Field> fields;
-  fields.reserve(48);
+  fields.reserve(56);
   add_php_fields(snapshot, fields);
   add_own_fields(snapshot, fields);
   return fields;

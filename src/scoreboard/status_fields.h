@@ -41,6 +41,7 @@ struct Histogram {
   std::string bound_text(std::uint64_t bound) const;
 };
 Histogram durations_of(const Counters& counters);
+Histogram sync_durations_of(const Counters& counters);
 Histogram reply_sizes_of(const Counters& counters);
 
 struct Percent {

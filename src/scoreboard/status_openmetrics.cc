@@ -113,6 +113,11 @@ void write_pool_metrics(const PoolSnapshot& s, Exposition& page) {
   page.metric("quarry_backoffice_runs_total", kCounter, "Backoffice runs.", state.backoffice_runs);
   page.metric("quarry_backoffice_delayed_total", kCounter,
               "Backoffice runs that had to wait for others.", state.backoffice_delayed);
+  page.metric("quarry_backoffice_failures_total", kCounter,
+              "Backoffice runs that did not end well.", state.backoffice_failures);
+  page.metric("quarry_backoffice_ended_timestamp_seconds", kGauge,
+              "When the last backoffice run ended; 0: none has.",
+              static_cast<std::uint64_t>(state.backoffice_ended / 1000000));
 }
 
 void write_sync_metrics(const PoolSnapshot& s, Exposition& page) {
@@ -133,6 +138,8 @@ void write_sync_metrics(const PoolSnapshot& s, Exposition& page) {
               totals.refusals);
   page.histogram("quarry_request_duration_seconds", "From a connection to the end of the reply.",
                  durations_of(totals));
+  page.histogram("quarry_sync_duration_seconds", "The same of sync requests alone.",
+                 sync_durations_of(totals));
   page.histogram("quarry_reply_size_bytes", "Bodies of replies.", reply_sizes_of(totals));
 }
 

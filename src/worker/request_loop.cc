@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <exception>
+#include <utility>
 
 #include "access_recorder.h"
 #include "fastcgi/fastcgi_exchange.h"
@@ -49,6 +50,10 @@ void log_bad_connection(const base::Fd& fd, const base::Error& error) {
   base::log(LogLevel::kNotice, "connection of {} closed: {}", peer, error.message);
 }
 
+bool is_trouble(const Reply& reply) {
+  return !reply.error.empty() || reply.status >= 400;
+}
+
 scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
   const std::size_t size = request.method == "HEAD" ? 0 : reply.body.size();
   return {.user = reply.user,
@@ -58,7 +63,31 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
           .bytes_out = reply.synced_in ? size : 0,
           .artifacts_in = reply.artifacts_in,
           .artifacts_out = reply.artifacts_out,
-          .is_refusal = !reply.error.empty() || reply.status >= 400};
+          .is_refusal = is_trouble(reply)};
+}
+
+/// REPLY, which is none that REQUEST hoped for, for the status page: what its client was told. Of a
+/// fault he was not told why, and nobody is who cannot read the log.
+scoreboard::Refusal refusal_of(const Request& request, const Reply& reply) {
+  scoreboard::Refusal refusal;
+  refusal.status = static_cast<std::uint64_t>(reply.status);
+  refusal.method.assign(request.method);
+  const std::string uri = base::without_secrets(request.uri.empty() ? request.path() : request.uri);
+  refusal.uri.assign(std::string_view(uri).substr(0, uri.find('?')));
+  const std::string_view told = reply.status < 400 ? reply.error : reply.body;
+  const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
+  const bool names_file = !reply.repository.empty() && told.contains(reply.repository);
+  if (reply.is_fault || names_file) {
+    refusal.text.assign("the log says why");
+  } else if (is_text) {
+    refusal.text.assign(told.substr(0, told.find('\n')));
+  }
+  return refusal;
+}
+
+/// What scanners ask for in vain would push out all else.
+bool is_of_interest(const Reply& reply) {
+  return is_trouble(reply) && (reply.is_fault || reply.status != 404);
 }
 
 void leave_for_idleness(Acceptor& acceptor, Handler& handler) {
@@ -120,12 +149,14 @@ class Server {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
-    const Reply reply = for_browser(request, answer_safely(handler_, exchange, slot_));
+    Reply answered = answer_safely(handler_, exchange, slot_);
+    if (is_of_interest(answered)) slot_.refused(refusal_of(request, answered));
+    const Reply reply = for_browser(request, std::move(answered));
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);
     slot_.finished();
     ++served_;
-    if (!reply.error.empty() || reply.status >= 400) {
+    if (is_trouble(reply)) {
       log_trouble({.address = request.remote_address,
                    .method = request.method,
                    .uri = request.uri,

@@ -20,6 +20,8 @@ struct GatewayOptions {
   int pages_passing = -1;
   /// Paths whose requests are the pool's in any case.
   std::vector<std::string> pool_paths = {};
+  /// So are those of paths that end in a slash, which may be folders with an index.
+  bool has_folders = false;
   /// Bound, listening, non-blocking sockets. They stay the caller's.
   std::vector<int> listeners;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are believed.

@@ -95,6 +95,7 @@ struct PoolConfig {
   SlowLogConfig slow_log;
   ProcessSettings process;
   std::string status_path;  // pm.status_path; "": no page
+  bool status_all = false;  // pm.status_all: it shows the other pools, too
   std::string ping_path;    // "": no page
   std::string ping_response = "pong";
   std::optional<base::SocketAddress> status_listen;  // pm.status_listen

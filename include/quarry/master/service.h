@@ -32,6 +32,7 @@
 #include "quarry/master/process_manager.h"
 #include "quarry/master/process_settings.h"
 #include "quarry/scoreboard/scoreboard.h"
+#include "quarry/scoreboard/snapshot.h"
 
 namespace quarry::master {
 
@@ -130,6 +131,8 @@ struct Service {
   std::function<base::Result<void>()> reopen_logs;
   /// May be empty. Called in the master for each question; it must be cheap.
   std::function<ServiceFigures()> figures;
+  /// Of kPool. May be empty. Called in the master once a second with what there is to see of the pool.
+  std::function<void(const scoreboard::PoolSnapshot&)> on_snapshot;
   /// What a child says over its channel that is no service's on_request. May be empty. Runs in the
   /// master: trust nothing in it.
   std::function<void(const control::Message&)> on_message;

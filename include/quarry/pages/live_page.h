@@ -4,6 +4,8 @@
 //   GET pm.status_path?live         the page
 //   GET pm.status_path?live&json    the document: what is drawn, and no more, so that it stays small
 //                                   with many children; for programs there is ?json&full
+//   ?live&all, ?live&all&json       the same of all pools and of what they share (the courier): only
+//                                   where the pool may show that (pm.status_all)
 //
 // Rates and what happened in the last minutes are the page's to reckon, from one document to the
 // next: the server remembers nothing for it.
@@ -11,27 +13,38 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "quarry/pages/figures.h"
+#include "quarry/pages/server_view.h"
 #include "quarry/scoreboard/snapshot.h"
 
 namespace quarry::pages {
 
-enum class LivePart { kPage, kDocument };
+struct LivePart {
+  bool is_document = false;
+  bool is_of_all = false;
+
+  friend bool operator==(const LivePart&, const LivePart&) = default;
+};
 
 /// What QUERY, the part of a URL behind its question mark, asks for; nothing: for none of this.
 std::optional<LivePart> live_part_of(std::string_view query);
 
-std::string live_page();
+/// Of one pool, or IS_OF_ALL. HAS_ALL: there is the page of all.
+std::string live_page(bool is_of_all, bool has_all);
 /// Lines, each with its end.
-std::string live_page_headers();
+std::string live_page_headers(bool is_of_all);
 
 /// SNAPSHOT as the page's script reads it. PAGES: the figures of the pool's web pages, null where it
-/// has none. SELF: the child that answers, which is not told of as a request under way.
+/// has none. SOURCES: only the queues. SELF: the child that answers, which is not told of as a request
+/// under way.
 std::string live_document(const scoreboard::PoolSnapshot& snapshot, const Figures* pages,
-                          pid_t self);
+                          const ServerSources& sources, pid_t self);
+/// What SOURCES have of all pools and the courier. NOW: microseconds of the monotonic clock.
+std::string live_document_of_all(const ServerSources& sources, std::int64_t now);
 
 }  // namespace quarry::pages

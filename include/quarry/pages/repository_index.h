@@ -48,8 +48,9 @@ class RepositoryIndex {
   /// OPEN: how a repository is opened to be looked at.
   RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open);
 
-  /// Those that everybody may read.
-  RepositoryList list();
+  /// Those that everybody may read, in the folder BELOW it ("": all). Empty, too, where there is no
+  /// such folder.
+  RepositoryList list(std::string_view below = {});
 
  private:
   struct Known {
@@ -65,8 +66,10 @@ class RepositoryIndex {
   std::map<std::string, Known, std::less<>> known_;  // by name
 };
 
-/// The page of LIST. BASE: the URL of the folder, without a slash at its end.
-std::string index_page(const RepositoryList& list, std::string_view base, base::UnixMillis now);
+/// The page of LIST, which is of the folder BELOW ("": the served one itself), with links to the
+/// folders in it and around it. BASE: the URL of the served folder, without a slash at its end.
+std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
+                       base::UnixMillis now);
 /// The same for programs: the URL to clone of each, a line each.
 std::string index_text(const RepositoryList& list, std::string_view base);
 

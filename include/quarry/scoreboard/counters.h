@@ -42,10 +42,14 @@ struct Counters {
   std::uint64_t pulls = 0;
   std::uint64_t pushes = 0;
   std::uint64_t syncs = 0;
+  std::uint64_t sync_duration = 0;  // microseconds, of all of these
+  Buckets<kDurationBounds.size()> sync_durations{};
   std::uint64_t artifacts_in = 0;
   std::uint64_t artifacts_out = 0;
   std::uint64_t bytes_in = 0;  // as they travelled
   std::uint64_t bytes_out = 0;
+
+  std::uint64_t sync_sessions() const { return clones + pulls + pushes + syncs; }
 
   /// Adds what OTHER counted. No sum becomes implausible by it.
   void add(const Counters& other);

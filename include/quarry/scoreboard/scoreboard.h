@@ -7,6 +7,7 @@
 //   BoardHeader      magic, layout version, slot count and size, name of the pool
 //   PoolMemory       a sequence number, then a PoolState; written by the master
 //   HoldMemory       see holds.h; written by the children
+//   RefusalMemory    the last refusals, a Refusal each; written by the children
 //   SlotMemory[]     one a child: a sequence number, then a SlotState
 //   LoginMemory      see login_memory.h; written by the children
 //
@@ -49,6 +50,13 @@ struct SlotMemory {
   SharedState<SlotState> state;
 };
 using PoolMemory = SharedState<PoolState>;
+/// The last refusals of a pool, in a ring that all its children write to. Two that write to the same
+/// place at once, which takes kMostRefusals meanwhile, spoil that one.
+inline constexpr std::size_t kMostRefusals = 32;
+struct alignas(64) RefusalMemory {
+  std::atomic<std::uint64_t> count;  // of all that there were
+  std::array<SharedState<Refusal>, kMostRefusals> ring;
+};
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// What is known of a request once its parameters are read.
@@ -74,8 +82,9 @@ struct Outcome {
 /// but getrusage(2) at the begin and the end of a request. The Board must outlive it.
 class Slot {
  public:
-  explicit Slot(SlotMemory* memory, std::uint64_t generation = 1)
-      : memory_(memory), generation_(generation) {}
+  /// REFUSALS: those of the pool; null: nobody wants to know.
+  explicit Slot(SlotMemory* memory, std::uint64_t generation = 1, RefusalMemory* refusals = nullptr)
+      : memory_(memory), refusals_(refusals), generation_(generation) {}
 
   /// First thing in a new child: its pid and start time, all else empty.
   void child_started();
@@ -92,6 +101,8 @@ class Slot {
   void session_begins(std::string_view client);
   /// A statement that is running for long. To be repeated while it does.
   void running_sql(std::string_view sql);
+  /// Tells of REFUSAL, which came at this moment.
+  void refused(Refusal refusal);
   void end(const Outcome& outcome);
   /// Counts the request with its outcome, and its time.
   void finished();
@@ -103,6 +114,7 @@ class Slot {
   void publish();
 
   SlotMemory* memory_;
+  RefusalMemory* refusals_;
   std::uint64_t generation_;
   SlotState state_;
   Counters counted_at_end_;  // what the outcome adds when the request is finished
@@ -158,6 +170,8 @@ class Board {
     bool is_garbage = false;
   };
   Reading read(std::size_t index) const;
+  /// The last ones, the newest first.
+  std::vector<Refusal> refusals() const;
   /// What the children of the pool remember of logins. The board must outlive it.
   LoginMemory& logins() const;
 
@@ -187,6 +201,7 @@ class Board {
  private:
   SlotMemory* memory(std::size_t index) const;
   PoolMemory* pool_memory() const;
+  RefusalMemory* refusal_memory() const;
   base::Result<void> map_memory(int fd, int protection);
   void write_header();
 

@@ -27,6 +27,7 @@ struct PoolSnapshot {
   Counters totals;               // of the children, and of those that are gone
   bool is_exact = false;         // else one that was just buried may count twice, or not at all
   std::optional<base::QueueLength> queue;
+  std::vector<Refusal> refusals;  // the last ones, the newest first
 };
 
 /// BOARD as it is now, with the length of QUEUE.

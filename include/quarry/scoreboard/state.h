@@ -86,6 +86,21 @@ struct SlotState {
 static_assert(std::is_trivially_copyable_v<SlotState>);
 static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
 
+/// A request that was not answered as its client wished, as everybody may be told of it who may see
+/// the status page: neither a query nor a name that was written, nor what is in the log alone.
+struct Refusal {
+  std::int64_t at = 0;       // microseconds since 1970; 0: none
+  std::uint64_t status = 0;  // of HTTP; a sync that is refused has 200
+  FixedText<16> method{};
+  FixedText<96> uri{};  // without the query
+  FixedText<128> text{};
+
+  /// Whether a child can have written this.
+  bool is_sound() const;
+};
+static_assert(std::is_trivially_copyable_v<Refusal>);
+static_assert(sizeof(Refusal) % sizeof(std::uint64_t) == 0);
+
 /// What the configuration says of a pool's processes. Numbers that its process manager has no use
 /// for are 0.
 struct PoolLimits {
@@ -111,6 +126,10 @@ struct PoolState {
   std::uint64_t max_listen_queue = 0;
   std::uint64_t backoffice_runs = 0;
   std::uint64_t backoffice_delayed = 0;   // that had to wait for others
+  std::uint64_t backoffice_failures = 0;  // that did not end well
+  std::int64_t backoffice_ended = 0;      // microseconds since 1970: the last run; 0: none has
+  std::int64_t backoffice_took = 0;       // that one, in microseconds
+  FixedText<64> backoffice_outcome;       // of that one
   std::uint64_t restarts_backed_off = 0;  // times that a crash loop was slowed down
   std::int64_t next_start = 0;  // microseconds since 1970: when it goes on; 0: not in a crash loop
   FixedText<128> backoff_reason;

@@ -17,6 +17,7 @@
 #include "quarry/changes/options.h"
 #include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
+#include "quarry/pages/server_view.h"
 #include "quarry/repository/repository.h"
 #include "quarry/sync/request.h"
 
@@ -30,6 +31,9 @@ struct StatusOptions {
   std::string ping_response = "pong";
   /// Of the pool's web pages; null: it has none.
   std::shared_ptr<const pages::Figures> pages = nullptr;
+  /// What the operator's page shows beside the pool's own figures. Without `pools` there is no page
+  /// of all pools.
+  pages::ServerSources sources = {};
 };
 
 /// Bounds on what one client, or all of one repository, may have of a pool; 0: none.

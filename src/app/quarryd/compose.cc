@@ -12,10 +12,12 @@
 #include "configuration.h"
 #include "courier_configuration.h"
 #include "courier_service.h"
+#include "page_sources.h"
 #include "pages_service.h"
 #include "peers_service.h"
 #include "quarry/base/log.h"
 #include "quarry/gateway/gateway.h"
+#include "quarry/scoreboard/overview.h"
 #include "quarry/worker/worker.h"
 
 namespace quarry::app {
@@ -25,9 +27,20 @@ using master::ChildContext;
 using master::Service;
 
 worker::StatusOptions status_options(const master::PoolConfig& pool,
-                                     const std::optional<PagesService>& pages) {
-  return {pool.name, pool.status_path, pool.ping_path, pool.ping_response,
-          pages ? pages->figures : nullptr};
+                                     const std::optional<PagesService>& pages,
+                                     const pages::ServerSources& sources) {
+  return {pool.name,
+          pool.status_path,
+          pool.ping_path,
+          pool.ping_response,
+          pages ? pages->figures : nullptr,
+          sources};
+}
+
+/// For the pools that may show all; null: there are none. Errors: kIo.
+base::Result<std::shared_ptr<scoreboard::Overview>> overview_for(const master::Config& config) {
+  if (std::ranges::none_of(config.pools, &master::PoolConfig::status_all)) return nullptr;
+  return scoreboard::Overview::create(config.pools.size());
 }
 
 worker::WorkerOptions worker_options(const master::PoolConfig& pool,
@@ -73,7 +86,8 @@ base::Result<void> unless_reloading(Start start, base::Result<void> opened) {
 using Inherited = std::vector<master::InheritedSocket>;
 
 base::Result<Service> pool_service(const master::PoolConfig& pool, worker::WorkerOptions options,
-                                   const std::optional<PagesService>& pages, Start start,
+                                   const std::optional<PagesService>& pages,
+                                   const pages::ServerSources& sources, Start start,
                                    Inherited& inherited) {
   if (!pool.listen) return base::fail(base::ErrorCode::kInvalid, "a pool needs listen");
   Service service;
@@ -90,7 +104,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.listen, pool.listen_options, &inherited));
 
-  options.status = status_options(pool, pages);
+  options.status = status_options(pool, pages, sources);
   if (options.access_log) {
     service.kept_descriptors.push_back(options.access_log->fd());
     service.reopen_logs = [shared = options.access_log] {
@@ -113,7 +127,7 @@ base::Result<Service> pool_service(const master::PoolConfig& pool, worker::Worke
 /// The pages about POOL, whose service is OBSERVED, on an address of their own.
 base::Result<Service> status_service(const master::PoolConfig& pool, const Service& observed,
                                      const std::optional<PagesService>& pages,
-                                     Inherited& inherited) {
+                                     const pages::ServerSources& sources, Inherited& inherited) {
   Service service;
   service.name = fmt::format("status {}", pool.name);
   service.kind = master::ServiceKind::kObserver;
@@ -122,7 +136,7 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
   service.observes = observed.name;
   QUARRY_TRY_ASSIGN(service.listener,
                     master::Listener::open(*pool.status_listen, pool.listen_options, &inherited));
-  worker::StatusServerOptions options{.status = status_options(pool, pages),
+  worker::StatusServerOptions options{.status = status_options(pool, pages, sources),
                                       .queue = base::ListenQueue::of(observed.listener.fd()),
                                       .allowed_clients = pool.allowed_clients};
   service.run = [options = std::move(options)](ChildContext& child) {
@@ -158,6 +172,7 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     options.pool_paths = {pool.status_path, pool.ping_path};
     const bool has_index = worker_options_in(pool).has_index && !pool.repositories.empty();
     if (has_index) options.pool_paths.emplace_back("/");
+    options.has_folders = has_index;
   }
   // It has to have ended by itself when the master's patience is over.
   options.stop_grace = std::min(options.stop_grace, config.global.process_control_timeout / 2);
@@ -199,6 +214,8 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
   std::vector<Service> services;
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
+  QUARRY_TRY_ASSIGN(const auto overview, overview_for(config));
+  const auto courier_config = courier_config_in(config);
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers);
@@ -206,8 +223,15 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
     }
     QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers));
+    const auto sources = page_sources(pool, for_workers.changes, overview, courier_config);
     QUARRY_TRY_ASSIGN(auto service,
-                      pool_service(pool, std::move(for_workers), pages, start, inherited));
+                      pool_service(pool, std::move(for_workers), pages, sources, start, inherited));
+    if (overview) {
+      const auto index = static_cast<std::size_t>(&pool - config.pools.data());
+      service.on_snapshot = [overview, index](const scoreboard::PoolSnapshot& snapshot) {
+        overview->publish(index, snapshot);
+      };
+    }
     const auto options = worker_options_in(pool);
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
@@ -217,7 +241,7 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
     }
     std::optional<Service> status;
     if (pool.status_listen) {
-      QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, inherited));
+      QUARRY_TRY_ASSIGN(status, status_service(pool, service, pages, sources, inherited));
       base::log(base::LogLevel::kNotice, "[{}] listens on {}", status->name, place_of(*status));
     }
     const std::string courier_socket =

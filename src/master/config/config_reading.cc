@@ -302,10 +302,12 @@ class Checker {
     if (!pool.status_path.empty() && pool.status_path == pool.ping_path) {
       report(lines.at("ping.path"), "ping.path and pm.status_path are the same");
     }
-    if (pool.status_listen && pool.status_path.empty() && !lines.contains("pm.status_path")) {
-      report(lines.at("pm.status_listen"),
-             "pm.status_listen needs pm.status_path = PATH beside it");
-    }
+    const auto needs_path = [&](const char* word) {
+      if (!pool.status_path.empty() || lines.contains("pm.status_path")) return;
+      report(lines.at(word), fmt::format("{} needs pm.status_path = PATH beside it", word));
+    };
+    if (pool.status_listen) needs_path("pm.status_listen");
+    if (pool.status_all) needs_path("pm.status_all");
   }
 
   void check_process_max() {

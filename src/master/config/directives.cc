@@ -157,6 +157,7 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"pm.max_spawn_rate", Children(), QUARRY_FIELD(processes.max_spawn_rate)},
     {"pm.process_idle_timeout", Timeout(), QUARRY_FIELD(processes.process_idle_timeout)},
     {"pm.status_path", PagePath(), QUARRY_FIELD(status_path)},
+    {"pm.status_all", Switch(), QUARRY_FIELD(status_all)},
     {"pm.status_listen", ListenAddress(), QUARRY_FIELD(status_listen)},
     {"ping.path", PagePath(), QUARRY_FIELD(ping_path)},
     {"ping.response", SomeText(), QUARRY_FIELD(ping_response)},

@@ -189,6 +189,7 @@ void Jobs::second_passed() {
 
 Place Jobs::child_ended(const Remains& remains) {
   if (remains.has_failed) ++figures_.failed;
+  if (pool_ != nullptr) pool_->job_ended(remains.ran, remains.has_failed ? remains.how : "");
   const milliseconds wait = respawn_.after(remains.death);
   if (wait.count() > 0 && !respawn_timer_.is_timed()) {
     base::log(LogLevel::kWarning, "[{}] jobs fail too soon: the next start is in {} ms",

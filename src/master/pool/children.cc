@@ -144,6 +144,9 @@ std::optional<Remains> Children::bury(pid_t pid, int status) {
   remains.has_failed = !has_ended_well(status);
   Death& death = remains.death;
   death.lived = std::chrono::duration_cast<milliseconds>(steady_clock::now() - child.started);
+  remains.ran = std::chrono::duration_cast<milliseconds>(
+      steady_clock::now() -
+      (child.stage == JobStage::kRunning ? child.stage_since : child.started));
   death.was_killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
   death.was_orderly = !remains.has_failed &&
                       (service_.on_request || child.was_told_to_reopen || has_answered(child));

@@ -62,10 +62,11 @@ struct StartOptions {
 /// What is left of a child that has ended.
 struct Remains {
   Death death;
-  std::string how;           // "exited with code 1"
-  std::uint32_t number = 0;  // of a job
-  bool was_told = false;     // to end, although the master goes on
-  bool has_failed = false;   // it ended by a signal or with another code than 0
+  std::string how;                   // "exited with code 1"
+  std::uint32_t number = 0;          // of a job
+  std::chrono::milliseconds ran{0};  // the same, since it had its turn
+  bool was_told = false;             // to end, although the master goes on
+  bool has_failed = false;           // it ended by a signal or with another code than 0
 };
 
 class Children {

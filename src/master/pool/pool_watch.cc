@@ -73,6 +73,14 @@ void PoolWatch::job_delayed() {
   board_->publish(state_);
 }
 
+void PoolWatch::job_ended(std::chrono::milliseconds took, std::string_view failure) {
+  if (!failure.empty()) ++state_.backoffice_failures;
+  state_.backoffice_ended = scoreboard::wall_micros();
+  state_.backoffice_took = std::chrono::microseconds(took).count();
+  state_.backoffice_outcome.assign(failure.empty() ? "done" : failure);
+  board_->publish(state_);
+}
+
 void PoolWatch::elders(std::size_t count) {
   state_.elders = count;
   board_->publish(state_);

@@ -42,6 +42,8 @@ class PoolWatch {
   /// Of the pool's backoffice.
   void job_started();
   void job_delayed();
+  /// A run has taken so long; FAILURE: how it ended, "": as it should.
+  void job_ended(std::chrono::milliseconds took, std::string_view failure);
   /// How many children of earlier generations the pool has.
   void elders(std::size_t count);
   /// The same, since the one in SLOT has ended.

@@ -1,5 +1,9 @@
 #include <fmt/core.h>
 
+#include <cstddef>
+#include <set>
+#include <string>
+
 #include "quarry/http/web_page.h"
 #include "quarry/pages/repository_index.h"
 #include "template.h"
@@ -8,8 +12,10 @@
 namespace quarry::pages {
 namespace {
 
-constexpr Template kIndex(R"(<h1>Repositories</h1>
-{{#is_empty}}<p>There is none here that is for everybody. Whoever may see one opens its own address.</p>
+constexpr Template kIndex(R"(<h1>Repositories{{#below}} in {{below}}{{/below}}</h1>
+{{#parent}}<p><a href="{{parent}}">The folder above</a></p>
+{{/parent}}{{#has_folders}}<p>Folders: {{#folders}}<a href="{{url}}">{{name}}/</a> {{/folders}}</p>
+{{/has_folders}}{{#is_empty}}<p>There is none here that is for everybody. Whoever may see one opens its own address.</p>
 {{/is_empty}}{{#is_cut}}<p>Some are not shown yet, since it takes a while to look at all: load the page again.</p>
 {{/is_cut}}<ul>
 {{#repositories}}<li><a href="{{url}}">{{title}}</a>{{#has_path}} <span class="dim">{{name}}</span>{{/has_path}}
@@ -19,9 +25,20 @@ constexpr Template kIndex(R"(<h1>Repositories</h1>
 {{/repositories}}</ul>
 )");
 
+/// The folders right in that whose name and slash have SIZE, in which LIST has something.
+std::set<std::string> folders_in(const RepositoryList& list, std::size_t size) {
+  std::set<std::string> folders;
+  for (const ListedRepository& each : list.repositories) {
+    const std::size_t slash = each.name.find('/', size);
+    if (slash != std::string::npos) folders.insert(each.name.substr(size, slash - size));
+  }
+  return folders;
+}
+
 }  // namespace
 
-std::string index_page(const RepositoryList& list, std::string_view base, base::UnixMillis now) {
+std::string index_page(const RepositoryList& list, std::string_view base, std::string_view below,
+                       base::UnixMillis now) {
   Values rows{Values::type::list};
   for (const ListedRepository& each : list.repositories) {
     Values row;
@@ -41,6 +58,23 @@ std::string index_page(const RepositoryList& list, std::string_view base, base::
     rows.push_back(std::move(row));
   }
   Values page;
+  if (!below.empty()) {
+    page.set("below", std::string(below));
+    const std::size_t last = below.rfind('/');
+    const auto above =
+        last == std::string_view::npos ? "" : fmt::format("{}/", below.substr(0, last));
+    page.set("parent", fmt::format("{}/{}", base, above));
+  }
+  const std::string here = below.empty() ? "" : fmt::format("{}/", below);
+  Values folders{Values::type::list};
+  for (const std::string& each : folders_in(list, here.size())) {
+    Values row;
+    row.set("name", each);
+    row.set("url", fmt::format("{}/{}{}/", base, here, each));
+    folders.push_back(std::move(row));
+  }
+  page.set("has_folders", Values(folders.is_non_empty_list()));
+  page.set("folders", std::move(folders));
   page.set("is_empty", Values(list.repositories.empty()));
   page.set("is_cut", Values(list.is_cut));
   page.set("repositories", std::move(rows));

@@ -6,12 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "live_script.h"
 #include "quarry/base/escape.h"
-#include "quarry/http/web_page.h"
 #include "quarry/scoreboard/counters.h"
 #include "quarry/scoreboard/state.h"
-#include "template.h"
 
 namespace quarry::pages {
 namespace {
@@ -23,40 +20,13 @@ using scoreboard::SlotState;
 using scoreboard::Stage;
 
 // Of those that take longest, so many are told, and so many bytes of each of their texts.
-constexpr std::size_t kMostRequests = 15;
+constexpr std::size_t kMostRequests = 10;
 constexpr std::size_t kMostOfText = 80;
-
-constexpr Template kPage(R"(<h1>Pool <span id="pool" data-version="{{version}}">…</span></h1>
-<p id="lost" role="alert"></p>
-<p id="note" role="status"></p>
-<noscript><p>This page is live, and needs its script. Without: <a href="?html&amp;full">the figures of this moment</a>.</p></noscript>
-<div class="tiles">
-<p><b id="rate">–</b> requests a second</p>
-<p><b id="in">–</b> synced in, a second</p>
-<p><b id="out">–</b> synced out, a second</p>
-<p><b id="active">–</b> children at work</p>
-<p><b id="queue">–</b> in the listen queue</p>
-<p><b id="refused">–</b> refused in <span id="minutes">–</span></p>
-</div>
-<h2>Children</h2>
-<svg id="grid" class="grid" role="img" viewBox="0 0 512 16"></svg>
-<p id="legend"></p>
-<h2>Requests a second</h2>
-<svg id="served" role="img" viewBox="0 0 600 90" preserveAspectRatio="none"></svg>
-<p id="served-most" class="dim"></p>
-<h2>Synced a second, in and <span class="second">out</span></h2>
-<svg id="moved" role="img" viewBox="0 0 600 90" preserveAspectRatio="none"></svg>
-<p id="moved-most" class="dim"></p>
-<h2>Request times in the last five minutes</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Request times"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
-<h2>Requests under way</h2>
-<div class="wide" tabindex="0" role="region" aria-label="Requests under way"><table>
-<thead><tr><th>For</th><th>Stage</th><th>User</th><th>Operation</th><th>Repository</th><th>Request</th><th>Doing</th></tr></thead>
-<tbody id="requests"></tbody></table></div>
-<p id="more" class="dim"></p>
-<h2>Since the start</h2>
-<dl id="totals"></dl>
-)");
+constexpr std::size_t kMostRefusals = 8;
+// Of the page of all.
+constexpr std::size_t kMostPools = 32;
+constexpr std::size_t kMostStages = 2000;
+constexpr std::size_t kMostDestinations = 16;
 
 /// Whether QUERY sets NAME, to whatever value.
 bool has_word(std::string_view query, std::string_view name) {
@@ -95,6 +65,37 @@ void put_children(json& document, const PoolSnapshot& snapshot) {
   document["pids"] = std::move(pids);
   document["since"] = std::move(since);
   document["old"] = std::move(old);
+}
+
+/// The last ones, the newest first; AT: how many milliseconds ago.
+void put_refusals(json& document, const PoolSnapshot& snapshot) {
+  json& refusals = document["refused"] = json::array();
+  for (const scoreboard::Refusal& each : snapshot.refusals) {
+    if (refusals.size() == kMostRefusals) break;
+    refusals.push_back({{"ago", std::max<std::int64_t>(0, (snapshot.wall_now - each.at) / 1000)},
+                        {"status", each.status},
+                        {"method", cut(each.method.view())},
+                        {"uri", cut(each.uri.view())},
+                        {"text", cut(each.text.view())}});
+  }
+}
+
+void put_backoffice(json& document, const PoolSnapshot& snapshot) {
+  const scoreboard::PoolState& state = snapshot.state;
+  if (state.backoffice_ended == 0) return;
+  document["backoffice"] = {
+      {"ago", std::max<std::int64_t>(0, (snapshot.wall_now - state.backoffice_ended) / 1000)},
+      {"took", state.backoffice_took / 1000},
+      {"outcome", cut(state.backoffice_outcome.view())}};
+}
+
+void put_queues(json& document, const ServerSources& sources) {
+  if (!sources.queues) return;
+  const QueuesView view = sources.queues();
+  json states = json::object();
+  for (const auto& [state, number] : view.states) states[state] = number;
+  document["changes"] = {
+      {"states", std::move(states)}, {"queues", view.queues}, {"cut", view.is_cut}};
 }
 
 void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
@@ -136,6 +137,7 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
                  {"most children at work", state.max_active},
                  {"times that all children were there and busy", state.max_children_reached},
                  {"runs of the backoffice", state.backoffice_runs},
+                 {"runs that failed", state.backoffice_failures},
                  {"runs that had to wait", state.backoffice_delayed},
                  {"generation (1 and one for each reload)", state.generation},
                  {"children of earlier generations", state.elders},
@@ -152,8 +154,9 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   return totals;
 }
 
-/// What an operator should know at once; "": nothing.
-std::string note_on(const scoreboard::PoolState& state) {
+/// What an operator should know at once of STATE, a PoolState or a PoolOverview; "": nothing.
+template <typename State>
+std::string note_on(const State& state) {
   if (state.next_start != 0) {
     return "Children end as soon as they are started, so that they are started more slowly: " +
            cut(state.backoff_reason.view());
@@ -164,24 +167,64 @@ std::string note_on(const scoreboard::PoolState& state) {
   return {};
 }
 
+std::string text_of(const json& document) {
+  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
+  const bool has_queue = pool.has_queue != 0;
+  return {{"pool", cut(pool.pool.view())},
+          {"age", std::max<std::int64_t>(0, (now - pool.written) / 1000)},
+          {"now", pool.written / 1000},
+          {"started", pool.started},
+          {"active", pool.active},
+          {"children", pool.children},
+          {"old", pool.elders},
+          {"generation", pool.generation},
+          {"queue", has_queue ? json(pool.queue) : json()},
+          {"backlog", has_queue ? json(pool.backlog) : json()},
+          {"served", pool.requests},
+          {"refusals", pool.refusals},
+          {"in", pool.bytes_in},
+          {"out", pool.bytes_out},
+          {"runs", pool.backoffice_runs},
+          {"failures", pool.backoffice_failures},
+          {"stages", std::string(pool.stages.view().substr(0, most_stages))},
+          {"note", note_on(pool)}};
+}
+
+json json_of(const DestinationView& destination) {
+  const auto or_null = [](const auto& value) { return value ? json(*value) : json(); };
+  return {{"name", cut(destination.name)},
+          {"waiting", destination.waiting},
+          {"oldest", or_null(destination.oldest)},
+          {"delivered", destination.delivered},
+          {"dead", destination.dead},
+          {"error", cut(destination.last_error)},
+          {"failed", or_null(destination.last_error_age)}};
+}
+
+json json_of(const CourierView& courier) {
+  json destinations = json::array();
+  for (const DestinationView& each : courier.destinations) {
+    if (destinations.size() == kMostDestinations) break;
+    destinations.push_back(json_of(each));
+  }
+  return {{"running", courier.is_running},
+          {"problem", cut(courier.problem)},
+          {"more", courier.destinations.size() - destinations.size()},
+          {"destinations", std::move(destinations)}};
+}
+
 }  // namespace
 
 std::optional<LivePart> live_part_of(std::string_view query) {
   if (!has_word(query, "live")) return std::nullopt;
-  return has_word(query, "json") ? LivePart::kDocument : LivePart::kPage;
+  return LivePart{.is_document = has_word(query, "json"), .is_of_all = has_word(query, "all")};
 }
 
-std::string live_page() {
-  Values page;
-  page.set("version", QUARRY_VERSION);
-  return http::web_page("Quarry", kPage.fill(page), kLiveScript);
-}
-
-std::string live_page_headers() {
-  return http::web_page_headers(kLiveScript);
-}
-
-std::string live_document(const PoolSnapshot& snapshot, const Figures* pages, pid_t self) {
+std::string live_document(const PoolSnapshot& snapshot, const Figures* pages,
+                          const ServerSources& sources, pid_t self) {
   const Counters& counted = snapshot.totals;
   json document = {{"version", QUARRY_VERSION},
                    {"pool", cut(snapshot.pool)},
@@ -196,12 +239,33 @@ std::string live_document(const PoolSnapshot& snapshot, const Figures* pages, pi
                    {"in", counted.bytes_in},
                    {"out", counted.bytes_out},
                    {"bounds", scoreboard::kDurationBounds},
-                   {"durations", counted.durations},
+                   {"durations", counted.sync_durations},
                    {"note", note_on(snapshot.state)}};
   put_children(document, snapshot);
   put_requests(document, snapshot, self);
+  put_refusals(document, snapshot);
+  put_backoffice(document, snapshot);
+  put_queues(document, sources);
   document["totals"] = totals_of(snapshot, pages);
-  return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
+  return text_of(document);
+}
+
+std::string live_document_of_all(const ServerSources& sources, std::int64_t now) {
+  const auto pools = sources.pools ? sources.pools() : std::vector<scoreboard::PoolOverview>();
+  json document = {{"version", QUARRY_VERSION}, {"bounds", scoreboard::kDurationBounds}};
+  scoreboard::Buckets<scoreboard::kDurationBounds.size()> durations{};
+  std::size_t stages_left = kMostStages;
+  json& told = document["pools"] = json::array();
+  for (const scoreboard::PoolOverview& each : pools) {
+    for (std::size_t i = 0; i < durations.size(); ++i) durations[i] += each.sync_durations[i];
+    if (told.size() == kMostPools) continue;
+    told.push_back(json_of(each, now, stages_left));
+    stages_left -= std::min(stages_left, each.stages.view().size());
+  }
+  document["more"] = pools.size() - told.size();
+  document["durations"] = durations;
+  if (sources.courier) document["courier"] = json_of(sources.courier());
+  return text_of(document);
 }
 
 }  // namespace quarry::pages

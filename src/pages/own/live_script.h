@@ -1,11 +1,12 @@
-// The script of the operator's page. All text goes into the page as text, never as markup.
+// The scripts of the operator's page: what that of a pool and that of all pools have in common, and
+// each of them, which defines show(). All text goes into the page as text, never as markup.
 #pragma once
 
 #include <string_view>
 
 namespace quarry::pages {
 
-inline constexpr std::string_view kLiveScript = R"js(
+inline constexpr std::string_view kLiveBeginning = R"js(
 "use strict";
 const KEPT = 300, COLUMNS = 32, CELL = 16, WIDE = 600, HIGH = 90;
 const STAGES = ["starting", "idle", "accepted", "reading", "reading", "working", "sending", "finished"];
@@ -28,27 +29,35 @@ const bytes = number => short(number, [" B", " kB", " MB", " GB"], 1000);
 const time = micros => short(micros, [" µs", " ms", " s"], 1000);
 const length = ms => ms < 1000 ? ms + " ms" : ms < 120000 ? (ms / 1000).toFixed(1) + " s" : Math.round(ms / 60000) + " min";
 
-let seen = [];       // documents of the last minutes, the oldest first
-let cells = [];      // of the grid
 let lost = null;     // since when there is no answer
 
-const rates = of => seen.slice(1).map((now, i) =>
+// SEEN: documents of the last minutes, the oldest first.
+const remember = (seen, now) => {
+  const last = seen[seen.length - 1];
+  if (last && (last.started !== now.started || last.served > now.served)) seen.length = 0;
+  if (last && last.now === now.now && seen.length) seen.pop();
+  seen.push(now);
+  if (seen.length > KEPT) seen.shift();
+};
+const rates = (seen, of) => seen.slice(1).map((now, i) =>
   Math.max(0, of(now) - of(seen[i])) * 1000 / Math.max(1, now.now - seen[i].now));
+const end = list => list.length ? list[list.length - 1] : 0;
 
-const draw = (id, lines, words) => {
-  const chart = find(id), top = Math.max(0, ...lines.flat()), most = Math.max(1, top);
+const draw = (chart, words, lines, text) => {
+  const top = Math.max(0, ...lines.flat()), most = Math.max(1, top);
   chart.replaceChildren();
   lines.forEach((line, which) => {
     const points = line.map((value, i) =>
       `${(WIDE - (line.length - 1 - i) * WIDE / (KEPT - 2)).toFixed(1)},${(HIGH - 2 - value / most * (HIGH - 8)).toFixed(1)}`);
     make(chart, "polyline", {points: points.join(" "), class: "line" + which});
   });
-  chart.setAttribute("aria-label", "at most " + words(top));
-  put(id + "-most", "at most " + words(top));
+  chart.setAttribute("aria-label", "at most " + text(top));
+  words.textContent = "at most " + text(top);
 };
 
-const showChildren = now => {
-  const grid = find("grid"), number = now.stages.length;
+// TITLE: of the child I in STAGE.
+const showChildren = (grid, legend, stages, old, title) => {
+  const number = stages.length, cells = grid.cells ??= [];
   while (cells.length > number) cells.pop().remove();
   while (cells.length < number) {
     const i = cells.length;
@@ -58,16 +67,15 @@ const showChildren = now => {
     cells.push(cell);
   }
   grid.setAttribute("viewBox", `0 0 ${COLUMNS * CELL} ${Math.max(1, Math.ceil(number / COLUMNS)) * CELL}`);
-  const old = new Set(now.old), counts = {};
+  const counts = {};
   cells.forEach((cell, i) => {
-    const stage = STAGES[now.stages[i]];
+    const stage = STAGES[stages[i]];
     counts[stage] = (counts[stage] || 0) + 1;
     cell.setAttribute("class", `${stage}${old.has(i) ? " old" : ""}`);
-    cell.firstChild.textContent = `process ${now.pids[i]}: ${stage} for ${length(now.since[i])}${old.has(i) ? ", of an earlier generation" : ""}`;
+    cell.firstChild.textContent = title(i, stage);
   });
   const words = Object.keys(counts).map(stage => `${counts[stage]} ${stage}`).join(", ");
   grid.setAttribute("aria-label", words);
-  const legend = find("legend");
   legend.replaceChildren();
   for (const stage in counts) {
     const entry = make(legend, "span", {});
@@ -76,9 +84,8 @@ const showChildren = now => {
   }
 };
 
-const showTimes = now => {
-  const chart = find("times"), first = seen[0].durations;
-  const counts = now.durations.map((value, i) => Math.max(0, value - first[i]));
+const showTimes = (first, now) => {
+  const chart = find("times"), counts = now.durations.map((value, i) => Math.max(0, value - first.durations[i]));
   const most = Math.max(1, ...counts), wide = WIDE / counts.length;
   chart.replaceChildren();
   counts.forEach((value, i) => {
@@ -95,17 +102,20 @@ const showTimes = now => {
     `${value} ${now.bounds[i] === undefined ? "longer" : "within " + time(now.bounds[i])}`).join(", ") || "none");
 };
 
-const showRequests = now => {
-  const body = find("requests");
+// Each of ROWS is a list of texts; NONE stands where there are none.
+const showRows = (id, rows, more, none) => {
+  const body = find(id);
   body.replaceChildren();
-  for (const each of now.requests) {
+  for (const texts of rows) {
     const row = make(body, "tr", {});
-    for (const text of [length(each.ms), each.stage, each.user, each.operation, each.repository, `${each.method} ${each.uri}`, each.doing]) {
-      make(row, "td", {}, text);
-    }
+    for (const text of texts) make(row, "td", {}, text);
   }
-  put("more", now.more ? `and ${now.more} more` : now.requests.length ? "" : "None at this moment.");
+  put(id + "-more", more ? `and ${more} more` : rows.length ? "" : none);
 };
+)js";
+
+inline constexpr std::string_view kPoolScript = R"js(
+const seen = [];
 
 const showTotals = now => {
   const list = find("totals");
@@ -116,13 +126,21 @@ const showTotals = now => {
   }
 };
 
+const showRest = now => {
+  showRows("requests", now.requests.map(each => [length(each.ms), each.stage, each.user, each.operation, each.repository,
+    `${each.method} ${each.uri}`, each.doing]), now.more, "None at this moment.");
+  showRows("refusals", now.refused.map(each => [length(each.ago) + " ago", String(each.status), `${each.method} ${each.uri}`,
+    each.text]), 0, "None that the server remembers.");
+  const run = now.backoffice, sets = now.changes;
+  put("backoffice", run ? `The last run ended ${length(run.ago)} ago, took ${length(run.took)}: ${run.outcome}.` : "No run has ended yet.");
+  put("changes", !sets ? "" : `Change sets in ${sets.queues} queues: ` +
+    (Object.entries(sets.states).map(([state, number]) => `${number} ${state}`).join(", ") || "none") +
+    (sets.cut ? ", and there are more queues" : "") + ".");
+};
+
 const show = now => {
-  const last = seen[seen.length - 1];
-  if (last && (last.started !== now.started || last.served > now.served)) seen = [];
-  seen.push(now);
-  if (seen.length > KEPT) seen.shift();
-  const requests = rates(each => each.served), into = rates(each => each.in), out = rates(each => each.out);
-  const end = list => list.length ? list[list.length - 1] : 0;
+  remember(seen, now);
+  const requests = rates(seen, each => each.served), into = rates(seen, each => each.in), out = rates(seen, each => each.out);
   document.title = `${now.pool}: ${now.active} of ${now.children} at work`;
   put("pool", now.pool);
   put("rate", count(end(requests)));
@@ -133,22 +151,91 @@ const show = now => {
   put("refused", count(now.refusals - seen[0].refusals));
   put("minutes", seen.length < 2 ? "just begun" : `the last ${length(now.now - seen[0].now)}`);
   put("note", now.note);
-  draw("served", [requests], most => `${count(most)} a second`);
-  draw("moved", [into, out], most => `${bytes(most)} a second`);
-  showChildren(now);
-  showTimes(now);
-  showRequests(now);
+  draw(find("served"), find("served-most"), [requests], most => `${count(most)} a second`);
+  draw(find("moved"), find("moved-most"), [into, out], most => `${bytes(most)} a second`);
+  const old = new Set(now.old);
+  showChildren(find("grid"), find("legend"), now.stages, old, (i, stage) =>
+    `process ${now.pids[i]}: ${stage} for ${length(now.since[i])}${old.has(i) ? ", of an earlier generation" : ""}`);
+  showTimes(seen[0], now);
+  showRest(now);
   showTotals(now);
 };
+)js";
 
+inline constexpr std::string_view kAllScript = R"js(
+const seen = [];               // documents, for the times
+const pools = new Map();       // of each name: what was seen, and its part of the page
+
+const poolOf = name => {
+  const known = pools.get(name);
+  if (known) return known;
+  const part = make(find("pools"), "section", {});
+  make(part, "h2", {}, name);
+  const figures = make(part, "p", {}), note = make(part, "p", {class: "note"});
+  const svg = "http://www.w3.org/2000/svg";
+  const drawing = (name, box) => {
+    const chart = part.appendChild(document.createElementNS(svg, "svg"));
+    for (const [key, value] of Object.entries({role: "img", viewBox: box, ...name})) chart.setAttribute(key, value);
+    return chart;
+  };
+  const grid = drawing({class: "grid"}, "0 0 512 16"), legend = make(part, "p", {});
+  const served = drawing({preserveAspectRatio: "none"}, "0 0 600 90"), most = make(part, "p", {class: "dim"});
+  const one = {seen: [], part, figures, note, grid, legend, served, most};
+  pools.set(name, one);
+  return one;
+};
+
+const showPool = now => {
+  const one = poolOf(now.pool);
+  remember(one.seen, now);
+  const requests = rates(one.seen, each => each.served), of = what => end(rates(one.seen, what));
+  one.figures.textContent = `${count(end(requests))} requests a second, ${bytes(of(each => each.in))} in and ` +
+    `${bytes(of(each => each.out))} out a second; ${now.active} of ${now.children} children at work; ` +
+    (now.queue === null ? "" : `${now.queue} of ${now.backlog} in the listen queue; `) +
+    `${count(now.refusals - one.seen[0].refusals)} refused in the last ${length(now.now - one.seen[0].now)}; ` +
+    `generation ${now.generation}` + (now.old ? `, and ${now.old} children of earlier ones` : "") +
+    `; ${now.runs} backoffice runs, ${now.failures} failed.`;
+  one.note.textContent = now.age > 5000 ? `This is ${length(now.age)} old.` : now.note;
+  showChildren(one.grid, one.legend, now.stages, new Set(), (i, stage) => stage);
+  draw(one.served, one.most, [requests], most => `${count(most)} requests a second`);
+};
+
+const showCourier = courier => {
+  find("courier").hidden = !courier;
+  if (!courier) return;
+  put("courier-state", courier.problem || (courier.running ? "It runs." : "It does not run."));
+  const age = ms => ms === null ? "" : length(ms) + " ago";
+  showRows("destinations", courier.destinations.map(each => [each.name, String(each.waiting), age(each.oldest),
+    String(each.delivered), String(each.dead), each.error && `${each.error} (${age(each.failed)})`]), courier.more,
+    courier.problem ? "" : "There are no destinations.");
+};
+
+const show = now => {
+  const first = seen[0];
+  if (first && now.durations.some((value, i) => value < first.durations[i])) seen.length = 0;
+  seen.push(now);
+  if (seen.length > KEPT) seen.shift();
+  now.pools.forEach(showPool);
+  for (const [name, one] of pools) {
+    if (now.pools.every(each => each.pool !== name)) { one.part.remove(); pools.delete(name); }
+  }
+  const sum = of => now.pools.reduce((sum, each) => sum + of(each), 0);
+  document.title = `All pools: ${sum(each => each.active)} of ${sum(each => each.children)} at work`;
+  put("pools-more", now.more ? `and ${now.more} more pools` : now.pools.length ? "" : "The master has not told of any yet.");
+  showTimes(seen[0], now);
+  showCourier(now.courier);
+};
+)js";
+
+inline constexpr std::string_view kLiveEnd = R"js(
 const step = async () => {
   const abort = new AbortController(), timer = setTimeout(() => abort.abort(), 5000);
   try {
-    const reply = await fetch("?live&json", {cache: "no-store", signal: abort.signal});
+    const reply = await fetch(find("lost").dataset.from, {cache: "no-store", signal: abort.signal});
     if (!reply.ok) throw new Error(`it answers ${reply.status}`);
     const now = await reply.json();
     // Another program answers by now: its page, too.
-    if (now.version !== find("pool").dataset.version) return location.reload();
+    if (now.version !== find("lost").dataset.version) return location.reload();
     show(now);
     lost = null;
     put("lost", "");

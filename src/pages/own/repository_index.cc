@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <ctime>
+#include <system_error>
 #include <utility>
 
 #include "quarry/base/log.h"
@@ -37,6 +38,26 @@ FileState state_of(const std::string& path) {
           .size = static_cast<std::uint64_t>(status.st_size)};
 }
 
+/// The names in the folder BELOW FOLDER, as FOLDER has them; none where a link is on the way.
+std::vector<repository::RepositoryName> names_in(const std::filesystem::path& folder,
+                                                 std::string_view below, std::size_t most) {
+  if (below.empty()) return repository::names_below(folder, most);
+  if (!repository::RepositoryName::parse(below)) return {};
+  std::filesystem::path place = folder;
+  for (const auto& part : std::filesystem::path(below)) {
+    place /= part;
+    std::error_code error;
+    const auto status = std::filesystem::symlink_status(place, error);
+    if (error || status.type() != std::filesystem::file_type::directory) return {};
+  }
+  std::vector<repository::RepositoryName> names;
+  for (const repository::RepositoryName& each : repository::names_below(place, most)) {
+    auto name = repository::RepositoryName::parse(fmt::format("{}/{}", below, each.str()));
+    if (name) names.push_back(std::move(*name));
+  }
+  return names;
+}
+
 }  // namespace
 
 RepositoryIndex::RepositoryIndex(std::filesystem::path folder, repository::OpenOptions open)
@@ -66,11 +87,11 @@ void RepositoryIndex::look(const std::filesystem::path& file, Known& known) {
   }
 }
 
-RepositoryList RepositoryIndex::list() {
+RepositoryList RepositoryIndex::list(std::string_view below) {
   const auto deadline = steady_clock::now() + kMostTime;
   RepositoryList list;
   std::map<std::string, Known, std::less<>> known;
-  const auto names = repository::names_below(folder_, kMost);
+  const auto names = names_in(folder_, below, kMost);
   list.is_cut = names.size() == kMost;
   for (const repository::RepositoryName& name : names) {
     const auto located = repository::locate(folder_, name);
@@ -92,7 +113,10 @@ RepositoryList RepositoryIndex::list() {
                                  .size = entry.size,
                                  .may_be_cloned = summary->may_be_cloned()});
   }
-  known_ = std::move(known);
+  // What is known of other folders stays, and of those that are gone nothing does.
+  const std::string prefix = below.empty() ? "" : fmt::format("{}/", below);
+  std::erase_if(known_, [&](const auto& each) { return each.first.starts_with(prefix); });
+  known_.merge(known);
   return list;
 }
 

@@ -15,6 +15,7 @@
 #include "quarry/changes/seen_requests.h"
 #include "quarry/changes/triggers.h"
 #include "quarry/http/syntax.h"
+#include "quarry/http/web_page.h"
 #include "quarry/sync/signed_request.h"
 #include "query.h"
 #include "queue_page.h"
@@ -94,7 +95,8 @@ class Answer {
     if (done) done = request_.method == "POST" ? post(now) : get();
     if (!done && reply_.status == 200) refuse(status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
-    reply_.headers += "Cache-Control: no-store\r\n";
+    // A page says it itself.
+    if (!reply_.headers.contains("Cache-Control:")) reply_.headers += "Cache-Control: no-store\r\n";
     return std::move(reply_);
   }
 
@@ -241,8 +243,8 @@ class Answer {
   }
 
   Result<void> show(std::string page) {
-    reply_.content_type = "text/html; charset=utf-8";
-    reply_.headers += page_headers();
+    reply_.content_type = http::kPageType;
+    reply_.headers = http::web_page_headers();
     reply_.body = std::move(page);
     return {};
   }

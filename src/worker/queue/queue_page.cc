@@ -1,13 +1,12 @@
 #include "queue_page.h"
 
 #include <fmt/core.h>
-#include <openssl/evp.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 
 #include "markup.h"
+#include "quarry/http/web_page.h"
 #include "view_options.h"
 
 namespace quarry::worker {
@@ -18,40 +17,9 @@ using changes::JobView;
 using changes::QueueView;
 using changes::Stage;
 
-constexpr char kStyle[] =
-    ":root{color-scheme:light dark}"
-    "body{font:1rem/1.5 system-ui,sans-serif;margin:2rem auto;max-width:72rem;padding:0 1rem}"
-    "h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}"
-    "table{border-collapse:collapse;width:100%}"
-    "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
-    "border-bottom:1px solid #8884;overflow-wrap:anywhere}"
-    "th{font-weight:600}code{font-family:ui-monospace,monospace}"
-    "pre{white-space:pre-wrap}.state{font-weight:700}.dim{opacity:.7}";
-
-/// TEXT's hash as a Content-Security-Policy names it.
-std::string hash_source(std::string_view text) {
-  std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-  unsigned int size = 0;
-  if (EVP_Digest(text.data(), text.size(), digest.data(), &size, EVP_sha256(), nullptr) != 1) {
-    return "'none'";
-  }
-  std::array<unsigned char, 64> base64{};
-  const int length = EVP_EncodeBlock(base64.data(), digest.data(), static_cast<int>(size));
-  std::string source = "'sha256-";
-  for (int i = 0; i < length; ++i) source += static_cast<char>(base64[static_cast<std::size_t>(i)]);
-  return source + "'";
-}
-
-void begin_page(Markup& page, std::string_view repository, std::string_view title) {
-  page.raw(
-      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><title>");
-  page.text(title).raw(": ").text(repository).raw("</title><style>").raw(kStyle);
-  page.raw("</style></head>\n<body>\n");
-}
-
-void end_page(Markup& page) {
-  page.raw("</body></html>\n");
+/// MARKUP, about TITLE, which is of REPOSITORY.
+std::string framed(Markup& markup, std::string_view title, std::string_view repository) {
+  return http::web_page(fmt::format("{}: {}", title, repository), markup.take());
 }
 
 std::string time_text(base::UnixMillis time) {
@@ -99,6 +67,9 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
     page.raw("<p>None.</p>\n");
     return;
   }
+  // Wider than a phone, so that it moves by itself.
+  page.raw("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"");
+  page.raw(is_over ? Literal("Done with") : Literal("In the queue")).raw("\">\n");
   page.raw(
       "<table><thead><tr><th>State</th><th>Place</th><th>Change set</th><th>Type</th>"
       "<th>Branch</th><th>From</th><th>Comment</th><th>Latest</th><th>Expected</th>"
@@ -106,7 +77,7 @@ void add_table(Markup& page, const QueueView& view, std::string_view base, bool 
   for (const JobView& each : view.jobs) {
     if (changes::is_over(each.stage) == is_over) add_row(page, each, base);
   }
-  page.raw("</tbody></table>\n");
+  page.raw("</tbody></table></div>\n");
 }
 
 /// How many are where, each with a link to those alone.
@@ -171,7 +142,6 @@ void add_facts(Markup& page, const JobView& view, std::string_view base) {
 std::string queue_page(const QueueView& view, std::string_view repository, std::string_view base,
                        std::string_view query) {
   Markup page;
-  begin_page(page, repository, "Change sets");
   page.raw("<h1>Change sets of ").text(repository).raw("</h1>\n<p>");
   add_counts(page, view, base, query);
   page.raw("</p>\n<h2>In the queue</h2>\n");
@@ -180,15 +150,13 @@ std::string queue_page(const QueueView& view, std::string_view repository, std::
   page.raw("<h2>Done with</h2>\n");
   add_table(page, view, base, /*is_over=*/true);
   add_more(page, view.more_over, base, query);
-  end_page(page);
-  return page.take();
+  return framed(page, "Change sets", repository);
 }
 
 std::string change_set_page(const JobView& view, std::string_view repository,
                             std::string_view base) {
   const Job& job = view.job;
   Markup page;
-  begin_page(page, repository, job.name.id.str());
   page.raw("<p><a href=\"").text(base).raw("\">All change sets of ").text(repository);
   page.raw("</a></p>\n<h1>Change set <code>").text(job.name.id.str()).raw("</code></h1>\n<pre>");
   page.text(job.meta.comment).raw("</pre>\n");
@@ -204,17 +172,7 @@ std::string change_set_page(const JobView& view, std::string_view repository,
   }
   page.raw("</tbody></table>\n");
   if (!view.output.empty()) page.raw("<pre>").text(view.output).raw("</pre>\n");
-  end_page(page);
-  return page.take();
-}
-
-std::string page_headers() {
-  static const std::string kHeaders = fmt::format(
-      "Content-Security-Policy: default-src 'none'; style-src {}; base-uri 'none'; "
-      "form-action 'none'; frame-ancestors 'none'\r\n"
-      "Referrer-Policy: no-referrer\r\n",
-      hash_source(kStyle));
-  return kHeaders;
+  return framed(page, job.name.id.str(), repository);
 }
 
 }  // namespace quarry::worker

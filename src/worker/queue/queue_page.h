@@ -1,5 +1,5 @@
-// The pages of a queue for people with a browser: the queue, and one change set. No script, no form,
-// nothing from elsewhere; light or dark as the browser likes it.
+// The pages of a queue for people with a browser: the queue, and one change set, in the frame of all
+// our pages (quarry/http/web_page.h), whose headers they need. No script, no form.
 #pragma once
 
 #include <string>
@@ -15,8 +15,5 @@ std::string queue_page(const changes::QueueView& view, std::string_view reposito
                        std::string_view base, std::string_view query);
 std::string change_set_page(const changes::JobView& view, std::string_view repository,
                             std::string_view base);
-
-/// The headers that such a page needs, each with its line end.
-std::string page_headers();
 
 }  // namespace quarry::worker

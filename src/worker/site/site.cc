@@ -123,7 +123,10 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
   if (auto page = status_.answer(request, slot)) return std::move(*page);
   if (is_for_index(request)) return show_index(request);
   const auto target = resolve(request.path());
-  if (!target) return not_there(target.error());
+  if (!target) {
+    if (auto index = show_subfolder(request)) return std::move(*index);
+    return not_there(target.error());
+  }
   slot.executing(target->name ? target->name->str() : "");
   if (may_pass_on() && is_page(request.method, request.content_type, *target)) {
     Reply reply = text_reply(503, "too many pages are being made: try again in a moment");
@@ -269,12 +272,31 @@ bool Site::is_for_index(const Request& request) const {
          request.path().find_first_not_of('/') == std::string_view::npos;
 }
 
+std::optional<Reply> Site::show_subfolder(const Request& request) {
+  std::string_view path = request.path();
+  if (!options_.has_index || options_.repositories.empty() || request.method == "POST" ||
+      !path.starts_with('/') || !path.ends_with('/')) {
+    return std::nullopt;
+  }
+  path.remove_prefix(1);
+  path.remove_suffix(path.empty() ? 0 : 1);
+  slot_->executing("");
+  // What holds nothing for him is to a visitor as what is not there.
+  const pages::RepositoryList list = index_.list(path);
+  if (list.repositories.empty()) return std::nullopt;
+  return reply_of_index(request, list, path);
+}
+
 Reply Site::show_index(const Request& request) {
   slot_->executing("");
-  const pages::RepositoryList list = index_.list();
+  return reply_of_index(request, index_.list(), "");
+}
+
+Reply Site::reply_of_index(const Request& request, const pages::RepositoryList& list,
+                           std::string_view below) const {
   const std::string base = base_of(request);
   if (http::prefers_html(request.variable("HTTP_ACCEPT"))) {
-    return page_reply(pages::index_page(list, base, options_.open.clock->now()));
+    return page_reply(pages::index_page(list, base, below, options_.open.clock->now()));
   }
   Reply reply;
   reply.body = pages::index_text(list, base);

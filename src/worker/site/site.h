@@ -52,6 +52,10 @@ class Site : public Handler {
   /// Whether it asks for the folder itself.
   bool is_for_index(const Request& request) const;
   Reply show_index(const Request& request);
+  /// Where it asks for a folder in that, with something that everybody may see.
+  std::optional<Reply> show_subfolder(const Request& request);
+  Reply reply_of_index(const Request& request, const pages::RepositoryList& list,
+                       std::string_view below) const;
 
   const WorkerOptions& options_;
   const scoreboard::Board& board_;

@@ -42,18 +42,27 @@ std::optional<Reply> StatusPages::answer(const Request& request, scoreboard::Slo
 
 Reply StatusPages::status(const Request& request) const {
   const auto live = pages::live_part_of(request.query);
-  if (live == pages::LivePart::kPage) {
+  const bool has_all = static_cast<bool>(options_.sources.pools);
+  if (live && live->is_of_all && !has_all) {
+    return text_reply(403,
+                      "this pool shows itself alone: pm.status_all of its configuration is off");
+  }
+  if (live && !live->is_document) {
     Reply reply;
     reply.content_type = http::kPageType;
-    reply.headers = pages::live_page_headers();
-    reply.body = pages::live_page();
+    reply.headers = pages::live_page_headers(live->is_of_all);
+    reply.body = pages::live_page(live->is_of_all, has_all);
     return reply;
+  }
+  if (live && live->is_of_all) {
+    return page("application/json",
+                pages::live_document_of_all(options_.sources, scoreboard::monotonic_micros()));
   }
   auto snapshot = scoreboard::take_snapshot(board_, queue_);
   snapshot.pool = options_.pool;
   if (live) {
     return page("application/json",
-                pages::live_document(snapshot, options_.pages.get(), ::getpid()));
+                pages::live_document(snapshot, options_.pages.get(), options_.sources, ::getpid()));
   }
   const auto wanted = scoreboard::parse_status_query(request.query);
   return page(scoreboard::content_type_of(wanted.format),

@@ -46,7 +46,10 @@ def test_the_document_is_small_and_follows_what_is_done(server, fossil, tmp_path
     process.wait_until(lambda: document(server)["totals"]["clones"] == before["totals"]["clones"] + 1, "the clone", 60)
     after = document(server)
     assert after["out"] > before["out"] and after["served"] > before["served"]
-    assert abs(sum(after["durations"]) - after["served"]) <= 1 and len(after["durations"]) == len(after["bounds"]) + 1
+    # Of syncs alone: the documents themselves are not among them.
+    totals = after["totals"]
+    syncs = sum(totals[name] for name in ("clones", "pulls", "pushes", "syncs both ways"))
+    assert sum(after["durations"]) == syncs < after["served"] and len(after["durations"]) == len(after["bounds"]) + 1
 
 
 def test_the_page_allows_its_own_script_alone(server):
@@ -69,10 +72,11 @@ def test_a_browser_shows_the_pool_as_it_is(server, fossil, tmp_path):
     shown = chromium.show(server.url + LIVE[1:], tmp_path, milliseconds=10_000)
     assert shown.console == []
     assert text_of(shown.dom, "pool") == "www" and text_of(shown.dom, "lost") == ""
-    assert text_of(shown.dom, "active") == "1 of 4" and "3 idle" in shown.dom
+    # The one that answers, and perhaps one that has just done so.
+    assert re.fullmatch("[12] of 4", text_of(shown.dom, "active")) and re.search("[23] idle", shown.dom)
     totals = totals_in(shown.dom)
     assert int(totals["clones"]) == 1 and int(totals["requests"]) > 4
-    # It went on by itself: there is a line of more than one point, and there are its own requests in the histogram.
+    # It went on by itself: there is a line of more than one point, and the histogram has its bars.
     assert re.search(r'id="served"[^>]*><polyline points="\S+ \S+', shown.dom)
     assert re.search(r'id="times"[^>]*>(?s:.*)<rect', shown.dom)
 

@@ -141,6 +141,24 @@ def test_what_the_index_lists_can_be_cloned_and_opened(listed, fossil, tmp_path)
         assert Browser(listed.port).get(url.removeprefix(listed.url.rstrip("/"))).status in (200, 302)
 
 
+def test_a_folder_in_the_folder_has_an_index_of_its_own(listed, folder):
+    visitor = Browser(listed.port)
+    top = visitor.get("/", Accept=HTML)
+    assert f'<a href="{listed.url}deep/">deep/</a>' in top.text
+    page = visitor.get("/deep/", Accept=HTML)
+    assert page.status == 200 and is_strict(page) and f'<a href="{listed.url}">' in page.text
+    assert re.findall(r"fossil clone (\S+)</code>", page.text) == [f"{listed.url}deep/two"]
+    assert "skin" not in page.text and "called one" not in page.text
+    assert visitor.get("/deep/").text == f"{listed.url}deep/two\n"
+    # A repository goes before, and its pages are where they were.
+    assert "fossil clone" not in visitor.get("/one/").text or "called one" in visitor.get("/one/", Accept=HTML).text
+    # What holds nothing for a visitor looks like what is not there.
+    repofile.set_capabilities(folder / "deep" / "two.fossil", "nobody", "")
+    hidden, absent = visitor.get("/deep/", Accept=HTML), visitor.get("/nowhere/", Accept=HTML)
+    assert hidden.status == absent.status == 404 and "deep" not in visitor.get("/", Accept=HTML).text
+    assert hidden.text.replace("deep", "nowhere") == absent.text
+
+
 def test_there_is_no_index_where_none_was_asked_for(launch, folder, fresh):
     assert Browser(launch(folder, settings={"pages": "off"}).port).get("/", Accept=HTML).status == 404
     page = Browser(launch(fresh, settings={"index": "on"}).port).get("/")

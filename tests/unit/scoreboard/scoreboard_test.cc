@@ -8,6 +8,7 @@
 #include <csignal>
 
 #include <cstring>
+#include <numeric>
 #include <string>
 
 using namespace quarry::scoreboard;
@@ -125,9 +126,10 @@ TEST_CASE("a writer that died inside an update is reported as torn, and mended b
   REQUIRE(board);
   auto view = Board::map(board->fd());
   REQUIRE(view);
-  // The slots begin after the header (128 bytes), the pool's state and the holds; the sequence
-  // number comes first in each.
-  constexpr std::size_t kSlot = 128 + sizeof(PoolMemory) + sizeof(HoldMemory);
+  // The slots begin after the header (128 bytes), the pool's state, the holds and the refusals; the
+  // sequence number comes first in each.
+  constexpr std::size_t kSlot =
+      128 + sizeof(PoolMemory) + sizeof(HoldMemory) + sizeof(RefusalMemory);
   constexpr std::size_t kMapped = kSlot + sizeof(SlotMemory);
   void* raw = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE, MAP_SHARED, board->fd(), 0);
   REQUIRE(raw != MAP_FAILED);
@@ -165,4 +167,52 @@ TEST_CASE("slots are given out once until they come back, the last freed first")
   CHECK(slots.used_count() == 2);
   CHECK(slots.allocate() == 1U);
   CHECK_FALSE(slots.allocate());
+}
+
+TEST_CASE("the last refusals of all children are told, the newest first") {
+  auto board = Board::create("www", 2);
+  REQUIRE(board);
+  CHECK(board->refusals().empty());
+  Slot first = board->slot(0);
+  Slot second = board->slot(1);
+  for (std::uint64_t i = 0; i < kMostRefusals + 3; ++i) {
+    Refusal refusal{.status = 400 + i};
+    refusal.text.assign("no");
+    (i % 2 == 0 ? first : second).refused(refusal);
+    ::usleep(2);  // so that none has the time of another
+  }
+  const auto told = board->refusals();
+  REQUIRE(told.size() == kMostRefusals);
+  CHECK(told.front().status == 400 + kMostRefusals + 2);
+  CHECK(told.back().status == 403);  // none of the first three
+  CHECK(told.front().text.view() == "no");
+}
+
+TEST_CASE("a refusal that no child can have written is not told") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  Slot slot = board->slot(0);
+  slot.refused({.status = 1000});
+  slot.refused({.status = 403});
+  REQUIRE(board->refusals().size() == 1);
+  CHECK(board->refusals().front().status == 403);
+}
+
+TEST_CASE("the time of a sync counts as one of a sync, that of another request does not") {
+  auto board = Board::create("www", 1);
+  REQUIRE(board);
+  Slot slot = board->slot(0);
+  slot.child_started();
+  for (const char* operation : {"pull", "page", "", "sync"}) {
+    slot.accepted();
+    slot.end({.operation = operation});
+    slot.finished();
+  }
+  const Counters counted = board->read(0).state.counters;
+  const auto sum = [](const auto& buckets) {
+    return std::accumulate(buckets.begin(), buckets.end(), std::uint64_t{0});
+  };
+  CHECK(sum(counted.durations) == 4);
+  CHECK(sum(counted.sync_durations) == 2);
+  CHECK(counted.sync_duration <= counted.duration);
 }

@@ -206,6 +206,14 @@ TEST_CASE("what runs for a pool is counted, and goes on to be after a reload") {
   world.watch.job_delayed();
   CHECK(world.told().backoffice_runs == 2);
   CHECK(world.told().backoffice_delayed == 1);
+  CHECK(world.told().backoffice_ended == 0);
+  world.watch.job_ended(std::chrono::milliseconds(30), "was ended by signal 9");
+  CHECK(world.told().backoffice_outcome.view() == "was ended by signal 9");
+  world.watch.job_ended(std::chrono::milliseconds(20), "");
+  CHECK(world.told().backoffice_failures == 1);
+  CHECK(world.told().backoffice_ended > 0);
+  CHECK(world.told().backoffice_took == 20'000);
+  CHECK(world.told().backoffice_outcome.view() == "done");
   const PoolState former = world.told();
   Service service;
   auto board = *Board::create("pool www", 3);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 using namespace quarry;
 using nlohmann::json;
@@ -15,6 +16,7 @@ using scoreboard::Stage;
 namespace {
 
 constexpr pid_t kSelf = 1'000'000;
+const pages::ServerSources kNoSources;
 
 /// A pool of CHILDREN, all at work for clients who say what TEXT is.
 PoolSnapshot busy(std::size_t children, const std::string& text) {
@@ -39,49 +41,149 @@ PoolSnapshot busy(std::size_t children, const std::string& text) {
     child.doing.assign(text);
     snapshot.processes.push_back(child);
   }
+  for (int i = 0; i < 32; ++i) {
+    scoreboard::Refusal refusal{.at = 1, .status = 500};
+    refusal.method.assign(text);
+    refusal.uri.assign(text);
+    refusal.text.assign(text);
+    snapshot.refusals.push_back(refusal);
+  }
   snapshot.totals.requests = 1'000'000'000'000;
   return snapshot;
 }
 
 }  // namespace
 
-TEST_CASE("the query asks for the live page, its document, or neither") {
-  CHECK(pages::live_part_of("live") == LivePart::kPage);
-  CHECK(pages::live_part_of("live=1&full") == LivePart::kPage);
-  CHECK(pages::live_part_of("live&json") == LivePart::kDocument);
-  CHECK(pages::live_part_of("json&live") == LivePart::kDocument);
-  for (const char* query : {"", "json", "html&full", "alive", "json=live", "Live"}) {
+TEST_CASE("the query asks for a live page, its document, or neither") {
+  CHECK(pages::live_part_of("live") == LivePart{});
+  CHECK(pages::live_part_of("live=1&full") == LivePart{});
+  CHECK(pages::live_part_of("live&json") == LivePart{.is_document = true});
+  CHECK(pages::live_part_of("json&live") == LivePart{.is_document = true});
+  CHECK(pages::live_part_of("live&all") == LivePart{.is_of_all = true});
+  CHECK(pages::live_part_of("live&all&json") == LivePart{.is_document = true, .is_of_all = true});
+  for (const char* query :
+       {"", "json", "html&full", "alive", "json=live", "Live", "all", "all&json"}) {
     CAPTURE(query);
     CHECK_FALSE(pages::live_part_of(query));
   }
 }
 
+TEST_CASE("the page of a pool leads to that of all only where there is one") {
+  CHECK(pages::live_page(false, true).contains("?live&amp;all\">All pools"));
+  CHECK_FALSE(pages::live_page(false, false).contains("all\">All pools"));
+}
+
 TEST_CASE("500 children and whatever their clients say fit into 30 kB") {
-  CHECK(pages::live_page().size() < 30'000);
+  CHECK(pages::live_page(false, true).size() < 30'000);
   for (const char* text : {"GET", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
     CAPTURE(text);
     std::string often;
     while (often.size() < 256) often += text;
     const auto figures = pages::Figures::make_shared();
     REQUIRE(figures);
-    const std::string document = pages::live_document(busy(500, often), figures->get(), kSelf);
+    const std::string document =
+        pages::live_document(busy(500, often), figures->get(), kNoSources, kSelf);
     CHECK(document.size() < 30'000);
     CHECK(json::accept(document));
   }
+}
+
+TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
+  CHECK(pages::live_page(true, true).size() < 30'000);
+  for (const char* text : {"www", "\x01", "\\", "\"", "\xC3\xA4", "\xFF"}) {
+    CAPTURE(text);
+    std::string often;
+    while (often.size() < 256) often += text;
+    auto pool = scoreboard::overview_of(busy(500, "x"));
+    pool.pool.assign(often);
+    pool.next_start = 1;
+    pool.backoff_reason.assign(often);
+    pages::DestinationView destination;
+    destination.name = often;
+    destination.last_error = often;
+    destination.oldest = destination.last_error_age = 1'000'000'000'000;
+    const pages::ServerSources sources{
+        .queues = {},
+        .courier =
+            [&] {
+              return pages::CourierView{true, {100, destination}, often};
+            },
+        .pools = [&] { return std::vector(100, pool); }};
+    const std::string text_of_all = pages::live_document_of_all(sources, 5'000'000'000'000);
+    CHECK(text_of_all.size() < 30'000);
+    const json document = json::parse(text_of_all);
+    CHECK(document["pools"].size() + document["more"].get<std::size_t>() == 100);
+    CHECK(document["courier"]["destinations"].size() +
+              document["courier"]["more"].get<std::size_t>() ==
+          100);
+  }
+}
+
+TEST_CASE("the document of all tells each pool's figures, and the times of all syncs together") {
+  PoolSnapshot first = busy(2, "secret");
+  first.totals.sync_durations[3] = 2;
+  PoolSnapshot second = busy(1, "secret");
+  second.pool = "two";
+  second.queue.reset();
+  second.totals.sync_durations[3] = 5;
+  const pages::ServerSources sources{
+      .queues = {}, .courier = {}, .pools = [&] {
+        return std::vector{scoreboard::overview_of(first), scoreboard::overview_of(second)};
+      }};
+  const std::string text = pages::live_document_of_all(sources, first.monotonic_now + 7'000'000);
+  // What clients ask of other pools is not told.
+  CHECK_FALSE(text.contains("secret"));
+  const json document = json::parse(text);
+  REQUIRE(document["pools"].size() == 2);
+  CHECK(document["pools"][0]["pool"] == "www");
+  CHECK(document["pools"][0]["stages"] == "55");
+  CHECK(document["pools"][0]["age"] == 7000);
+  CHECK(document["pools"][1]["queue"].is_null());
+  CHECK(document["durations"][3] == 7);
+  CHECK_FALSE(document.contains("courier"));
+}
+
+TEST_CASE("the document tells of refusals, the backoffice and the queues") {
+  PoolSnapshot snapshot = busy(1, "x");
+  snapshot.wall_now = 60'000'000;
+  snapshot.state.backoffice_ended = 50'000'000;
+  snapshot.state.backoffice_took = 2'000'000;
+  snapshot.state.backoffice_outcome.assign("exited with code 3");
+  snapshot.refusals.clear();
+  for (int i = 0; i < 20; ++i) {
+    scoreboard::Refusal refusal{.at = 59'000'000 - i, .status = 413};
+    refusal.text.assign("too <large>");
+    snapshot.refusals.push_back(refusal);
+  }
+  const pages::ServerSources sources{.queues =
+                                         [] {
+                                           return pages::QueuesView{{{"pending", 3}}, 2, true};
+                                         },
+                                     .courier = {},
+                                     .pools = {}};
+  const json document = json::parse(pages::live_document(snapshot, nullptr, sources, kSelf));
+  CHECK(document["backoffice"]["ago"] == 10'000);
+  CHECK(document["backoffice"]["took"] == 2000);
+  CHECK(document["backoffice"]["outcome"] == "exited with code 3");
+  CHECK(document["refused"].size() == 8);
+  CHECK(document["refused"][0]["ago"] == 1000);
+  CHECK(document["refused"][0]["text"] == "too <large>");
+  CHECK(document["changes"]["states"]["pending"] == 3);
+  CHECK(document["changes"]["cut"] == true);
 }
 
 TEST_CASE("the document tells each child's stage, and the longest requests but its own") {
   PoolSnapshot snapshot = busy(40, "x");
   snapshot.processes[1].stage = Stage::kAccepting;
   snapshot.processes[39].user.assign("last");
-  const json document = json::parse(pages::live_document(snapshot, nullptr, kSelf));
+  const json document = json::parse(pages::live_document(snapshot, nullptr, kNoSources, kSelf));
   CHECK(document["stages"] == "51" + std::string(38, '5'));
   CHECK(document["pids"][39] == kSelf + 39);
   CHECK(document["old"].size() == 20);
   CHECK(document["old"][0] == 0);
-  CHECK(document["requests"].size() == 15);
+  CHECK(document["requests"].size() == 10);
   CHECK(document["requests"][0]["user"] == "last");  // began first
-  CHECK(document["more"] == 40 - 15 - 2);  // of those at work, but for the one that answers
+  CHECK(document["more"] == 40 - 10 - 2);  // of those at work, but for the one that answers
   CHECK(document["queue"] == 3);
   CHECK(document["backlog"] == 511);
   CHECK(document["note"] == "");
@@ -95,13 +197,13 @@ TEST_CASE("the document tells what an operator should know at once") {
   const auto figures = *pages::Figures::make_shared();
   figures->made = 7;
   figures->set_version("2.21");
-  json document = json::parse(pages::live_document(snapshot, figures.get(), kSelf));
+  json document = json::parse(pages::live_document(snapshot, figures.get(), kNoSources, kSelf));
   CHECK(document["note"] == "process.max keeps 3 children from being started.");
   CHECK(document["queue"].is_null());
   CHECK(document["totals"]["pages made"] == 7);
   CHECK(document["totals"]["pages by"] == "fossil 2.21");
   snapshot.state.next_start = 1;
   snapshot.state.backoff_reason.assign("signal 11");
-  document = json::parse(pages::live_document(snapshot, figures.get(), kSelf));
+  document = json::parse(pages::live_document(snapshot, figures.get(), kNoSources, kSelf));
   CHECK(document["note"].get<std::string>().ends_with("more slowly: signal 11"));
 }

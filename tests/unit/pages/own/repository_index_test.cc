@@ -104,7 +104,7 @@ TEST_CASE("nothing of a repository is markup in the page of the index") {
                                .size = 6'168'576});
   list.repositories.push_back({"bare", "", "", std::nullopt, 900, false});
   const std::string page =
-      pages::index_page(list, "https://host\"><i>/code", base::UnixMillis{3 * 3'600'000});
+      pages::index_page(list, "https://host\"><i>/code", "", base::UnixMillis{3 * 3'600'000});
   CHECK(page.contains("&lt;b&gt;bold&lt;/b&gt;"));
   CHECK(page.contains("&quot;quoted&quot; &amp; &lt;script&gt;"));
   CHECK_FALSE(page.contains("<script"));
@@ -115,5 +115,48 @@ TEST_CASE("nothing of a repository is markup in the page of the index") {
   CHECK(page.contains("No check-in yet, 0.9 kB"));
   CHECK(page.contains("fossil clone https://USER@host&quot;&gt;&lt;i&gt;/code/bare</code>"));
   CHECK(pages::index_text(list, "http://h") == "http://h/team/x\nhttp://h/bare\n");
-  CHECK(pages::index_page({}, "http://h", {}).contains("There is none here"));
+  CHECK(pages::index_page({}, "http://h", "", {}).contains("There is none here"));
+}
+
+TEST_CASE("a folder has a list of its own, and there is none of what is no folder") {
+  const World world;
+  for (const char* name : {"b", "a/deep/c", "a/b", "ab/x"}) world.make(name, name);
+  const TestFolder outside;
+  std::filesystem::copy_file(world.file("b"), outside.path / "b.fossil");
+  std::filesystem::create_symlink(outside.path, world.path / "other");
+  std::filesystem::create_symlink("a", world.path / "same");
+  RepositoryIndex index(world.path, {});
+  const auto below = [&](std::string_view folder) {
+    Names names;
+    for (const auto& each : index.list(folder).repositories) names.push_back(each.name);
+    return names;
+  };
+  CHECK(below("a") == Names{"a/b", "a/deep/c"});
+  CHECK(below("a/deep") == Names{"a/deep/c"});
+  for (const char* folder :
+       {"b", "b.fossil", "other", "same", "nothing", "..", "a/../ab", "/a", "a/", ".", "a//deep"}) {
+    CAPTURE(folder);
+    CHECK(below(folder).empty());
+  }
+  // It follows who may read it, whichever list was asked for before.
+  world.run("a/b", "UPDATE user SET cap='g' WHERE login='nobody'");
+  CHECK(below("a") == Names{"a/deep/c"});
+  CHECK(names_of(index) == Names{"a/deep/c", "ab/x", "b"});
+}
+
+TEST_CASE("the pages of folders lead to each other") {
+  pages::RepositoryList list;
+  for (const char* name : {"a/b", "a/deep/c", "a/deep/d"}) {
+    pages::ListedRepository each;
+    each.name = name;
+    list.repositories.push_back(each);
+  }
+  const std::string top = pages::index_page(list, "http://h/x", "", {});
+  CHECK(top.contains("<a href=\"http://h/x/a/\">a/</a>"));
+  CHECK_FALSE(top.contains("deep/</a>"));
+  CHECK_FALSE(top.contains("The folder above"));
+  const std::string in_a = pages::index_page(list, "http://h/x", "a", {});
+  CHECK(in_a.contains("<a href=\"http://h/x/a/deep/\">deep/</a>"));
+  CHECK(in_a.contains("href=\"http://h/x/\">The folder above"));
+  CHECK(pages::index_page({}, "http://h/x", "a/deep", {}).contains("href=\"http://h/x/a/\">The"));
 }

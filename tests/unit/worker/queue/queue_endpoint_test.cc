@@ -323,6 +323,8 @@ TEST_CASE("in the page nothing that somebody wrote is markup, and no script can 
     CHECK(page.body.find("<script") == std::string::npos);
     CHECK(has(page, "&lt;script&gt;"));
     CHECK(page.headers.find("default-src 'none'; style-src 'sha256-") != std::string::npos);
+    CHECK(page.headers.contains("Cache-Control: no-store\r\n"));
+    CHECK(page.headers.find("Cache-Control") == page.headers.rfind("Cache-Control"));
   }
   CHECK(has(world.ask({.target = "/x/queue"}), "href=\"queue/" + id + "\""));
   CHECK(has(world.ask({.target = "/x/queue/"}), "href=\"../queue/" + id + "\""));

@@ -1,0 +1,79 @@
+// What the master tells the workers of one pool about all pools, for the operator's page that shows
+// all of them: figures alone, neither who asks nor for what.
+//
+// A worker has the board of its own pool only (scoreboard.h), so the master looks once a second and
+// writes here what it saw. The memory can be written in the master alone: its children have but a
+// mapping that the kernel lets nobody make writable.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "quarry/base/result.h"
+#include "quarry/scoreboard/counters.h"
+#include "quarry/scoreboard/snapshot.h"
+#include "quarry/scoreboard/state.h"
+
+namespace quarry::scoreboard {
+
+struct PoolOverview {
+  static constexpr std::size_t kMostStages = 512;
+
+  FixedText<64> pool{};
+  std::int64_t written = 0;  // microseconds of the monotonic clock; 0: not yet
+  std::int64_t started = 0;  // microseconds since 1970
+  std::uint64_t active = 0;
+  std::uint64_t children = 0;  // of all generations
+  std::uint64_t elders = 0;
+  std::uint64_t generation = 0;
+  std::uint64_t held_back = 0;
+  std::uint64_t has_queue = 0;  // 0: its length is not known
+  std::uint64_t queue = 0;
+  std::uint64_t backlog = 0;
+  std::uint64_t requests = 0;
+  std::uint64_t refusals = 0;
+  std::uint64_t bytes_in = 0;
+  std::uint64_t bytes_out = 0;
+  std::uint64_t backoffice_runs = 0;
+  std::uint64_t backoffice_failures = 0;
+  std::int64_t next_start = 0;  // as in PoolState
+  FixedText<128> backoff_reason{};
+  Buckets<kDurationBounds.size()> sync_durations{};
+  /// A digit of Stage for each child, up to kMostStages.
+  FixedText<kMostStages + 8> stages{};
+};
+static_assert(std::is_trivially_copyable_v<PoolOverview>);
+static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);
+
+PoolOverview overview_of(const PoolSnapshot& snapshot);
+
+class Overview {
+ public:
+  /// Of so many pools. Errors: kIo.
+  static base::Result<std::shared_ptr<Overview>> create(std::size_t pools);
+  ~Overview();
+  Overview(const Overview&) = delete;
+  Overview& operator=(const Overview&) = delete;
+
+  /// Of the pool INDEX. In the process that has made it; in its children it does nothing.
+  void publish(std::size_t index, const PoolSnapshot& snapshot);
+  /// Of the pools that were told of.
+  std::vector<PoolOverview> read() const;
+
+ private:
+  struct Memory;
+  Overview(std::size_t pools, Memory* written, const Memory* read)
+      : pools_(pools), maker_(own_pid()), written_(written), read_(read) {}
+  static int own_pid();
+
+  std::size_t pools_;
+  int maker_;
+  Memory* written_;  // is not there in children
+  const Memory* read_;
+};
+
+}  // namespace quarry::scoreboard

@@ -1,0 +1,151 @@
+#include "page_sources.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "quarry/base/escape.h"
+#include "quarry/base/file_system.h"
+#include "quarry/base/time.h"
+#include "quarry/changes/queue_view.h"
+#include "quarry/repository/repository_folder.h"
+#include "quarry/spool/stream.h"
+
+namespace quarry::app {
+namespace {
+
+using std::chrono::steady_clock;
+
+// Repositories whose queues are counted, and how long that goes on.
+constexpr std::size_t kMostRepositories = 1000;
+constexpr std::chrono::milliseconds kLongestLook{200};
+// Between two looks at files: at least so long, and so many times what the last has taken.
+constexpr std::chrono::milliseconds kBetweenLooks{3000};
+constexpr int kRest = 20;
+
+/// What LOOK, which may take a while, has found lately.
+template <typename View>
+std::function<View()> rarely(std::function<View()> look) {
+  struct Last {
+    std::optional<View> view;
+    steady_clock::time_point again;
+  };
+  return [look = std::move(look), last = std::make_shared<Last>()] {
+    const auto begin = steady_clock::now();
+    if (last->view && begin < last->again) return *last->view;
+    last->view = look();
+    const auto end = steady_clock::now();
+    last->again = end + std::max<steady_clock::duration>(kBetweenLooks, kRest * (end - begin));
+    return *last->view;
+  };
+}
+
+struct Served {
+  std::filesystem::path file;
+  std::string name;
+};
+
+std::vector<Served> served_by(const master::PoolConfig& pool) {
+  if (!pool.repository.empty()) return {{pool.repository, ""}};
+  std::vector<Served> served;
+  for (const auto& name : repository::names_below(pool.repositories, kMostRepositories)) {
+    if (auto found = repository::locate(pool.repositories, name)) {
+      served.push_back({std::move(found->path), name.str()});
+    }
+  }
+  return served;
+}
+
+pages::QueuesView look_at_queues(const master::PoolConfig& pool,
+                                 const changes::PoolOptions& options) {
+  const auto deadline = steady_clock::now() + kLongestLook;
+  changes::ViewOptions counts_alone;
+  counts_alone.most_waiting = counts_alone.most_over = 0;
+  std::array<std::uint64_t, changes::kStages> counts{};
+  pages::QueuesView view;
+  const auto served = served_by(pool);
+  view.is_cut = served.size() == kMostRepositories;
+  for (const Served& each : served) {
+    const auto base = changes::queue_base(options, each.file, each.name);
+    std::error_code error;
+    if (!std::filesystem::is_directory(base, error)) continue;
+    if (steady_clock::now() >= deadline) {
+      view.is_cut = true;
+      break;
+    }
+    const changes::Directories directories(base::FileSystem::real(), base);
+    const auto queue = changes::look(directories, counts_alone);
+    if (!queue) continue;
+    ++view.queues;
+    for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += queue->counts[i];
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    if (counts[i] == 0) continue;
+    view.states.emplace_back(changes::word_of(static_cast<changes::Stage>(i)), counts[i]);
+  }
+  return view;
+}
+
+std::optional<std::int64_t> age_of(const std::optional<base::UnixMillis>& time) {
+  if (!time) return std::nullopt;
+  return std::max<std::int64_t>(0, base::system_clock().now().value - time->value);
+}
+
+pages::CourierView look_at_courier(const std::filesystem::path& folder) {
+  const auto status = spool::stream_status({folder, courier::kStreamName});
+  pages::CourierView view;
+  if (!status) {
+    view.problem = status.error().code == base::ErrorCode::kDenied
+                       ? "Its files cannot be read by the user of this pool."
+                       : "Its files cannot be read: `quarry courier status` says why.";
+    return view;
+  }
+  view.is_running = status->is_held;
+  for (const spool::SubscriptionStatistics& each : status->subscriptions) {
+    view.destinations.push_back({.name = each.name,
+                                 .waiting = each.waiting,
+                                 .delivered = each.delivered,
+                                 .dead = each.dead,
+                                 .oldest = age_of(each.oldest),
+                                 .last_error = own_words(each.last_error),
+                                 .last_error_age = age_of(each.last_error_at)});
+  }
+  return view;
+}
+
+}  // namespace
+
+std::string own_words(std::string_view text) {
+  text = text.substr(0, text.find('\n'));
+  // "https://chat.example: HTTP status 500: what the server said".
+  constexpr std::string_view kBetween = ": ";
+  const std::size_t first = text.find(kBetween);
+  if (first == std::string_view::npos) return base::printable(text);
+  return base::printable(text.substr(0, text.find(kBetween, first + kBetween.size())));
+}
+
+pages::ServerSources page_sources(const master::PoolConfig& pool,
+                                  const changes::PoolOptions& changes,
+                                  std::shared_ptr<scoreboard::Overview> overview,
+                                  const std::optional<courier::CourierConfig>& courier) {
+  pages::ServerSources sources;
+  if (pool.status_path.empty()) return sources;
+  if (changes.is_enabled && pool.process.chroot.empty()) {
+    sources.queues =
+        rarely<pages::QueuesView>([pool, changes] { return look_at_queues(pool, changes); });
+  }
+  if (!pool.status_all || overview == nullptr) return sources;
+  sources.pools = [overview = std::move(overview)] { return overview->read(); };
+  if (courier && pool.process.chroot.empty()) {
+    sources.courier = rarely<pages::CourierView>(
+        [folder = std::filesystem::path(courier->options.spool_directory)] {
+          return look_at_courier(folder);
+        });
+  }
+  return sources;
+}
+
+}  // namespace quarry::app

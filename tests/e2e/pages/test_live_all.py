@@ -1,0 +1,158 @@
+"""The operator's page of all pools, and of what they share."""
+
+import json
+import re
+import signal
+from pathlib import Path
+
+import pytest
+
+from support import chromium, daemon, process
+from support.browser import Browser
+from support.courier import Webhook
+from support.program import quarry
+
+ALL = "/status?live&all"
+
+# Each worker remembers for some seconds what it has seen of the courier's files.
+ONE = {"pm.max_children": 1}
+
+
+def document(port: int, address: str = ALL + "&json") -> dict:
+    page = Browser(port).get(address)
+    assert page.status == 200 and page.headers["content-type"] == "application/json", page.text
+    return json.loads(page.body)
+
+
+class Two:
+    """Two pools, of which www, behind [http], may show both, and MORE."""
+
+    def __init__(self, start, repository: Path, folder: Path, more: str = "", **words: object):
+        self.port = process.free_port()
+        self.other = folder / "other.sock"
+        other = daemon.section("other", {"listen": self.other, "repository": repository, "pm": "static",
+                                         "pm.max_children": 3, "backoffice": "no", "pm.status_path": "/status", **daemon.user()})
+        self.daemon = start({"pm.status_path": "/status", "pm.status_all": "yes", "pm.max_children": 2, "pages": "off", **words},
+                            http={"listen": f"127.0.0.1:{self.port}", "pool": "www"}, more=other + more)
+
+    def pools(self) -> dict[str, dict]:
+        return {each["pool"]: each for each in document(self.port)["pools"]}
+
+
+@pytest.fixture
+def two(start, fresh, tmp_path) -> Two:
+    return Two(start, fresh, tmp_path)
+
+
+def test_the_document_has_all_pools_and_follows_them(two, fossil, tmp_path):
+    process.wait_until(lambda: {name: each["children"] for name, each in two.pools().items()} == {"www": 2, "other": 3},
+                       "both pools", 60)
+    before = document(two.port)
+    assert before["more"] == 0 and "courier" not in before and "secret" not in json.dumps(before)
+    fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
+    process.wait_until(lambda: sum(document(two.port)["durations"]) > sum(before["durations"]), "the syncs", 60)
+    process.wait_until(lambda: two.pools()["www"]["out"] > 0, "their bytes", 60)
+    assert two.pools()["other"]["served"] == 0
+
+
+def test_it_goes_on_after_a_reload(two):
+    process.wait_until(lambda: len(two.pools()) == 2, "both pools", 60)
+    two.daemon.main.send(signal.SIGUSR2)
+
+    def is_second() -> bool:
+        return [each["generation"] for each in two.pools().values()] == [2, 2]
+
+    process.wait_until(is_second, "the second generation of both", 60)
+    assert all(each["age"] < 60_000 for each in two.pools().values())
+
+
+def test_a_pool_shows_itself_alone_unless_it_is_told_to(start, fresh, tmp_path):
+    two = Two(start, fresh, tmp_path, **{"pm.status_all": "no"})
+    for address in (ALL, ALL + "&json"):
+        page = Browser(two.port).get(address)
+        assert page.status == 403 and "pm.status_all" in page.text and "other" not in page.text
+    assert "other" not in json.dumps(document(two.port, "/status?live&json"))
+    assert "live&amp;all" not in Browser(two.port).get("/status?live").text
+    assert document(two.port, "/status?live&json")["pool"] == "www"
+
+
+def test_it_is_nowhere_but_at_the_status_path(two):
+    for path in ("/?live&all&json", "/other?live&all&json", "/status/?live&all&json", "/statuses?live&all&json"):
+        assert "pools" not in Browser(two.port).get(path).text
+
+
+def test_its_configuration_needs_a_path(tmp_path, fresh):
+    words = {"listen": tmp_path / "s", "repository": fresh, "pm.status_all": "yes", **daemon.user()}
+    done = daemon.check(daemon.section("www", words), tmp_path)
+    assert done.returncode == 1 and "pm.status_all needs pm.status_path = PATH beside it" in done.stderr
+
+
+def courier(folder: Path, port: int) -> str:
+    return daemon.section("courier", {"socket": folder / "courier.sock", "spool.directory": folder / "spool"}) + \
+        daemon.section("destination chat", {"type": "webhook", "url": f"http://127.0.0.1:{port}/path-is-secret",
+                                            "retry.delay": "100ms"}) + \
+        daemon.section("destination quiet", {"type": "file", "path": folder / "quiet"})
+
+
+def destinations(port: int) -> dict[str, dict]:
+    return {each["name"]: each for each in document(port).get("courier", {}).get("destinations", [])}
+
+
+def test_the_destinations_of_the_courier_are_shown_without_what_is_secret(start, fresh, tmp_path):
+    with Webhook(lambda number, body: 500) as server:
+        two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), **ONE)
+        process.wait_until(lambda: "chat" in destinations(two.port), "the courier", 60)
+        for name in ("chat", "quiet"):
+            quarry("courier", "test", name, "--timeout", "1", "--config", two.daemon.config)
+        process.wait_until(lambda: destinations(two.port)["quiet"]["delivered"] >= 1, "a delivery", 60)
+        process.wait_until(lambda: destinations(two.port)["chat"]["error"], "an error", 60)
+        chat = destinations(two.port)["chat"]
+        assert chat["waiting"] >= 1 and chat["oldest"] >= 0 and chat["error"].endswith("HTTP status 500")
+        told = json.dumps(document(two.port))
+        assert "no: " not in told and "path-is-secret" not in told
+        assert document(two.port)["courier"]["running"] is True
+        # What is server-wide is not on the page of one pool.
+        assert "chat" not in json.dumps(document(two.port, "/status?live&json"))
+
+
+def test_refusals_are_shown_as_their_clients_were_told(launch, fresh):
+    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "off"})
+    browser = Browser(server.port)
+    assert browser.ask("POST", "/x?token=hidden", b"x", Content_Type="text/plain").status == 415
+    assert browser.ask("GET", "/nothing/of/this").status == 404
+
+    def refused() -> list[dict]:
+        return document(server.port, "/status?live&json")["refused"]
+
+    process.wait_until(lambda: [each["status"] for each in refused()] == [415], "the refusal", 60)
+    only = refused()[0]
+    assert only["method"] == "POST" and only["uri"] == "/x" and only["text"] and only["ago"] >= 0
+    assert "hidden" not in json.dumps(refused())
+
+
+def test_the_last_run_of_the_backoffice_is_shown(start_pool):
+    pool = start_pool({"pm.status_path": "/status", "backoffice": "yes"})
+
+    def last() -> dict:
+        return pool.figures()
+
+    assert Browser(pool.port).get("/").status == 200
+    process.wait_until(lambda: last()["last backoffice"] > 0, "a run", 120)
+    assert last()["last backoffice outcome"] == "done" and last()["backoffice failures"] == 0
+    assert 0 <= last()["last backoffice duration"] < 100_000_000
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_all_pools(start, fresh, tmp_path, fossil):
+    with Webhook() as server:
+        two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), **ONE)
+        process.wait_until(lambda: len(two.pools()) == 2 and "chat" in destinations(two.port), "both pools", 60)
+        fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
+        shown = chromium.show(f"http://127.0.0.1:{two.port}{ALL}", tmp_path, milliseconds=10_000)
+    assert shown.console == []
+    assert re.search(r"<h2>www</h2>.*of 1 children at work", shown.dom, re.DOTALL)
+    assert re.search(r"<h2>other</h2>.*0 of 3 children at work", shown.dom, re.DOTALL) and "3 idle" in shown.dom
+    assert re.search(r'<section id="courier">.*<td>chat</td>', shown.dom, re.DOTALL)
+    assert re.search(r'id="lost"[^>]*></p>', shown.dom)
+    alone = chromium.show(f"http://127.0.0.1:{two.port}/status?live", tmp_path, milliseconds=3_000)
+    assert alone.console == [] and 'href="?live&amp;all"' in alone.dom
