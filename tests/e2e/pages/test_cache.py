@@ -70,7 +70,7 @@ def plain(page, port: int) -> tuple:
     """Without what differs from one making to the next."""
     text = page.body.replace(f":{port}".encode(), b":PORT")
     text = re.sub(rb"[0-9a-f]{48}", b"NONCE", text)
-    text = re.sub(rb"([0-9.]+ ?(s|seconds?|minutes?|hours?)\b( ago)?|\bcurrent\b(?=</td>))", b"AGE", text)
+    text = re.sub(rb"([0-9.]+ ?(s|seconds?|minutes?|hours?)\b( ago)?|\bcurrent ago\b|\bcurrent(?=</td>))", b"AGE", text)
     # A picture of letters, for robots.
     text = re.sub(rb"(?s)<table class=\"captcha\">.*?</table>", b"CAPTCHA", text)
     text = re.sub(rb"<(pubDate|lastBuildDate)>[^<]*<", b"<DATE<", text)
