@@ -89,8 +89,11 @@ void Server::end_if_done() {
 void Server::reap() {
   pool_.reap([this](pid_t pid, int status) {
     for (auto& [run, running] : runs_) {
-      if (running.run->pid() == pid) return running.run->on_exit(status);
+      if (running.run->pid() != pid) continue;
+      running.run->on_exit(status);
+      return true;
     }
+    return false;
   });
 }
 

@@ -256,3 +256,5 @@ def test_a_program_that_is_missing_is_told(start, tmp_path):
     server.wait_for_log("cannot start /nowhere/fossil")
     page = Browser(port).get("/")
     assert page.status == 502 and "cannot be started" in page.text
+    # Ever later, so that the log stays short.
+    server.wait_for_log("tried again in 800 ms")
