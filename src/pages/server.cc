@@ -122,6 +122,8 @@ void Server::on_request(Visit& visit, bool is_too_large) {
   if (!http::is_host(request.get(http::parameter::kHost))) {
     return answer(visit, 400, "the Host header is malformed");
   }
+  // With fossil it would have none of the limits that workers have for it, as of wrong passwords.
+  if (request.is_sync()) return answer(visit, 415, "this is no sync request that is served here");
   const auto target = target_of(place_, request.path());
   if (!target) return answer(visit, 404, "no such repository");
   on_target(visit, *target);

@@ -73,6 +73,18 @@ def test_a_host_that_is_none_told_by_a_web_server(served):
     server.wait_for_log("400 the Host header is malformed")
 
 
+@pytest.mark.parametrize("target", ["/xfer", "/xfer/x", "/timeline", "/"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-fossil-uncompressed", "application/x-fossilx"])
+def test_no_sync_is_answered_by_fossil_itself(served, target, kind):
+    """Which counts no wrong password, and has none of the limits of a sync."""
+    _, port = served
+    page = Browser(port).ask("POST", target, b"pull a b\n", Content_Type=kind)
+    if kind == "text/plain" and "xfer" not in target:
+        assert page.status in (200, 302)
+    else:
+        assert page.status == 415 and "error bad" not in page.text
+
+
 def test_who_fails_to_log_in_by_the_page_is_named(served, fresh):
     """As who fails to sync, so that fail2ban finds both."""
     server, port = served
