@@ -15,6 +15,7 @@
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
+#include "request/login_form.h"
 #include "request/place.h"
 #include "visit/access_record.h"
 
@@ -30,16 +31,6 @@ constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 
 bool is_served(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "POST";
-}
-
-/// As a web server reads it. Its own Date and Connection are its own affair.
-std::string header_block(const http::ReplyHeader& header) {
-  std::string block = fmt::format("Status: {} {}\r\n", header.status, header.reason);
-  for (const auto& [name, value] : header.fields) {
-    if (!http::same_name(name, "Date")) block += fmt::format("{}: {}\r\n", name, value);
-  }
-  if (header.content_length) block += fmt::format("Content-Length: {}\r\n", *header.content_length);
-  return block + "\r\n";
 }
 
 int status_of(FossilRun::Fault fault) {
@@ -88,9 +79,11 @@ void Server::end_if_done() {
 
 void Server::reap() {
   pool_.reap([this](pid_t pid, int status) {
-    for (auto& [run, running] : runs_) {
-      if (running.run->pid() == pid) return running.run->on_exit(status);
-    }
+    const auto is_it = [pid](const auto& each) { return each.second.run->pid() == pid; };
+    const auto ended = std::ranges::find_if(runs_, is_it);
+    if (ended == runs_.end()) return false;
+    ended->second.run->on_exit(status);
+    return true;
   });
 }
 
@@ -129,6 +122,8 @@ void Server::on_request(Visit& visit, bool is_too_large) {
   if (!http::is_host(request.get(http::parameter::kHost))) {
     return answer(visit, 400, "the Host header is malformed");
   }
+  // With fossil it would have none of the limits that workers have for it, as of wrong passwords.
+  if (request.is_sync()) return answer(visit, 415, "this is no sync request that is served here");
   const auto target = target_of(place_, request.path());
   if (!target) return answer(visit, 404, "no such repository");
   on_target(visit, *target);
@@ -201,6 +196,8 @@ void Server::begin(Waiting waiting) {
   const PageRequest of_all = waiting.shared ? anonymous(own) : PageRequest();
   const PageRequest& request = waiting.shared ? of_all : own;
   FossilRun::Owner& owner = *this;
+  // Its body goes to fossil.
+  const std::string login = waiting.target ? refused_login_in_words(own, *waiting.target) : "";
   auto run = std::make_unique<FossilRun>(base_, std::move(*process),
                                          scgi_head(request, place_.trust_remote_user),
                                          request.body.get(), request.is_head(), run_limits_, owner);
@@ -211,6 +208,7 @@ void Server::begin(Waiting waiting) {
              .visit = nullptr,
              .shared = std::move(waiting.shared),
              .request = own.in_words(),
+             .login = login,
              .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
   show_state();
   if (running.shared) return;
@@ -298,6 +296,9 @@ void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
     running.shared->header = header;
     if (!is_kept) unshare(run);
     return;
+  }
+  if (header.status == 401 && !running.login.empty()) {
+    base::log(LogLevel::kNotice, "{}", running.login);
   }
   if (running.visit == nullptr) return;
   visits_.at(running.visit).has_head = true;

@@ -54,6 +54,7 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
     Visit* visit = nullptr;                    // nobody's, where that has left
     std::unique_ptr<Shared> shared = nullptr;  // or it is for these
     std::string request;                       // for the log
+    std::string login;                         // the same, if it is one that fails
     bool is_post = false;
   };
   /// A request that waits for one of the processes, alone or first of those of SHARED.

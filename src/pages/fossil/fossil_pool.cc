@@ -76,7 +76,7 @@ void FossilPool::fell(const std::string& why) {
   replenishing_.wait(rest_);
 }
 
-void FossilPool::reap(const std::function<void(pid_t, int)>& tell) {
+void FossilPool::reap(const std::function<bool(pid_t, int)>& tell) {
   int status = 0;
   for (;;) {
     const pid_t pid = ::waitpid(-1, &status, WNOHANG);
@@ -84,8 +84,8 @@ void FossilPool::reap(const std::function<void(pid_t, int)>& tell) {
     if (pid <= 0) return;
     const auto waiting = std::ranges::find(spare_, pid, &FossilProcess::pid);
     if (waiting == spare_.end()) {
-      rest_ = milliseconds{0};
-      tell(pid, status);
+      // What could not be executed ends here, too.
+      if (tell(pid, status)) rest_ = milliseconds{0};
       continue;
     }
     waiting->reaped();

@@ -25,8 +25,9 @@ class FossilPool {
   /// One for a request; counts as running until gave_back(). Errors: those of starting it.
   base::Result<FossilProcess> take();
   void gave_back() { --running_; }
-  /// All children that have ended. TELL is told of each, and how (waitpid(2)).
-  void reap(const std::function<void(pid_t, int)>& tell);
+  /// All children that have ended. TELL is told of each, and how (waitpid(2)), and says whether it
+  /// had a request.
+  void reap(const std::function<bool(pid_t, int)>& tell);
   std::size_t running() const { return running_; }
   std::size_t spare() const { return spare_.size(); }
 

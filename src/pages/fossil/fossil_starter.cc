@@ -99,8 +99,12 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
 
 /// What a new process does; returns if it cannot be executed. It has its own memory, so that it can
 /// do as it likes, and nobody else works in it.
-void execute(const std::array<int, 3>& descriptors, char* const* words, char* const* environment) {
+void execute(const std::array<int, 3>& descriptors, char* const* words, char* const* environment,
+             pid_t owner) {
   ::setpgid(0, 0);
+  // Nobody else would end one that hangs when its owner has died.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
+  if (::getppid() != owner) ::_exit(kFailed);
   for (int place = 0; place < 3; ++place) {
     if (::dup2(descriptors[static_cast<std::size_t>(place)], place) < 0) return;
   }
@@ -139,7 +143,7 @@ void execute(const std::array<int, 3>& descriptors, char* const* words, char* co
     // A child of its parent's, which is executed, or gone, when this returns.
     const long pid = ::syscall(SYS_clone, CLONE_PARENT | CLONE_VFORK, nullptr, nullptr, nullptr, 0);
     if (pid == 0) {
-      execute(*descriptors, words.data(), environment.data());
+      execute(*descriptors, words.data(), environment.data(), owner);
       *error = errno;
       ::_exit(kFailed);
     }

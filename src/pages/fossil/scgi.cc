@@ -1,9 +1,12 @@
 #include "scgi.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 
 #include "quarry/http/parameters.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::pages {
 namespace {
@@ -50,6 +53,15 @@ std::string scgi_head(const PageRequest& request, bool trust_remote_user) {
     if (is_passed_on(each.name, trust_remote_user)) append(pairs, each.name, each.value);
   }
   return std::to_string(pairs.size()) + ":" + pairs + ",";
+}
+
+std::string header_block(const http::ReplyHeader& header) {
+  std::string block = fmt::format("Status: {} {}\r\n", header.status, header.reason);
+  for (const auto& [name, value] : header.fields) {
+    if (!http::same_name(name, "Date")) block += fmt::format("{}: {}\r\n", name, value);
+  }
+  if (header.content_length) block += fmt::format("Content-Length: {}\r\n", *header.content_length);
+  return block + "\r\n";
 }
 
 }  // namespace quarry::pages

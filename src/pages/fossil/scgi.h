@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "quarry/http/reply_header.h"
 #include "request/page_request.h"
 
 namespace quarry::pages {
@@ -14,5 +15,8 @@ namespace quarry::pages {
 /// Proxy, and REMOTE_USER unless TRUST_REMOTE_USER. The path is told as PATH_INFO, what of it the
 /// web server has taken off as SCRIPT_NAME.
 std::string scgi_head(const PageRequest& request, bool trust_remote_user);
+
+/// That of a reply, as a web server reads it. Its own Date and Connection are its own affair.
+std::string header_block(const http::ReplyHeader& header);
 
 }  // namespace quarry::pages

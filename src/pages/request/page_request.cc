@@ -7,6 +7,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 #include "quarry/http/parameters.h"
+#include "quarry/http/syntax.h"
 
 namespace quarry::pages {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 namespace parameter = http::parameter;
 
 constexpr std::size_t kMostTargetInLog = 200;
+constexpr std::string_view kSyncType = "application/x-fossil";
 
 }  // namespace
 
@@ -31,6 +33,14 @@ std::string_view PageRequest::path() const {
 
 bool PageRequest::is_head() const {
   return get(parameter::kRequestMethod) == "HEAD";
+}
+
+bool PageRequest::is_sync() const {
+  if (get(parameter::kRequestMethod) != "POST") return false;
+  const std::string_view type = get(parameter::kContentType);
+  if (http::same_name(type.substr(0, kSyncType.size()), kSyncType)) return true;
+  const std::string slashed = fmt::format("/{}/", path());
+  return slashed.contains("/xfer/");
 }
 
 std::string PageRequest::in_words() const {

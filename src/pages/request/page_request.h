@@ -24,6 +24,8 @@ struct PageRequest {
   /// server does not split the two.
   std::string_view path() const;
   bool is_head() const;
+  /// Whether fossil would take it for a sync, whatever the servers of those think of it.
+  bool is_sync() const;
   /// Who asks, and for what, for the log: printable, and without what is nobody's business.
   std::string in_words() const;
 };

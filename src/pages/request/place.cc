@@ -20,13 +20,13 @@ base::Result<Target> target_of(const Place& place, std::string_view path) {
   if (!place.repository.empty()) return Target{place.repository, first_word(path)};
   auto candidates = repository::names_in(path);
   std::ranges::sort(candidates, {}, [](const auto& each) { return each.name.str().size(); });
-  base::Error why{.code = base::ErrorCode::kNotFound, .message = "no such repository"};
   for (const auto& candidate : candidates) {
     auto found = repository::locate(place.repositories, candidate.name);
     if (found) return Target{std::move(found->path), first_word(candidate.rest)};
-    if (why.code == base::ErrorCode::kNotFound) why = std::move(found).error();
+    // What is there and leads out of the folder is what fossil would show, whatever is below it.
+    if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }
-  return std::unexpected(std::move(why));
+  return base::fail(base::ErrorCode::kNotFound, "no such repository");
 }
 
 }  // namespace quarry::pages

@@ -73,6 +73,35 @@ def test_a_host_that_is_none_told_by_a_web_server(served):
     server.wait_for_log("400 the Host header is malformed")
 
 
+@pytest.mark.parametrize("target", ["/xfer", "/xfer/x", "/timeline", "/"])
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-fossil-uncompressed", "application/x-fossilx"])
+def test_no_sync_is_answered_by_fossil_itself(served, target, kind):
+    """Which counts no wrong password, and has none of the limits of a sync."""
+    _, port = served
+    page = Browser(port).ask("POST", target, b"pull a b\n", Content_Type=kind)
+    if kind == "text/plain" and "xfer" not in target:
+        assert page.status in (200, 302)
+    else:
+        assert page.status == 415 and "error bad" not in page.text
+
+
+def test_who_fails_to_log_in_by_the_page_is_named(served, fresh):
+    """As who fails to sync, so that fail2ban finds both."""
+    server, port = served
+    repofile.add_user(fresh, "ann", "word", "ei")
+    browser = Browser(port)
+    for name, told in (("ann", "ann"), ('x" 192.0.2.1\n', "x\\x22 192.0.2.1\\x0a"), ("", "")):
+        assert browser.log_in("/login", name, "hunter2").status in (200, 401)
+        if name:
+            server.wait_for_log(f'client 127.0.0.1: login failed for "{told}": POST "/login"')
+    browser.get("/login?u=bob&p=hunter2")
+    server.wait_for_log('client 127.0.0.1: login failed for "bob": GET "/login"')
+    lines = server.log().count("login failed")
+    browser.get("/login")
+    assert browser.log_in("/login", "ann", "word").status in (200, 302)
+    assert server.log().count("login failed") == lines and "hunter2" not in server.log()
+
+
 def test_who_takes_no_compressed_pages_has_none(served):
     _, port = served
     for words, is_compressed in (("gzip", True), ("br, gzip;q=0.5", True), ("gzip;q=0", False), ("br, gzip; q=0.000", False),

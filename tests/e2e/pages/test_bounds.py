@@ -168,6 +168,22 @@ def test_who_starts_them_is_replaced_and_ends_with_the_relay(serve):
     wait_until(lambda: visitor.get("/other").status == 200, "another relay")
 
 
+def test_a_page_that_hangs_ends_with_the_relay(serve):
+    """Nobody else knows of it."""
+    server, visitor = serve(**{"pages.spare_children": 0})
+    assert visitor.get("/other").status == 200
+    wait_until(lambda: makers(server) == [], "the end of those before")
+    page = []
+    thread = threading.Thread(target=lambda: page.append(visitor.get("/hangs")))
+    thread.start()
+    wait_until(lambda: len(makers(server)) == 1, "the page that is made")
+    [maker] = makers(server)
+    os.kill(server.child("pages www"), signal.SIGKILL)
+    wait_until(lambda: not exists(maker), "its end")
+    thread.join()
+    assert page[0].status == 502
+
+
 def test_beyond_the_bound_others_wait_and_then_are_told_to_come_again(serve):
     server, visitor = serve(**{"pages.max_children": 1, "pages.max_waiting": 1, "pages.spare_children": 0})
     replies = []
@@ -240,3 +256,5 @@ def test_a_program_that_is_missing_is_told(start, tmp_path):
     server.wait_for_log("cannot start /nowhere/fossil")
     page = Browser(port).get("/")
     assert page.status == 502 and "cannot be started" in page.text
+    # Ever later, so that the log stays short.
+    server.wait_for_log("tried again in 800 ms")

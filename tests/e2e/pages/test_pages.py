@@ -120,6 +120,20 @@ def test_repositories_of_a_folder_are_told_apart(launch, small, fossil, tmp_path
         assert "called outside" not in page.text
 
 
+def test_a_link_out_of_the_folder_is_not_followed_for_a_repository_below_its_name(launch, small, tmp_path):
+    """fossil takes the shortest name of a repository, wherever it leads."""
+    folder = tmp_path / "many"
+    (folder / "link").mkdir(parents=True)
+    repofile.copy(small, folder / "link" / "timeline.fossil")
+    repofile.copy(small, tmp_path / "outside.fossil")
+    repofile.set_config(tmp_path / "outside.fossil", "project-name", "called outside")
+    (folder / "link.fossil").symlink_to(tmp_path / "outside.fossil")
+    visitor = Browser(launch(folder, web_pages=True).port)
+    for path in ("/link/timeline", "/link/timeline/timeline", "/link/timeline/home"):
+        page = visitor.get(path)
+        assert page.status == 404 and "called outside" not in page.text, path
+
+
 def test_fossil_is_told_who_asks_and_nothing_that_a_visitor_makes_up(served, fresh):
     """Its own page of what it is told, for who administers."""
     server, visitor = served

@@ -142,6 +142,7 @@ def test_fail2ban_filter_takes_failed_logins_and_nothing_else(start, tmp_path):
     expected = [(ADDRESS, NAMES[name]) for name in filter(None, NAMES)]
     assert matches(lines) == expected
     assert matches([f"host quarryd[5]: {line.partition('] ')[2]}" for line in lines]) == expected
+    assert matches([line.replace("[pool www]", "[pages www]") for line in lines]) == expected
     if shutil.which("fail2ban-regex"):
         log = tmp_path / "quarryd.log"
         log.write_text("\n".join(lines) + "\n")
