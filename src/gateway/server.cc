@@ -261,8 +261,7 @@ FastcgiCall::Way Server::way_of(const evhttp_request& request) const {
       http::percent_decode(evhttp_uri_get_path(evhttp_request_get_evhttp_uri(&request)));
   const char* const type = evhttp_find_header(
       evhttp_request_get_input_headers(const_cast<evhttp_request*>(&request)), "Content-Type");
-  const bool may_be_folder = options_.has_folders && path && path->ends_with('/');
-  const bool is_page = path && !may_be_folder &&
+  const bool is_page = path && !(options_.has_folders && path->ends_with('/')) &&
                        std::ranges::find(options_.pool_paths, *path) == options_.pool_paths.end() &&
                        is_surely_page(method_name(evhttp_request_get_command(&request)), *path,
                                       type == nullptr ? "" : type);

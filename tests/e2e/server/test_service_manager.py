@@ -163,8 +163,11 @@ def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
     assert second.wait() == 1
     assert f"{tmp_path}/pid is that of process {first.pid}, a quarryd that runs" in second.output()
     assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
+    workers = process.children(first.pid)
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
+    # They listen on the socket as long as they are there.
+    wait_until(lambda: not any(map(process.exists, workers)), "the end of its workers")
     third = run(places.program("quarryd"), "--config", config)
     wait_until(lambda: "ready: " in third.output(), "quarryd, where the file is of nobody")
     assert third.stop() == 0 and not (tmp_path / "pid").exists()
