@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from support import chromium, process
+from support import chromium, process, webdriver
 from support.browser import Browser
 
 LIVE = "/status?live"
@@ -79,6 +79,36 @@ def test_a_browser_shows_the_pool_as_it_is(server, fossil, tmp_path):
     # It went on by itself: there is a line of more than one point, and the histogram has its bars.
     assert re.search(r'id="served"[^>]*><polyline points="\S+ \S+', shown.dom)
     assert re.search(r'id="times"[^>]*>(?s:.*)<rect', shown.dom)
+
+
+@webdriver.needs_webdriver
+def test_its_figures_move_while_clones_run(server, fossil, tmp_path):
+    is_over = threading.Event()
+
+    def clone_on():
+        number = 0
+        while not is_over.is_set():
+            fossil.clone(server.url, tmp_path / f"clone-{number}.fossil")
+            number += 1
+
+    with webdriver.driven(tmp_path / "driven") as browser:
+        browser.open(server.url + LIVE[1:])
+
+        def clones() -> int:
+            return int(totals_in(browser.driver.page_source).get("clones", -1))
+
+        browser.wait(lambda: clones() == 0, "the first figures")
+        cloning = threading.Thread(target=clone_on)
+        cloning.start()
+        try:
+            seen = 0
+            for _ in range(3):
+                browser.wait(lambda: clones() > seen, f"more than {seen} clones")
+                seen = clones()
+        finally:
+            is_over.set()
+            cloning.join()
+        assert browser.complaints() == [] and browser.hosts_asked() == {f"127.0.0.1:{server.port}"}
 
 
 class Between:

@@ -73,12 +73,18 @@ def test_a_page_that_cannot_be_made_is_a_page_that_says_so(launch, fresh, tmp_pa
     assert page.status == 502 and page.headers["content-type"] == "text/plain; charset=utf-8"
 
 
-def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(launch, fresh, tmp_path):
-    program, begun = tmp_path / "slow", tmp_path / "begun"
+def slow(folder):
+    """A program whose pages never come; FOLDER/begun is there when it has the first request."""
+    program, begun = folder / "slow", folder / "begun"
     program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; "
                        f"*) head -c 1 | grep -q . && : > '{begun}'; exec sleep 600;; esac\n")
     program.chmod(0o755)
-    server = launch(fresh, settings={"pages.program": str(program), "pages.max_children": 1, "pages.max_waiting": 0},
+    return program
+
+
+def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(launch, fresh, tmp_path):
+    begun = tmp_path / "begun"
+    server = launch(fresh, settings={"pages.program": str(slow(tmp_path)), "pages.max_children": 1, "pages.max_waiting": 0},
                     web_pages=True)
     held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     held.request("GET", "/timeline?first")
@@ -195,6 +201,34 @@ def test_a_browser_shows_the_index_without_complaint(listed, tmp_path):
 def test_a_browser_shows_an_error_an_error_without_complaint(launch, folder, tmp_path):
     shown = chromium.show(f"{launch(folder).url}none", tmp_path)
     assert "No such repository." in shown.dom and shown.console == []
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_what_cannot_be_made_without_complaint(launch, fresh, tmp_path):
+    program = tmp_path / "wrong"
+    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exit 3;; esac\n")
+    program.chmod(0o755)
+    shown = chromium.show(f"{launch(fresh, settings={'pages': 'fossil', 'pages.program': str(program)}).url}timeline", tmp_path)
+    assert "<title>502 " in shown.dom and shown.console == []
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_when_to_come_back_without_complaint(launch, fresh, tmp_path):
+    server = launch(fresh, settings={"pages.max_children": 1, "pages.max_waiting": 0, "pages.program": str(slow(tmp_path))},
+                    web_pages=True)
+    held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    held.request("GET", "/timeline?first")
+    process.wait_until((tmp_path / "begun").exists, "the only place to be taken", 60)
+    shown = chromium.show(f"{server.url}timeline?more", tmp_path)
+    assert "<title>503 " in shown.dom and "Wait some seconds" in shown.dom and shown.console == []
+    held.close()
+
+
+@chromium.needs_chromium
+def test_a_browser_shows_what_is_not_for_everybody_without_complaint(launch, fresh, tmp_path):
+    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "off"})
+    shown = chromium.show(f"{server.url}status?live&all", tmp_path)
+    assert "<title>403 " in shown.dom and shown.console == []
 
 
 @chromium.needs_axe
