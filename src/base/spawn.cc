@@ -13,13 +13,6 @@
 namespace quarry::base {
 namespace {
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// What posix_spawn is told.
 class Plan {
  public:
@@ -58,9 +51,9 @@ class Plan {
 
   /// Returns errno.
   int run(pid_t& pid, const Launch& launch) {
-    const auto words = pointers(launch.words);
+    const auto words = pointers_to(launch.words);
     return ::posix_spawnp(&pid, words[0], &actions_, &attributes_, words.data(),
-                          pointers(launch.environment).data());
+                          pointers_to(launch.environment).data());
   }
 
  private:
@@ -69,6 +62,13 @@ class Plan {
 };
 
 }  // namespace
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
 
 Result<pid_t> spawn(const Launch& launch) {
   // Beyond all places, so that none is overwritten before it was taken.

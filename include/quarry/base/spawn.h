@@ -20,6 +20,9 @@ struct Launch {
   std::string folder = "/";
 };
 
+/// WORDS as execve(2) has them, which must outlive them.
+std::vector<char*> pointers_to(const std::vector<std::string>& words);
+
 /// Starts it; returns its process id, which is that of its group as well. Errors: kNotFound, kIo.
 Result<pid_t> spawn(const Launch& launch);
 

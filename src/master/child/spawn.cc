@@ -18,6 +18,7 @@
 #include <exception>
 
 #include "quarry/base/log.h"
+#include "quarry/base/spawn.h"
 #include "quarry/master/process_setup.h"
 
 namespace quarry::master {
@@ -159,7 +160,7 @@ void keep_log_for_now(Inheritance& mine) {
   }
   std::vector<std::string> words = program.arguments;
   leave_signals_to_program();
-  ::execv(program.path.c_str(), pointers_to(words).data());
+  ::execv(program.path.c_str(), base::pointers_to(words).data());
   mine.give_up(
       base::fail_errno(fmt::format("cannot execute {}", program.path.string())).error().message);
 }
@@ -226,13 +227,6 @@ void close_all_but(std::vector<int> kept) {
     first = number + 1;
   }
   ::syscall(SYS_close_range, first, UINT_MAX, 0U);
-}
-
-std::vector<char*> pointers_to(std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
-  return pointers;
 }
 
 base::Result<Spawned> spawn(

@@ -6,7 +6,6 @@
 
 #include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "child_output.h"
@@ -38,9 +37,6 @@ class SignalsHeld {
 void put_signals_to_rest();
 /// Closes all descriptors but the standard ones and KEPT.
 void close_all_but(std::vector<int> kept);
-
-/// WORDS as execve(2) wants them; valid as long as they are.
-std::vector<char*> pointers_to(std::vector<std::string>& words);
 
 /// What a child shares with the master, apart from its service.
 struct ChildEnds {

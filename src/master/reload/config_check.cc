@@ -13,6 +13,7 @@
 
 #include "child/spawn.h"
 #include "quarry/base/log.h"
+#include "quarry/base/spawn.h"
 #include "quarry/master/handover.h"
 
 namespace quarry::master {
@@ -34,7 +35,7 @@ constexpr std::chrono::seconds kLongest{60};
   std::vector<std::string> arguments = program.arguments;
   arguments.emplace_back("--test");
   ::setenv(kInheritableVariable, program.inheritable.c_str(), 1);
-  ::execv(program.path.c_str(), pointers_to(arguments).data());
+  ::execv(program.path.c_str(), base::pointers_to(arguments).data());
   fmt::print(stderr, "cannot execute {}: {}\n", program.path.string(), std::strerror(errno));
   ::_exit(127);
 }

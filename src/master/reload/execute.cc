@@ -8,6 +8,7 @@
 #include "child/spawn.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
+#include "quarry/base/spawn.h"
 #include "quarry/scoreboard/scoreboard.h"
 
 namespace quarry::master {
@@ -21,7 +22,7 @@ base::Error execute_again(const std::filesystem::path& program, std::vector<std:
   base::notify_service_manager(fmt::format("RELOADING=1\nSTATUS=reloading\nMONOTONIC_USEC={}",
                                            scoreboard::monotonic_micros()));
   ::setenv(kHandoverVariable, std::to_string(written->get()).c_str(), 1);
-  ::execv(program.c_str(), pointers_to(arguments).data());
+  ::execv(program.c_str(), base::pointers_to(arguments).data());
   auto failed = base::fail_errno(fmt::format("cannot execute {}", program.string())).error();
   ::unsetenv(kHandoverVariable);
   return failed;

@@ -20,6 +20,8 @@
 #include <thread>
 #include <utility>
 
+#include "quarry/base/spawn.h"
+
 namespace quarry::pages {
 namespace {
 
@@ -90,13 +92,6 @@ void lower_share(int nice) {
   }
 }
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-  std::vector<char*> pointers;
-  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-  pointers.push_back(nullptr);
-  return pointers;
-}
-
 /// What a new process does; returns if it cannot be executed. It has its own memory, so that it can
 /// do as it likes, and nobody else works in it.
 void execute(const std::array<int, 3>& descriptors, char* const* words, char* const* environment,
@@ -137,7 +132,8 @@ void execute(const std::array<int, 3>& descriptors, char* const* words, char* co
       ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared == MAP_FAILED) ::_exit(kFailed);
   int* const error = static_cast<int*>(shared);
-  const auto words = pointers(plan.words), environment = pointers(plan.environment);
+  const auto words = base::pointers_to(plan.words);
+  const auto environment = base::pointers_to(plan.environment);
   while (const auto descriptors = receive_order(3)) {
     *error = 0;
     // A child of its parent's, which is executed, or gone, when this returns.

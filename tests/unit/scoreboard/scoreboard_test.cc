@@ -179,7 +179,8 @@ TEST_CASE("the last refusals of all children are told, the newest first") {
     Refusal refusal{.status = 400 + i};
     refusal.text.assign("no");
     (i % 2 == 0 ? first : second).refused(refusal);
-    ::usleep(2);  // so that none has the time of another
+    // So that none has the time of another.
+    for (const auto before = monotonic_micros(); monotonic_micros() == before;) continue;
   }
   const auto told = board->refusals();
   REQUIRE(told.size() == kMostRefusals);

@@ -17,6 +17,7 @@
 #include "backoffice_run.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "quarry/base/spawn.h"
 #include "quarry/repository/repository_folder.h"
 #include "quarry/repository/repository_name.h"
 
@@ -76,11 +77,9 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   if (arguments.trace) words.push_back("--trace");
   if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});
-  std::vector<char*> pointers;
-  for (std::string& word : words) pointers.push_back(word.data());
-  pointers.push_back(nullptr);
   pid_t pid = -1;
-  if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, pointers.data(), ::environ) != 0) {
+  if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, base::pointers_to(words).data(),
+                    ::environ) != 0) {
     return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", file)});
   }
   int status = 0;
