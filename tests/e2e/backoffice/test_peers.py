@@ -92,7 +92,7 @@ class World:
         name = f"file-{self.check_ins}.txt"
         checkout.write(name, f"content of {name}\n" * 20)
         checkout("add", name)
-        checkout.commit(f"add {name}", "--allow-fork")
+        checkout.commit_beside_others(f"add {name}", "--allow-fork")
         head = checkout.head()
         checkout("close", "--force")
         return head

@@ -12,7 +12,7 @@ import pytest
 from support import repofile
 from support.browser import Browser
 from support.daemon import Daemon
-from support.fossil import Checkout, FossilFailed
+from support.fossil import Checkout
 from support.process import free_port, wait_until
 from support.program import quarry
 
@@ -179,17 +179,6 @@ class Changes:
                             self.right, self.user_configuration])()
 
 
-def commit_beside_others(checkout, comment):
-    """A fossil that ends may write statistics, and another one's commit gives up at that."""
-    for _ in range(20):
-        try:
-            return checkout.commit(comment)
-        except FossilFailed as failed:
-            if "database is locked" not in failed.output:
-                raise
-    raise AssertionError("the database is always locked")
-
-
 @pytest.mark.parametrize("seed", range(2))
 def test_no_page_is_stale(serve, project, fresh, fossil, seed):
     repofile.add_user(fresh, "member", "word", "cdefghijkmnorstuwz23456")
@@ -303,7 +292,7 @@ def test_visitors_while_commits_come(serve, project, fresh, fossil):
             newest = max((int(number) for number in re.findall(r"change number (\d+)", page.text)), default=0)
             seen.append(newest)
             if page.status != 200 or newest < least:
-                wrong.append((page.status, newest, least))
+                wrong.append((page.status, newest, least, page.text[:2000]))
 
     committed = [0]
     threads = [threading.Thread(target=visit) for _ in range(8)]
@@ -311,7 +300,7 @@ def test_visitors_while_commits_come(serve, project, fresh, fossil):
         thread.start()
     for number in range(1, 13):
         project.write("a.txt", f"{number}\n")
-        commit_beside_others(project, f"change number {number}")
+        project.commit_beside_others(f"change number {number}")
         committed.append(number)
     wait_until(lambda: len(seen) > 50 and max(seen[-8:]) == 12, "visitors of the last one", 60)
     ended.set()

@@ -91,6 +91,17 @@ class Checkout:
     def commit(self, comment: str, *options: object) -> str:
         return self("commit", "--no-warnings", "--hash", "-m", comment, *options)
 
+    def commit_beside_others(self, comment: str, *options: object) -> str:
+        """While others write to the repository: fossil begins to write after it has read, and gives
+        up at once where somebody wrote in between (a fossil that ends may write statistics)."""
+        for _ in range(20):
+            try:
+                return self.commit(comment, *options)
+            except FossilFailed as failed:
+                if "database is locked" not in failed.output:
+                    raise
+        raise AssertionError("the database is always locked")
+
     def head(self) -> str:
         """The whole name of the checked-out version, which no command prints."""
         with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
