@@ -33,10 +33,6 @@ bool is_served(std::string_view method) {
   return method == "GET" || method == "HEAD" || method == "POST";
 }
 
-int status_of(FossilRun::Fault fault) {
-  return fault == FossilRun::Fault::kTimeout ? 504 : 502;
-}
-
 }  // namespace
 
 Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles)
@@ -309,10 +305,11 @@ void Server::unshare(FossilRun& run) {
   Running& running = runs_.at(&run);
   const auto shared = std::move(running.shared);
   shared_.erase(shared->key);
-  // What it says may be of the one alone whom it was asked for.
+  // It may be of the one who asked alone; 400, fossil's word for a locked database, is of nobody.
   for (Visit* const visit : shared->visits) {
     Visiting& visiting = visits_.at(visit);
-    const bool is_first = visit == shared->visits.front() && !visit->request().is_head() &&
+    const bool is_first = visit == shared->visits.front() && shared->header.status != 400 &&
+                          !visit->request().is_head() &&
                           visit->request().get("HTTP_IF_NONE_MATCH").empty();
     if (!is_first) {
       ask({.visit = visit});
@@ -369,7 +366,7 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
   ++handles_.figures.failed;
   Running& running = runs_.at(&run);
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
-  const int status = status_of(fault);
+  const int status = fault == FossilRun::Fault::kTimeout ? 504 : 502;
   const std::string_view text =
       status == 504 ? "the page takes too long to make" : "the page could not be made";
   if (running.shared) return refuse({.shared = std::move(running.shared)}, status, text);

@@ -57,6 +57,9 @@ elif path == "/slow":
     reply(b"slow")
 elif path == "/memory":
     reply(str(len(bytearray(300 << 20))).encode())
+elif path == "/timeline" and (told[b"QUERY_STRING"] == b"wrong" or not os.path.exists(sys.argv[0] + ".locked")):
+    open(sys.argv[0] + ".locked", "w").close()
+    os.write(1, b"HTTP/1.0 400 Bad Request\\r\\nContent-Type: text/plain\\r\\nContent-Length: 6\\r\\n\\r\\nlocked")
 elif path == "/env":
     reply(repr(sorted(os.environ)).encode())
 else:
@@ -112,6 +115,14 @@ def test_one_that_hangs_is_ended(serve):
     server.wait_for_log("it took longer than 1 s")
     wait_until(lambda: len(makers(server)) == 1, "its end")
     assert visitor.get("/").text == "told 0"
+
+
+def test_who_met_others_at_the_database_is_asked_once_more(serve):
+    """fossil answers 400 where another one wrote at the same time, and to what is asked wrongly."""
+    _, visitor = serve()
+    met, again, wrong = (visitor.get("/timeline?" + query) for query in ("n=1", "n=1", "wrong"))
+    assert (met.status, again.status, wrong.status) == (200, 200, 400), (met, again, wrong)
+    assert (met.text, wrong.text) == ("told 0", "locked")
 
 
 def test_a_reply_that_is_short_is_broken_off(serve):
