@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <span>
@@ -23,6 +21,7 @@
 
 #include "apart.h"
 #include "confinement.h"
+#include "quarry/base/descriptor_message.h"
 #include "quarry/base/fd.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
@@ -34,46 +33,19 @@ using base::ErrorCode;
 using base::Result;
 
 constexpr int kFailed = 1;
-constexpr std::size_t kRoom = CMSG_SPACE((1 + 2 * TarballReaders::kMost) * sizeof(int));
 
+static_assert(1 + 2 * TarballReaders::kMost <= base::kMostDescriptors);
 static_assert(std::is_trivially_copyable_v<TarballLimits>);
 
-/// A message with room for descriptors.
-struct Message {
-  explicit Message(TarballLimits& limits) : part{.iov_base = &limits, .iov_len = sizeof limits} {
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = room.data();
-    header.msg_controllen = room.size();
-  }
-  iovec part;
-  alignas(cmsghdr) std::array<char, kRoom> room{};
-  msghdr header{};
-};
-
-bool send_order(int socket, TarballLimits limits, const std::vector<int>& descriptors) {
-  const std::size_t size = descriptors.size() * sizeof(int);
-  Message message(limits);
-  message.header.msg_controllen = CMSG_SPACE(size);
-  cmsghdr* head = CMSG_FIRSTHDR(&message.header);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(size);
-  std::memcpy(CMSG_DATA(head), descriptors.data(), size);
-  return ::sendmsg(socket, &message.header, MSG_NOSIGNAL) == sizeof limits;
+bool send_order(int socket, const TarballLimits& limits, std::span<const int> descriptors) {
+  return base::send_descriptors(socket, std::as_bytes(std::span(&limits, 1)), descriptors);
 }
 
 /// False: there is nobody any more who would order.
 bool receive_order(int socket, TarballLimits& limits, std::vector<int>& descriptors) {
-  Message message(limits);
-  ssize_t size = 0;
-  do {
-    size = ::recvmsg(socket, &message.header, MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
-  const cmsghdr* head = CMSG_FIRSTHDR(&message.header);
-  if (size != sizeof limits || head == nullptr || head->cmsg_type != SCM_RIGHTS) return false;
-  descriptors.resize((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
-  std::memcpy(descriptors.data(), CMSG_DATA(head), descriptors.size() * sizeof(int));
+  descriptors.resize(1 + 2 * TarballReaders::kMost);
+  descriptors.resize(base::receive_descriptors(
+      socket, std::as_writable_bytes(std::span(&limits, 1)), descriptors));
   return descriptors.size() % 2 == 1 && descriptors.size() > 1;
 }
 

@@ -8,18 +8,19 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
+#include "quarry/base/descriptor_message.h"
 #include "quarry/base/spawn.h"
 
 namespace quarry::pages {
@@ -35,47 +36,17 @@ struct Started {
   int error;  // errno; 0: it is executed
 };
 
-/// A message with room for three descriptors.
-struct Order {
-  Order() {
-    header.msg_iov = &part;
-    header.msg_iovlen = 1;
-    header.msg_control = room.data();
-    header.msg_controllen = room.size();
-  }
-  Order(const Order&) = delete;
-  Order& operator=(const Order&) = delete;
-
-  char byte = 0;
-  iovec part{.iov_base = &byte, .iov_len = 1};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(3 * sizeof(int))> room{};
-  msghdr header{};
-};
-
-bool send_order(int socket, const std::array<int, 3>& descriptors) {
-  Order order;
-  cmsghdr* const head = CMSG_FIRSTHDR(&order.header);
-  head->cmsg_level = SOL_SOCKET;
-  head->cmsg_type = SCM_RIGHTS;
-  head->cmsg_len = CMSG_LEN(sizeof descriptors);
-  std::memcpy(CMSG_DATA(head), descriptors.data(), sizeof descriptors);
-  return ::sendmsg(socket, &order.header, MSG_NOSIGNAL) == 1;
+bool send_order(int socket, std::span<const int> descriptors) {
+  constexpr std::array kNothing{std::byte{0}};
+  return base::send_descriptors(socket, kNothing, descriptors);
 }
 
 /// Nothing: there is nobody any more who would order.
 std::optional<std::array<int, 3>> receive_order(int socket) {
-  Order order;
-  ssize_t size = 0;
-  do {
-    size = ::recvmsg(socket, &order.header, MSG_CMSG_CLOEXEC);
-  } while (size < 0 && errno == EINTR);
+  std::array<std::byte, 1> nothing{};
   std::array<int, 3> descriptors{};
-  const cmsghdr* const head = CMSG_FIRSTHDR(&order.header);
-  if (size != 1 || head == nullptr || head->cmsg_len != CMSG_LEN(sizeof descriptors)) {
-    return std::nullopt;
-  }
-  std::memcpy(descriptors.data(), CMSG_DATA(head), sizeof descriptors);
-  return descriptors;
+  const std::size_t came = base::receive_descriptors(socket, nothing, descriptors);
+  return came == descriptors.size() ? std::optional(descriptors) : std::nullopt;
 }
 
 /// Lowers the share of this session. A kernel that knows nothing of it has no need of it.

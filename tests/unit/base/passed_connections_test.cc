@@ -5,7 +5,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstddef>
+#include <span>
 #include <string>
+
+#include "quarry/base/descriptor_message.h"
 
 using namespace quarry::base;
 
@@ -54,4 +58,27 @@ TEST_CASE("what is no connection is none") {
   REQUIRE(passed);
   REQUIRE(::send(passed->passing.get(), "x", 1, 0) == 1);
   CHECK_FALSE(take_connection(passed->taking.get()));
+}
+
+TEST_CASE(
+    "of a message of another size, or with more than there is room for, nothing is left open") {
+  auto passed = PassedConnections::make();
+  REQUIRE(passed);
+  const auto stream = make_stream();
+  const int lowest = ::dup(0);
+  ::close(lowest);
+  constexpr std::array kTwo{std::byte{0}, std::byte{0}};
+  const std::array two{stream[0].get(), stream[1].get()};
+  const int socket = passed->passing.get();
+  REQUIRE(send_descriptors(socket, kTwo, two));
+  CHECK_FALSE(take_connection(passed->taking.get()));
+  REQUIRE(send_descriptors(socket, std::span(kTwo).first(1), two));
+  std::array room{-1};
+  std::array<std::byte, 1> byte{};
+  CHECK(receive_descriptors(passed->taking.get(), byte, room) == 1);
+  CHECK(room[0] == lowest);
+  ::close(lowest);
+  const int after = ::dup(0);
+  CHECK(after == lowest);
+  ::close(after);
 }

@@ -1,0 +1,75 @@
+// A message with descriptors over a pair of sockets whose messages never run together
+// (SOCK_SEQPACKET): SCM_RIGHTS, unix(7). Of libc alone, so that it can be used in a library that is
+// loaded into another program.
+#pragma once
+
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace quarry::base {
+
+/// The kernel's own bound on those of a message (SCM_MAX_FD).
+inline constexpr std::size_t kMostDescriptors = 253;
+
+/// Sends BYTES, of one byte at least, with DESCRIPTORS, which stay the caller's. FLAGS are those of
+/// sendmsg(2), which needs no other. False, with errno: it is not sent.
+inline bool send_descriptors(int socket, std::span<const std::byte> bytes,
+                             std::span<const int> descriptors, int flags = 0) {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostDescriptors * sizeof(int))> room{};
+  if (descriptors.size() > kMostDescriptors) {
+    errno = EINVAL;
+    return false;
+  }
+  iovec part{.iov_base = const_cast<std::byte*>(bytes.data()), .iov_len = bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = room.data();
+  message.msg_controllen = CMSG_SPACE(descriptors.size_bytes());
+  cmsghdr* const head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(descriptors.size_bytes());
+  std::memcpy(CMSG_DATA(head), descriptors.data(), descriptors.size_bytes());
+  ssize_t size = 0;
+  do {
+    size = ::sendmsg(socket, &message, flags | MSG_NOSIGNAL);
+  } while (size < 0 && errno == EINTR);
+  return size == static_cast<ssize_t>(bytes.size());
+}
+
+/// Takes a message of BYTES' size, and what comes with it, close-on-exec, into DESCRIPTORS, as far as
+/// they go; returns how many came. None: there is no message, or it is one of another size.
+inline std::size_t receive_descriptors(int socket, std::span<std::byte> bytes,
+                                       std::span<int> descriptors, int flags = 0) {
+  alignas(cmsghdr) std::array<std::byte, CMSG_SPACE(kMostDescriptors * sizeof(int))> room{};
+  if (descriptors.size() > kMostDescriptors) descriptors = descriptors.first(kMostDescriptors);
+  iovec part{.iov_base = bytes.data(), .iov_len = bytes.size()};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = room.data();
+  // To the byte: what goes beyond it is closed by the kernel.
+  message.msg_controllen = CMSG_LEN(descriptors.size_bytes());
+  ssize_t size = 0;
+  do {
+    size = ::recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
+  } while (size < 0 && errno == EINTR);
+  const cmsghdr* const head = size < 0 ? nullptr : CMSG_FIRSTHDR(&message);
+  if (head == nullptr || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) return 0;
+  const std::size_t came = (head->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+  std::memcpy(descriptors.data(), CMSG_DATA(head), came * sizeof(int));
+  const bool is_whole = (message.msg_flags & MSG_TRUNC) == 0;
+  if (is_whole && size == static_cast<ssize_t>(bytes.size())) return came;
+  for (const int each : descriptors.first(came)) ::close(each);
+  return 0;
+}
+
+}  // namespace quarry::base
