@@ -11,49 +11,56 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPreload = "LD_PRELOAD=";
-constexpr const char* kName = "libquarry-log-guard.so";
+constexpr std::string_view kLogGuard = "libquarry-log-guard.so";
 
-/// BUILD/src/app/PROGRAM has it in BUILD/src/repository.
-fs::path built_library() {
+/// BUILD/src of BUILD/src/app/PROGRAM; empty: this program is not run in a build folder.
+fs::path built_rooms() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error || !folder.string().ends_with("/src/app")) return {};
-  return folder.parent_path() / "repository" / kName;
+  return folder.parent_path();
 }
 
 }  // namespace
 
-fs::path log_guard_library() {
+fs::path library_for_fossil(std::string_view room, std::string_view name) {
   std::error_code error;
-  for (const fs::path& path : {built_library(), fs::path(QUARRY_LIBRARY_FOLDER) / kName}) {
-    if (!path.empty() && fs::is_regular_file(path, error)) return path;
+  const fs::path built = built_rooms();
+  if (fs::path path = built / room / name; !built.empty() && fs::is_regular_file(path, error)) {
+    return path;
   }
-  return {};
+  fs::path installed = fs::path(QUARRY_LIBRARY_FOLDER) / name;
+  return fs::is_regular_file(installed, error) ? installed : fs::path();
+}
+
+fs::path log_guard_library() {
+  return library_for_fossil("repository", kLogGuard);
+}
+
+bool preload(std::vector<std::string>& environment, const fs::path& library) {
+  // What separates several of them.
+  if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return false;
+  std::string value = library.string();
+  for (const std::string& variable : environment) {
+    if (variable.starts_with(kPreload) && variable.size() > kPreload.size()) {
+      value.append(":").append(variable.substr(kPreload.size()));
+    }
+  }
+  std::erase_if(environment, [](const std::string& each) { return each.starts_with(kPreload); });
+  environment.push_back(std::string(kPreload) + value);
+  return true;
 }
 
 std::vector<std::string> fossil_environment(const char* const* environment,
                                             const fs::path& library) {
-  // What separates several of them.
-  const bool can_be_told = library.string().find_first_of(" :") == std::string::npos;
-  const bool is_preloaded = !library.empty() && can_be_told;
-  if (!is_preloaded) {
+  std::vector<std::string> result;
+  for (; *environment != nullptr; ++environment) result.emplace_back(*environment);
+  if (!preload(result, library)) {
     log(LogLevel::kWarning,
         "fossil is started without {}, which {}: use no other program on its repository meanwhile",
-        library.empty() ? kName : library.string(),
+        library.empty() ? std::string(kLogGuard) : library.string(),
         library.empty() ? "is not installed" : "has a space or a colon in its path");
   }
-  std::vector<std::string> result;
-  std::string preload = is_preloaded ? std::string(kPreload) + library.string() : "";
-  for (; *environment != nullptr; ++environment) {
-    const std::string_view variable = *environment;
-    if (is_preloaded && variable.starts_with(kPreload)) {
-      if (variable.size() > kPreload.size())
-        preload.append(":").append(variable.substr(kPreload.size()));
-    } else {
-      result.emplace_back(variable);
-    }
-  }
-  if (is_preloaded) result.push_back(std::move(preload));
   return result;
 }
 

@@ -42,7 +42,10 @@ void FossilPool::drop_outdated() {
   const auto state = surroundings_.state();
   std::string now = place_.repository.empty() ? "" : identity_of(place_.repository);
   if (state) now += *state;
-  if (!state || now != begun_with_) spare_.clear();
+  if (!state || now != begun_with_) {
+    spare_.clear();
+    starter_.forget();
+  }
   begun_with_ = std::move(now);
 }
 

@@ -39,6 +39,8 @@ void do_not_block(const base::Fd& fd) {
 
 /// As soon as it is there: what it does before is its own start alone.
 void bound(pid_t pid, std::size_t max_memory, int nice) {
+  // A group of its own, which it makes, too: whoever is first.
+  ::setpgid(pid, pid);
   const rlimit limit{.rlim_cur = max_memory, .rlim_max = max_memory};
   ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
   const int own = ::getpriority(PRIO_PROCESS, 0);
@@ -53,7 +55,8 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const Place& pla
   FossilStarter::Plan plan{.words = {options.program, "http", "--scgi", "--nojail", "--in",
                                      "/dev/stdin", target.string()},
                            .environment = base::fossil_environment(environ),
-                           .nice = options.nice};
+                           .nice = options.nice,
+                           .keeper = base::library_for_fossil("pages", "libquarry-kept-fossil.so")};
   // Where it looks for its user's own configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());

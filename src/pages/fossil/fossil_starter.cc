@@ -1,7 +1,7 @@
-// What is asked of the starter is a byte with three descriptors; it answers with a Started.
 #include "fossil_starter.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -10,17 +10,17 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstddef>
-#include <cstdlib>
 #include <optional>
-#include <span>
 #include <thread>
 #include <utility>
 
-#include "quarry/base/descriptor_message.h"
+#include "page_order.h"
+#include "quarry/base/fossil_environment.h"
+#include "quarry/base/log.h"
 #include "quarry/base/spawn.h"
 
 namespace quarry::pages {
@@ -30,24 +30,6 @@ using base::Result;
 
 constexpr int kFailed = 127;
 constexpr time_t kPatience = 5;  // seconds, for an answer
-
-struct Started {
-  pid_t pid;
-  int error;  // errno; 0: it is executed
-};
-
-bool send_order(int socket, std::span<const int> descriptors) {
-  constexpr std::array kNothing{std::byte{0}};
-  return base::send_descriptors(socket, kNothing, descriptors);
-}
-
-/// Nothing: there is nobody any more who would order.
-std::optional<std::array<int, 3>> receive_order(int socket) {
-  std::array<std::byte, 1> nothing{};
-  std::array<int, 3> descriptors{};
-  const std::size_t came = base::receive_descriptors(socket, nothing, descriptors);
-  return came == descriptors.size() ? std::optional(descriptors) : std::nullopt;
-}
 
 /// Lowers the share of this session. A kernel that knows nothing of it has no need of it.
 void lower_share(int nice) {
@@ -63,60 +45,73 @@ void lower_share(int nice) {
   }
 }
 
-/// What a new process does; returns if it cannot be executed. It has its own memory, so that it can
-/// do as it likes, and nobody else works in it.
-void execute(const std::array<int, 3>& descriptors, char* const* words, char* const* environment,
-             pid_t owner) {
-  ::setpgid(0, 0);
-  // Nobody else would end one that hangs when its owner has died.
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return;
-  if (::getppid() != owner) ::_exit(kFailed);
-  for (int place = 0; place < 3; ++place) {
-    if (::dup2(descriptors[static_cast<std::size_t>(place)], place) < 0) return;
-  }
-  for (int signal = 1; signal < NSIG; ++signal) ::signal(signal, SIG_DFL);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execvpe(words[0], words, environment);
-}
-
-/// The whole life of the starter.
-[[noreturn]] void serve(base::Fd socket, const FossilStarter::Plan& plan, pid_t owner) {
+/// Makes the session whose share is lowered, in which nothing is open but the socket for orders.
+/// False: errno.
+bool be_starter(const base::Fd& socket, int nice, pid_t owner) {
   sigset_t all;
   ::sigfillset(&all);
   // It ends with its owner, whatever a group is told.
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
-  ::prctl(PR_SET_NAME, "page starter");
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
+  ::prctl(PR_SET_NAME, kStarterName);
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) return false;
   // The sockets of others are to be closed when they close them. Below it are standard input, output
   // and errors, in whose place an order's descriptors never come.
-  const int own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 3);
+  const int own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, kOrders);
   const int nothing = ::open("/dev/null", O_RDWR);
-  if (own < 0 || nothing < 0 || ::dup2(nothing, 0) < 0 || ::dup2(nothing, 1) < 0) ::_exit(kFailed);
-  ::dup2(own, 3);
-  ::fcntl(3, F_SETFD, FD_CLOEXEC);
-  ::close_range(4, ~0U, 0);
-  if (::setsid() < 0 || ::chdir("/") != 0) ::_exit(kFailed);
-  lower_share(plan.nice);
+  if (own < 0 || nothing < 0 || ::dup2(nothing, 0) < 0 || ::dup2(nothing, 1) < 0) return false;
+  ::dup2(own, kOrders);
+  ::fcntl(kOrders, F_SETFD, 0);
+  ::close_range(kOrders + 1, ~0U, 0);
+  if (::setsid() < 0 || ::chdir("/") != 0) return false;
+  lower_share(nice);
+  return true;
+}
+
+/// Becomes the program, which its library keeps. Returns if it cannot be executed, with errno.
+void become_kept(const FossilStarter::Plan& plan, pid_t owner) {
+  auto environment = plan.environment;
+  base::preload(environment, plan.keeper);
+  environment.push_back(fmt::format("{}={}", kOwnerVariable, owner));
+  ::execvpe(plan.words[0].c_str(), base::pointers_to(plan.words).data(),
+            base::pointers_to(environment).data());
+}
+
+/// Executes the program for each order. Returns when there is nobody any more who would order.
+void execute_for_each(const FossilStarter::Plan& plan, pid_t owner) {
+  ::fcntl(kOrders, F_SETFD, FD_CLOEXEC);
   void* const shared =
       ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) ::_exit(kFailed);
+  if (shared == MAP_FAILED) return;
   int* const error = static_cast<int*>(shared);
   const auto words = base::pointers_to(plan.words);
   const auto environment = base::pointers_to(plan.environment);
-  while (const auto descriptors = receive_order(3)) {
+  Started answer{.pid = 0, .error = 0};
+  while (send_answer(kOrders, answer)) {
+    const auto descriptors = receive_order(kOrders);
+    if (!descriptors) return;
     *error = 0;
-    // A child of its parent's, which is executed, or gone, when this returns.
+    // A child of its parent's, which is executed, or gone, when this returns. It has its own memory,
+    // so that it can do as it likes, and nobody else works in it.
     const long pid = ::syscall(SYS_clone, CLONE_PARENT | CLONE_VFORK, nullptr, nullptr, nullptr, 0);
     if (pid == 0) {
-      execute(*descriptors, words.data(), environment.data(), owner);
+      if (be_as_ordered(*descriptors, owner)) ::execvpe(words[0], words.data(), environment.data());
       *error = errno;
       ::_exit(kFailed);
     }
-    const Started started{.pid = static_cast<pid_t>(pid), .error = pid < 0 ? errno : *error};
+    answer = {.pid = static_cast<pid_t>(pid), .error = pid < 0 ? errno : *error};
     for (const int each : *descriptors) ::close(each);
-    if (::send(3, &started, sizeof started, MSG_NOSIGNAL) != sizeof started) break;
+  }
+}
+
+/// The whole life of the starter.
+[[noreturn]] void serve(const base::Fd& socket, const FossilStarter::Plan& plan, bool is_kept,
+                        pid_t owner) {
+  if (!be_starter(socket, plan.nice, owner)) ::_exit(kFailed);
+  if (is_kept) {
+    become_kept(plan, owner);
+    send_answer(kOrders, {.pid = 0, .error = errno});
+  } else {
+    execute_for_each(plan, owner);
   }
   ::_exit(0);
 }
@@ -130,9 +125,33 @@ std::optional<Started> receive_answer(int socket) {
   return size == sizeof started ? std::optional(started) : std::nullopt;
 }
 
+Result<pid_t> result_of(const Started& started, const std::string& program) {
+  if (started.error == 0) return started.pid;
+  errno = started.error;
+  auto failure = base::fail_errno("cannot start " + program);
+  if (started.error == ENOENT) failure.error().code = base::ErrorCode::kNotFound;
+  return failure;
+}
+
 }  // namespace
 
+FossilStarter::FossilStarter(Plan plan)
+    : plan_(std::move(plan)), can_be_kept_(!plan_.keeper.empty()) {}
+
 Result<void> FossilStarter::make_starter() {
+  if (can_be_kept_) {
+    QUARRY_TRY_ASSIGN(const bool is_ready, make_starter(true));
+    if (is_ready) return {};
+    can_be_kept_ = false;
+    base::log(base::LogLevel::kNotice, "{} is executed for each page: {} cannot be loaded into it",
+              plan_.words[0], plan_.keeper.string());
+  }
+  QUARRY_TRY_ASSIGN(const bool is_ready, make_starter(false));
+  if (is_ready) return {};
+  return base::fail(base::ErrorCode::kIo, "who starts " + plan_.words[0] + " has died");
+}
+
+Result<bool> FossilStarter::make_starter(bool is_kept) {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
     return base::fail_errno("no socket for who starts " + plan_.words[0]);
@@ -143,12 +162,24 @@ Result<void> FossilStarter::make_starter() {
   const pid_t owner = ::getpid();
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno("nobody can be made who starts " + plan_.words[0]);
-  if (pid == 0) serve(std::move(its), plan_, owner);
+  if (pid == 0) serve(its, plan_, is_kept, owner);
+  its.reset();
+  const auto ready = receive_answer(ours.get());
+  if (!ready) {
+    ::kill(pid, SIGKILL);
+    return false;
+  }
+  QUARRY_TRY(result_of(*ready, plan_.words[0]));
   socket_ = std::move(ours);
-  return {};
+  return true;
 }
 
-Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {
+void FossilStarter::forget() {
+  socket_.reset();
+  can_be_kept_ = !plan_.keeper.empty();
+}
+
+Result<pid_t> FossilStarter::start(const PageDescriptors& descriptors) {
   if (!socket_ || !send_order(socket_.get(), descriptors)) {
     // There is none yet, or it has died.
     QUARRY_TRY(make_starter());
@@ -157,15 +188,9 @@ Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {
     }
   }
   const auto started = receive_answer(socket_.get());
-  if (!started) {
-    socket_.reset();
-    return base::fail(base::ErrorCode::kIo, "who starts " + plan_.words[0] + " has died");
-  }
-  if (started->error == 0) return started->pid;
-  errno = started->error;
-  auto failure = base::fail_errno("cannot start " + plan_.words[0]);
-  if (started->error == ENOENT) failure.error().code = base::ErrorCode::kNotFound;
-  return failure;
+  if (started) return result_of(*started, plan_.words[0]);
+  socket_.reset();
+  return base::fail(base::ErrorCode::kIo, "who starts " + plan_.words[0] + " has died");
 }
 
 }  // namespace quarry::pages

@@ -96,15 +96,6 @@ def processes(mark: str) -> list[int]:
     return found
 
 
-def sockets(pid: int) -> int:
-    """How many it has open."""
-    count = 0
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # it was closed meanwhile
-            count += entry.readlink().name.startswith("socket:")
-    return count
-
-
 def name(pid: int) -> str:
     """What the process calls itself (prctl PR_SET_NAME): 15 characters of it."""
     try:
