@@ -8,13 +8,14 @@
 #include <new>
 #include <stdexcept>
 
+#include "blob_prefix.h"
+
 namespace quarry::artifact {
 namespace {
 
 using base::ErrorCode;
 using base::fail;
 
-constexpr std::size_t kPrefixSize = 4;
 // What zlib calls its default: beyond it, time grows faster than size shrinks.
 constexpr int kCompressionLevel = 6;
 constexpr int kBestCompressionLevel = 12;

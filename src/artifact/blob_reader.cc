@@ -6,6 +6,7 @@
 #include <array>
 #include <new>
 
+#include "blob_prefix.h"
 #include "quarry/artifact/blob.h"
 
 namespace quarry::artifact {
@@ -13,8 +14,6 @@ namespace {
 
 using base::ErrorCode;
 using base::fail;
-
-constexpr std::size_t kPrefixSize = 4;
 
 }  // namespace
 

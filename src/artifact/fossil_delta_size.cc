@@ -20,15 +20,15 @@
 namespace quarry::artifact {
 namespace {
 
-constexpr std::size_t kBlockSize = 16;
-constexpr int kMaxCandidates = 250;
-constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kFossilBlockSize = 16;
+constexpr int kMostTried = 250;
+constexpr std::uint32_t kNoBlock = std::numeric_limits<std::uint32_t>::max();
 
 /// The sum of 16 bytes, and the sum of the sums on the way to it.
 class RollingSum {
  public:
   explicit RollingSum(const char* window) {
-    for (std::size_t i = 0; i < kBlockSize; ++i) {
+    for (std::size_t i = 0; i < kFossilBlockSize; ++i) {
       sum_ += value(window[i]);
       sums_ += sum_;
     }
@@ -36,7 +36,7 @@ class RollingSum {
   /// The window without its first byte, GONE, and with COME behind its last.
   void slide(char gone, char come) {
     sum_ += value(come) - value(gone);
-    sums_ += sum_ - std::uint32_t{kBlockSize} * value(gone);
+    sums_ += sum_ - std::uint32_t{kFossilBlockSize} * value(gone);
   }
   std::uint32_t value() const { return (sum_ & 0xffff) | (sums_ << 16); }
 
@@ -58,12 +58,12 @@ class Blocks {
  public:
   explicit Blocks(std::string_view source)
       : source_(source),
-        next_(source.size() / kBlockSize, kNone),
-        heads_(source.size() / kBlockSize, kNone) {
-    for (std::size_t at = 0; at + kBlockSize < source.size(); at += kBlockSize) {
+        next_(source.size() / kFossilBlockSize, kNoBlock),
+        heads_(source.size() / kFossilBlockSize, kNoBlock) {
+    for (std::size_t at = 0; at + kFossilBlockSize < source.size(); at += kFossilBlockSize) {
       std::uint32_t& head = heads_[RollingSum(source.data() + at).value() % heads_.size()];
-      next_[at / kBlockSize] = head;
-      head = static_cast<std::uint32_t>(at / kBlockSize);
+      next_[at / kFossilBlockSize] = head;
+      head = static_cast<std::uint32_t>(at / kFossilBlockSize);
     }
   }
 
@@ -71,8 +71,8 @@ class Blocks {
   Copy best(std::string_view target, std::size_t at, std::uint32_t sum) const {
     Copy best;
     std::uint32_t block = heads_[sum % heads_.size()];
-    for (int tried = 0; block != kNone && tried < kMaxCandidates; ++tried) {
-      const std::size_t offset = std::size_t{block} * kBlockSize;
+    for (int tried = 0; block != kNoBlock && tried < kMostTried; ++tried) {
+      const std::size_t offset = std::size_t{block} * kFossilBlockSize;
       block = next_[block];
       const std::size_t back = common_back(offset, target.substr(0, at));
       const std::size_t length = back + common_front(offset, target.substr(at));
@@ -114,8 +114,8 @@ Copy first_copy(const Blocks& blocks, std::string_view target) {
   RollingSum sum(target.data());
   for (std::size_t at = 0;; ++at) {
     const Copy copy = blocks.best(target, at, sum.value());
-    if (copy.length > 0 || at + kBlockSize >= target.size()) return copy;
-    sum.slide(target[at], target[at + kBlockSize]);
+    if (copy.length > 0 || at + kFossilBlockSize >= target.size()) return copy;
+    sum.slide(target[at], target[at + kFossilBlockSize]);
   }
 }
 
@@ -127,10 +127,11 @@ std::size_t fossil_delta_size(std::string_view source, std::string_view target) 
   };
   std::size_t size =
       Blocks::width(target.size()) + 1 + delta_number_width(delta_checksum(target)) + 1;
-  if (source.size() <= kBlockSize) return size + Blocks::width(target.size()) + 1 + target.size();
+  if (source.size() <= kFossilBlockSize)
+    return size + Blocks::width(target.size()) + 1 + target.size();
   const Blocks blocks(source);
   std::string_view rest = target;
-  while (rest.size() > kBlockSize) {
+  while (rest.size() > kFossilBlockSize) {
     const Copy copy = first_copy(blocks, rest);
     if (copy.length == 0) break;
     size +=

@@ -22,7 +22,7 @@ using repository::ArrivalMark;
 using repository::Arrivals;
 using repository::ReadyArrivals;
 
-constexpr const char* kRow = "quarry-told";
+constexpr const char* kMarkRow = "quarry-told";
 // Artifacts that are told of before the mark moves on.
 constexpr std::size_t kAtOnce = 500;
 
@@ -48,8 +48,8 @@ base::Result<void> note(repository::Repository& repository, const ArrivalBatch& 
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   QUARRY_TRY(Arrivals(repository).put_by(batch));
-  QUARRY_TRY(
-      receipt.set_config(kRow, fmt::format("{} {} {}", mark.receipt, mark.artifact, mark.seen)));
+  QUARRY_TRY(receipt.set_config(kMarkRow,
+                                fmt::format("{} {} {}", mark.receipt, mark.artifact, mark.seen)));
   return receipt.commit();
 }
 
@@ -158,7 +158,7 @@ std::vector<spool::NewMessage> messages_of(repository::Repository& repository,
 
 base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-  return parse_mark(repository.settings().get(kRow));
+  return parse_mark(repository.settings().get(kMarkRow));
 }
 
 /// Tells what came after MARK, which it moves. How much that is.

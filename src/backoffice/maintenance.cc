@@ -14,7 +14,7 @@ using std::chrono::steady_clock;
 
 // Its value: DUE OPTIMIZE RID, when maintenance and the next look at statistics are due (in seconds
 // since 1970), and where verification goes on.
-constexpr const char* kRow = "quarry-maintenance";
+constexpr const char* kProgressRow = "quarry-maintenance";
 constexpr std::int64_t kDay = 86'400;
 
 struct Progress {
@@ -36,12 +36,12 @@ struct Progress {
 
 base::Result<Progress> read_progress(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-  return Progress::parse(repository.settings().get(kRow).value_or(""));
+  return Progress::parse(repository.settings().get(kProgressRow).value_or(""));
 }
 
 base::Result<void> write_progress(repository::Repository& repository, const Progress& progress) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
-  QUARRY_TRY(receipt.set_config(kRow, progress.text()));
+  QUARRY_TRY(receipt.set_config(kProgressRow, progress.text()));
   return receipt.commit();
 }
 

@@ -23,7 +23,7 @@ using repository::SecurityMark;
 using repository::SecurityNews;
 using repository::UserChange;
 
-constexpr const char* kRow = "quarry-told-security";
+constexpr const char* kSecurityRow = "quarry-told-security";
 constexpr std::size_t kAtOnce = 500;
 
 std::optional<SecurityMark> parse_mark(const std::optional<std::string>& text) {
@@ -116,7 +116,7 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Telling
                                std::optional<SecurityMark>& mark) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   SecurityLog log(repository);
-  mark = parse_mark(repository.settings().get(kRow));
+  mark = parse_mark(repository.settings().get(kSecurityRow));
   if (!mark || !log.knows_users()) {
     // What is there already when a courier comes is no news.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
@@ -132,7 +132,8 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Telling
 base::Result<void> note(repository::Repository& repository, const Batch& batch) {
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
   if (batch.notes_users) QUARRY_TRY(SecurityLog(repository).note_users());
-  QUARRY_TRY(receipt.set_config(kRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));
+  QUARRY_TRY(
+      receipt.set_config(kSecurityRow, fmt::format("{} {}", batch.mark.access, batch.mark.admin)));
   return receipt.commit();
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::base {
@@ -12,10 +13,6 @@ namespace {
 
 constexpr std::string_view kDefault = R"(%R - %u %t "%m %r" %s)";
 constexpr std::string_view kUsualTime = "%d/%b/%Y:%H:%M:%S %z";
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 /// A word that may stand in braces, and what the renderer knows it by.
 struct Modifier {
@@ -54,7 +51,7 @@ Result<char> modifier_named(char letter, std::string_view word) {
   for (const Modifier& modifier : kModifiers) {
     if (modifier.letter != letter) continue;
     // Without a word: the first of each placeholder's.
-    if (word.empty() || std::ranges::equal(modifier.word, word, {}, {}, lower)) {
+    if (word.empty() || std::ranges::equal(modifier.word, word, {}, {}, ascii_lower)) {
       return modifier.code;
     }
     known += fmt::format("{}{}", known.empty() ? "" : ", ", modifier.word);

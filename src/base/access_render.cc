@@ -9,6 +9,7 @@
 
 #include "log_frame.h"
 #include "quarry/base/access_format.h"
+#include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
 #include "quarry/base/url.h"
@@ -19,10 +20,6 @@ namespace {
 constexpr std::int64_t kMicros = 1000000;
 // Of a value that the client chose. A line has to stay one write, and one that people can read.
 constexpr std::size_t kLongest = 2048;
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 
 double seconds(std::int64_t micros) {
   return static_cast<double>(micros) / static_cast<double>(kMicros);
@@ -52,7 +49,8 @@ std::string loggable_cookies(std::string_view header) {
     // A proxy that makes one header of several may put a comma between them.
     const std::size_t name = std::min(header.find_first_not_of(" \t,;"), header.size());
     const std::size_t value = std::min(header.find_first_of("=,;", name), header.size() - 1) + 1;
-    const bool logs_in = std::ranges::equal(header.substr(name, kPages.size()), kPages, {}, lower);
+    const bool logs_in =
+        std::ranges::equal(header.substr(name, kPages.size()), kPages, {}, ascii_lower);
     shown += header.substr(0, value);
     header.remove_prefix(value);
     if (!logs_in || !shown.ends_with('=')) continue;
@@ -81,7 +79,7 @@ std::string_view header_line(std::string_view header, std::string_view name) {
     header.remove_prefix(std::min(header.size(), line.size() + 2));
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos) continue;
-    if (std::ranges::equal(line.substr(0, colon), name, {}, lower, lower)) {
+    if (std::ranges::equal(line.substr(0, colon), name, {}, ascii_lower, ascii_lower)) {
       return line.substr(colon + 2);
     }
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "quarry/base/ascii.h"
 #include "quarry/base/escape.h"
 
 namespace quarry::base {
@@ -27,10 +28,6 @@ constexpr auto kFacilities = std::to_array<Facility>({
     {"local6", LOG_LOCAL6}, {"local7", LOG_LOCAL7},
 });
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 struct Service {
   std::string_view word;
   LogTarget target;
@@ -46,7 +43,7 @@ constexpr auto kServices = std::to_array<Service>({
 
 std::optional<int> syslog_facility_named(std::string_view name) {
   for (const Facility& facility : kFacilities) {
-    if (std::ranges::equal(facility.name, name, {}, {}, lower)) return facility.number;
+    if (std::ranges::equal(facility.name, name, {}, {}, ascii_lower)) return facility.number;
   }
   return std::nullopt;
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "quarry/base/ascii.h"
 #include "quarry/base/hex.h"
 
 namespace quarry::http {
@@ -20,10 +21,6 @@ bool is_token_char(char c) {
 
 bool is_control(char c) {
   return (static_cast<unsigned char>(c) < 0x20 && c != '\t') || c == 0x7f;
-}
-
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }
 
 }  // namespace
@@ -52,7 +49,7 @@ std::string_view take_line(std::string_view& text) {
 
 bool same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return lower(x) == lower(y); });
+                    [](char x, char y) { return base::ascii_lower(x) == base::ascii_lower(y); });
 }
 
 std::optional<std::uint64_t> parse_decimal(std::string_view text) {

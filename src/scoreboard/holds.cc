@@ -26,7 +26,7 @@ std::size_t place_of(std::uint64_t number) {
 }
 
 /// Never 0, so that no word of a hold is.
-std::uint64_t tag_of(std::uint64_t number) {
+std::uint64_t mark_of(std::uint64_t number) {
   return (mixed(number) | (std::uint64_t{1} << kDeadlineBits)) & ~kDeadlineMask;
 }
 
@@ -41,7 +41,7 @@ Hold Holds::take(std::uint64_t number, std::chrono::milliseconds how_long) {
   if (memory_ == nullptr || how_long.count() <= 0) return {};
   const std::uint64_t now = now_millis();
   const auto length = static_cast<std::uint64_t>(std::min(how_long, kLongest).count());
-  Hold hold{place_of(number), tag_of(number) | ((now + length) & kDeadlineMask)};
+  Hold hold{place_of(number), mark_of(number) | ((now + length) & kDeadlineMask)};
   auto& word = memory_->words[hold.place];
   std::uint64_t known = word.load(std::memory_order_relaxed);
   if (is_live(known, now)) return {};
@@ -59,7 +59,7 @@ void Holds::release(const Hold& hold) {
 bool Holds::is_held(std::uint64_t number) const {
   if (memory_ == nullptr) return false;
   const std::uint64_t word = memory_->words[place_of(number)].load(std::memory_order_relaxed);
-  return word != 0 && (word & ~kDeadlineMask) == tag_of(number) && is_live(word, now_millis());
+  return word != 0 && (word & ~kDeadlineMask) == mark_of(number) && is_live(word, now_millis());
 }
 
 }  // namespace quarry::scoreboard

@@ -6,6 +6,7 @@
 #include <array>
 #include <memory>
 
+#include "curl_bounds.h"
 #include "quarry/base/url.h"
 
 namespace quarry::transport {
@@ -13,9 +14,6 @@ namespace {
 
 using base::ErrorCode;
 using base::fail;
-
-// Below this many bytes a second a server says nothing.
-constexpr long kLowSpeed = 1;
 
 struct Cleanup {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -56,14 +54,8 @@ void prepare(CURL* curl, const HttpRequest& request, Receiving& receiving) {
     curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE,
                      static_cast<curl_off_t>(request.body.size()));
   }
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
   // What was signed is what is sent.
-  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
-                   static_cast<long>(options.connect_timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLowSpeed);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options.idle_timeout.count()));
+  set_bounds(curl, options.connect_timeout, options.idle_timeout);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &look);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &receiving);

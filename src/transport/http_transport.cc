@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 
+#include "curl_bounds.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/url.h"
 
@@ -16,8 +17,6 @@ using base::Result;
 namespace {
 
 constexpr int kMostRedirects = 20;
-// Below this many bytes a second a server says nothing.
-constexpr long kLowSpeed = 1;
 
 /// What a status says to people.
 std::string_view meaning(long status) {
@@ -79,13 +78,7 @@ void HttpTransport::prepare(const sync::ClientRequest& request, curl_slist* head
   curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request.body.data());
   curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-  curl_easy_setopt(curl, CURLOPT_USERAGENT, "Quarry/" QUARRY_VERSION);
-  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT,
-                   static_cast<long>(options_.connect_timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, kLowSpeed);
-  curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.idle_timeout.count()));
+  set_bounds(curl, options_.connect_timeout, options_.idle_timeout);
   curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
   curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, &HttpTransport::look);
   curl_easy_setopt(curl, CURLOPT_XFERINFODATA, this);

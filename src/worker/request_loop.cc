@@ -68,7 +68,7 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
 
 /// REPLY, which is none that REQUEST hoped for, for the status page: what its client was told. Of a
 /// fault he was not told why, and nobody is who cannot read the log.
-scoreboard::Refusal refusal_of(const Request& request, const Reply& reply) {
+scoreboard::Refusal rejection_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
   refusal.status = static_cast<std::uint64_t>(reply.status);
   refusal.method.assign(request.method);
@@ -150,7 +150,7 @@ class Server {
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
     Reply answered = answer_safely(handler_, exchange, slot_);
-    if (is_of_interest(answered)) slot_.refused(refusal_of(request, answered));
+    if (is_of_interest(answered)) slot_.refused(rejection_of(request, answered));
     const Reply reply = for_browser(request, std::move(answered));
     slot_.end(outcome_of(request, reply));
     const bool is_sent = exchange.send(reply);

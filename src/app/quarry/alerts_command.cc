@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "common/exit_codes.h"
+#include "common/report.h"
 #include "quarry/backoffice/alerts.h"
 #include "quarry/repository/alerts.h"
 #include "quarry/repository/mail_outbox.h"
@@ -28,7 +29,7 @@ int run_step(Repository& repository, Step step, bool is_rehearsal) {
   repository.keep_log_short();
   if (!report) return failed(report.error());
   for (const std::string& complaint : report->complaints) {
-    fmt::print(stderr, "quarry: {}\n", complaint);
+    app::report(complaint);
   }
   if (!report->is_enabled && report->complaints.empty()) {
     fmt::print(stderr,

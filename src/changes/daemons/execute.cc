@@ -71,11 +71,11 @@ std::vector<Outcome> outcomes_of(Directories& directories, const std::vector<Hol
 /// NAME, which is in pending/. Who has moved it there lets go of it in a moment, with all that moved
 /// with it; more than that is not waited for.
 base::Result<Hold> hold_soon(Directories& directories, const ChangeSetName& name) {
-  constexpr auto kPause = std::chrono::milliseconds(1);
+  constexpr auto kHoldPause = std::chrono::milliseconds(1);
   constexpr int kLooks = 100;
   auto hold = directories.hold(Stage::kPending, name);
   for (int i = 1; i < kLooks && !hold && hold.error().code == base::ErrorCode::kBusy; ++i) {
-    std::this_thread::sleep_for(kPause);
+    std::this_thread::sleep_for(kHoldPause);
     hold = directories.hold(Stage::kPending, name);
   }
   return hold;

@@ -14,7 +14,7 @@ namespace {
 using base::ErrorCode;
 using base::Result;
 
-constexpr std::int64_t kPause = 200;  // milliseconds
+constexpr std::int64_t kBusyPause = 200;  // milliseconds
 
 const std::string kGone = "who executed it is gone", kStuck = "it could not be moved on";
 
@@ -151,7 +151,7 @@ Result<void> Execution::settle(const Answer& answer) {
       answer.outcome->verdict == Verdict::kSkipped) {
     // Somebody has it in hand just now.
     const base::UnixMillis now = desk_.clock.now();
-    tracker_.delay(id, now, {now.value + kPause});
+    tracker_.delay(id, now, {now.value + kBusyPause});
   }
   return {};
 }

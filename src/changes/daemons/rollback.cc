@@ -16,7 +16,7 @@ using base::Result;
 namespace {
 
 constexpr int kMostAttempts = 500;
-constexpr unsigned kPause = 10'000;  // microseconds between two of them
+constexpr unsigned kAttemptPause = 10'000;  // microseconds between two of them
 
 }  // namespace
 
@@ -138,7 +138,7 @@ Result<void> Rollback::abandon(const ChangeSetId& id) {
     const bool is_moving =
         hold.error().code == ErrorCode::kBusy || hold.error().code == ErrorCode::kNotFound;
     if (!is_moving || attempt == kMostAttempts) return std::unexpected(std::move(hold).error());
-    if (attempt > 0) ::usleep(kPause);
+    if (attempt > 0) ::usleep(kAttemptPause);
     QUARRY_TRY(tracker_.look_for(id));
   }
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kMostTold = 50;
 constexpr std::size_t kMostOfLine = 100;    // bytes
-constexpr std::size_t kDigits = 8;          // of a change set, as its queue is listed
+constexpr std::size_t kIdDigits = 8;        // of a change set, as its queue is listed
 constexpr std::size_t kCheckInDigits = 10;  // as fossil shows them
 
 /// The first line of TEXT that has something in it.
@@ -36,7 +36,7 @@ std::string shortened(std::string_view text) {
 
 std::string told(const TakenBackCheckIn& each) {
   return fmt::format("\"{}\" ({} [{}])", shortened(first_line(each.comment)),
-                     each.id.str().substr(0, kDigits), each.name.str().substr(0, kCheckInDigits));
+                     each.id.str().substr(0, kIdDigits), each.name.str().substr(0, kCheckInDigits));
 }
 
 /// What a sentence goes on with after "take back".

@@ -18,10 +18,10 @@ using base::ErrorCode;
 
 namespace {
 
-constexpr std::size_t kDigits = 10;  // of a hash, as fossil shows them
+constexpr std::size_t kHashDigits = 10;  // of a hash, as fossil shows them
 
 std::string_view brief(const HashName& name) {
-  return name.str().substr(0, kDigits);
+  return name.str().substr(0, kHashDigits);
 }
 
 base::Result<void> check_orders(std::span<const LandingOrder> orders) {

@@ -19,17 +19,17 @@ using base::FileUse;
 using base::Result;
 
 constexpr std::size_t kMostFrozen = std::size_t{64} << 10;  // bytes
-constexpr int kTries = 40;
-constexpr std::chrono::milliseconds kBetweenTries{25};
+constexpr int kLockTries = 40;
+constexpr std::chrono::milliseconds kBetweenLockTries{25};
 
 /// Holds the lock while it lives.
 Result<std::unique_ptr<base::File>> lock(const Directories& directories) {
   QUARRY_TRY_ASSIGN(auto file, directories.files().open(directories.control("frozen.lock"),
                                                         FileUse::kOpenOrMake));
-  for (int tries = 0; tries < kTries; ++tries) {
+  for (int tries = 0; tries < kLockTries; ++tries) {
     QUARRY_TRY_ASSIGN(const bool is_locked, file->try_lock());
     if (is_locked) return file;
-    std::this_thread::sleep_for(kBetweenTries);
+    std::this_thread::sleep_for(kBetweenLockTries);
   }
   return fail(ErrorCode::kBusy, "somebody else is freezing a branch: try again in a moment");
 }

@@ -16,13 +16,13 @@ using base::ErrorCode;
 namespace {
 
 // Rows of the timeline that are looked at for a check-in.
-constexpr int kMostPassedOver = 10'000;
+constexpr int kMostRows = 10'000;
 
 std::optional<base::UnixMillis> last_check_in(Repository::State& state) {
   Query rows = state.database.query(
       "SELECT objid, type, mtime, (SELECT uuid FROM blob WHERE rid=objid)"
       " FROM event INDEXED BY event_i1 ORDER BY mtime DESC");
-  for (int row = 0; row < kMostPassedOver && rows.step(); ++row) {
+  for (int row = 0; row < kMostRows && rows.step(); ++row) {
     if (rows.text(1) != "ci" || !is_shown(state, rows.integer(0), rows.text(3))) continue;
     return base::from_julian_day(rows.real(2));
   }

@@ -5,6 +5,8 @@
 
 #include "text_links.h"
 
+#include "quarry/base/ascii.h"
+
 namespace quarry::repository {
 namespace {
 
@@ -24,10 +26,6 @@ bool is_alnum(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
-}
-
 // Markup that begins and does not end is looked for so many bytes in one text; what comes then is
 // no markup, so that a text full of beginnings is read in no time.
 constexpr std::size_t kMostLookedAt = 20'000'000;
@@ -36,12 +34,12 @@ constexpr std::size_t kMostLookedAt = 20'000'000;
 bool is_attribute(std::string_view text, std::size_t at, std::string_view name) {
   if (text[at - 1] != ' ' && text[at - 1] != '\t' && text[at - 1] != '\n') return false;
   for (const char c : name) {
-    if (at >= text.size() || lower(text[at++]) != c) return false;
+    if (at >= text.size() || base::ascii_lower(text[at++]) != c) return false;
   }
   return at >= text.size() || !(is_alnum(text[at]) || text[at] == '-');
 }
 
-struct Tag {
+struct HtmlTag {
   std::size_t length = 0;  // 0: no markup, just text
   std::string element;
   bool is_end = false;
@@ -49,14 +47,14 @@ struct Tag {
 };
 
 /// The markup that begins at the '<' at the start of TEXT. LOOKED_AT counts up.
-Tag tag_at(std::string_view text, std::size_t& looked_at) {
-  Tag markup;
+HtmlTag tag_at(std::string_view text, std::size_t& looked_at) {
+  HtmlTag markup;
   std::size_t at = 1;
   if (at < text.size() && text[at] == '/') {
     markup.is_end = true;
     ++at;
   }
-  while (at < text.size() && is_alnum(text[at])) markup.element += lower(text[at++]);
+  while (at < text.size() && is_alnum(text[at])) markup.element += base::ascii_lower(text[at++]);
   if (!std::binary_search(kElements.begin(), kElements.end(), markup.element)) return {};
   if (at < text.size() && text[at] != '>' && text[at] != ' ' && text[at] != '\n' &&
       text[at] != '\t' && text[at] != '/' && text[at] != '\r') {
@@ -81,12 +79,12 @@ Tag tag_at(std::string_view text, std::size_t& looked_at) {
 
 /// Where the text goes on after a <verbatim>, which takes everything literally until its end tag.
 /// One that has an id does not end: fossil does not know the id again.
-std::size_t after_verbatim(std::string_view text, const Tag& begin, std::size_t at,
+std::size_t after_verbatim(std::string_view text, const HtmlTag& begin, std::size_t at,
                            std::size_t& looked_at) {
   if (begin.has_id) return text.size();
   for (; at < text.size(); ++at) {
     if (text[at] != '<') continue;
-    const Tag tag = tag_at(text.substr(at), looked_at);
+    const HtmlTag tag = tag_at(text.substr(at), looked_at);
     if (tag.is_end && tag.element == "verbatim") return at + tag.length;
   }
   return text.size();
@@ -101,7 +99,7 @@ std::vector<std::string> wiki_links(std::string_view text) {
   std::size_t at = 0;
   while ((at = text.find_first_of("<[", at)) != std::string_view::npos) {
     if (text[at] == '<') {
-      const Tag tag = tag_at(text.substr(at), looked_at);
+      const HtmlTag tag = tag_at(text.substr(at), looked_at);
       at += std::max<std::size_t>(tag.length, 1);
       if (tag.element == "nowiki") allows_links = tag.is_end;
       if (tag.element == "verbatim" && !tag.is_end) at = after_verbatim(text, tag, at, looked_at);

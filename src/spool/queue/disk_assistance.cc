@@ -14,7 +14,7 @@ using base::Error;
 using base::Result;
 
 /// After the disk has refused something.
-constexpr std::chrono::seconds kNextTry{1};
+constexpr std::chrono::seconds kNextDiskTry{1};
 /// Messages that go to the disk at once, at least, where so many may.
 constexpr std::size_t kShuffled = 1024;
 /// How often a disk queue that cannot be made is tried at the end, and after how long.
@@ -103,7 +103,7 @@ bool DiskAssistance::make_helper(Lock& lock) {
     if (!std::exchange(has_failed_, true)) {
       state_.report("no disk assistance: " + disk.error().message);
     }
-    next_try_ = now() + kNextTry;
+    next_try_ = now() + kNextDiskTry;
     return false;
   }
   has_failed_ = false;
@@ -214,7 +214,7 @@ void DiskAssistance::shuffle(Lock& lock, Worker& self) {
     state_.quiet.notify_all();
     state_.report(fmt::format("messages stay in memory: {}", error.message));
   }
-  next_try_ = now() + kNextTry;
+  next_try_ = now() + kNextDiskTry;
   is_refused_ = state_.helper->is_empty();
   // Without anything on the disk memory can deliver by itself; else there is room in time.
   if (is_over()) return;

@@ -14,7 +14,7 @@ using base::Result;
 
 // Bytes that are read at once: more where there is more, since who follows a writer finds little.
 constexpr std::size_t kLeastAtOnce = std::size_t{4} << 10;
-constexpr std::size_t kMostAtOnce = std::size_t{256} << 10;
+constexpr std::size_t kLargestRead = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -85,7 +85,7 @@ Result<void> SegmentReader::fill(std::size_t wanted) {
   const auto count = file_->read_at(position_.offset + had, std::span<char>(buffer_).subspan(had));
   buffer_.resize(had + count.value_or(0));
   if (!count) return std::unexpected(count.error());
-  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kMostAtOnce) : kLeastAtOnce;
+  at_once_ = buffer_.size() == size ? std::min(2 * at_once_, kLargestRead) : kLeastAtOnce;
   return {};
 }
 

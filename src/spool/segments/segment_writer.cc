@@ -15,7 +15,7 @@ using base::Result;
 namespace {
 
 // One write(2) is not to need more memory than this, but for one message that is larger.
-constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
+constexpr std::size_t kLargestWrite = std::size_t{1} << 20;
 
 }  // namespace
 
@@ -91,7 +91,7 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
   buffer_.clear();
   const std::uint64_t most = room();
   std::size_t count = 0;
-  while (count < messages.size() && buffer_.size() < kMostAtOnce &&
+  while (count < messages.size() && buffer_.size() < kLargestWrite &&
          size_ + buffer_.size() < limits_.file_size) {
     const std::size_t next = buffer_.size() + kRecordHeader + messages[count].content.size();
     if (count > 0 && next > most) break;

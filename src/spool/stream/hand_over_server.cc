@@ -30,7 +30,7 @@ using base::Fd;
 using base::Result;
 
 // Bytes that are read of one client in a round.
-constexpr std::size_t kMostAtOnce = std::size_t{64} << 10;
+constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 
 /// A connection: it is read until a request is whole, which is appended, and then its answer is
 /// written; then the next one.
@@ -207,7 +207,7 @@ void HandOverServer::Loop::serve(Client& client, short events) {
 }
 
 void HandOverServer::Loop::receive(Client& client) {
-  std::array<char, kMostAtOnce> buffer;
+  std::array<char, kReadAtOnce> buffer;
   const std::size_t wanted = client.length > 0 ? client.length : kFrameHeader;
   const std::size_t most = std::min(buffer.size(), wanted - client.request.size());
   const ssize_t count = ::recv(client.fd.get(), buffer.data(), most, 0);

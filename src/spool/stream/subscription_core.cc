@@ -13,7 +13,7 @@ using base::Result;
 namespace {
 
 // Bytes of one batch, but for its last message.
-constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
+constexpr std::size_t kMostBytesTaken = std::size_t{8} << 20;
 
 /// Whether what was to be committed has happened in this process, at least.
 bool counts(const Result<void>& committed) {
@@ -79,7 +79,7 @@ Result<void> SubscriptionCore::take_due(std::size_t most, std::vector<StreamedMe
   std::vector<Event> events;
   std::size_t bytes = 0;
   for (const std::uint64_t sequence : due) {
-    if (bytes >= kMostAtOnce) break;
+    if (bytes >= kMostBytesTaken) break;
     QUARRY_TRY_ASSIGN(auto message, find(sequence));
     if (!message) {
       events.emplace_back(Lost{sequence});
@@ -134,7 +134,7 @@ Result<void> SubscriptionCore::take_fresh(std::size_t most, std::vector<Streamed
   std::size_t bytes = 0;
   bool is_all = false;
   Result<void> trouble;
-  while (taken.size() - before < most && bytes < kMostAtOnce) {
+  while (taken.size() - before < most && bytes < kMostBytesTaken) {
     auto next = source_.next(end);
     if (!next) trouble = std::unexpected(next.error());
     is_all = next && !*next;

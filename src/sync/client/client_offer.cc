@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
+#include "max_upload.h"
+
 namespace quarry::sync {
 namespace {
 
 using artifact::HashName;
 using base::Result;
 
-// Bytes of one request (the setting max-upload), beyond which what is left waits for the next.
-constexpr std::int64_t kDefaultMaxUpload = 250000;
 // Names in one request of a catalogue.
 constexpr std::size_t kNamesAtOnce = 20000;
 // A server that goes on asking for the same artifact cannot use it.
@@ -20,10 +20,10 @@ constexpr std::size_t kLongestChain = 200000;
 }  // namespace
 
 ClientOffer::ClientOffer(repository::Repository& repository, bool with_private, bool catalogue)
-    : repository_(repository), with_private_(with_private), catalogue_(catalogue) {
-  const std::int64_t bytes = repository.settings().get_int("max-upload", kDefaultMaxUpload);
-  max_upload_ = static_cast<std::size_t>(std::max<std::int64_t>(bytes, 1));
-}
+    : repository_(repository),
+      with_private_(with_private),
+      catalogue_(catalogue),
+      max_upload_(max_upload(repository)) {}
 
 void ClientOffer::asked_for(const HashName& name) {
   remote_has_.erase(name);

@@ -55,7 +55,7 @@ class ClientOffer {
   repository::Repository& repository_;
   bool with_private_;
   bool catalogue_;
-  std::size_t max_upload_ = 0;
+  std::size_t max_upload_;
   std::uint64_t sent_ = 0;
   bool unsent_was_read_ = false;
   std::vector<artifact::HashName> unsent_;  // not sent yet, last first

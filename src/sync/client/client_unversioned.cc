@@ -6,6 +6,7 @@
 
 #include "cards/unversioned_name.h"
 #include "client_cards.h"
+#include "max_upload.h"
 #include "quarry/artifact/hash_name.h"
 
 namespace quarry::sync {
@@ -14,8 +15,6 @@ namespace {
 using artifact::HashName;
 using base::Result;
 
-// Bytes of one request (the setting max-upload), beyond which what is left waits for the next.
-constexpr std::int64_t kDefaultMaxUpload = 250000;
 // Flags of a uvfile card.
 constexpr std::uint64_t kDeleted = 1;
 constexpr std::uint64_t kContentOmitted = 4;
@@ -38,8 +37,7 @@ ClientUnversioned::ClientUnversioned(repository::Repository& repository, Choices
       pulls_(choices.pulls),
       pushes_(choices.pushes),
       has_asked_(!choices.asks),
-      max_upload_(static_cast<std::size_t>(std::max<std::int64_t>(
-          repository.settings().get_int("max-upload", kDefaultMaxUpload), 1))) {}
+      max_upload_(max_upload(repository)) {}
 
 Result<void> ClientUnversioned::write(CardWriter& writer) {
   if (!has_asked_) {

@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "quarry/base/ascii.h"
+
 namespace quarry::sync {
 namespace {
 
@@ -20,11 +22,9 @@ constexpr std::array kSchemes = {Scheme{"http://", "80"}, Scheme{"https://", "44
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
 bool is_of_name(char c) {
-  return is_digit(c) || (lower(c) >= 'a' && lower(c) <= 'z') || c == '.' || c == '-' || c == '_';
+  return is_digit(c) || (base::ascii_lower(c) >= 'a' && base::ascii_lower(c) <= 'z') || c == '.' ||
+         c == '-' || c == '_';
 }
 
 bool is_host(std::string_view host) {
@@ -34,7 +34,7 @@ bool is_host(std::string_view host) {
            std::ranges::all_of(address, [](char c) { return is_of_name(c) || c == ':'; });
   }
   return !host.empty() && std::ranges::all_of(host, is_of_name) &&
-         std::ranges::search(host, kLocal, {}, lower).empty();
+         std::ranges::search(host, kLocal, {}, base::ascii_lower).empty();
 }
 
 /// AUTHORITY without what is before its last @, and without DEFAULT_PORT.

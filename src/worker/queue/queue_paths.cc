@@ -10,7 +10,7 @@
 namespace quarry::worker {
 namespace {
 
-constexpr std::string_view kQueue = "queue";
+constexpr std::string_view kQueueWord = "queue";
 
 }  // namespace
 
@@ -27,12 +27,12 @@ std::optional<std::string_view> queue_path_of(const Target& target) {
     }
     const std::size_t end = std::min(rest.find('/'), rest.size());
     const std::string_view word = rest.substr(0, end);
-    if (word == kQueue) {
+    if (word == kQueueWord) {
       rest.remove_prefix(end);
       while (rest.starts_with('/')) rest.remove_prefix(1);
       return rest;
     }
-    if (end == rest.size() && word == "queue.json") return rest.substr(kQueue.size());
+    if (end == rest.size() && word == "queue.json") return rest.substr(kQueueWord.size());
     // In a folder the word follows the name; a repository that is alone may be anywhere.
     if (target.name) return std::nullopt;
     rest.remove_prefix(end);

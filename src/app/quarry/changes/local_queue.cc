@@ -29,8 +29,6 @@ using base::fail;
 using base::Result;
 using changes::ChangeSetId;
 
-constexpr std::size_t kMostTarball = std::size_t{16} << 20;
-
 class LocalQueue : public QueuePlace {
  public:
   LocalQueue(fs::path base, changes::Rules rules, std::string login)
@@ -87,7 +85,7 @@ class LocalQueue : public QueuePlace {
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
-    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostTarball));
+    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostRollback));
     const changes::ChangeSetName name{.id = ChangeSetId::random(),
                                       .tai = changes::tai64n(now()),
                                       .pid = ::getpid(),

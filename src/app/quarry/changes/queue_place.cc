@@ -25,7 +25,6 @@ using changes::ChangeSetId;
 using nlohmann::json;
 
 constexpr std::string_view kActionType = "application/x-quarry-action";
-constexpr std::size_t kMostTarball = std::size_t{16} << 20;
 
 /// ID's path below the queue.
 Result<std::string> path_of(const std::string& id) {
@@ -87,7 +86,7 @@ class ServerQueue : public QueuePlace {
     return {};
   }
   Result<ChangeSetId> submit(const changes::Meta& meta) override {
-    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostTarball));
+    QUARRY_TRY_ASSIGN(const std::string tarball, packed(meta, {}, kMostRollback));
     return send(client_, meta.type, tarball);
   }
 

@@ -14,6 +14,9 @@
 
 namespace quarry::app {
 
+/// Bytes of a rollback as a tarball, which has no files.
+inline constexpr std::size_t kMostRollback = std::size_t{16} << 20;
+
 class QueuePlace {
  public:
   virtual ~QueuePlace() = default;

@@ -17,7 +17,4 @@ inline spool::SpoolPlace place_of(const courier::CourierConfig& config) {
   return {config.options.spool_directory, courier::kStreamName};
 }
 
-/// Tells what is found in the files of a stream.
-void report_stream(const std::string& line);
-
 }  // namespace quarry::app

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "common/exit_codes.h"
+#include "common/report.h"
 #include "common/table.h"
 #include "courier_configuration.h"
 #include "courier_place.h"
@@ -87,7 +87,7 @@ Result<void> forget(const CourierArguments& arguments) {
                       fmt::format("{} is a destination of {}: remove it there first",
                                   base::printable(name), arguments.config));
   }
-  auto stream = spool::Stream::open({.place = place_of(config)}, report_stream);
+  auto stream = spool::Stream::open({.place = place_of(config)}, report);
   if (!stream && stream.error().code == ErrorCode::kBusy) {
     return base::fail(ErrorCode::kBusy, "the courier is running: stop it first");
   }
@@ -109,10 +109,6 @@ Result<courier::CourierConfig> courier_config_of(const CourierArguments& argumen
   CourierReading reading = read_courier_config(arguments.config);
   if (reading.mistakes.empty()) return std::move(reading.config);
   return base::fail(ErrorCode::kInvalid, reading.mistakes.front());
-}
-
-void report_stream(const std::string& line) {
-  fmt::print(stderr, "quarry: {}\n", line);
 }
 
 int run_courier_status(const CourierArguments& arguments) {

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "common/exit_codes.h"
+#include "common/report.h"
 #include "courier_place.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
@@ -66,7 +67,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
   const auto end = Clock::now() + most;
   for (;;) {
     QUARRY_TRY_ASSIGN(const auto waiting, find(id, [&](const spool::StreamVisitor& visitor) {
-                        return spool::visit_stream(place, name, visitor, report_stream);
+                        return spool::visit_stream(place, name, visitor, report);
                       }));
     if (!waiting) break;
     if (Clock::now() > end) {
@@ -76,7 +77,7 @@ Result<void> wait_for(const courier::CourierConfig& config, const std::string& n
     std::this_thread::sleep_for(kLook);
   }
   QUARRY_TRY_ASSIGN(const auto dead, find(id, [&](const spool::StreamVisitor& visitor) {
-                      return spool::visit_dead_letters(place, name, visitor, report_stream);
+                      return spool::visit_dead_letters(place, name, visitor, report);
                     }));
   if (!dead) return {};
   return fail(ErrorCode::kIo,

@@ -11,6 +11,7 @@
 
 #include "common/interruption.h"
 #include "common/progress.h"
+#include "common/report.h"
 #include "password.h"
 #include "quarry/transport/peer.h"
 
@@ -66,7 +67,7 @@ class Person final : public transport::PeerWatch {
     if (tries == kMostTries || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
     }
-    fmt::print(stderr, "quarry: {}\n", why.message);
+    report(why.message);
     return ask_for_password(question_for(url));
   }
   /// Who waits at a terminal tries again himself.

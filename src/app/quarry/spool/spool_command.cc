@@ -2,11 +2,11 @@
 // them or not. Those of a stream are looked after in spool_stream.cc.
 #include <fmt/core.h>
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "common/exit_codes.h"
+#include "common/report.h"
 #include "quarry/base/escape.h"
 #include "quarry/spool/spool.h"
 #include "spool_commands.h"
@@ -18,10 +18,6 @@ namespace {
 
 using base::Result;
 using spool::Message;
-
-void report(const std::string& line) {
-  fmt::print(stderr, "quarry: {}\n", line);
-}
 
 nlohmann::json json_of(std::uint64_t number, const Message& message) {
   nlohmann::json line = {{"number", number}, {"severity", message.severity}};

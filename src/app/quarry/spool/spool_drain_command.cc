@@ -21,6 +21,7 @@
 #include "acknowledgements.h"
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/report.h"
 #include "folder_watch.h"
 #include "quarry/spool/dequeue_window.h"
 #include "quarry/spool/spool.h"
@@ -44,10 +45,6 @@ constexpr int kFirstLook = 1;
 constexpr int kLastLook = 64;
 // How long the clock on the wall is trusted.
 constexpr int kLookAtClock = 60'000;
-
-void report(const std::string& line) {
-  fmt::print(stderr, "quarry: {}\n", line);
-}
 
 /// What is written, and how far that is done with.
 class Draining {

@@ -14,6 +14,7 @@
 
 #include "common/exit_codes.h"
 #include "common/interruption.h"
+#include "common/report.h"
 #include "folder_watch.h"
 #include "quarry/spool/queue.h"
 #include "spool_commands.h"
@@ -31,15 +32,11 @@ using spool::Message;
 constexpr std::size_t kReadAtOnce = std::size_t{64} << 10;
 // Milliseconds after which who has nothing to do looks whether its folder is there, where nothing
 // tells that it is not.
-constexpr int kLookAgain = 5000;
+constexpr int kLongestWait = 5000;
 // Milliseconds after which a queue that has no room, or that another process has, is tried again.
 constexpr int kTryAgain = 100;
 // A process that ends with the queue has its lock for a moment.
 constexpr int kMostTries = 20;
-
-void report(const std::string& line) {
-  fmt::print(stderr, "quarry: {}\n", line);
-}
 
 /// From queue.fulldelaymark on who can wait does: that is who reads a pipe, and nobody else is
 /// there.
@@ -200,7 +197,7 @@ Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& opt
 Result<bool> wait_for_input(const Feeding& feeding, FolderWatch& watch, StopSignals& signals) {
   while (true) {
     std::array<pollfd, 2> sources{{{STDIN_FILENO, POLLIN, 0}, {watch.fd(), POLLIN, 0}}};
-    if (!signals.wait(sources, kLookAgain)) return false;
+    if (!signals.wait(sources, kLongestWait)) return false;
     if (sources[0].revents != 0) return true;
     watch.forget();
     QUARRY_TRY(feeding.check_files());

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "common/report.h"
 #include "common/table.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
@@ -20,10 +21,6 @@ using base::fail;
 using base::Result;
 using spool::StreamedMessage;
 using spool::SubscriptionStatistics;
-
-void report(const std::string& line) {
-  fmt::print(stderr, "quarry: {}\n", line);
-}
 
 nlohmann::json time_or_null(const std::optional<base::UnixMillis>& time) {
   return time ? nlohmann::json(base::iso_millis(*time)) : nlohmann::json();
@@ -78,7 +75,7 @@ void print_subscriptions(const spool::StreamStatus& status) {
 
 /// Shows what ARGUMENTS ask for as SHOW prints it.
 template <typename Show>
-Result<void> show_all(const SpoolArguments& arguments, Show&& show) {
+Result<void> show_stream(const SpoolArguments& arguments, Show&& show) {
   const auto visitor = [&](const StreamedMessage& message) { return print(show(message)); };
   if (arguments.dead.empty()) return spool::visit_stream(place_of(arguments), "", visitor, report);
   return spool::visit_dead_letters(place_of(arguments), arguments.dead, visitor, report);
@@ -127,7 +124,7 @@ Result<void> show_stream_status(const SpoolArguments& arguments) {
 
 Result<void> list_stream(const SpoolArguments& arguments) {
   const bool is_dead = !arguments.dead.empty();
-  return show_all(arguments, [is_dead](const StreamedMessage& message) {
+  return show_stream(arguments, [is_dead](const StreamedMessage& message) {
     const std::string why =
         is_dead ? fmt::format("{} tries: {}: ", message.attempts, base::printable(message.error))
                 : std::string();
@@ -139,7 +136,7 @@ Result<void> list_stream(const SpoolArguments& arguments) {
 
 Result<void> export_stream(const SpoolArguments& arguments) {
   const char end = arguments.is_null ? '\0' : '\n';
-  return show_all(arguments, [&](const StreamedMessage& message) {
+  return show_stream(arguments, [&](const StreamedMessage& message) {
     if (arguments.as_json) return json_of(message).dump() + "\n";
     return message.content + end;
   });
