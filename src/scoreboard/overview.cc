@@ -18,30 +18,14 @@ struct Overview::Memory {
 };
 
 PoolOverview overview_of(const PoolSnapshot& snapshot) {
-  const PoolState& state = snapshot.state;
-  const Counters& counted = snapshot.totals;
-  PoolOverview overview{.written = snapshot.monotonic_now,
-                        .started = state.started,
+  PoolOverview overview{.monotonic_now = snapshot.monotonic_now,
+                        .state = snapshot.state,
                         .active = snapshot.active,
                         .children = snapshot.processes.size(),
-                        .elders = state.elders,
-                        .generation = state.generation,
-                        .held_back = state.held_back,
-                        .requests = counted.requests,
-                        .refusals = counted.refusals,
-                        .bytes_in = counted.bytes_in,
-                        .bytes_out = counted.bytes_out,
-                        .backoffice_runs = state.backoffice_runs,
-                        .backoffice_failures = state.backoffice_failures,
-                        .next_start = state.next_start,
-                        .backoff_reason = state.backoff_reason,
-                        .sync_durations = counted.sync_durations};
+                        .totals = snapshot.totals,
+                        .has_length = snapshot.queue ? 1U : 0U,
+                        .length = snapshot.queue.value_or(base::QueueLength{})};
   overview.pool.assign(snapshot.pool);
-  if (snapshot.queue) {
-    overview.has_queue = 1;
-    overview.queue = snapshot.queue->waiting;
-    overview.backlog = snapshot.queue->limit;
-  }
   std::string stages;
   for (const SlotState& child : snapshot.processes) {
     if (stages.size() == PoolOverview::kMostStages) break;
@@ -93,7 +77,7 @@ std::vector<PoolOverview> Overview::read() const {
   std::vector<PoolOverview> all;
   for (std::size_t i = 0; i < pools_; ++i) {
     const auto copy = copy_state(read_[i].pool);
-    if (!copy.is_torn && copy.state.written != 0) all.push_back(copy.state);
+    if (!copy.is_torn && copy.state.monotonic_now != 0) all.push_back(copy.state);
   }
   return all;
 }

@@ -10,9 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "quarry/base/listen_queue.h"
 #include "quarry/base/result.h"
 #include "quarry/scoreboard/counters.h"
 #include "quarry/scoreboard/snapshot.h"
@@ -20,31 +22,24 @@
 
 namespace quarry::scoreboard {
 
+/// Figures of a PoolSnapshot, by its names.
 struct PoolOverview {
   static constexpr std::size_t kMostStages = 512;
 
   FixedText<64> pool{};
-  std::int64_t written = 0;  // microseconds of the monotonic clock; 0: not yet
-  std::int64_t started = 0;  // microseconds since 1970
+  std::int64_t monotonic_now = 0;  // microseconds; 0: nothing was told yet
+  PoolState state;
   std::uint64_t active = 0;
   std::uint64_t children = 0;  // of all generations
-  std::uint64_t elders = 0;
-  std::uint64_t generation = 0;
-  std::uint64_t held_back = 0;
-  std::uint64_t has_queue = 0;  // 0: its length is not known
-  std::uint64_t queue = 0;
-  std::uint64_t backlog = 0;
-  std::uint64_t requests = 0;
-  std::uint64_t refusals = 0;
-  std::uint64_t bytes_in = 0;
-  std::uint64_t bytes_out = 0;
-  std::uint64_t backoffice_runs = 0;
-  std::uint64_t backoffice_failures = 0;
-  std::int64_t next_start = 0;  // as in PoolState
-  FixedText<128> backoff_reason{};
-  Buckets<kDurationBounds.size()> sync_durations{};
+  Counters totals;
+  std::uint64_t has_length = 0;  // 0: that of its listen queue is not known
+  base::QueueLength length;
   /// A digit of Stage for each child, up to kMostStages.
   FixedText<kMostStages + 8> stages{};
+
+  std::optional<base::QueueLength> queue() const {
+    return has_length != 0 ? std::optional(length) : std::nullopt;
+  }
 };
 static_assert(std::is_trivially_copyable_v<PoolOverview>);
 static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);

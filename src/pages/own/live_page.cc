@@ -154,9 +154,8 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   return totals;
 }
 
-/// What an operator should know at once of STATE, a PoolState or a PoolOverview; "": nothing.
-template <typename State>
-std::string note_on(const State& state) {
+/// What an operator should know at once; "": nothing.
+std::string note_on(const scoreboard::PoolState& state) {
   if (state.next_start != 0) {
     return "Children end as soon as they are started, so that they are started more slowly: " +
            cut(state.backoff_reason.view());
@@ -167,30 +166,37 @@ std::string note_on(const State& state) {
   return {};
 }
 
+/// What both pages show of a pool, NAME: of its PoolSnapshot or its PoolOverview.
+template <typename Pool>
+json figures_of(const Pool& pool, std::string_view name, std::size_t children,
+                const std::optional<base::QueueLength>& queue) {
+  return {{"pool", cut(name)},
+          {"now", pool.monotonic_now / 1000},
+          {"started", pool.state.started},
+          {"active", pool.active},
+          {"children", children},
+          {"queue", queue ? json(queue->waiting) : json()},
+          {"backlog", queue ? json(queue->limit) : json()},
+          {"served", pool.totals.requests},
+          {"refusals", pool.totals.refusals},
+          {"in", pool.totals.bytes_in},
+          {"out", pool.totals.bytes_out},
+          {"note", note_on(pool.state)}};
+}
+
 std::string text_of(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
-  const bool has_queue = pool.has_queue != 0;
-  return {{"pool", cut(pool.pool.view())},
-          {"age", std::max<std::int64_t>(0, (now - pool.written) / 1000)},
-          {"now", pool.written / 1000},
-          {"started", pool.started},
-          {"active", pool.active},
-          {"children", pool.children},
-          {"old", pool.elders},
-          {"generation", pool.generation},
-          {"queue", has_queue ? json(pool.queue) : json()},
-          {"backlog", has_queue ? json(pool.backlog) : json()},
-          {"served", pool.requests},
-          {"refusals", pool.refusals},
-          {"in", pool.bytes_in},
-          {"out", pool.bytes_out},
-          {"runs", pool.backoffice_runs},
-          {"failures", pool.backoffice_failures},
-          {"stages", std::string(pool.stages.view().substr(0, most_stages))},
-          {"note", note_on(pool)}};
+  json document = figures_of(pool, pool.pool.view(), pool.children, pool.queue());
+  document["age"] = std::max<std::int64_t>(0, (now - pool.monotonic_now) / 1000);
+  document["old"] = pool.state.elders;
+  document["generation"] = pool.state.generation;
+  document["runs"] = pool.state.backoffice_runs;
+  document["failures"] = pool.state.backoffice_failures;
+  document["stages"] = std::string(pool.stages.view().substr(0, most_stages));
+  return document;
 }
 
 json json_of(const DestinationView& destination) {
@@ -225,22 +231,10 @@ std::optional<LivePart> live_part_of(std::string_view query) {
 
 std::string live_document(const PoolSnapshot& snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self) {
-  const Counters& counted = snapshot.totals;
-  json document = {{"version", QUARRY_VERSION},
-                   {"pool", cut(snapshot.pool)},
-                   {"now", snapshot.monotonic_now / 1000},
-                   {"started", snapshot.state.started},
-                   {"active", snapshot.active},
-                   {"children", snapshot.processes.size()},
-                   {"queue", snapshot.queue ? json(snapshot.queue->waiting) : json()},
-                   {"backlog", snapshot.queue ? json(snapshot.queue->limit) : json()},
-                   {"served", counted.requests},
-                   {"refusals", counted.refusals},
-                   {"in", counted.bytes_in},
-                   {"out", counted.bytes_out},
-                   {"bounds", scoreboard::kDurationBounds},
-                   {"durations", counted.sync_durations},
-                   {"note", note_on(snapshot.state)}};
+  json document = figures_of(snapshot, snapshot.pool, snapshot.processes.size(), snapshot.queue);
+  document["version"] = QUARRY_VERSION;
+  document["bounds"] = scoreboard::kDurationBounds;
+  document["durations"] = snapshot.totals.sync_durations;
   put_children(document, snapshot);
   put_requests(document, snapshot, self);
   put_refusals(document, snapshot);
@@ -257,7 +251,8 @@ std::string live_document_of_all(const ServerSources& sources, std::int64_t now)
   std::size_t stages_left = kMostStages;
   json& told = document["pools"] = json::array();
   for (const scoreboard::PoolOverview& each : pools) {
-    for (std::size_t i = 0; i < durations.size(); ++i) durations[i] += each.sync_durations[i];
+    for (std::size_t i = 0; i < durations.size(); ++i)
+      durations[i] += each.totals.sync_durations[i];
     if (told.size() == kMostPools) continue;
     told.push_back(json_of(each, now, stages_left));
     stages_left -= std::min(stages_left, each.stages.view().size());

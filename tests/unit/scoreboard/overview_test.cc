@@ -51,8 +51,8 @@ TEST_CASE("what is told of the pools is there for children that were made before
     const bool is_told = ::read(ends[0], &go, 1) == 1;
     const auto all = (*overview)->read();
     const bool is_right = all.size() == 2 && all[0].pool.view() == "www" &&
-                          all[0].stages.view() == "51" && all[0].requests == 42 &&
-                          all[1].pool.view() == "two" && all[1].generation == 3;
+                          all[0].stages.view() == "51" && all[0].totals.requests == 42 &&
+                          all[1].pool.view() == "two" && all[1].state.generation == 3;
     ::_exit(is_told && is_right ? 0 : 1);
   }
   (*overview)->publish(0, snapshot_of("www", 2));

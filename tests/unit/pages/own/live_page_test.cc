@@ -96,8 +96,8 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
     while (often.size() < 256) often += text;
     auto pool = scoreboard::overview_of(busy(500, "x"));
     pool.pool.assign(often);
-    pool.next_start = 1;
-    pool.backoff_reason.assign(often);
+    pool.state.next_start = 1;
+    pool.state.backoff_reason.assign(often);
     pages::DestinationView destination;
     destination.name = often;
     destination.last_error = often;
