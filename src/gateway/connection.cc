@@ -21,6 +21,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
+constexpr std::size_t kMostOfFirstLine = 200;
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
 std::string_view contents(evbuffer* buffer, std::size_t most) {
@@ -202,6 +203,7 @@ void Connection::inspect() {
   if (state_ == State::kWaiting) {
     state_ = State::kHead;
     asker_ = {};
+    first_line_.clear();
     begun_ = steady_clock::now();
     pace_.begin();
     pace_.add(received_);
@@ -216,6 +218,8 @@ void Connection::inspect() {
     evbuffer_add_buffer(head_.get(), input);
   }
   moving_ = false;
+  const std::string_view head = bytes.substr(0, size);
+  if (size != std::string_view::npos || bytes.size() > limits_.max_header) look_at(head);
   if (size == std::string_view::npos) {
     if (hopeless) {
       refuse({.status = 400, .text = "this is no request"});
@@ -226,11 +230,14 @@ void Connection::inspect() {
     }
     return;
   }
-  const std::string_view head = bytes.substr(0, size);
-  asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
   if (auto refusal = http::refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
   state_ = State::kBody;
   hold(received_);
+}
+
+void Connection::look_at(std::string_view head) {
+  first_line_ = head.substr(0, std::min(head.find_first_of("\r\n"), kMostOfFirstLine));
+  asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
 }
 
 bool Connection::pass_over_empty_lines(evbuffer* input) {
@@ -272,10 +279,10 @@ void Connection::on_output(const evbuffer_cb_info& info) {
   refuse({.status = 400, .text = "the request is malformed"});
 }
 
-void Connection::refuse(http::Refusal refusal, bool noted) {
+void Connection::refuse(http::Refusal refusal, bool is_logged) {
   if (is_refused()) return;
   refusal_ = std::move(refusal);
-  is_noted_ = noted;
+  is_logged_ = is_logged;
   state_ = State::kRefusing;
   pace_.begin();
   drain(bufferevent_get_input(bev_));
@@ -290,7 +297,7 @@ void Connection::refuse(http::Refusal refusal, bool noted) {
 }
 
 void Connection::take_over() {
-  if (is_noted_) owner_.on_refused(*this, refusal_);
+  owner_.on_refused(*this, refusal_, is_logged_);
   evbuffer* output = bufferevent_get_output(bev_);
   evbuffer_unfreeze(output, 1);
   drain(output);

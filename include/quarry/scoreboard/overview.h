@@ -1,5 +1,5 @@
 // What the master tells the workers of one pool about all pools, for the operator's page that shows
-// all of them: figures alone, neither who asks nor for what.
+// all of them: figures, and the last refusals; neither who asks nor for what else.
 //
 // A worker has the board of its own pool only (scoreboard.h), so the master looks once a second and
 // writes here what it saw. The memory can be written in the master alone: its children have but a
@@ -11,12 +11,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "quarry/base/listen_queue.h"
 #include "quarry/base/result.h"
 #include "quarry/scoreboard/counters.h"
+#include "quarry/scoreboard/refusal_tally.h"
 #include "quarry/scoreboard/snapshot.h"
 #include "quarry/scoreboard/state.h"
 
@@ -36,6 +38,7 @@ struct PoolOverview {
   base::QueueLength length;
   /// A digit of Stage for each child, up to kMostStages.
   FixedText<kMostStages + 8> stages{};
+  std::array<Refusal, kMostTold> refusals{};  // the newest first; what was at no time is none
 
   std::optional<base::QueueLength> queue() const {
     return has_length != 0 ? std::optional(length) : std::nullopt;
@@ -44,7 +47,8 @@ struct PoolOverview {
 static_assert(std::is_trivially_copyable_v<PoolOverview>);
 static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);
 
-PoolOverview overview_of(const PoolSnapshot& snapshot);
+/// With REFUSALS, the newest first.
+PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
 
 class Overview {
  public:
@@ -55,7 +59,7 @@ class Overview {
   Overview& operator=(const Overview&) = delete;
 
   /// Of the pool INDEX. In the process that has made it; in its children it does nothing.
-  void publish(std::size_t index, const PoolSnapshot& snapshot);
+  void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
   /// Of the pools that were told of.
   std::vector<PoolOverview> read() const;
 

@@ -39,7 +39,7 @@ constexpr Template kPool(R"(<h1>Pool <span id="pool">…</span></h1>
 <p id="requests-more" class="dim"></p>
 <h2>Refused, or failed</h2>
 <div class="wide" tabindex="0" role="region" aria-label="Refused, or failed"><table>
-<thead><tr><th>When</th><th>Status</th><th>Request</th><th>What was said</th></tr></thead>
+<thead><tr><th>When</th><th>Status</th><th>By</th><th>Request</th><th>What was said</th></tr></thead>
 <tbody id="refusals"></tbody></table></div>
 <p id="refusals-more" class="dim"></p>
 <h2>Backoffice</h2>
@@ -57,6 +57,11 @@ constexpr Template kAll(R"(<h1>All pools</h1>
 <p id="pools-more" class="dim"></p>
 <h2>Times of syncs in the last five minutes</h2>
 <div class="wide" tabindex="0" role="region" aria-label="Times of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
+<h2>Refused, or failed</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Refused, or failed"><table>
+<thead><tr><th>When</th><th>Pool</th><th>Status</th><th>By</th><th>Request</th><th>What was said</th></tr></thead>
+<tbody id="refusals"></tbody></table></div>
+<p id="refusals-more" class="dim"></p>
 <section id="courier" hidden><h2>Courier</h2>
 <p id="courier-state"></p>
 <div class="wide" tabindex="0" role="region" aria-label="Destinations"><table>
