@@ -21,6 +21,7 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
+constexpr milliseconds kTimeToAsk{1'000};
 constexpr std::size_t kMostOfFirstLine = 200;
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
@@ -115,6 +116,7 @@ bool Connection::has_taken_all() const {
 
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
+  if (is_to_be_refused() && !is_refused()) return refuse(coming_refusal_, false);
   if (state_ == State::kBody) {
     if (const auto left = time_left(received_); left > milliseconds::zero()) {
       return set_deadline(left);
@@ -157,7 +159,7 @@ std::optional<Connection::Standing> Connection::standing() const {
   if (state_ == State::kSending && has_taken_all()) return std::nullopt;
   const double pace = pace_.bytes_a_second();
   if (pace_.has_moved() && pace >= static_cast<double>(limits_.min_rate)) return std::nullopt;
-  return Standing{.is_refused = is_refused(),
+  return Standing{.is_refused = is_refused() || is_to_be_refused(),
                   .is_kept = state_ == State::kWaiting && has_replied_,
                   .pace = pace};
 }
@@ -207,7 +209,7 @@ void Connection::inspect() {
     begun_ = steady_clock::now();
     pace_.begin();
     pace_.add(received_);
-    set_deadline(limits_.client_timeout);
+    set_deadline(is_to_be_refused() ? kTimeToAsk : limits_.client_timeout);
   }
   // Beyond the limit by what ends the head, no more needs to be looked at.
   const std::string_view bytes = contents(input, limits_.max_header + 1);
@@ -220,6 +222,7 @@ void Connection::inspect() {
   moving_ = false;
   const std::string_view head = bytes.substr(0, size);
   if (size != std::string_view::npos || bytes.size() > limits_.max_header) look_at(head);
+  if (is_to_be_refused() && !first_line_.empty()) return refuse(coming_refusal_, false);
   if (size == std::string_view::npos) {
     if (hopeless) {
       refuse({.status = 400, .text = "this is no request"});
@@ -294,6 +297,11 @@ void Connection::refuse(http::Refusal refusal, bool is_logged) {
   // Not now: evhttp is in the middle of something. Nothing is written before the wake-up, since
   // that takes another turn of the loop.
   event_active(wake_.get(), EV_TIMEOUT, 0);
+}
+
+void Connection::refuse_once_asked(http::Refusal refusal) {
+  coming_refusal_ = std::move(refusal);
+  set_deadline(kTimeToAsk);
 }
 
 void Connection::take_over() {

@@ -146,6 +146,10 @@ class Connection {
   /// is to have it; else it has been told already.
   void refuse(http::Refusal refusal, bool is_logged = true);
 
+  /// The same, not logged, of a connection on which nothing has come yet: as soon as it is known who
+  /// asks, so that a browser has a page, or after a moment.
+  void refuse_once_asked(http::Refusal refusal);
+
   /// The client's address; nothing for a Unix socket, or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
   /// The same for the log, "local" where there is none.
@@ -173,6 +177,7 @@ class Connection {
   /// Who asks for what, in HEAD or as much as there is of it.
   void look_at(std::string_view head);
   bool is_refused() const { return refusal_.status != 0; }
+  bool is_to_be_refused() const { return coming_refusal_.status != 0; }
   void take_over();
   void linger();
   /// Takes empty lines off INPUT, which holds what there is of a head. False: nothing else came.
@@ -218,6 +223,8 @@ class Connection {
   /// With status 0: none.
   http::Refusal refusal_{.status = 0, .text = {}};
   bool is_logged_ = true;
+  /// To be refuse()d with; status 0: with nothing.
+  http::Refusal coming_refusal_{.status = 0, .text = {}};
 };
 
 }  // namespace quarry::gateway

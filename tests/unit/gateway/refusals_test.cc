@@ -104,6 +104,21 @@ TEST_CASE("connections that are too many are told, though the log has but one li
   CHECK(log.find("503 more than") == log.rfind("503 more than"));
 }
 
+TEST_CASE("a browser whose address has too many connections is told so by a page") {
+  const World world(serve_echo, [](GatewayOptions& options) {
+    options.max_connections_per_address = 1;
+    options.min_rate = 0;
+  });
+  Client first(world.gateway);
+  first.send("GET / HTTP/1.1\r\n");
+  Client second(world.gateway);
+  second.send("GET / HTTP/1.1\r\nHost: h\r\nAcc");
+  second.send("ept: text/html\r\n\r\n");
+  const std::string reply = second.rest();
+  CHECK(reply.starts_with("HTTP/1.1 503 "));
+  CHECK(reply.contains("Content-Type: text/html"));
+}
+
 TEST_CASE("a browser that sends too many cookies is told so by a page") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_header = 2000; });
   const std::string reply =
