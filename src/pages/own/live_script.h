@@ -102,13 +102,13 @@ const showTimes = (first, now) => {
     `${value} ${now.bounds[i] === undefined ? "longer" : "within " + time(now.bounds[i])}`).join(", ") || "none");
 };
 
-// Each of ROWS is a list of texts; NONE stands where there are none.
+// Each of ROWS is a list of texts, of the class of its column; NONE stands where there are none.
 const showRows = (id, rows, more, none) => {
-  const body = find(id);
+  const body = find(id), columns = body.parentNode.tHead.rows[0].cells;
   body.replaceChildren();
   for (const texts of rows) {
     const row = make(body, "tr", {});
-    for (const text of texts) make(row, "td", {}, text);
+    texts.forEach((text, i) => make(row, "td", {class: columns[i].className}, text));
   }
   put(id + "-more", more ? `and ${more} more` : rows.length ? "" : none);
 };
