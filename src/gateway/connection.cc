@@ -21,6 +21,8 @@ using std::chrono::steady_clock;
 constexpr std::size_t kMostAhead = std::size_t{64} << 10;
 constexpr std::size_t kWriteAtOnce = std::size_t{1} << 20;
 constexpr milliseconds kLingerTime{10'000};
+constexpr milliseconds kTimeToAsk{1'000};
+constexpr std::size_t kMostOfFirstLine = 200;
 constexpr std::size_t kMostLingered = std::size_t{256} << 20;
 
 std::string_view contents(evbuffer* buffer, std::size_t most) {
@@ -114,6 +116,7 @@ bool Connection::has_taken_all() const {
 
 void Connection::on_deadline() {
   if (state_ == State::kHandling) return;
+  if (is_to_be_refused() && !is_refused()) return refuse(coming_refusal_, false);
   if (state_ == State::kBody) {
     if (const auto left = time_left(received_); left > milliseconds::zero()) {
       return set_deadline(left);
@@ -156,7 +159,7 @@ std::optional<Connection::Standing> Connection::standing() const {
   if (state_ == State::kSending && has_taken_all()) return std::nullopt;
   const double pace = pace_.bytes_a_second();
   if (pace_.has_moved() && pace >= static_cast<double>(limits_.min_rate)) return std::nullopt;
-  return Standing{.is_refused = is_refused(),
+  return Standing{.is_refused = is_refused() || is_to_be_refused(),
                   .is_kept = state_ == State::kWaiting && has_replied_,
                   .pace = pace};
 }
@@ -202,10 +205,11 @@ void Connection::inspect() {
   if (state_ == State::kWaiting) {
     state_ = State::kHead;
     asker_ = {};
+    first_line_.clear();
     begun_ = steady_clock::now();
     pace_.begin();
     pace_.add(received_);
-    set_deadline(limits_.client_timeout);
+    set_deadline(is_to_be_refused() ? kTimeToAsk : limits_.client_timeout);
   }
   // Beyond the limit by what ends the head, no more needs to be looked at.
   const std::string_view bytes = contents(input, limits_.max_header + 1);
@@ -216,6 +220,9 @@ void Connection::inspect() {
     evbuffer_add_buffer(head_.get(), input);
   }
   moving_ = false;
+  const std::string_view head = bytes.substr(0, size);
+  if (size != std::string_view::npos || bytes.size() > limits_.max_header) look_at(head);
+  if (is_to_be_refused() && !first_line_.empty()) return refuse(coming_refusal_, false);
   if (size == std::string_view::npos) {
     if (hopeless) {
       refuse({.status = 400, .text = "this is no request"});
@@ -226,11 +233,14 @@ void Connection::inspect() {
     }
     return;
   }
-  const std::string_view head = bytes.substr(0, size);
-  asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
   if (auto refusal = http::refuse_head(head, limits_.max_body)) return refuse(*std::move(refusal));
   state_ = State::kBody;
   hold(received_);
+}
+
+void Connection::look_at(std::string_view head) {
+  first_line_ = head.substr(0, std::min(head.find_first_of("\r\n"), kMostOfFirstLine));
+  asker_ = {.head_only = head.starts_with("HEAD "), .wants_page = http::wants_page(head)};
 }
 
 bool Connection::pass_over_empty_lines(evbuffer* input) {
@@ -272,10 +282,10 @@ void Connection::on_output(const evbuffer_cb_info& info) {
   refuse({.status = 400, .text = "the request is malformed"});
 }
 
-void Connection::refuse(http::Refusal refusal, bool noted) {
+void Connection::refuse(http::Refusal refusal, bool is_logged) {
   if (is_refused()) return;
   refusal_ = std::move(refusal);
-  is_noted_ = noted;
+  is_logged_ = is_logged;
   state_ = State::kRefusing;
   pace_.begin();
   drain(bufferevent_get_input(bev_));
@@ -289,8 +299,13 @@ void Connection::refuse(http::Refusal refusal, bool noted) {
   event_active(wake_.get(), EV_TIMEOUT, 0);
 }
 
+void Connection::refuse_once_asked(http::Refusal refusal) {
+  coming_refusal_ = std::move(refusal);
+  set_deadline(kTimeToAsk);
+}
+
 void Connection::take_over() {
-  if (is_noted_) owner_.on_refused(*this, refusal_);
+  owner_.on_refused(*this, refusal_, is_logged_);
   evbuffer* output = bufferevent_get_output(bev_);
   evbuffer_unfreeze(output, 1);
   drain(output);

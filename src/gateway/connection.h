@@ -67,8 +67,9 @@ class Connection {
     virtual ~Owner() = default;
     /// CONNECTION is there, with its peer(). The owner may refuse() it.
     virtual void on_arrived(Connection& connection) = 0;
-    /// CONNECTION answers REFUSAL by itself.
-    virtual void on_refused(Connection& connection, const http::Refusal& refusal) = 0;
+    /// CONNECTION answers REFUSAL by itself. IS_LOGGED: as refuse() was told.
+    virtual void on_refused(Connection& connection, const http::Refusal& refusal,
+                            bool is_logged) = 0;
     /// BYTES more are held for the request that comes on CONNECTION. The owner may refuse() it.
     virtual void on_held(Connection& connection, std::size_t bytes) = 0;
     /// They are held no longer.
@@ -141,8 +142,13 @@ class Connection {
   std::optional<Standing> standing() const;
   /// Ends it for another to have its place: close(), though its client did nothing wrong.
   void give_way();
-  /// Answers with REFUSAL, as the last thing, what has not been handled. NOTED: the owner is told.
-  void refuse(http::Refusal refusal, bool noted = true);
+  /// Answers with REFUSAL, as the last thing, what has not been handled. IS_LOGGED: the log
+  /// is to have it; else it has been told already.
+  void refuse(http::Refusal refusal, bool is_logged = true);
+
+  /// The same, not logged, of a connection on which nothing has come yet: as soon as it is known who
+  /// asks, so that a browser has a page, or after a moment.
+  void refuse_once_asked(http::Refusal refusal);
 
   /// The client's address; nothing for a Unix socket, or before on_arrived().
   std::optional<base::SocketAddress> peer() const;
@@ -151,6 +157,8 @@ class Connection {
   int descriptor() const { return bufferevent_getfd(bev_); }
   /// Whether its last request is a browser's (http::wants_page()).
   bool wants_page() const { return asker_.wants_page; }
+  /// How its last request begins: at most a line, and that may be cut; "" until its head is there.
+  std::string_view first_line() const { return first_line_; }
 
  private:
   enum class State { kWaiting, kHead, kBody, kHandling, kSending, kRefusing, kLingering };
@@ -166,7 +174,10 @@ class Connection {
   void hold(std::size_t bytes);
   /// Looks at what is in evhttp's input while a head is expected.
   void inspect();
+  /// Who asks for what, in HEAD or as much as there is of it.
+  void look_at(std::string_view head);
   bool is_refused() const { return refusal_.status != 0; }
+  bool is_to_be_refused() const { return coming_refusal_.status != 0; }
   void take_over();
   void linger();
   /// Takes empty lines off INPUT, which holds what there is of a head. False: nothing else came.
@@ -190,6 +201,7 @@ class Connection {
   std::function<void()> abort_;
   State state_ = State::kWaiting;
   http::Asker asker_;  // of the last request, as soon as its head is there
+  std::string first_line_;
   bool moving_ = false;
   /// Bytes of the present request; later: bytes thrown away.
   std::size_t received_ = 0;
@@ -210,7 +222,9 @@ class Connection {
   base::EventPtr wake_;
   /// With status 0: none.
   http::Refusal refusal_{.status = 0, .text = {}};
-  bool is_noted_ = true;
+  bool is_logged_ = true;
+  /// To be refuse()d with; status 0: with nothing.
+  http::Refusal coming_refusal_{.status = 0, .text = {}};
 };
 
 }  // namespace quarry::gateway

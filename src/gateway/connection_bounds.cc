@@ -75,7 +75,7 @@ void ConnectionBounds::bound_address(Connection& newcomer, AddressCounts::Place&
   place.leave();
   log_through(bound_log_, fmt::format("client {}: 503 more than {} connections from one address",
                                       peer->ip(), most));
-  newcomer.refuse({.status = 503, .text = "too many connections from your address"}, false);
+  newcomer.refuse_once_asked({.status = 503, .text = "too many connections from your address"});
 }
 
 bool ConnectionBounds::is_one_too_many(Exchange& exchange) {

@@ -80,6 +80,10 @@ int run(const GatewayOptions& wanted) {
     base::log(LogLevel::kError, "cannot make an event loop");
     return 1;
   }
+  if (options.refusals) {
+    const auto begun = options.refusals->begin();
+    if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
+  }
   Server server(base.get(), options);
   // Before the start: from the first connection on, the signals have their meaning.
   const base::EventPtr quick = on_signal(

@@ -14,9 +14,7 @@
 #include "quarry/base/log.h"
 #include "quarry/base/url.h"
 #include "quarry/http/reply_header.h"
-#include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
-#include "quarry/http/web_page.h"
 
 namespace quarry::gateway {
 namespace {
@@ -45,12 +43,6 @@ std::uint16_t local_port(int descriptor) {
   if (::getsockname(descriptor, address, &size) != 0) return 0;
   const auto local = SocketAddress::of(address, size);
   return local ? local->port() : 0;
-}
-
-/// What the client alone is at fault for is nothing that an operator has to see to.
-LogLevel level_of(int status) {
-  const bool is_clients = status < 500 || status == 501 || status == 505;
-  return is_clients ? LogLevel::kNotice : LogLevel::kWarning;
 }
 
 struct ReplyStart {
@@ -187,11 +179,6 @@ void Server::on_arrived(Connection& connection) {
 
 void Server::on_replied(Connection& connection) {
   bounds_.replied(exchanges_.at(connection.bev()));
-}
-
-void Server::on_refused(Connection& connection, const http::Refusal& refusal) {
-  base::log(level_of(refusal.status), "client {}: {} {}", connection.client(), refusal.status,
-            refusal.text);
 }
 
 void Server::on_held(Connection& connection, std::size_t bytes) {
@@ -368,29 +355,6 @@ void Server::pass_on_answer(Exchange& exchange, FastcgiCall& call) {
                     .fields = std::move(header.fields),
                     .content_length = declared,
                     .body = body});
-}
-
-void Server::answer_error(Exchange& exchange, int status, std::string_view text,
-                          std::string_view reason) {
-  base::log(level_of(status), "client {}: {} {}: {}{}{}", exchange.client.address, status,
-            exchange.request, text, reason.empty() ? "" : ": ", reason);
-  answer_page(exchange, status, text);
-}
-
-void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
-  const std::string_view phrase = http::reason_phrase(status);
-  const bool is_page = exchange.connection->wants_page();
-  const std::string page =
-      is_page ? http::error_page(status, text) : fmt::format("{} {}: {}\n", status, phrase, text);
-  const base::EventBufferPtr body(evbuffer_new());
-  if (body) evbuffer_add(body.get(), page.data(), page.size());
-  http::HeaderFields fields = is_page ? http::web_page_fields() : http::HeaderFields();
-  fields.emplace_back("Content-Type", is_page ? http::kPageType : "text/plain; charset=utf-8");
-  answer(exchange, {.status = status,
-                    .reason = std::string(phrase),
-                    .fields = std::move(fields),
-                    .content_length = page.size(),
-                    .body = body.get()});
 }
 
 void Server::answer(Exchange& exchange, const Reply& reply) {

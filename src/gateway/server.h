@@ -50,6 +50,8 @@ class Server final : private Connection::Owner {
   /// The same, without a line in the log.
   void answer_page(Exchange& exchange, int status, std::string_view text);
   void answer(Exchange& exchange, const Reply& reply);
+  /// For the status page.
+  void note_refusal(const Connection& connection, int status, std::string_view text);
   /// The pool, or who makes the web pages.
   FastcgiCall::Way way_of(const evhttp_request& request) const;
   std::uint16_t port_of(const Connection& connection) const;
@@ -58,7 +60,7 @@ class Server final : private Connection::Owner {
 
   void on_arrived(Connection& connection) override;
   void on_replied(Connection& connection) override;
-  void on_refused(Connection& connection, const http::Refusal& refusal) override;
+  void on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) override;
   void on_held(Connection& connection, std::size_t bytes) override;
   void on_released(std::size_t bytes) override { held_ -= bytes; }
   void on_queued(std::ptrdiff_t bytes) override { bounds_.queued(bytes); }

@@ -50,6 +50,8 @@ constexpr std::string_view kStyle =
     ".working{fill:var(--busy);color:var(--busy)}.sending{fill:var(--good);color:var(--good)}"
     ".old{stroke:var(--bad);stroke-width:2}#lost{color:var(--bad);font-weight:600}"
     ".stale .tiles,.stale svg{opacity:.5}.wide{overflow-x:auto}"
+    // Words stay whole; where a text is long, its words may be, too.
+    "th,.wide td{overflow-wrap:break-word}.wide td.long{overflow-wrap:anywhere;min-width:12rem}"
     "table{border-collapse:collapse;width:100%}.wide table{min-width:44rem}"
     "th,td{text-align:left;vertical-align:top;padding:.3rem .7rem .3rem 0;"
     "border-bottom:1px solid var(--line)}"

@@ -54,6 +54,10 @@ int run(const Options& options, const Place& place, const Handles& handles) {
   } else {
     base::log(LogLevel::kError, "{}", version.error().message);
   }
+  if (handles.refusals != nullptr) {
+    const auto begun = handles.refusals->begin();
+    if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
+  }
   Server server(base.get(), options, place, handles);
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);

@@ -7,12 +7,10 @@
 
 #include "cache/cache_rule.h"
 #include "fossil/scgi.h"
-#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/request_head.h"
-#include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "request/login_form.h"
@@ -163,12 +161,6 @@ void Server::ask(Waiting waiting) {
          kRetryAfter);
 }
 
-void Server::refuse(Waiting waiting, int status, std::string_view text, std::string_view headers) {
-  if (!waiting.shared) return answer(*waiting.visit, status, text, headers);
-  shared_.erase(waiting.shared->key);
-  for (Visit* const visit : waiting.shared->visits) answer(*visit, status, text, headers);
-}
-
 void Server::begin_waiting() {
   while (!waiting_.empty() && pool_.has_place()) {
     Waiting next = std::move(waiting_.front());
@@ -216,23 +208,6 @@ void Server::show_state() {
   handles_.figures.running = pool_.running();
   handles_.figures.waiting = waiting_.size();
   handles_.figures.cache_size = cache_.size();
-}
-
-void Server::answer(Visit& visit, int status, std::string_view text, std::string_view headers) {
-  base::log(status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}: {} {}",
-            visit.request().in_words(), status, text);
-  const bool is_page = http::prefers_html(visit.request().get("HTTP_ACCEPT"));
-  const std::string page =
-      is_page ? http::error_page(status, text)
-              : fmt::format("{} {}: {}\n", status, http::reason_phrase(status), text);
-  visit.begin(status,
-              fmt::format("Status: {} {}\r\nContent-Type: {}\r\n{}{}Content-Length: {}\r\n\r\n",
-                          status, http::reason_phrase(status),
-                          is_page ? http::kPageType : "text/plain; charset=utf-8",
-                          is_page ? http::web_page_headers() : "Cache-Control: no-store\r\n",
-                          headers, page.size()));
-  if (!visit.request().is_head()) visit.add(page);
-  visit.end();
 }
 
 void Server::answer(Visit& visit, const CachedPage& page) {
@@ -360,29 +335,6 @@ void Server::give_to_all(Shared& shared) {
       ask({.visit = visit});
     }
   }
-}
-
-void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string& reason) {
-  ++handles_.figures.failed;
-  Running& running = runs_.at(&run);
-  base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
-  const int status = fault == FossilRun::Fault::kTimeout ? 504 : 502;
-  const std::string_view text =
-      status == 504 ? "the page takes too long to make" : "the page could not be made";
-  if (running.shared) return refuse({.shared = std::move(running.shared)}, status, text);
-  Visit* const visit = std::exchange(running.visit, nullptr);
-  if (visit == nullptr) return;
-  Visiting& visiting = visits_.at(visit);
-  visiting.run = nullptr;
-  if (visiting.has_head) return break_off(*visit);
-  answer(*visit, status, text);
-}
-
-void Server::break_off(Visit& visit) {
-  log_access(visit);
-  // Without the record that ends a reply, the web server knows that some of it is missing.
-  visits_.erase(&visit);
-  if (!is_stopping_) taking_.wait();
 }
 
 void Server::on_over(FossilRun& run) {

@@ -81,6 +81,8 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   void leave_waiting(Visit& visit);
   void log_access(Visit& visit);
   void answer(Visit& visit, int status, std::string_view text, std::string_view headers = {});
+  /// For the status page.
+  void note_refusal(const PageRequest& request, int status, std::string_view text);
   void break_off(Visit& visit);
   void begin_waiting();
   void show_state();

@@ -1,7 +1,5 @@
 #include "quarry/scoreboard/overview.h"
 
-#include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include <string>
 
 #include "quarry/base/fd.h"
+#include "shared_memory.h"
 #include "shared_state.h"
 
 namespace quarry::scoreboard {
@@ -17,61 +16,42 @@ struct Overview::Memory {
   SharedState<PoolOverview> pool;
 };
 
-PoolOverview overview_of(const PoolSnapshot& snapshot) {
-  const PoolState& state = snapshot.state;
-  const Counters& counted = snapshot.totals;
-  PoolOverview overview{.written = snapshot.monotonic_now,
-                        .started = state.started,
+PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals) {
+  PoolOverview overview{.monotonic_now = snapshot.monotonic_now,
+                        .state = snapshot.state,
                         .active = snapshot.active,
                         .children = snapshot.processes.size(),
-                        .elders = state.elders,
-                        .generation = state.generation,
-                        .held_back = state.held_back,
-                        .requests = counted.requests,
-                        .refusals = counted.refusals,
-                        .bytes_in = counted.bytes_in,
-                        .bytes_out = counted.bytes_out,
-                        .backoffice_runs = state.backoffice_runs,
-                        .backoffice_failures = state.backoffice_failures,
-                        .next_start = state.next_start,
-                        .backoff_reason = state.backoff_reason,
-                        .sync_durations = counted.sync_durations};
+                        .totals = snapshot.totals,
+                        .has_length = snapshot.queue ? 1U : 0U,
+                        .length = snapshot.queue.value_or(base::QueueLength{})};
   overview.pool.assign(snapshot.pool);
-  if (snapshot.queue) {
-    overview.has_queue = 1;
-    overview.queue = snapshot.queue->waiting;
-    overview.backlog = snapshot.queue->limit;
-  }
   std::string stages;
   for (const SlotState& child : snapshot.processes) {
     if (stages.size() == PoolOverview::kMostStages) break;
     stages += static_cast<char>('0' + static_cast<int>(child.stage));
   }
   overview.stages.assign(stages);
+  const auto told = refusals.first(std::min(refusals.size(), overview.refusals.size()));
+  std::ranges::copy(told, overview.refusals.begin());
   return overview;
 }
 
 base::Result<std::shared_ptr<Overview>> Overview::create(std::size_t pools) {
   const std::size_t size = std::max<std::size_t>(pools, 1) * sizeof(Memory);
-  const base::Fd file(::memfd_create("quarry-overview", MFD_CLOEXEC));
-  if (!file || ::ftruncate(file.get(), static_cast<off_t>(size)) != 0) {
-    return base::fail_errno("cannot make the memory of the overview");
+  QUARRY_TRY_ASSIGN(const base::Fd memory, make_memory("overview", size));
+  QUARRY_TRY_ASSIGN(void* const read, map_for_reading(memory.get(), size));
+  auto written = map_for_writing(memory.get(), size);
+  if (written && ::madvise(*written, size, MADV_DONTFORK) != 0) {
+    const auto failure = base::fail_errno("cannot keep the overview's memory from children");
+    ::munmap(*written, size);
+    written = failure;
   }
-  // What is mapped of a descriptor that cannot write stays so.
-  const std::string path = fmt::format("/proc/self/fd/{}", file.get());
-  const base::Fd reading(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!reading) return base::fail_errno("cannot open the memory of the overview");
-  void* const written = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
-  void* const read = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, reading.get(), 0);
-  const bool is_mapped = written != MAP_FAILED && read != MAP_FAILED;
-  if (!is_mapped || ::madvise(written, size, MADV_DONTFORK) != 0) {
-    auto failure = base::fail_errno("cannot map the memory of the overview");
-    if (written != MAP_FAILED) ::munmap(written, size);
-    if (read != MAP_FAILED) ::munmap(read, size);
-    return failure;
+  if (!written) {
+    ::munmap(read, size);
+    return std::unexpected(std::move(written).error());
   }
   return std::shared_ptr<Overview>(
-      new Overview(pools, static_cast<Memory*>(written), static_cast<const Memory*>(read)));
+      new Overview(pools, static_cast<Memory*>(*written), static_cast<const Memory*>(read)));
 }
 
 Overview::~Overview() {
@@ -84,16 +64,17 @@ int Overview::own_pid() {
   return ::getpid();
 }
 
-void Overview::publish(std::size_t index, const PoolSnapshot& snapshot) {
+void Overview::publish(std::size_t index, const PoolSnapshot& snapshot,
+                       std::span<const Refusal> refusals) {
   if (index >= pools_ || own_pid() != maker_) return;
-  write_state(written_[index].pool, overview_of(snapshot));
+  write_state(written_[index].pool, overview_of(snapshot, refusals));
 }
 
 std::vector<PoolOverview> Overview::read() const {
   std::vector<PoolOverview> all;
   for (std::size_t i = 0; i < pools_; ++i) {
     const auto copy = copy_state(read_[i].pool);
-    if (!copy.is_torn && copy.state.written != 0) all.push_back(copy.state);
+    if (!copy.is_torn && copy.state.monotonic_now != 0) all.push_back(copy.state);
   }
   return all;
 }

@@ -13,13 +13,14 @@
 #include <new>
 #include <utility>
 
+#include "shared_memory.h"
 #include "shared_state.h"
 
 namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 7;
+constexpr std::uint32_t kLayoutVersion = 8;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;
@@ -54,13 +55,8 @@ base::Result<Board> Board::create(std::string_view pool, std::size_t slots) {
                       fmt::format("a scoreboard has at most {} slots, not {}", kMostSlots, slots));
   }
   Board board;
-  board.fd_.reset(::memfd_create("quarry-scoreboard", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!board.fd_) return base::fail_errno("cannot make the scoreboard's memory");
   board.size_ = board_size(slots);
-  if (::ftruncate(board.fd_.get(), static_cast<off_t>(board.size_)) != 0 ||
-      ::fcntl(board.fd_.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
-    return base::fail_errno("cannot size the scoreboard's memory");
-  }
+  QUARRY_TRY_ASSIGN(board.fd_, make_memory("scoreboard", board.size_));
   QUARRY_TRY(board.map_memory(board.fd_.get(), PROT_READ | PROT_WRITE));
   board.slot_count_ = slots;
   board.pool_.assign(pool);

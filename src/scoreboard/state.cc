@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <ctime>
 
+#include "quarry/base/url.h"
+
 namespace quarry::scoreboard {
 namespace {
 
@@ -64,8 +66,26 @@ bool SlotState::is_sound() const {
          requests <= kMostPlausible && counters.is_plausible();
 }
 
+std::string_view name_of(Refuser refuser) {
+  switch (refuser) {
+    case Refuser::kWorker:
+      return "worker";
+    case Refuser::kFront:
+      return "front";
+    case Refuser::kPages:
+      return "pages";
+  }
+  return "unknown";
+}
+
+void Refusal::of_request(std::string_view asked_method, std::string_view target) {
+  method.assign(asked_method);
+  uri.assign(base::without_secrets(target));
+}
+
 bool Refusal::is_sound() const {
-  return is_past(at, wall_micros() + kClockSlack) && status <= 999;
+  return is_past(at, wall_micros() + kClockSlack) && status <= 999 && by <= Refuser::kPages &&
+         times <= kMostPlausible;
 }
 
 bool PoolState::is_sound() const {

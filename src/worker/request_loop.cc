@@ -70,10 +70,8 @@ scoreboard::Outcome outcome_of(const Request& request, const Reply& reply) {
 /// fault he was not told why, and nobody is who cannot read the log.
 scoreboard::Refusal rejection_of(const Request& request, const Reply& reply) {
   scoreboard::Refusal refusal;
-  refusal.status = static_cast<std::uint64_t>(reply.status);
-  refusal.method.assign(request.method);
-  const std::string uri = base::without_secrets(request.uri.empty() ? request.path() : request.uri);
-  refusal.uri.assign(std::string_view(uri).substr(0, uri.find('?')));
+  refusal.status = static_cast<std::uint32_t>(reply.status);
+  refusal.of_request(request.method, request.uri.empty() ? request.path() : request.uri);
   const std::string_view told = reply.status < 400 ? reply.error : reply.body;
   const bool is_text = reply.status < 400 || reply.content_type.starts_with("text/plain");
   const bool names_file = !reply.repository.empty() && told.contains(reply.repository);

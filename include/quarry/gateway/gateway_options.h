@@ -3,12 +3,14 @@
 
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "quarry/base/socket.h"
 #include "quarry/gateway/address_set.h"
+#include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::gateway {
 
@@ -24,6 +26,8 @@ struct GatewayOptions {
   bool has_folders = false;
   /// Bound, listening, non-blocking sockets. They stay the caller's.
   std::vector<int> listeners;
+  /// What the front answers by itself is noted there, which run() begins; null: nowhere.
+  std::shared_ptr<scoreboard::RefusalTally> refusals = nullptr;
   /// Peers whose X-Forwarded-For and X-Forwarded-Proto are believed.
   AddressSet trusted_proxies;
 

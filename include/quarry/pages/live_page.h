@@ -40,11 +40,17 @@ std::string live_page(bool is_of_all, bool has_all);
 std::string live_page_headers(bool is_of_all);
 
 /// SNAPSHOT as the page's script reads it. PAGES: the figures of the pool's web pages, null where it
-/// has none. SOURCES: only the queues. SELF: the child that answers, which is not told of as a request
+/// has none. SOURCES: only the queues and the refusals. SELF: the child that answers, which is not told of as a request
 /// under way.
 std::string live_document(const scoreboard::PoolSnapshot& snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self);
-/// What SOURCES have of all pools and the courier. NOW: microseconds of the monotonic clock.
-std::string live_document_of_all(const ServerSources& sources, std::int64_t now);
+/// Now, in microseconds.
+struct Moment {
+  std::int64_t monotonic = 0;
+  std::int64_t wall = 0;  // since 1970
+};
+
+/// What SOURCES have of all pools and the courier.
+std::string live_document_of_all(const ServerSources& sources, const Moment& now);
 
 }  // namespace quarry::pages

@@ -15,6 +15,7 @@
 #include "quarry/base/access_log.h"
 #include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
+#include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::pages {
 
@@ -24,6 +25,8 @@ struct Handles {
   Figures& figures;
   std::string_view pool = {};             // for the access log
   base::AccessLog* access_log = nullptr;  // null: none
+  /// What it answers by itself is noted there, which run() begins; null: nowhere.
+  scoreboard::RefusalTally* refusals = nullptr;
 };
 
 /// Where PROGRAM is, in PATH where it has no slash; "": nowhere. Nothing is run.

@@ -32,17 +32,25 @@ struct CourierView {
 
 /// How many change sets are in which state, in the order of the states.
 struct QueuesView {
-  std::vector<std::pair<std::string, std::uint64_t>> states;
+  std::vector<std::pair<std::string, std::uint64_t>> states = {};
   std::uint64_t queues = 0;  // that were looked into
   bool is_cut = false;       // there are more
+  std::string problem = {};  // why nothing can be told; "": it can
+};
+
+struct PoolQueues {
+  std::string pool;
+  QueuesView view;
 };
 
 /// Where it comes from; an empty function: there is no such thing here. Each is called for a document
 /// of the page, and may take some milliseconds.
 struct ServerSources {
-  std::function<QueuesView()> queues;  // of the pool
-  std::function<CourierView()> courier;
-  std::function<std::vector<scoreboard::PoolOverview>()> pools;
+  std::function<QueuesView()> queues = {};                   // of the pool
+  std::function<std::vector<PoolQueues>()> all_queues = {};  // of the pools that have some
+  std::function<CourierView()> courier = {};
+  std::function<std::vector<scoreboard::PoolOverview>()> pools = {};
+  scoreboard::RefusalTallies refusals = {};  // of those before the pool's workers
 };
 
 }  // namespace quarry::pages

@@ -1,5 +1,5 @@
 // What the master tells the workers of one pool about all pools, for the operator's page that shows
-// all of them: figures alone, neither who asks nor for what.
+// all of them: figures, and the last refusals; neither who asks nor for what else.
 //
 // A worker has the board of its own pool only (scoreboard.h), so the master looks once a second and
 // writes here what it saw. The memory can be written in the master alone: its children have but a
@@ -10,46 +10,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "quarry/base/listen_queue.h"
 #include "quarry/base/result.h"
 #include "quarry/scoreboard/counters.h"
+#include "quarry/scoreboard/refusal_tally.h"
 #include "quarry/scoreboard/snapshot.h"
 #include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
 
+/// Figures of a PoolSnapshot, by its names.
 struct PoolOverview {
   static constexpr std::size_t kMostStages = 512;
 
   FixedText<64> pool{};
-  std::int64_t written = 0;  // microseconds of the monotonic clock; 0: not yet
-  std::int64_t started = 0;  // microseconds since 1970
+  std::int64_t monotonic_now = 0;  // microseconds; 0: nothing was told yet
+  PoolState state;
   std::uint64_t active = 0;
   std::uint64_t children = 0;  // of all generations
-  std::uint64_t elders = 0;
-  std::uint64_t generation = 0;
-  std::uint64_t held_back = 0;
-  std::uint64_t has_queue = 0;  // 0: its length is not known
-  std::uint64_t queue = 0;
-  std::uint64_t backlog = 0;
-  std::uint64_t requests = 0;
-  std::uint64_t refusals = 0;
-  std::uint64_t bytes_in = 0;
-  std::uint64_t bytes_out = 0;
-  std::uint64_t backoffice_runs = 0;
-  std::uint64_t backoffice_failures = 0;
-  std::int64_t next_start = 0;  // as in PoolState
-  FixedText<128> backoff_reason{};
-  Buckets<kDurationBounds.size()> sync_durations{};
+  Counters totals;
+  std::uint64_t has_length = 0;  // 0: that of its listen queue is not known
+  base::QueueLength length;
   /// A digit of Stage for each child, up to kMostStages.
   FixedText<kMostStages + 8> stages{};
+  std::array<Refusal, kMostTold> refusals{};  // the newest first; what was at no time is none
+
+  std::optional<base::QueueLength> queue() const {
+    return has_length != 0 ? std::optional(length) : std::nullopt;
+  }
 };
 static_assert(std::is_trivially_copyable_v<PoolOverview>);
 static_assert(sizeof(PoolOverview) % sizeof(std::uint64_t) == 0);
 
-PoolOverview overview_of(const PoolSnapshot& snapshot);
+/// With REFUSALS, the newest first.
+PoolOverview overview_of(const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
 
 class Overview {
  public:
@@ -60,7 +59,7 @@ class Overview {
   Overview& operator=(const Overview&) = delete;
 
   /// Of the pool INDEX. In the process that has made it; in its children it does nothing.
-  void publish(std::size_t index, const PoolSnapshot& snapshot);
+  void publish(std::size_t index, const PoolSnapshot& snapshot, std::span<const Refusal> refusals);
   /// Of the pools that were told of.
   std::vector<PoolOverview> read() const;
 

@@ -86,15 +86,27 @@ struct SlotState {
 static_assert(std::is_trivially_copyable_v<SlotState>);
 static_assert(sizeof(SlotState) % sizeof(std::uint64_t) == 0);
 
+/// Who answered a request.
+enum class Refuser : std::uint32_t {
+  kWorker,
+  kFront,  // the HTTP front, by itself
+  kPages,  // the process that has web pages made, by itself
+};
+std::string_view name_of(Refuser refuser);
+
 /// A request that was not answered as its client wished, as everybody may be told of it who may see
 /// the status page: neither a query nor a name that was written, nor what is in the log alone.
 struct Refusal {
   std::int64_t at = 0;       // microseconds since 1970; 0: none
-  std::uint64_t status = 0;  // of HTTP; a sync that is refused has 200
+  std::uint32_t status = 0;  // of HTTP; a sync that is refused has 200
+  Refuser by = Refuser::kWorker;
+  std::uint64_t times = 1;  // that it was so, where a reason is told once (refusal_tally.h)
   FixedText<16> method{};
   FixedText<96> uri{};  // without the query
   FixedText<128> text{};
 
+  /// Of the request METHOD TARGET, as far as that may be told.
+  void of_request(std::string_view asked_method, std::string_view target);
   /// Whether a child can have written this.
   bool is_sound() const;
 };

@@ -150,7 +150,9 @@ base::Result<Service> status_service(const master::PoolConfig& pool, const Servi
 /// The HTTP front before POOL, which listens on POOL_ADDRESS.
 base::Result<Service> http_service(const master::Config& config, const master::PoolConfig& pool,
                                    const base::SocketAddress& pool_address,
-                                   const std::optional<PagesService>& pages, Inherited& inherited) {
+                                   const std::optional<PagesService>& pages,
+                                   std::shared_ptr<scoreboard::RefusalTally> refusals,
+                                   Inherited& inherited) {
   const master::HttpConfig& http = *config.http;
   if (!http.listen) return base::fail(base::ErrorCode::kInvalid, "[http] needs listen");
   Service service;
@@ -165,6 +167,8 @@ base::Result<Service> http_service(const master::Config& config, const master::P
   options.pool = pool_address;
   options.listeners = {service.listener.fd()};
   options.trusted_proxies = std::move(trusted);
+  service.kept_descriptors.push_back(refusals->fd());
+  options.refusals = std::move(refusals);
   const auto connections = pages ? pages->connections : nullptr;
   if (pages) {
     options.pages_passing = connections->passing.get();
@@ -180,6 +184,22 @@ base::Result<Service> http_service(const master::Config& config, const master::P
     return gateway::run(options);
   };
   return service;
+}
+
+/// Of the HTTP front, where it is before POOL; null: it is not. Errors: kIo.
+base::Result<std::shared_ptr<scoreboard::RefusalTally>> tally_of_front(
+    const master::Config& config, const master::PoolConfig& pool) {
+  if (!config.http || &pool != &config.pool_of_http()) return nullptr;
+  return scoreboard::RefusalTally::create(scoreboard::Refuser::kFront);
+}
+
+/// Of all who refuse something before a pool's workers.
+scoreboard::RefusalTallies tallies_before(const std::shared_ptr<scoreboard::RefusalTally>& front,
+                                          const std::optional<PagesService>& pages) {
+  scoreboard::RefusalTallies tallies;
+  if (front) tallies.push_back(front);
+  if (pages) tallies.push_back(pages->refusals);
+  return tallies;
 }
 
 /// Where SERVICE listens, for the log.
@@ -215,7 +235,6 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
   std::optional<Service> front;
   QUARRY_TRY_ASSIGN(auto courier, courier_service(config, path, inherited));
   QUARRY_TRY_ASSIGN(const auto overview, overview_for(config));
-  const auto courier_config = courier_config_in(config);
   for (const master::PoolConfig& pool : config.pools) {
     const auto peers = peers_of(config, pool);
     worker::WorkerOptions for_workers = worker_options(pool, peers);
@@ -223,20 +242,22 @@ base::Result<std::vector<Service>> compose(const master::Config& config,
       QUARRY_TRY(unless_reloading(start, open_access_log(pool.access, for_workers.access_log)));
     }
     QUARRY_TRY_ASSIGN(auto pages, pages_service(pool, for_workers));
-    const auto sources = page_sources(pool, for_workers.changes, overview, courier_config);
+    QUARRY_TRY_ASSIGN(const auto of_front, tally_of_front(config, pool));
+    const auto tallies = tallies_before(of_front, pages);
+    const auto sources = page_sources(config, pool, overview, tallies);
     QUARRY_TRY_ASSIGN(auto service,
                       pool_service(pool, std::move(for_workers), pages, sources, start, inherited));
     if (overview) {
       const auto index = static_cast<std::size_t>(&pool - config.pools.data());
-      service.on_snapshot = [overview, index](const scoreboard::PoolSnapshot& snapshot) {
-        overview->publish(index, snapshot);
+      service.on_snapshot = [overview, index, tallies](const scoreboard::PoolSnapshot& snapshot) {
+        overview->publish(index, snapshot, scoreboard::told_refusals(snapshot.refusals, tallies));
       };
     }
     const auto options = worker_options_in(pool);
     base::log(base::LogLevel::kNotice, "[{}] listens on {}", service.name, place_of(service));
     const auto& address = service.listener.address();
-    if (config.http && address && &pool == &config.pool_of_http()) {
-      QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, inherited));
+    if (of_front && address) {
+      QUARRY_TRY_ASSIGN(front, http_service(config, pool, *address, pages, of_front, inherited));
       base::log(base::LogLevel::kNotice, "serving http://{}/", place_of(*front));
     }
     std::optional<Service> status;

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "configuration.h"
+#include "courier_configuration.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/time.h"
@@ -25,6 +27,7 @@ constexpr std::chrono::milliseconds kLongestLook{200};
 // Between two looks at files: at least so long, and so many times what the last has taken.
 constexpr std::chrono::milliseconds kBetweenLooks{3000};
 constexpr int kRest = 20;
+constexpr auto kNotForThisUser = "Its files cannot be read by the user of this pool.";
 
 /// What LOOK, which may take a while, has found lately.
 template <typename View>
@@ -43,6 +46,19 @@ std::function<View()> rarely(std::function<View()> look) {
   };
 }
 
+/// A pool that has queues of change sets.
+struct PoolWithQueues {
+  master::PoolConfig pool;
+  changes::PoolOptions options;
+
+  /// Nothing: POOL has none.
+  static std::optional<PoolWithQueues> of(const master::PoolConfig& pool) {
+    const auto options = worker_options_in(pool);
+    if (!options.changes.is_enabled || !pool.process.chroot.empty()) return std::nullopt;
+    return PoolWithQueues{pool, options.changes};
+  }
+};
+
 struct Served {
   std::filesystem::path file;
   std::string name;
@@ -59,26 +75,30 @@ std::vector<Served> served_by(const master::PoolConfig& pool) {
   return served;
 }
 
-pages::QueuesView look_at_queues(const master::PoolConfig& pool,
-                                 const changes::PoolOptions& options) {
-  const auto deadline = steady_clock::now() + kLongestLook;
+pages::QueuesView look_at_queues(const PoolWithQueues& of, steady_clock::time_point deadline) {
   changes::ViewOptions counts_alone;
   counts_alone.most_waiting = counts_alone.most_over = 0;
   std::array<std::uint64_t, changes::kStages> counts{};
   pages::QueuesView view;
-  const auto served = served_by(pool);
+  const auto served = served_by(of.pool);
   view.is_cut = served.size() == kMostRepositories;
   for (const Served& each : served) {
-    const auto base = changes::queue_base(options, each.file, each.name);
+    const auto base = changes::queue_base(of.options, each.file, each.name);
     std::error_code error;
-    if (!std::filesystem::is_directory(base, error)) continue;
+    if (!std::filesystem::is_directory(base, error)) {
+      if (error == std::errc::permission_denied) view.problem = kNotForThisUser;
+      continue;
+    }
     if (steady_clock::now() >= deadline) {
       view.is_cut = true;
       break;
     }
     const changes::Directories directories(base::FileSystem::real(), base);
     const auto queue = changes::look(directories, counts_alone);
-    if (!queue) continue;
+    if (!queue) {
+      if (queue.error().code == base::ErrorCode::kDenied) view.problem = kNotForThisUser;
+      continue;
+    }
     ++view.queues;
     for (std::size_t i = 0; i < counts.size(); ++i) counts[i] += queue->counts[i];
   }
@@ -88,6 +108,31 @@ pages::QueuesView look_at_queues(const master::PoolConfig& pool,
   }
   return view;
 }
+
+/// The queues of several pools, of which one look goes into as many as there is time for, and the next
+/// begins with the others.
+class QueuesInTurn {
+ public:
+  explicit QueuesInTurn(std::vector<PoolWithQueues> pools) : pools_(std::move(pools)) {
+    for (const PoolWithQueues& each : pools_) {
+      views_.push_back({each.pool.name, {.problem = "Nobody has looked yet."}});
+    }
+  }
+
+  std::vector<pages::PoolQueues> look() {
+    const auto deadline = steady_clock::now() + kLongestLook;
+    for (std::size_t i = 0; i < pools_.size() && steady_clock::now() < deadline; ++i) {
+      views_[next_].view = look_at_queues(pools_[next_], deadline);
+      next_ = (next_ + 1) % pools_.size();
+    }
+    return views_;
+  }
+
+ private:
+  std::vector<PoolWithQueues> pools_;
+  std::vector<pages::PoolQueues> views_;
+  std::size_t next_ = 0;
+};
 
 std::optional<std::int64_t> age_of(const std::optional<base::UnixMillis>& time) {
   if (!time) return std::nullopt;
@@ -99,7 +144,7 @@ pages::CourierView look_at_courier(const std::filesystem::path& folder) {
   pages::CourierView view;
   if (!status) {
     view.problem = status.error().code == base::ErrorCode::kDenied
-                       ? "Its files cannot be read by the user of this pool."
+                       ? kNotForThisUser
                        : "Its files cannot be read: `quarry courier status` says why.";
     return view;
   }
@@ -127,19 +172,27 @@ std::string own_words(std::string_view text) {
   return base::printable(text.substr(0, text.find(kBetween, first + kBetween.size())));
 }
 
-pages::ServerSources page_sources(const master::PoolConfig& pool,
-                                  const changes::PoolOptions& changes,
+pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
-                                  const std::optional<courier::CourierConfig>& courier) {
+                                  scoreboard::RefusalTallies refusals) {
   pages::ServerSources sources;
   if (pool.status_path.empty()) return sources;
-  if (changes.is_enabled && pool.process.chroot.empty()) {
-    sources.queues =
-        rarely<pages::QueuesView>([pool, changes] { return look_at_queues(pool, changes); });
+  sources.refusals = std::move(refusals);
+  if (const auto own = PoolWithQueues::of(pool)) {
+    sources.queues = rarely<pages::QueuesView>(
+        [own = *own] { return look_at_queues(own, steady_clock::now() + kLongestLook); });
   }
   if (!pool.status_all || overview == nullptr) return sources;
   sources.pools = [overview = std::move(overview)] { return overview->read(); };
-  if (courier && pool.process.chroot.empty()) {
+  // The files of all others are elsewhere.
+  if (!pool.process.chroot.empty()) return sources;
+  std::vector<PoolWithQueues> all;
+  for (const master::PoolConfig& each : config.pools) {
+    if (auto with_queues = PoolWithQueues::of(each)) all.push_back(*std::move(with_queues));
+  }
+  sources.all_queues = rarely<std::vector<pages::PoolQueues>>(
+      [queues = std::make_shared<QueuesInTurn>(std::move(all))] { return queues->look(); });
+  if (const auto courier = courier_config_in(config)) {
     sources.courier = rarely<pages::CourierView>(
         [folder = std::filesystem::path(courier->options.spool_directory)] {
           return look_at_courier(folder);

@@ -2,22 +2,20 @@
 #pragma once
 
 #include <memory>
-#include <optional>
+#include <string>
+#include <string_view>
 
-#include "quarry/changes/options.h"
-#include "quarry/courier/courier_config.h"
 #include "quarry/master/config.h"
 #include "quarry/pages/server_view.h"
 #include "quarry/scoreboard/overview.h"
 
 namespace quarry::app {
 
-/// Of POOL, with the queues that CHANGES says. OVERVIEW, where not null, and COURIER are shown only
-/// where the pool may show all.
-pages::ServerSources page_sources(const master::PoolConfig& pool,
-                                  const changes::PoolOptions& changes,
+/// Of POOL in CONFIG, with REFUSALS, those of the processes before its workers. OVERVIEW, where not
+/// null, the other pools and the courier are shown only where the pool may show all.
+pages::ServerSources page_sources(const master::Config& config, const master::PoolConfig& pool,
                                   std::shared_ptr<scoreboard::Overview> overview,
-                                  const std::optional<courier::CourierConfig>& courier);
+                                  scoreboard::RefusalTallies refusals);
 
 /// As much of TEXT, the last error of a destination, as was not written by a program or a server that
 /// it was delivered to: what was done, and how it failed.

@@ -33,15 +33,20 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
                            .repositories = pool.repositories,
                            .trust_remote_user = all.trust_remote_user};
   QUARRY_TRY_ASSIGN(const auto figures, pages::Figures::make_shared());
+  QUARRY_TRY_ASSIGN(const auto refusals,
+                    scoreboard::RefusalTally::create(scoreboard::Refuser::kPages));
+  service.kept_descriptors.push_back(refusals->fd());
   // The pool's, which opens it anew.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
-  service.run = [options, place, shared, figures, log, name = pool.name](master::ChildContext&) {
+  service.run = [options, place, shared, figures, refusals, log,
+                 name = pool.name](master::ChildContext&) {
     return pages::run(options, place,
                       {.taking = shared->taking.get(),
                        .figures = *figures,
                        .pool = name,
-                       .access_log = log.get()});
+                       .access_log = log.get(),
+                       .refusals = refusals.get()});
   };
   service.figures = [program = options.program, figures] {
     return master::ServiceFigures{.name = "pages",
@@ -55,7 +60,7 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
                                               {"failed", figures->failed},
                                               {"cache size", figures->cache_size}}};
   };
-  return PagesService{std::move(service), std::move(shared), figures};
+  return PagesService{std::move(service), std::move(shared), figures, refusals};
 }
 
 }  // namespace quarry::app

@@ -8,6 +8,7 @@
 #include "quarry/master/config.h"
 #include "quarry/master/service.h"
 #include "quarry/pages/figures.h"
+#include "quarry/scoreboard/refusal_tally.h"
 #include "quarry/worker/worker_options.h"
 
 namespace quarry::app {
@@ -18,6 +19,7 @@ struct PagesService {
   master::Service service;
   std::shared_ptr<base::PassedConnections> connections;
   std::shared_ptr<const pages::Figures> figures;
+  std::shared_ptr<const scoreboard::RefusalTally> refusals;
 };
 
 /// Nothing where POOL, with OPTIONS, has none. Errors: kIo.

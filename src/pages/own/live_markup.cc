@@ -34,12 +34,12 @@ constexpr Template kPool(R"(<h1>Pool <span id="pool">…</span></h1>
 <div class="wide" tabindex="0" role="region" aria-label="Times of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
 <h2>Requests under way</h2>
 <div class="wide" tabindex="0" role="region" aria-label="Requests under way"><table>
-<thead><tr><th>For</th><th>Stage</th><th>User</th><th>Operation</th><th>Repository</th><th>Request</th><th>Doing</th></tr></thead>
+<thead><tr><th>For</th><th>Stage</th><th>User</th><th>Operation</th><th>Repository</th><th class="long">Request</th><th class="long">Doing</th></tr></thead>
 <tbody id="requests"></tbody></table></div>
 <p id="requests-more" class="dim"></p>
 <h2>Refused, or failed</h2>
 <div class="wide" tabindex="0" role="region" aria-label="Refused, or failed"><table>
-<thead><tr><th>When</th><th>Status</th><th>Request</th><th>What was said</th></tr></thead>
+<thead><tr><th>When</th><th>Status</th><th>By</th><th class="long">Request</th><th class="long">What was said</th></tr></thead>
 <tbody id="refusals"></tbody></table></div>
 <p id="refusals-more" class="dim"></p>
 <h2>Backoffice</h2>
@@ -57,10 +57,15 @@ constexpr Template kAll(R"(<h1>All pools</h1>
 <p id="pools-more" class="dim"></p>
 <h2>Times of syncs in the last five minutes</h2>
 <div class="wide" tabindex="0" role="region" aria-label="Times of syncs"><svg id="times" role="img" viewBox="0 0 600 90"></svg></div>
+<h2>Refused, or failed</h2>
+<div class="wide" tabindex="0" role="region" aria-label="Refused, or failed"><table>
+<thead><tr><th>When</th><th>Pool</th><th>Status</th><th>By</th><th class="long">Request</th><th class="long">What was said</th></tr></thead>
+<tbody id="refusals"></tbody></table></div>
+<p id="refusals-more" class="dim"></p>
 <section id="courier" hidden><h2>Courier</h2>
 <p id="courier-state"></p>
 <div class="wide" tabindex="0" role="region" aria-label="Destinations"><table>
-<thead><tr><th>Destination</th><th>Waiting</th><th>Oldest</th><th>Delivered</th><th>Dead</th><th>Last error</th></tr></thead>
+<thead><tr><th>Destination</th><th>Waiting</th><th>Oldest</th><th>Delivered</th><th>Dead</th><th class="long">Last error</th></tr></thead>
 <tbody id="destinations"></tbody></table></div>
 <p id="destinations-more" class="dim"></p></section>
 )");

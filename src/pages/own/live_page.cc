@@ -22,9 +22,8 @@ using scoreboard::Stage;
 // Of those that take longest, so many are told, and so many bytes of each of their texts.
 constexpr std::size_t kMostRequests = 10;
 constexpr std::size_t kMostOfText = 80;
-constexpr std::size_t kMostRefusals = 8;
 // Of the page of all.
-constexpr std::size_t kMostPools = 32;
+constexpr std::size_t kMostOfPools = 16'000;  // bytes
 constexpr std::size_t kMostStages = 2000;
 constexpr std::size_t kMostDestinations = 16;
 
@@ -67,17 +66,52 @@ void put_children(json& document, const PoolSnapshot& snapshot) {
   document["old"] = std::move(old);
 }
 
-/// The last ones, the newest first; AT: how many milliseconds ago.
-void put_refusals(json& document, const PoolSnapshot& snapshot) {
+/// NOW: microseconds since 1970.
+json json_of(const scoreboard::Refusal& refusal, std::int64_t now) {
+  return {{"ago", std::max<std::int64_t>(0, (now - refusal.at) / 1000)},
+          {"status", refusal.status},
+          {"times", refusal.times},
+          {"by", scoreboard::name_of(refusal.by)},
+          {"method", cut(refusal.method.view())},
+          {"uri", cut(refusal.uri.view())},
+          {"text", cut(refusal.text.view())}};
+}
+
+/// The last ones, the newest first.
+void put_refusals(json& document, const PoolSnapshot& snapshot, const ServerSources& sources) {
   json& refusals = document["refused"] = json::array();
-  for (const scoreboard::Refusal& each : snapshot.refusals) {
-    if (refusals.size() == kMostRefusals) break;
-    refusals.push_back({{"ago", std::max<std::int64_t>(0, (snapshot.wall_now - each.at) / 1000)},
-                        {"status", each.status},
-                        {"method", cut(each.method.view())},
-                        {"uri", cut(each.uri.view())},
-                        {"text", cut(each.text.view())}});
+  for (const auto& each : scoreboard::told_refusals(snapshot.refusals, sources.refusals)) {
+    refusals.push_back(json_of(each, snapshot.wall_now));
   }
+}
+
+/// The same of POOLS, of which those of workers have room that the others cannot take.
+json refusals_of(const std::vector<scoreboard::PoolOverview>& pools, std::int64_t now) {
+  struct OfPool {
+    const scoreboard::PoolOverview* pool;
+    const scoreboard::Refusal* refusal;
+  };
+  std::vector<OfPool> all;
+  for (const scoreboard::PoolOverview& pool : pools) {
+    for (const scoreboard::Refusal& each : pool.refusals) {
+      if (each.at != 0) all.push_back({&pool, &each});
+    }
+  }
+  std::ranges::stable_sort(all, std::ranges::greater(),
+                           [](const OfPool& each) { return each.refusal->at; });
+  json told = json::array();
+  std::size_t of_workers = 0;
+  std::size_t of_others = 0;
+  for (const OfPool& each : all) {
+    const bool is_workers = each.refusal->by == scoreboard::Refuser::kWorker;
+    const bool has_room = is_workers ? ++of_workers <= scoreboard::kMostToldOfWorkers
+                                     : ++of_others <= scoreboard::kMostToldOfTally;
+    if (!has_room) continue;
+    json entry = json_of(*each.refusal, now);
+    entry["pool"] = cut(each.pool->pool.view());
+    told.push_back(std::move(entry));
+  }
+  return told;
 }
 
 void put_backoffice(json& document, const PoolSnapshot& snapshot) {
@@ -89,13 +123,13 @@ void put_backoffice(json& document, const PoolSnapshot& snapshot) {
       {"outcome", cut(state.backoffice_outcome.view())}};
 }
 
-void put_queues(json& document, const ServerSources& sources) {
-  if (!sources.queues) return;
-  const QueuesView view = sources.queues();
+json json_of(const QueuesView& view) {
   json states = json::object();
   for (const auto& [state, number] : view.states) states[state] = number;
-  document["changes"] = {
-      {"states", std::move(states)}, {"queues", view.queues}, {"cut", view.is_cut}};
+  json document = {{"states", std::move(states)}, {"queues", view.queues}};
+  if (view.is_cut) document["cut"] = true;
+  if (!view.problem.empty()) document["problem"] = cut(view.problem);
+  return document;
 }
 
 void put_requests(json& document, const PoolSnapshot& snapshot, pid_t self) {
@@ -154,9 +188,8 @@ json totals_of(const PoolSnapshot& snapshot, const Figures* pages) {
   return totals;
 }
 
-/// What an operator should know at once of STATE, a PoolState or a PoolOverview; "": nothing.
-template <typename State>
-std::string note_on(const State& state) {
+/// What an operator should know at once; "": nothing.
+std::string note_on(const scoreboard::PoolState& state) {
   if (state.next_start != 0) {
     return "Children end as soon as they are started, so that they are started more slowly: " +
            cut(state.backoff_reason.view());
@@ -167,30 +200,56 @@ std::string note_on(const State& state) {
   return {};
 }
 
+/// What both pages show of a pool, NAME: of its PoolSnapshot or its PoolOverview.
+template <typename Pool>
+json figures_of(const Pool& pool, std::string_view name, std::size_t children,
+                const std::optional<base::QueueLength>& queue) {
+  return {{"pool", cut(name)},
+          {"now", pool.monotonic_now / 1000},
+          {"started", pool.state.started},
+          {"active", pool.active},
+          {"children", children},
+          {"queue", queue ? json(queue->waiting) : json()},
+          {"backlog", queue ? json(queue->limit) : json()},
+          {"served", pool.totals.requests},
+          {"refusals", pool.totals.refusals},
+          {"in", pool.totals.bytes_in},
+          {"out", pool.totals.bytes_out},
+          {"note", note_on(pool.state)}};
+}
+
 std::string text_of(const json& document) {
   return document.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
 json json_of(const scoreboard::PoolOverview& pool, std::int64_t now, std::size_t most_stages) {
-  const bool has_queue = pool.has_queue != 0;
-  return {{"pool", cut(pool.pool.view())},
-          {"age", std::max<std::int64_t>(0, (now - pool.written) / 1000)},
-          {"now", pool.written / 1000},
-          {"started", pool.started},
-          {"active", pool.active},
-          {"children", pool.children},
-          {"old", pool.elders},
-          {"generation", pool.generation},
-          {"queue", has_queue ? json(pool.queue) : json()},
-          {"backlog", has_queue ? json(pool.backlog) : json()},
-          {"served", pool.requests},
-          {"refusals", pool.refusals},
-          {"in", pool.bytes_in},
-          {"out", pool.bytes_out},
-          {"runs", pool.backoffice_runs},
-          {"failures", pool.backoffice_failures},
-          {"stages", std::string(pool.stages.view().substr(0, most_stages))},
-          {"note", note_on(pool)}};
+  json document = figures_of(pool, pool.pool.view(), pool.children, pool.queue());
+  document["age"] = std::max<std::int64_t>(0, (now - pool.monotonic_now) / 1000);
+  document["old"] = pool.state.elders;
+  document["generation"] = pool.state.generation;
+  document["runs"] = pool.state.backoffice_runs;
+  document["failures"] = pool.state.backoffice_failures;
+  document["stages"] = std::string(pool.stages.view().substr(0, most_stages));
+  return document;
+}
+
+/// The first of POOLS, as many as there is room for.
+json json_of(const std::vector<scoreboard::PoolOverview>& pools, const ServerSources& sources,
+             const Moment& now) {
+  const auto queues = sources.all_queues ? sources.all_queues() : std::vector<PoolQueues>();
+  std::size_t stages_left = kMostStages;
+  std::size_t size = 0;
+  json told = json::array();
+  for (const scoreboard::PoolOverview& each : pools) {
+    json one = json_of(each, now.monotonic, stages_left);
+    const auto own = std::ranges::find(queues, each.pool.view(), &PoolQueues::pool);
+    if (own != queues.end()) one["changes"] = json_of(own->view);
+    size += text_of(one).size();
+    if (size > kMostOfPools) break;
+    told.push_back(std::move(one));
+    stages_left -= std::min(stages_left, each.stages.view().size());
+  }
+  return told;
 }
 
 json json_of(const DestinationView& destination) {
@@ -225,45 +284,31 @@ std::optional<LivePart> live_part_of(std::string_view query) {
 
 std::string live_document(const PoolSnapshot& snapshot, const Figures* pages,
                           const ServerSources& sources, pid_t self) {
-  const Counters& counted = snapshot.totals;
-  json document = {{"version", QUARRY_VERSION},
-                   {"pool", cut(snapshot.pool)},
-                   {"now", snapshot.monotonic_now / 1000},
-                   {"started", snapshot.state.started},
-                   {"active", snapshot.active},
-                   {"children", snapshot.processes.size()},
-                   {"queue", snapshot.queue ? json(snapshot.queue->waiting) : json()},
-                   {"backlog", snapshot.queue ? json(snapshot.queue->limit) : json()},
-                   {"served", counted.requests},
-                   {"refusals", counted.refusals},
-                   {"in", counted.bytes_in},
-                   {"out", counted.bytes_out},
-                   {"bounds", scoreboard::kDurationBounds},
-                   {"durations", counted.sync_durations},
-                   {"note", note_on(snapshot.state)}};
+  json document = {{"version", QUARRY_VERSION}};
+  document.update(figures_of(snapshot, snapshot.pool, snapshot.processes.size(), snapshot.queue));
+  document["bounds"] = scoreboard::kDurationBounds;
+  document["durations"] = snapshot.totals.sync_durations;
   put_children(document, snapshot);
   put_requests(document, snapshot, self);
-  put_refusals(document, snapshot);
+  put_refusals(document, snapshot, sources);
   put_backoffice(document, snapshot);
-  put_queues(document, sources);
+  if (sources.queues) document["changes"] = json_of(sources.queues());
   document["totals"] = totals_of(snapshot, pages);
   return text_of(document);
 }
 
-std::string live_document_of_all(const ServerSources& sources, std::int64_t now) {
+std::string live_document_of_all(const ServerSources& sources, const Moment& now) {
   const auto pools = sources.pools ? sources.pools() : std::vector<scoreboard::PoolOverview>();
   json document = {{"version", QUARRY_VERSION}, {"bounds", scoreboard::kDurationBounds}};
   scoreboard::Buckets<scoreboard::kDurationBounds.size()> durations{};
-  std::size_t stages_left = kMostStages;
-  json& told = document["pools"] = json::array();
   for (const scoreboard::PoolOverview& each : pools) {
-    for (std::size_t i = 0; i < durations.size(); ++i) durations[i] += each.sync_durations[i];
-    if (told.size() == kMostPools) continue;
-    told.push_back(json_of(each, now, stages_left));
-    stages_left -= std::min(stages_left, each.stages.view().size());
+    for (std::size_t i = 0; i < durations.size(); ++i)
+      durations[i] += each.totals.sync_durations[i];
   }
-  document["more"] = pools.size() - told.size();
   document["durations"] = durations;
+  document["pools"] = json_of(pools, sources, now);
+  document["more"] = pools.size() - document["pools"].size();
+  document["refused"] = refusals_of(pools, now.wall);
   if (sources.courier) document["courier"] = json_of(sources.courier());
   return text_of(document);
 }

@@ -102,16 +102,25 @@ const showTimes = (first, now) => {
     `${value} ${now.bounds[i] === undefined ? "longer" : "within " + time(now.bounds[i])}`).join(", ") || "none");
 };
 
-// Each of ROWS is a list of texts; NONE stands where there are none.
+// Each of ROWS is a list of texts, of the class of its column; NONE stands where there are none.
 const showRows = (id, rows, more, none) => {
-  const body = find(id);
+  const body = find(id), columns = body.parentNode.tHead.rows[0].cells;
   body.replaceChildren();
   for (const texts of rows) {
     const row = make(body, "tr", {});
-    for (const text of texts) make(row, "td", {}, text);
+    texts.forEach((text, i) => make(row, "td", {class: columns[i].className}, text));
   }
   put(id + "-more", more ? `and ${more} more` : rows.length ? "" : none);
 };
+
+// WITH_POOL: of several pools.
+const showRefusals = (refused, withPool) => showRows("refusals", refused.map(each => [length(each.ago) + " ago",
+  ...(withPool ? [each.pool] : []), each.times > 1 ? `${each.status}, ${count(each.times)} times` : String(each.status), each.by,
+  `${each.method} ${each.uri}`, each.text]), 0, "None that the server remembers.");
+const setsIn = sets => !sets ? "" : sets.problem ? "Change sets: " + sets.problem :
+  `Change sets${sets.queues === 1 ? "" : ` in ${sets.queues} queues`}: ` +
+  (Object.entries(sets.states).map(([state, number]) => `${number} ${state}`).join(", ") || "none") +
+  (sets.cut ? ", and there are more queues" : "") + ".";
 )js";
 
 inline constexpr std::string_view kPoolScript = R"js(
@@ -129,13 +138,10 @@ const showTotals = now => {
 const showRest = now => {
   showRows("requests", now.requests.map(each => [length(each.ms), each.stage, each.user, each.operation, each.repository,
     `${each.method} ${each.uri}`, each.doing]), now.more, "None at this moment.");
-  showRows("refusals", now.refused.map(each => [length(each.ago) + " ago", String(each.status), `${each.method} ${each.uri}`,
-    each.text]), 0, "None that the server remembers.");
-  const run = now.backoffice, sets = now.changes;
+  showRefusals(now.refused, false);
+  const run = now.backoffice;
   put("backoffice", run ? `The last run ended ${length(run.ago)} ago, took ${length(run.took)}: ${run.outcome}.` : "No run has ended yet.");
-  put("changes", !sets ? "" : `Change sets in ${sets.queues} queues: ` +
-    (Object.entries(sets.states).map(([state, number]) => `${number} ${state}`).join(", ") || "none") +
-    (sets.cut ? ", and there are more queues" : "") + ".");
+  put("changes", setsIn(now.changes));
 };
 
 const show = now => {
@@ -171,7 +177,7 @@ const poolOf = name => {
   if (known) return known;
   const part = make(find("pools"), "section", {});
   make(part, "h2", {}, name);
-  const figures = make(part, "p", {}), note = make(part, "p", {class: "note"});
+  const figures = make(part, "p", {}), sets = make(part, "p", {}), note = make(part, "p", {class: "note"});
   const svg = "http://www.w3.org/2000/svg";
   const drawing = (name, box) => {
     const chart = part.appendChild(document.createElementNS(svg, "svg"));
@@ -180,7 +186,7 @@ const poolOf = name => {
   };
   const grid = drawing({class: "grid"}, "0 0 512 16"), legend = make(part, "p", {});
   const served = drawing({preserveAspectRatio: "none"}, "0 0 600 90"), most = make(part, "p", {class: "dim"});
-  const one = {seen: [], part, figures, note, grid, legend, served, most};
+  const one = {seen: [], part, figures, sets, note, grid, legend, served, most};
   pools.set(name, one);
   return one;
 };
@@ -195,6 +201,7 @@ const showPool = now => {
     `${count(now.refusals - one.seen[0].refusals)} refused in the last ${length(now.now - one.seen[0].now)}; ` +
     `generation ${now.generation}` + (now.old ? `, and ${now.old} children of earlier ones` : "") +
     `; ${now.runs} backoffice runs, ${now.failures} failed.`;
+  one.sets.textContent = setsIn(now.changes);
   one.note.textContent = now.age > 5000 ? `This is ${length(now.age)} old.` : now.note;
   showChildren(one.grid, one.legend, now.stages, new Set(), (i, stage) => stage);
   draw(one.served, one.most, [requests], most => `${count(most)} requests a second`);
@@ -223,6 +230,7 @@ const show = now => {
   document.title = `All pools: ${sum(each => each.active)} of ${sum(each => each.children)} at work`;
   put("pools-more", now.more ? `and ${now.more} more pools` : now.pools.length ? "" : "The master has not told of any yet.");
   showTimes(seen[0], now);
+  showRefusals(now.refused, true);
   showCourier(now.courier);
 };
 )js";

@@ -55,8 +55,8 @@ void add_row(Markup& page, const JobView& view, std::string_view base) {
   page.raw("</td><td>");
   add_link(page, base, job.name.id);
   page.raw("</td>").cell(changes::word_of(job.name.type)).cell(job.meta.target);
-  page.cell(job.submitter).cell(changes::headline(job));
-  page.raw("<td class=\"dim\">").text(latest(view)).raw("</td>");
+  page.cell(job.submitter).raw("<td class=\"long\">").text(changes::headline(job));
+  page.raw("</td><td class=\"long dim\">").text(latest(view)).raw("</td>");
   page.cell(expected_text(view)).raw("</tr>\n");
 }
 

@@ -56,7 +56,8 @@ Reply StatusPages::status(const Request& request) const {
   }
   if (live && live->is_of_all) {
     return page("application/json",
-                pages::live_document_of_all(options_.sources, scoreboard::monotonic_micros()));
+                pages::live_document_of_all(
+                    options_.sources, {scoreboard::monotonic_micros(), scoreboard::wall_micros()}));
   }
   auto snapshot = scoreboard::take_snapshot(board_, queue_);
   snapshot.pool = options_.pool;

@@ -1,13 +1,14 @@
 """The operator's page of all pools, and of what they share."""
 
 import json
+import os
 import re
 import signal
 from pathlib import Path
 
 import pytest
 
-from support import chromium, daemon, process
+from support import changes, chromium, daemon, fastcgi, process
 from support.browser import Browser
 from support.courier import Webhook
 from support.program import quarry
@@ -25,15 +26,17 @@ def document(port: int, address: str = ALL + "&json") -> dict:
 
 
 class Two:
-    """Two pools, of which www, behind [http], may show both, and MORE."""
+    """Two pools, of which www, behind [http], may show both, and MORE. OTHER: words of the other."""
 
-    def __init__(self, start, repository: Path, folder: Path, more: str = "", **words: object):
+    def __init__(self, start, repository: Path, folder: Path, more: str = "", other: dict[str, object] | None = None,
+                 http: dict[str, object] | None = None, **words: object):
         self.port = process.free_port()
         self.other = folder / "other.sock"
-        other = daemon.section("other", {"listen": self.other, "repository": repository, "pm": "static",
-                                         "pm.max_children": 3, "backoffice": "no", "pm.status_path": "/status", **daemon.user()})
+        of_other = daemon.section("other", {"listen": self.other, "repository": repository, "pm": "static",
+                                            "pm.max_children": 3, "backoffice": "no", "pm.status_path": "/status",
+                                            **daemon.user(), **(other or {})})
         self.daemon = start({"pm.status_path": "/status", "pm.status_all": "yes", "pm.max_children": 2, "pages": "off", **words},
-                            http={"listen": f"127.0.0.1:{self.port}", "pool": "www"}, more=other + more)
+                            http={"listen": f"127.0.0.1:{self.port}", "pool": "www", **(http or {})}, more=of_other + more)
 
     def pools(self) -> dict[str, dict]:
         return {each["pool"]: each for each in document(self.port)["pools"]}
@@ -115,6 +118,68 @@ def test_the_destinations_of_the_courier_are_shown_without_what_is_secret(start,
         assert "chat" not in json.dumps(document(two.port, "/status?live&json"))
 
 
+def refusals(told: dict) -> dict[tuple[str, str, int], dict]:
+    return {(each.get("pool", ""), each["by"], each["status"]): each for each in told["refused"]}
+
+
+def test_the_refusals_of_all_pools_are_in_one_list_and_those_of_the_front_leave_room(start, fresh, tmp_path):
+    two = Two(start, fresh, tmp_path, http={"max_body": 1000})
+    browser = Browser(two.port)
+    assert fastcgi.ask(two.other, "/x", "token=hidden", method="POST").status == 415
+    assert browser.ask("POST", "/x?token=hidden", b"x", Content_Type="text/plain").status == 415
+    for _ in range(40):
+        assert browser.ask("POST", "/large?token=hidden", b"x" * 2000).status == 413
+    seen = []
+
+    def are_all_there() -> bool:
+        seen[:] = [refusals(document(two.port))]
+        return {("www", "front", 413), ("www", "worker", 415), ("other", "worker", 415)} <= set(seen[0])
+
+    process.wait_until(are_all_there, "all three", 60)
+    front = seen[0]["www", "front", 413]
+    assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "over the limit of 1000" in front["text"]
+    assert seen[0]["other", "worker", 415]["uri"] == "/x" and "hidden" not in json.dumps(document(two.port))
+    # Each pool's own page has its own.
+    assert set(refusals(document(two.port, "/status?live&json"))) == {("", "front", 413), ("", "worker", 415)}
+
+
+def test_what_the_process_of_pages_refuses_is_shown(launch, fresh, tmp_path):
+    program = tmp_path / "wrong"
+    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; *) exit 3;; esac\n")
+    program.chmod(0o755)
+    server = launch(fresh, settings={"pm.status_path": "/status", "pages": "fossil", "pages.program": str(program)})
+    for path in ("/timeline?token=hidden", "/wiki"):
+        assert Browser(server.port).get(path).status == 502
+    told = document(server.port, "/status?live&json")
+    refused = refusals(told)["", "pages", 502]
+    assert (refused["times"], refused["method"], refused["uri"], refused["text"]) == (2, "GET", "/wiki", "the page could not be made")
+    assert "hidden" not in json.dumps(told)
+
+
+def change_sets_of_www(two: Two) -> dict:
+    """As the page of the other pool shows them."""
+    reply = fastcgi.ask(two.other, "/status", "live&all&json")
+    assert reply.status == 200, reply.text
+    return {each["pool"]: each for each in json.loads(reply.body)["pools"]}["www"]["changes"]
+
+
+def test_the_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fossil):
+    two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "pm.max_children": 1}, changes="on")
+    process.wait_until(lambda: len(two.pools()) == 2, "both pools", 60)
+    assert change_sets_of_www(two)["states"] == {} and "changes" not in two.pools()["other"]
+    answer = changes.somebody(two.port, fresh).submit(changes.tarball({"a.txt": b"a"}))
+    assert answer.status in (200, 201, 202), answer
+    process.wait_until(lambda: sum(change_sets_of_www(two)["states"].values()) == 1, "the change set", 60)
+    assert change_sets_of_www(two)["queues"] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
+def test_change_sets_that_the_pool_may_not_see_are_not_taken_for_none(start, fresh, tmp_path):
+    two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "user": "nobody"}, changes="on")
+    process.wait_until(lambda: len(two.pools()) == 2, "both pools", 60)
+    assert "cannot be read" in change_sets_of_www(two)["problem"]
+
+
 def test_refusals_are_shown_as_their_clients_were_told(launch, fresh):
     server = launch(fresh, settings={"pm.status_path": "/status", "pages": "off"})
     browser = Browser(server.port)
@@ -145,13 +210,16 @@ def test_the_last_run_of_the_backoffice_is_shown(start_pool):
 @chromium.needs_chromium
 def test_a_browser_shows_all_pools(start, fresh, tmp_path, fossil):
     with Webhook() as server:
-        two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), **ONE)
+        two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), changes="on", **ONE)
         process.wait_until(lambda: len(two.pools()) == 2 and "chat" in destinations(two.port), "both pools", 60)
         fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
+        assert Browser(two.port).ask("POST", "/<b>x", b"x", Content_Type="text/plain").status == 415
         shown = chromium.show(f"http://127.0.0.1:{two.port}{ALL}", tmp_path, milliseconds=10_000)
     assert shown.console == []
     assert re.search(r"<h2>www</h2>.*of 1 children at work", shown.dom, re.DOTALL)
     assert re.search(r"<h2>other</h2>.*0 of 3 children at work", shown.dom, re.DOTALL) and "3 idle" in shown.dom
+    assert re.search(r"<h2>www</h2>.*Change sets(?: in 0 queues)?: none\.", shown.dom, re.DOTALL)
+    assert re.search(r'id="refusals">.*<td>www</td><td>415</td><td>worker</td><td>POST /&lt;b&gt;x</td>', shown.dom, re.DOTALL)
     assert re.search(r'<section id="courier">.*<td>chat</td>', shown.dom, re.DOTALL)
     assert re.search(r'id="lost"[^>]*></p>', shown.dom)
     alone = chromium.show(f"http://127.0.0.1:{two.port}/status?live", tmp_path, milliseconds=3_000)

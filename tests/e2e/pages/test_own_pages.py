@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from support import chromium, process, repofile
+from support import changes, chromium, process, repofile, webdriver
 from support.browser import Browser
 
 #: What browsers send.
@@ -231,12 +231,50 @@ def test_a_browser_shows_what_is_not_for_everybody_without_complaint(launch, fre
     assert "<title>403 " in shown.dom and shown.console == []
 
 
+@pytest.fixture
+def all_pages(launch, folder, fossil, tmp_path):
+    """A server, and the paths of its pages, each with something on it."""
+    one = folder / "one.fossil"
+    repofile.set_config(one, "project-description", "what it is for")
+    repofile.add_user(one, "writer", "pen", "giox")
+    server = launch(folder, settings={"index": "on", "pages": "off", "pm.status_path": "/status", "pm.status_all": "yes",
+                                      "changes": "on", "changes.scan": "1s"})
+    fossil.clone(f"{server.url}one", tmp_path / "clone.fossil")
+    assert Browser(server.port).ask("POST", "/one", b"x", Content_Type="text/plain").status == 415
+    somebody = changes.somebody(server.port, one)
+    submitted = somebody.submit(changes.tarball({"a.txt": b"a"}, comment="why it is so"), queue="/one/queue")
+    assert submitted.status == 202, submitted
+    change_set = f"/one/queue/{submitted.json['id']}"
+    process.wait_until(lambda: b"executed" in somebody.get(change_set).body, "its execution", 120)
+    return server, ("none", "", "one", "status?live", "status?live&all", "one/queue", change_set[1:])
+
+
+@webdriver.needs_webdriver
+def test_words_stay_whole_in_tables_on_a_phone(all_pages, tmp_path):
+    server, paths = all_pages
+    with webdriver.driven(tmp_path / "phone") as browser:
+        browser.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True})
+        for path in (each for each in paths if "live" in each or "queue" in each):
+            browser.open(server.url + path)
+            browser.wait(lambda: browser.driver.execute_script("return document.querySelector('td')") is not None, f"a row on {path}")
+            broken = browser.driver.execute_script("""
+                return [...document.querySelectorAll("th, td:not(.long)")].filter(each => {
+                  const words = document.createRange();
+                  let inner = each;
+                  while (inner.firstElementChild) inner = inner.firstElementChild;
+                  words.selectNodeContents(inner);
+                  return /^\\S{1,20}$/.test(each.textContent) && words.getClientRects().length > 1;
+                }).map(each => each.textContent)""")
+            assert broken == [], path
+            width = browser.driver.execute_script("return document.documentElement.scrollWidth")
+            assert width == 390, f"{path} is wider than a phone"
+
+
 @chromium.needs_axe
 @pytest.mark.parametrize("is_dark", [False, True])
-def test_nobody_is_kept_from_using_the_pages(launch, folder, fossil, tmp_path, is_dark):
-    repofile.set_config(folder / "one.fossil", "project-description", "what it is for")
-    server = launch(folder, settings={"index": "on", "pages": "off", "pm.status_path": "/status"})
-    fossil.clone(f"{server.url}one", tmp_path / "clone.fossil")
-    for path, milliseconds in (("none", 0), ("", 0), ("one", 0), ("status?live", 5_000)):
-        shown = chromium.show(server.url + path, tmp_path, milliseconds, is_dark)
+def test_nobody_is_kept_from_using_the_pages(all_pages, tmp_path, is_dark):
+    server, paths = all_pages
+    for path in paths:
+        shown = chromium.show(server.url + path, tmp_path, 5_000 if "live" in path else 0, is_dark)
         assert chromium.barriers(shown.dom, tmp_path, is_dark) == [], path

@@ -1,7 +1,10 @@
 """A visitor's walk in a real browser: nothing is amiss in the console, and no other host is asked for anything."""
 
+import http.client
 import re
+import select
 import tarfile
+import urllib.parse
 
 import pytest
 
@@ -81,3 +84,48 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     path = folder / "demo.fossil"
     assert repofile.value(path, "SELECT count(*) FROM event WHERE type = 'w' AND user = 'demo'") == 2
     assert repofile.value(path, "SELECT count(*) FROM forumpost") == 2
+
+
+@needs_webdriver
+@pytest.mark.parametrize("limit", ["http.max_body", "pages.max_body"])
+def test_a_form_with_a_file_that_is_too_large_ends_at_a_page_that_says_so(launch, fresh, browser, tmp_path, limit):
+    if (server := launch(fresh, settings={limit: "1M"}, web_pages=True)).kind != "gateway":
+        pytest.skip("web servers have pages of their own")
+    large = tmp_path / "large"
+    # More than all buffers between the two hold: the page is there before the browser has sent its body.
+    with large.open("wb") as file:
+        file.truncate(60 << 20)
+    form = (f'<form method="post" enctype="multipart/form-data" action="{server.url}attachadd">'
+            '<input type="file" name="f"><input type="submit"></form>')
+    for _ in range(3):
+        browser.open("data:text/html," + urllib.parse.quote(form))
+        browser.attach("input[type=file]", large)
+        browser.click("input[type=submit]")
+        browser.wait_for_text("Send less at once")
+        assert browser.driver.title.startswith("413 ")
+    # What it has of its console is that the page is an error.
+    assert all("413" in each for each in browser.complaints())
+    browser.open(server.url)
+    browser.wait_for_text("Timeline")
+
+
+@needs_webdriver
+def test_who_has_too_many_connections_sees_a_page_that_says_so(launch, fresh, browser, tmp_path):
+    program, begun = tmp_path / "slow", tmp_path / "begun"
+    program.write_text("#!/bin/sh\ncase $1 in version) echo 'This is fossil version 2.21';; "
+                       f"*) head -c 1 | grep -q . && : > '{begun}'; exec sleep 600;; esac\n")
+    program.chmod(0o755)
+    if (server := launch(fresh, settings={"http.max_connections_per_address": 1, "pages.program": str(program)},
+                         web_pages=True)).kind != "gateway":
+        pytest.skip("it is the gateway's")
+    held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    # It may be refused itself, as long as the connection by which the start was waited for is there.
+    while not begun.exists():
+        held.close()
+        held.request("GET", "/timeline?first")
+        wait_until(lambda: begun.exists() or select.select([held.sock], [], [], 0)[0], "a request under way", 60)
+    browser.open(server.url + "timeline")
+    browser.wait_for_text("Too many connections from your address")
+    browser.wait_for_text("Wait some seconds")
+    assert browser.driver.title.startswith("503 ")
+    held.close()

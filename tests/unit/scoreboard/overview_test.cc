@@ -51,12 +51,12 @@ TEST_CASE("what is told of the pools is there for children that were made before
     const bool is_told = ::read(ends[0], &go, 1) == 1;
     const auto all = (*overview)->read();
     const bool is_right = all.size() == 2 && all[0].pool.view() == "www" &&
-                          all[0].stages.view() == "51" && all[0].requests == 42 &&
-                          all[1].pool.view() == "two" && all[1].generation == 3;
+                          all[0].stages.view() == "51" && all[0].totals.requests == 42 &&
+                          all[1].pool.view() == "two" && all[1].state.generation == 3;
     ::_exit(is_told && is_right ? 0 : 1);
   }
-  (*overview)->publish(0, snapshot_of("www", 2));
-  (*overview)->publish(2, snapshot_of("two", 1));
+  (*overview)->publish(0, snapshot_of("www", 2), {});
+  (*overview)->publish(2, snapshot_of("two", 1), {});
   REQUIRE(::write(ends[1], "x", 1) == 1);
   int status = 0;
   ::waitpid(pid, &status, 0);
@@ -69,9 +69,9 @@ TEST_CASE("what is told of the pools is there for children that were made before
 TEST_CASE("a child cannot tell anything") {
   auto overview = Overview::create(1);
   REQUIRE(overview);
-  (*overview)->publish(0, snapshot_of("www", 2));
+  (*overview)->publish(0, snapshot_of("www", 2), {});
   const int code = in_child([&] {
-    (*overview)->publish(0, snapshot_of("evil", 1));
+    (*overview)->publish(0, snapshot_of("evil", 1), {});
     return (*overview)->read().front().pool.view() == "www" ? 0 : 1;
   });
   CHECK(code == 0);
@@ -79,7 +79,7 @@ TEST_CASE("a child cannot tell anything") {
 }
 
 TEST_CASE("more children than fit are cut, and still counted") {
-  const auto overview = overview_of(snapshot_of("www", PoolOverview::kMostStages + 100));
+  const auto overview = overview_of(snapshot_of("www", PoolOverview::kMostStages + 100), {});
   CHECK(overview.stages.view().size() == PoolOverview::kMostStages);
   CHECK(overview.children == PoolOverview::kMostStages + 100);
 }

@@ -176,7 +176,7 @@ TEST_CASE("the last refusals of all children are told, the newest first") {
   Slot first = board->slot(0);
   Slot second = board->slot(1);
   for (std::uint64_t i = 0; i < kMostRefusals + 3; ++i) {
-    Refusal refusal{.status = 400 + i};
+    Refusal refusal{.status = static_cast<std::uint32_t>(400 + i)};
     refusal.text.assign("no");
     (i % 2 == 0 ? first : second).refused(refusal);
     // So that none has the time of another.

@@ -18,6 +18,37 @@ namespace {
 constexpr pid_t kSelf = 1'000'000;
 const pages::ServerSources kNoSources;
 
+/// More than are shown, for clients who say what TEXT is.
+std::vector<scoreboard::Refusal> full_refusals(const std::string& text) {
+  scoreboard::Refusal refusal{.at = 1, .status = 500, .times = 1'000'000'000'000};
+  refusal.of_request(text, text);
+  refusal.uri.assign(text);
+  refusal.text.assign(text);
+  std::vector<scoreboard::Refusal> all(32, refusal);
+  for (std::size_t i = 0; i < all.size(); i += 2) all[i].by = scoreboard::Refuser::kPages;
+  return all;
+}
+
+std::shared_ptr<scoreboard::RefusalTally> full_tally(scoreboard::Refuser by,
+                                                     const std::string& text) {
+  const auto tally = *scoreboard::RefusalTally::create(by);
+  REQUIRE(tally->begin());
+  for (auto each : full_refusals(text)) {
+    each.status = 400 + static_cast<std::uint32_t>(tally->read().size());
+    tally->note(each);
+  }
+  return tally;
+}
+
+/// Of POOLS pools, all called NAME, with change sets in all states that there are.
+std::vector<pages::PoolQueues> full_queues(std::size_t pools, const std::string& name) {
+  pages::QueuesView view{.queues = 1000, .is_cut = true};
+  for (const char* state : {"prequeue", "pending", "run", "done", "failed", "rejected"}) {
+    view.states.emplace_back(state, 1'000'000);
+  }
+  return {pools, {name, view}};
+}
+
 /// A pool of CHILDREN, all at work for clients who say what TEXT is.
 PoolSnapshot busy(std::size_t children, const std::string& text) {
   PoolSnapshot snapshot;
@@ -41,13 +72,7 @@ PoolSnapshot busy(std::size_t children, const std::string& text) {
     child.doing.assign(text);
     snapshot.processes.push_back(child);
   }
-  for (int i = 0; i < 32; ++i) {
-    scoreboard::Refusal refusal{.at = 1, .status = 500};
-    refusal.method.assign(text);
-    refusal.uri.assign(text);
-    refusal.text.assign(text);
-    snapshot.refusals.push_back(refusal);
-  }
+  snapshot.refusals = full_refusals(text);
   snapshot.totals.requests = 1'000'000'000'000;
   return snapshot;
 }
@@ -81,8 +106,12 @@ TEST_CASE("500 children and whatever their clients say fit into 30 kB") {
     while (often.size() < 256) often += text;
     const auto figures = pages::Figures::make_shared();
     REQUIRE(figures);
+    const pages::ServerSources sources{
+        .queues = [] { return full_queues(1, "www").front().view; },
+        .refusals = {full_tally(scoreboard::Refuser::kFront, often),
+                     full_tally(scoreboard::Refuser::kPages, often)}};
     const std::string document =
-        pages::live_document(busy(500, often), figures->get(), kNoSources, kSelf);
+        pages::live_document(busy(500, often), figures->get(), sources, kSelf);
     CHECK(document.size() < 30'000);
     CHECK(json::accept(document));
   }
@@ -94,24 +123,28 @@ TEST_CASE("100 pools with 500 children each, and a courier, fit into 30 kB") {
     CAPTURE(text);
     std::string often;
     while (often.size() < 256) often += text;
-    auto pool = scoreboard::overview_of(busy(500, "x"));
-    pool.pool.assign(often);
-    pool.next_start = 1;
-    pool.backoff_reason.assign(often);
+    auto pool = scoreboard::overview_of(busy(500, "x"), full_refusals(often));
+    // The longest that a pool may have.
+    const std::string name = often.substr(0, 32);
+    pool.pool.assign(name);
+    pool.state.next_start = 1;
+    pool.state.backoff_reason.assign(often);
     pages::DestinationView destination;
     destination.name = often;
     destination.last_error = often;
     destination.oldest = destination.last_error_age = 1'000'000'000'000;
     const pages::ServerSources sources{
-        .queues = {},
+        .all_queues = [&] { return full_queues(100, name); },
         .courier =
             [&] {
               return pages::CourierView{true, {100, destination}, often};
             },
         .pools = [&] { return std::vector(100, pool); }};
-    const std::string text_of_all = pages::live_document_of_all(sources, 5'000'000'000'000);
+    const std::string text_of_all =
+        pages::live_document_of_all(sources, {.monotonic = 5'000'000'000'000});
     CHECK(text_of_all.size() < 30'000);
     const json document = json::parse(text_of_all);
+    CHECK(document["pools"].size() > 15);
     CHECK(document["pools"].size() + document["more"].get<std::size_t>() == 100);
     CHECK(document["courier"]["destinations"].size() +
               document["courier"]["more"].get<std::size_t>() ==
@@ -126,11 +159,11 @@ TEST_CASE("the document of all tells each pool's figures, and the times of all s
   second.pool = "two";
   second.queue.reset();
   second.totals.sync_durations[3] = 5;
-  const pages::ServerSources sources{
-      .queues = {}, .courier = {}, .pools = [&] {
-        return std::vector{scoreboard::overview_of(first), scoreboard::overview_of(second)};
-      }};
-  const std::string text = pages::live_document_of_all(sources, first.monotonic_now + 7'000'000);
+  const pages::ServerSources sources{.pools = [&] {
+    return std::vector{scoreboard::overview_of(first, {}), scoreboard::overview_of(second, {})};
+  }};
+  const std::string text =
+      pages::live_document_of_all(sources, {.monotonic = first.monotonic_now + 7'000'000});
   // What clients ask of other pools is not told.
   CHECK_FALSE(text.contains("secret"));
   const json document = json::parse(text);
@@ -155,12 +188,9 @@ TEST_CASE("the document tells of refusals, the backoffice and the queues") {
     refusal.text.assign("too <large>");
     snapshot.refusals.push_back(refusal);
   }
-  const pages::ServerSources sources{.queues =
-                                         [] {
-                                           return pages::QueuesView{{{"pending", 3}}, 2, true};
-                                         },
-                                     .courier = {},
-                                     .pools = {}};
+  const pages::ServerSources sources{.queues = [] {
+    return pages::QueuesView{{{"pending", 3}}, 2, true};
+  }};
   const json document = json::parse(pages::live_document(snapshot, nullptr, sources, kSelf));
   CHECK(document["backoffice"]["ago"] == 10'000);
   CHECK(document["backoffice"]["took"] == 2000);
@@ -170,6 +200,60 @@ TEST_CASE("the document tells of refusals, the backoffice and the queues") {
   CHECK(document["refused"][0]["text"] == "too <large>");
   CHECK(document["changes"]["states"]["pending"] == 3);
   CHECK(document["changes"]["cut"] == true);
+}
+
+TEST_CASE("the document of all tells the queues of each pool that has some") {
+  const pages::ServerSources sources{.all_queues =
+                                         [] {
+                                           return std::vector<pages::PoolQueues>{
+                                               {"two", {.problem = "It is not to be read."}},
+                                               {"www", {{{"pending", 3}}, 2, false}}};
+                                         },
+                                     .pools =
+                                         [] {
+                                           std::vector<scoreboard::PoolOverview> pools;
+                                           for (const char* name : {"www", "two", "none"}) {
+                                             PoolSnapshot snapshot = busy(1, "x");
+                                             snapshot.pool = name;
+                                             pools.push_back(scoreboard::overview_of(snapshot, {}));
+                                           }
+                                           return pools;
+                                         }};
+  const json pools = json::parse(pages::live_document_of_all(sources, {}))["pools"];
+  REQUIRE(pools.size() == 3);
+  CHECK(pools[0]["changes"]["states"]["pending"] == 3);
+  CHECK(pools[1]["changes"]["problem"] == "It is not to be read.");
+  CHECK_FALSE(pools[2].contains("changes"));
+}
+
+TEST_CASE("the document of all has one list of refusals, in which those of workers have room") {
+  std::vector<scoreboard::Refusal> of_workers(1);
+  of_workers[0] = {.at = 1'000'000, .status = 415};
+  of_workers[0].of_request("POST", "/x?token=hidden");
+  std::vector<scoreboard::Refusal> of_front;
+  for (std::int64_t i = 20; i > 0; --i) {
+    of_front.push_back({.at = 2'000'000 + i,
+                        .status = 503,
+                        .by = scoreboard::Refuser::kFront,
+                        .times = 1'000'000});
+  }
+  const pages::ServerSources sources{.pools = [&] {
+    PoolSnapshot two = busy(1, "x");
+    two.pool = "two";
+    return std::vector{scoreboard::overview_of(two, of_workers),
+                       scoreboard::overview_of(busy(1, "x"), of_front)};
+  }};
+  const std::string text =
+      pages::live_document_of_all(sources, {.monotonic = 1, .wall = 3'000'000});
+  CHECK_FALSE(text.contains("hidden"));
+  const json refused = json::parse(text)["refused"];
+  REQUIRE(refused.size() == 4);
+  CHECK(refused[0]["pool"] == "www");
+  CHECK(refused[0]["times"] == 1'000'000);
+  CHECK(refused[0]["by"] == "front");
+  CHECK(refused[3]["pool"] == "two");
+  CHECK(refused[3]["ago"] == 2000);
+  CHECK(refused[3]["uri"] == "/x");
 }
 
 TEST_CASE("the document tells each child's stage, and the longest requests but its own") {

@@ -1,0 +1,79 @@
+// What the front answers by itself, without the pool: told to the log, and to the pool's status page.
+#include <event2/buffer.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "quarry/base/log.h"
+#include "quarry/http/status.h"
+#include "quarry/http/syntax.h"
+#include "quarry/http/web_page.h"
+#include "server.h"
+
+namespace quarry::gateway {
+namespace {
+
+using base::LogLevel;
+
+/// What the client alone is at fault for is nothing that an operator has to see to.
+LogLevel level_of(int status) {
+  const bool is_clients = status < 500 || status == 501 || status == 505;
+  return is_clients ? LogLevel::kNotice : LogLevel::kWarning;
+}
+
+/// Of the request that begins with LINE, "METHOD TARGET VERSION" or the beginning of that. A target
+/// with a host may have a password in it, which one that is cut does not show.
+scoreboard::Refusal refusal_of(int status, std::string_view line, std::string_view text) {
+  scoreboard::Refusal refusal;
+  refusal.status = static_cast<std::uint32_t>(status);
+  refusal.text.assign(text);
+  const std::size_t end = std::min(line.find(' '), line.size());
+  const std::string_view method = line.substr(0, end);
+  if (!http::is_token(method)) return refusal;
+  std::string_view target = line.substr(std::min(end + 1, line.size()));
+  target = target.substr(0, target.find(' '));
+  refusal.of_request(method, target.starts_with('/') ? target : "");
+  return refusal;
+}
+
+}  // namespace
+
+void Server::note_refusal(const Connection& connection, int status, std::string_view text) {
+  if (!options_.refusals) return;
+  options_.refusals->note(refusal_of(status, connection.first_line(), text));
+}
+
+void Server::on_refused(Connection& connection, const http::Refusal& refusal, bool is_logged) {
+  note_refusal(connection, refusal.status, refusal.text);
+  if (!is_logged) return;
+  base::log(level_of(refusal.status), "client {}: {} {}", connection.client(), refusal.status,
+            refusal.text);
+}
+
+void Server::answer_error(Exchange& exchange, int status, std::string_view text,
+                          std::string_view reason) {
+  base::log(level_of(status), "client {}: {} {}: {}{}{}", exchange.client.address, status,
+            exchange.request, text, reason.empty() ? "" : ": ", reason);
+  answer_page(exchange, status, text);
+}
+
+void Server::answer_page(Exchange& exchange, int status, std::string_view text) {
+  note_refusal(*exchange.connection, status, text);
+  const std::string_view phrase = http::reason_phrase(status);
+  const bool is_page = exchange.connection->wants_page();
+  const std::string page =
+      is_page ? http::error_page(status, text) : fmt::format("{} {}: {}\n", status, phrase, text);
+  const base::EventBufferPtr body(evbuffer_new());
+  if (body) evbuffer_add(body.get(), page.data(), page.size());
+  http::HeaderFields fields = is_page ? http::web_page_fields() : http::HeaderFields();
+  fields.emplace_back("Content-Type", is_page ? http::kPageType : "text/plain; charset=utf-8");
+  answer(exchange, {.status = status,
+                    .reason = std::string(phrase),
+                    .fields = std::move(fields),
+                    .content_length = page.size(),
+                    .body = body.get()});
+}
+
+}  // namespace quarry::gateway

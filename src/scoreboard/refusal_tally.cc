@@ -1,0 +1,107 @@
+#include "quarry/scoreboard/refusal_tally.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "shared_memory.h"
+#include "shared_state.h"
+
+namespace quarry::scoreboard {
+
+struct RefusalTally::Memory {
+  std::array<SharedState<Refusal>, kMostReasons> places;
+};
+
+namespace {
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// Numbers are the client's to choose, as that of bytes that are too many.
+bool is_same_but_for_numbers(std::string_view a, std::string_view b) {
+  const auto skip = [](std::string_view& text) {
+    text.remove_prefix(
+        std::min(static_cast<std::size_t>(std::ranges::find_if_not(text, is_digit) - text.begin()),
+                 text.size()));
+  };
+  while (true) {
+    skip(a);
+    skip(b);
+    if (a.empty() || b.empty()) return a.empty() && b.empty();
+    if (a.front() != b.front()) return false;
+    a.remove_prefix(1);
+    b.remove_prefix(1);
+  }
+}
+
+bool is_same_reason(const Refusal& a, const Refusal& b) {
+  return a.at != 0 && a.status == b.status && is_same_but_for_numbers(a.text.view(), b.text.view());
+}
+
+void put_newest(std::vector<Refusal>& told, std::span<const Refusal> from, std::size_t most) {
+  const auto newest = from.first(std::min(from.size(), most));
+  told.insert(told.end(), newest.begin(), newest.end());
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<RefusalTally>> RefusalTally::create(Refuser by) {
+  QUARRY_TRY_ASSIGN(base::Fd memory, make_memory("refusals", sizeof(Memory)));
+  QUARRY_TRY_ASSIGN(void* const read, map_for_reading(memory.get(), sizeof(Memory)));
+  return std::shared_ptr<RefusalTally>(
+      new RefusalTally(by, std::move(memory), static_cast<const Memory*>(read)));
+}
+
+RefusalTally::~RefusalTally() {
+  ::munmap(const_cast<Memory*>(read_), sizeof(Memory));
+  if (written_ != nullptr) ::munmap(written_, sizeof(Memory));
+}
+
+base::Result<void> RefusalTally::begin() {
+  QUARRY_TRY_ASSIGN(void* const written, map_for_writing(fd_.get(), sizeof(Memory)));
+  written_ = static_cast<Memory*>(written);
+  for (std::size_t i = 0; i < kMostReasons; ++i) noted_[i] = sound_at(i);
+  return {};
+}
+
+void RefusalTally::note(Refusal refusal) {
+  if (written_ == nullptr) return;
+  auto place = std::ranges::find_if(
+      noted_, [&](const Refusal& each) { return is_same_reason(each, refusal); });
+  refusal.times = place == noted_.end() ? 1 : place->times + 1;
+  if (place == noted_.end()) place = std::ranges::min_element(noted_, {}, &Refusal::at);
+  refusal.at = wall_micros();
+  refusal.by = by_;
+  *place = refusal;
+  write_state(written_->places[static_cast<std::size_t>(place - noted_.begin())], refusal);
+}
+
+Refusal RefusalTally::sound_at(std::size_t place) const {
+  const auto copy = copy_state(read_->places[place]);
+  const bool is_one = !copy.is_torn && copy.state.is_sound() && copy.state.by == by_;
+  return is_one ? copy.state : Refusal{};
+}
+
+std::vector<Refusal> RefusalTally::read() const {
+  std::vector<Refusal> found;
+  for (std::size_t i = 0; i < kMostReasons; ++i) {
+    const Refusal refusal = sound_at(i);
+    if (refusal.at != 0) found.push_back(refusal);
+  }
+  std::ranges::sort(found, std::ranges::greater(), &Refusal::at);
+  return found;
+}
+
+std::vector<Refusal> told_refusals(std::span<const Refusal> own, const RefusalTallies& tallies) {
+  std::vector<Refusal> told;
+  put_newest(told, own, kMostToldOfWorkers);
+  for (const auto& tally : tallies) put_newest(told, tally->read(), kMostToldOfTally);
+  std::ranges::stable_sort(told, std::ranges::greater(), &Refusal::at);
+  return told;
+}
+
+}  // namespace quarry::scoreboard

@@ -1,0 +1,43 @@
+#include "shared_memory.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace quarry::scoreboard {
+namespace {
+
+base::Result<void*> map(int memory, std::size_t size, int protection) {
+  void* const mapped = ::mmap(nullptr, size, protection, MAP_SHARED, memory, 0);
+  if (mapped == MAP_FAILED) return base::fail_errno("cannot map shared memory");
+  return mapped;
+}
+
+}  // namespace
+
+base::Result<base::Fd> make_memory(const char* what, std::size_t size) {
+  const std::string name = fmt::format("quarry-{}", what);
+  base::Fd memory(::memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  const bool is_made =
+      memory && ::ftruncate(memory.get(), static_cast<off_t>(size)) == 0 &&
+      ::fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0;
+  if (!is_made) return base::fail_errno(fmt::format("cannot make the memory of the {}", what));
+  return memory;
+}
+
+base::Result<void*> map_for_reading(int memory, std::size_t size) {
+  // What is mapped of a descriptor that cannot write stays so.
+  const std::string path = fmt::format("/proc/self/fd/{}", memory);
+  const base::Fd reading(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reading) return base::fail_errno("cannot open shared memory");
+  return map(reading.get(), size, PROT_READ);
+}
+
+base::Result<void*> map_for_writing(int memory, std::size_t size) {
+  return map(memory, size, PROT_READ | PROT_WRITE);
+}
+
+}  // namespace quarry::scoreboard

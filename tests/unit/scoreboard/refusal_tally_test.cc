@@ -1,0 +1,140 @@
+#include "quarry/scoreboard/refusal_tally.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+
+using namespace quarry::scoreboard;
+
+namespace {
+
+Refusal refusal_of(std::uint32_t status, const std::string& text, const std::string& uri = "/") {
+  Refusal refusal{.status = status};
+  refusal.of_request("GET", uri);
+  refusal.text.assign(text);
+  return refusal;
+}
+
+std::shared_ptr<RefusalTally> some_tally(Refuser by = Refuser::kFront) {
+  auto tally = RefusalTally::create(by);
+  REQUIRE(tally);
+  return *tally;
+}
+
+/// Done by a child, which ends.
+template <typename What>
+void in_child(What what) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    what();
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  REQUIRE(WIFEXITED(status));
+}
+
+}  // namespace
+
+TEST_CASE("what a child refuses is told to the others, each reason once, the newest first") {
+  const auto tally = some_tally();
+  CHECK(tally->read().empty());
+  in_child([&] {
+    if (!tally->begin()) return;
+    tally->note(refusal_of(413, "a body of 1000 bytes is over the limit of 99"));
+    tally->note(refusal_of(503, "too many"));
+    tally->note(refusal_of(413, "a body of 7 bytes is over the limit of 99", "/x?token=hidden"));
+  });
+  const auto told = tally->read();
+  REQUIRE(told.size() == 2);
+  CHECK(told[0].status == 413);
+  CHECK(told[0].times == 2);
+  CHECK(told[0].by == Refuser::kFront);
+  CHECK(told[0].uri.view() == "/x");
+  CHECK(told[0].text.view() == "a body of 7 bytes is over the limit of 99");
+  CHECK(told[1].status == 503);
+  CHECK(told[1].times == 1);
+}
+
+TEST_CASE("reasons are told apart by their words and by their status") {
+  const auto tally = some_tally();
+  REQUIRE(tally->begin());
+  for (const char* text : {"a 1", "a 1 b", "b 1", "a", "1", ""}) tally->note(refusal_of(400, text));
+  tally->note(refusal_of(401, "a 22"));
+  // "a 1" and "a" differ by a blank; "1" and "" do not.
+  CHECK(tally->read().size() == 6);
+}
+
+TEST_CASE("a flood of one reason leaves the others, and one of all reasons those of workers") {
+  const auto tally = some_tally();
+  REQUIRE(tally->begin());
+  tally->note(refusal_of(400, "seldom"));
+  for (int i = 0; i < 10'000; ++i) tally->note(refusal_of(503, fmt::format("{} too many", i)));
+  REQUIRE(tally->read().size() == 2);
+  CHECK(tally->read()[0].times == 10'000);
+  CHECK(tally->read()[1].text.view() == "seldom");
+  for (std::uint32_t i = 0; i < 2 * RefusalTally::kMostReasons; ++i) {
+    tally->note(refusal_of(i, "flood"));
+  }
+  CHECK(tally->read().size() == RefusalTally::kMostReasons);
+  std::vector<Refusal> own(20, refusal_of(415, "not taken"));
+  for (Refusal& each : own) each.at = 1;
+  const auto told = told_refusals(own, {tally});
+  REQUIRE(told.size() == kMostToldOfTally + kMostToldOfWorkers);
+  CHECK(told.front().by == Refuser::kFront);
+  CHECK(told.back().by == Refuser::kWorker);
+}
+
+TEST_CASE("who comes after one that is gone counts on") {
+  const auto tally = some_tally(Refuser::kPages);
+  for (int i = 0; i < 2; ++i) {
+    in_child([&] {
+      if (tally->begin()) tally->note(refusal_of(502, "not made"));
+    });
+  }
+  REQUIRE(tally->read().size() == 1);
+  CHECK(tally->read()[0].times == 2);
+  CHECK(tally->read()[0].by == Refuser::kPages);
+}
+
+TEST_CASE("who does not note cannot") {
+  const auto tally = some_tally();
+  in_child([&] { tally->note(refusal_of(400, "no")); });
+  CHECK(tally->read().empty());
+}
+
+TEST_CASE("what cannot have been noted is not told") {
+  const auto tally = some_tally();
+  const auto size = sizeof(Refusal) + sizeof(std::uint64_t);
+  void* const raw = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, tally->fd(), 0);
+  REQUIRE(raw != MAP_FAILED);
+  REQUIRE(tally->begin());
+  tally->note(refusal_of(400, "no"));
+  REQUIRE(tally->read().size() == 1);
+  auto* const words = static_cast<std::uint64_t*>(raw);
+  SUBCASE("in an update that never ends") {
+    words[0] |= 1U;
+  }
+  SUBCASE("in the future") {
+    words[1] = INT64_MAX;
+  }
+  SUBCASE("with no status of HTTP, or by nobody") {
+    words[2] = UINT64_MAX;
+  }
+  SUBCASE("by another") {
+    words[2] = 400 | (std::uint64_t{2} << 32);
+  }
+  CHECK(tally->read().empty());
+  ::munmap(raw, size);
+}
+
+TEST_CASE("nobody can make the memory smaller") {
+  const auto tally = some_tally();
+  CHECK(::ftruncate(tally->fd(), 0) != 0);
+  CHECK(tally->read().empty());
+}
