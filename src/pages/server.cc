@@ -7,15 +7,11 @@
 
 #include "cache/cache_rule.h"
 #include "fossil/scgi.h"
-#include "quarry/base/escape.h"
 #include "quarry/base/log.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/parameters.h"
-#include "quarry/http/request_head.h"
-#include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
-#include "request/login_form.h"
 #include "request/place.h"
 #include "visit/access_record.h"
 
@@ -29,21 +25,15 @@ constexpr std::size_t kMostUntaken = std::size_t{4} << 20;
 constexpr std::size_t kMostVisits = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 
-bool is_served(std::string_view method) {
-  return method == "GET" || method == "HEAD" || method == "POST";
-}
-
-int status_of(FossilRun::Fault fault) {
-  return fault == FossilRun::Fault::kTimeout ? 504 : 502;
-}
-
 }  // namespace
 
-Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles)
+Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
+               Logins& logins)
     : base_(base),
       options_(options),
       place_(place),
       handles_(handles),
+      logins_(logins),
       visit_limits_{.max_body = options.max_body, .timeout = options.timeout},
       run_limits_{.timeout = options.timeout, .max_reply = options.max_reply},
       surroundings_(options),
@@ -109,23 +99,15 @@ void Server::on_held(Visit& visit, std::ptrdiff_t bytes) {
 void Server::on_request(Visit& visit, bool is_too_large) {
   const PageRequest& request = visit.request();
   if (is_too_large) {
-    return answer(visit, 413, fmt::format("it is larger than {} bytes", options_.max_body));
+    return answer(visit, {413, fmt::format("it is larger than {} bytes", options_.max_body)});
   }
   if (held_ > options_.max_bodies) {
-    return answer(visit, 503, "too many large requests at the same time: try again later",
-                  kRetryAfter);
+    return answer(visit, {503, "too many large requests at the same time: try again later",
+                          std::string(kRetryAfter)});
   }
-  if (!is_served(request.get(http::parameter::kRequestMethod))) {
-    return answer(visit, 405, "this method is not served here",
-                  fmt::format("Allow: {}\r\n", http::kAllowedMethods));
-  }
-  if (!http::is_host(request.get(http::parameter::kHost))) {
-    return answer(visit, 400, "the Host header is malformed");
-  }
-  // With fossil it would have none of the limits that workers have for it, as of wrong passwords.
-  if (request.is_sync()) return answer(visit, 415, "this is no sync request that is served here");
+  if (const auto refusal = refused_as_it_is(request)) return answer(visit, *refusal);
   const auto target = target_of(place_, request.path());
-  if (!target) return answer(visit, 404, "no such repository");
+  if (!target) return answer(visit, {404, "no such repository"});
   on_target(visit, *target);
 }
 
@@ -163,14 +145,17 @@ void Server::ask(Waiting waiting) {
     return show_state();
   }
   ++handles_.figures.refused;
-  refuse(std::move(waiting), 503, "too many pages are being made: try again in a moment",
-         kRetryAfter);
+  refuse(std::move(waiting),
+         {503, "too many pages are being made: try again in a moment", std::string(kRetryAfter)});
 }
 
-void Server::refuse(Waiting waiting, int status, std::string_view text, std::string_view headers) {
-  if (!waiting.shared) return answer(*waiting.visit, status, text, headers);
+void Server::refuse(Waiting waiting, const Refusal& refusal) {
+  if (!waiting.shared) {
+    const bool is_json = waiting.target && waiting.target->page == "json";
+    return answer(*waiting.visit, refusal, is_json);
+  }
   shared_.erase(waiting.shared->key);
-  for (Visit* const visit : waiting.shared->visits) answer(*visit, status, text, headers);
+  for (Visit* const visit : waiting.shared->visits) answer(*visit, refusal);
 }
 
 void Server::begin_waiting() {
@@ -186,18 +171,24 @@ void Server::begin_waiting() {
 }
 
 void Server::begin(Waiting waiting) {
+  Visit& visit = *waiting.visit;
+  PageRequest& own = visit.request();
+  // What waits without a target was to be shared: there is no password in it.
+  std::unique_ptr<LoginAttempt> login;
+  if (waiting.target) {
+    auto begun = logins_.begin(own, *waiting.target);
+    if (!begun) return refuse(std::move(waiting), begun.error());
+    login = std::move(*begun);
+  }
   auto process = pool_.take();
   if (!process) {
     base::log(LogLevel::kError, "{}", process.error().message);
-    return refuse(std::move(waiting), 502, "the program that makes the pages cannot be started");
+    return refuse(std::move(waiting), {502, "the program that makes the pages cannot be started"});
   }
-  Visit& visit = *waiting.visit;
-  const PageRequest& own = visit.request();
+  if (login && login->reads_body()) own.forget("HTTP_ACCEPT_ENCODING");
   const PageRequest of_all = waiting.shared ? anonymous(own) : PageRequest();
   const PageRequest& request = waiting.shared ? of_all : own;
   FossilRun::Owner& owner = *this;
-  // Its body goes to fossil.
-  const std::string login = waiting.target ? refused_login_in_words(own, *waiting.target) : "";
   auto run = std::make_unique<FossilRun>(base_, std::move(*process),
                                          scgi_head(request, place_.trust_remote_user),
                                          request.body.get(), request.is_head(), run_limits_, owner);
@@ -208,7 +199,7 @@ void Server::begin(Waiting waiting) {
              .visit = nullptr,
              .shared = std::move(waiting.shared),
              .request = own.in_words(),
-             .login = login,
+             .login = std::move(login),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
   show_state();
   if (running.shared) return;
@@ -222,20 +213,15 @@ void Server::show_state() {
   handles_.figures.cache_size = cache_.size();
 }
 
-void Server::answer(Visit& visit, int status, std::string_view text, std::string_view headers) {
-  base::log(status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}: {} {}",
-            visit.request().in_words(), status, text);
-  const bool is_page = http::prefers_html(visit.request().get("HTTP_ACCEPT"));
-  const std::string page =
-      is_page ? http::error_page(status, text)
-              : fmt::format("{} {}: {}\n", status, http::reason_phrase(status), text);
-  visit.begin(status,
-              fmt::format("Status: {} {}\r\nContent-Type: {}\r\n{}{}Content-Length: {}\r\n\r\n",
-                          status, http::reason_phrase(status),
-                          is_page ? http::kPageType : "text/plain; charset=utf-8",
-                          is_page ? http::web_page_headers() : "Cache-Control: no-store\r\n",
-                          headers, page.size()));
-  if (!visit.request().is_head()) visit.add(page);
+void Server::answer(Visit& visit, const Refusal& refusal, bool is_json) {
+  const PageRequest& request = visit.request();
+  base::log(refusal.status < 500 ? LogLevel::kNotice : LogLevel::kWarning, "{}",
+            refusal.in_log.empty()
+                ? fmt::format("{}: {} {}", request.in_words(), refusal.status, refusal.text)
+                : refusal.in_log);
+  const OwnReply reply = own_reply(refusal, request, is_json);
+  visit.begin(refusal.status, reply.head);
+  visit.add(reply.body);
   visit.end();
 }
 
@@ -259,8 +245,9 @@ void Server::on_gone(Visit& visit) {
   if (FossilRun* const run = found->second.run) {
     Running& running = runs_.at(run);
     running.visit = nullptr;
-    // What it writes to the repository is not to be cut short.
-    if (running.is_post) {
+    // What it writes to the repository is not to be cut short; nor is what it thinks of a password,
+    // which who hears nothing for a moment could guess.
+    if (running.is_post || running.login) {
       run->resume();
     } else {
       run->cancel();
@@ -297,9 +284,7 @@ void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
     if (!is_kept) unshare(run);
     return;
   }
-  if (header.status == 401 && !running.login.empty()) {
-    base::log(LogLevel::kNotice, "{}", running.login);
-  }
+  if (running.login) running.login->on_head(header);
   if (running.visit == nullptr) return;
   visits_.at(running.visit).has_head = true;
   running.visit->begin(header.status, header_block(header));
@@ -332,6 +317,7 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
     evbuffer_add_buffer(running.shared->body.get(), body);
     return;
   }
+  if (running.login) running.login->on_body(body);
   if (running.visit == nullptr) {
     evbuffer_drain(body, evbuffer_get_length(body));
     return;
@@ -342,6 +328,7 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
 
 void Server::on_complete(FossilRun& run) {
   Running& running = runs_.at(&run);
+  if (running.login) running.login->on_complete();
   if (running.shared) return give_to_all(*std::exchange(running.shared, nullptr));
   Visit* const visit = std::exchange(running.visit, nullptr);
   if (visit == nullptr) return;
@@ -369,16 +356,17 @@ void Server::on_fault(FossilRun& run, FossilRun::Fault fault, const std::string&
   ++handles_.figures.failed;
   Running& running = runs_.at(&run);
   base::log(LogLevel::kWarning, "{}: {}: {}", running.request, options_.program, reason);
-  const int status = status_of(fault);
-  const std::string_view text =
-      status == 504 ? "the page takes too long to make" : "the page could not be made";
-  if (running.shared) return refuse({.shared = std::move(running.shared)}, status, text);
+  if (running.login) running.login->on_fault();
+  const bool is_late = fault == FossilRun::Fault::kTimeout;
+  const Refusal refusal = is_late ? Refusal{504, "the page takes too long to make"}
+                                  : Refusal{502, "the page could not be made"};
+  if (running.shared) return refuse({.shared = std::move(running.shared)}, refusal);
   Visit* const visit = std::exchange(running.visit, nullptr);
   if (visit == nullptr) return;
   Visiting& visiting = visits_.at(visit);
   visiting.run = nullptr;
   if (visiting.has_head) return break_off(*visit);
-  answer(*visit, status, text);
+  answer(*visit, refusal);
 }
 
 void Server::break_off(Visit& visit) {
