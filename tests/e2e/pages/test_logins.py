@@ -1,80 +1,24 @@
-"""Passwords that are guessed through fossil's pages: counted with those of syncs, however they are told."""
+"""Passwords that are guessed through fossil's pages: counted with those of syncs."""
 
-import base64
 import json
 import random
 import re
 import shutil
-import sqlite3
+import signal
 import threading
 import urllib.parse
-from dataclasses import dataclass
 
 import pytest
 
 from support import fastcgi, repofile, wire
 from support.browser import Browser
 from support.process import free_port, wait_until
-
-ALLOWED = 2
-FORM = "application/x-www-form-urlencoded"
-JSON = "application/json"
-HTML = "text/html,application/xhtml+xml"
-HOME, ELSEWHERE = "192.0.2.7", "198.51.100.9"
-
-
-@dataclass
-class Stranger:
-    """Who asks at a web server, from wherever he likes."""
-    server: object
-    address: str = HOME
-    prefix: str = ""
-
-    def ask(self, path: str, query: str = "", body: bytes | None = None, kind: str = FORM, method: str = "", **headers: str):
-        parameters = {"REMOTE_ADDR": self.address, "HTTP_HOST": "x", "HTTP_USER_AGENT": "Mozilla/5.0 (X11) Firefox/128.0",
-                      "REQUEST_URI": self.prefix + path + ("?" + query if query else ""), "QUERY_STRING": query,
-                      **{f"HTTP_{name.upper()}": value for name, value in headers.items()}}
-        if body is not None:
-            parameters |= {"CONTENT_TYPE": kind, "CONTENT_LENGTH": str(len(body))}
-        with fastcgi.connect(self.server.socket, 60) as connection:
-            connection.sendall(fastcgi.head(method or ("GET" if body is None else "POST"), self.prefix + path, **parameters)
-                               + (fastcgi.record(fastcgi.STDIN, body) if body else b"") + fastcgi.record(fastcgi.STDIN))
-            return fastcgi.read_page(connection)
-
-    def form(self, user: str, password: str, path: str = "/login", **headers: str):
-        return self.ask(path, body=urllib.parse.urlencode({"u": user, "p": password, "in": "Login"}).encode(), **headers)
-
-    def json(self, user: str, password: str, path: str = "/json/login", **headers: str):
-        return self.ask(path, body=json.dumps({"payload": {"name": user, "password": password}}).encode(), kind=JSON, **headers)
-
-    def basic(self, user: str, password: str, path: str = "/timeline", **headers: str):
-        return self.ask(path, authorization="Basic " + base64.b64encode(f"{user}:{password}".encode()).decode(), **headers)
-
-    def sync(self, user: str, secret: str):
-        return self.ask("/", body=wire.signed(b"# nothing\n", user, secret), kind=wire.PLAIN)
-
-
-def is_in(page) -> bool:
-    """Whether fossil has let somebody in: he is given a cookie."""
-    return bool(re.search(r"=[0-9A-F]{20,}%2F", page.headers.get("set-cookie", "")))
+from support.stranger import ALLOWED, ELSEWHERE, HOME, HTML, JSON, Stranger, fail, is_held_up, is_in, serve_pages
 
 
 @pytest.fixture
 def served(start, fresh):
-    repofile.add_user(fresh, "ann", "word", "deip")
-    repofile.add_user(fresh, "bob", "ink", "dei")
-    repofile.set_config(fresh, "http_authentication_ok", 1)
-    return start({"pages": "fossil", "sync.login_failures": str(ALLOWED)})
-
-
-def fail(guess, times: int = ALLOWED) -> None:
-    for _ in range(times):
-        page = guess("ann", "wrong")
-        assert page.status in (200, 401) and not is_in(page), page.body
-
-
-def is_held_up(page) -> bool:
-    return page.status == 429 and not is_in(page)
+    return serve_pages(start, fresh)
 
 
 @pytest.mark.parametrize("way", ["form", "json"])
@@ -158,95 +102,6 @@ def test_each_way_is_logged_with_address_and_name(served):
     assert "hunter2" not in served.log()
 
 
-def multipart(path, **fields):
-    body = "".join(f'--x\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n' for name, value in fields.items())
-    return path, "", (body + "--x--\r\n").encode(), "multipart/form-data; boundary=x"
-
-
-# How a stranger may tell a login: path, query, body, content type; and headers.
-DISGUISES = {
-    "query": (("/login", "u=ann&p={}"), {}),
-    "query of a POST": (("/login", "u=ann&p={}", b"x=1"), {}),
-    "half in the query": (("/login", "u=ann", b"p={}"), {}),
-    "cookies": (("/login",), {"cookie": "u=ann; p={}"}),
-    "capitals": (("/login", "", b"U=ann&P={}"), {}),
-    "below": (("/login/x/y", "", b"u=ann&p={}"), {}),
-    "encoded": (("/login", "", b"u=%61%6e%6E&p={}"), {}),
-    "with an end": (("/login", "", b"u=ann%00x&p={}"), {}),
-    "padded": (("/login", "", b"x=" + b"y" * 60000 + b"&u=ann&p={}"), {}),
-    "body of a GET": (("/login", "", b"u=ann&p={}", FORM, "GET"), {}),
-    "HEAD": (("/login", "u=ann&p={}", None, FORM, "HEAD"), {}),
-    "charset": (("/login", "", b"u=ann&p={}", FORM + "; charset=utf-8"), {}),
-    "alias": (("/enter", "", b"u=ann&p={}"), {}),
-    "alias in cookies": (("/enter",), {"cookie": "u=ann;p={}"}),
-    "JSON in the query": (("/json/login", "name=ann&password={}"), {}),
-    "JSON short": (("/json/login", "n=ann&p={}"), {}),
-    "JSON form": (("/json/login", "", b"name=ann&password={}"), {}),
-    "JSON cookies": (("/json/login",), {"cookie": "n=ann; p={}"}),
-    "JSON slashes": (("/json//login", "n=ann&p={}"), {}),
-    "JSON command": (("/json", "command=login&n=ann&p={}"), {}),
-    "JSON command inside": (("/json", "", b'{"command":"login","payload":{"name":"ann","password":"{}"}}', JSON), {}),
-    "JSON as text": (("/json/login", "", b'{"payload":{"name":"ann","password":"{}"}}', "text/plain"), {}),
-    "JSON encoded": (("/json/login", "", b'{"payload":{"n\\u0061me":"\\u0061nn","p\\u0061ssword":"{}"}}', JSON), {}),
-    "JSON HEAD": (("/json/login", "n=ann&p={}", None, FORM, "HEAD"), {}),
-    "JSON as a script": (("/json/login", "n=ann&p={}&jsonp=x"), {"accept_encoding": "gzip", "accept": "application/javascript"}),
-}
-
-
-@pytest.mark.parametrize("disguise", DISGUISES)
-def test_a_login_in_disguise_counts(served, fresh, disguise):
-    repofile.set_config(fresh, "walias:/enter", "/login")
-    words, headers = DISGUISES[disguise]
-    stranger = Stranger(served)
-
-    def guess(password: str):
-        told = [word.replace(b"{}", password.encode()) if isinstance(word, bytes) else word and word.replace("{}", password)
-                for word in words]
-        return stranger.ask(*told, **{name: value.replace("{}", password) for name, value in headers.items()})
-
-    for _ in range(ALLOWED):
-        assert guess("wrong").status in (200, 401)
-    assert is_held_up(guess("word"))
-    assert is_held_up(stranger.form("ann", "word"))
-    assert served.log().count('login failed for "ann"') == ALLOWED
-    stranger.address = ELSEWHERE
-    assert is_in(guess("word")), "fossil takes it for a login"
-
-
-NO_LOGINS = {
-    "several parts": (multipart("/login", u="ann", p="word"), {}),
-    "several parts of an alias": (multipart("/enter", u="ann", p="word"), {}),
-    "several parts of JSON": (multipart("/json/login", name="ann", password="word"), {}),
-    "two users": (("/login", "u=bob", b"u=ann&p=word"), {}),
-    "two users in cookies": (("/login", "", b"u=bob&p=word"), {"cookie": "u=ann"}),
-    "two users of JSON": (("/json/login", "name=bob", b'{"payload":{"name":"ann","password":"word"}}', JSON), {}),
-    "broken JSON": (("/json/login", "", b'{"payload":{"name":"ann","password":"word"}', JSON), {}),
-    "capital page": (("/LOGIN", "", b"u=ann&p=word"), {}),
-    "two slashes": (("//login", "", b"u=ann&p=word"), {}),
-    "encoded page": (("/%6Cogin", "", b"u=ann&p=word"), {}),
-    "encoded names": (("/login", "", b"%75=ann&%70=word"), {}),
-    "JSON elsewhere": (("/timeline", "", b'{"command":"login","payload":{"name":"ann","password":"word"}}', JSON), {}),
-    "JSON by another path": (("/json/auth/login", "name=ann&password=word"), {}),
-    "JSON in capitals": (("/json/LOGIN", "name=ann&password=word"), {}),
-    "JSON beside": (("/json/HAI", "", b'{"command":"login","payload":{"name":"ann","password":"word"}}', JSON), {}),
-}
-
-
-@pytest.mark.parametrize("disguise", NO_LOGINS)
-def test_what_is_not_counted_lets_nobody_in(served, fresh, disguise):
-    repofile.set_config(fresh, "walias:/enter", "/login")
-    words, headers = NO_LOGINS[disguise]
-    assert not is_in(Stranger(served).ask(*words, **headers))
-
-
-def test_a_login_that_is_too_large(start, fresh):
-    port = free_port()
-    repofile.add_user(fresh, "ann", "word", "dei")
-    start({"pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
-    statuses = [Browser(port).post("/login", u="ann", p="word", x="y" * size).status for size in (1 << 19, 1 << 20)]
-    assert statuses == [302, 413]
-
-
 def test_one_address_with_many_names(served):
     stranger = Stranger(served)
     for number in range(6 * ALLOWED):
@@ -286,19 +141,6 @@ def test_an_address_that_a_proxy_tells_is(start, fresh):
         return Browser(port, headers={"X-Forwarded-For": address}).log_in("/login", "ann", password).status
     assert [log_in(HOME, "wrong") for _ in range(ALLOWED + 1)] == [401] * ALLOWED + [429]
     assert log_in(ELSEWHERE, "word") == 302
-
-
-def test_a_body_in_chunks(start, fresh):
-    port = free_port()
-    repofile.add_user(fresh, "ann", "word", "dei")
-    start({"pages": "fossil", "sync.login_failures": str(ALLOWED)}, http={"listen": f"127.0.0.1:{port}"})
-
-    def guess(password):
-        connection = Browser(port)._connect()
-        connection.request("POST", "/login", iter([b"u=a", b"nn&p=", password]), {"Content-Type": FORM}, encode_chunked=True)
-        return connection.getresponse().status
-    answers = [guess(b"wrong") for _ in range(ALLOWED)] + [guess(b"word")]
-    assert answers in ([401] * ALLOWED + [429], [411] * (ALLOWED + 1), [501] * (ALLOWED + 1))
 
 
 def test_repositories_of_a_folder_have_users_of_their_own(start, fresh, tmp_path):
@@ -390,6 +232,53 @@ def test_guesses_at_the_same_time_are_not_had_for_the_price_of_one(served):
     assert served.log().count("login failed") - served_before <= 2
 
 
+def test_a_reload_forgets_nothing(start, fresh):
+    repofile.add_user(fresh, "ann", "word", "dei")
+    server = start({"pages": "fossil", "sync.login_failures": "1"})
+    stranger = Stranger(server)
+    for _ in range(5):
+        wait_until(lambda: not is_held_up(stranger.json("ann", "wrong")), "the end of the wait", 60)
+    old = server.child("pages www")
+    server.main.send(signal.SIGUSR2)
+    wait_until(lambda: server.children("pages www") not in ([], [old]) and old not in server.children("pages www"), "the new one", 60)
+    assert is_held_up(stranger.json("ann", "word"))
+    assert b"too\\smany" in stranger.sync("ann", "0" * 40).body
+
+
+PROGRAM = """#!/bin/sh
+case "$1" in
+version) echo "This is fossil version 9.9 [x]" ;;
+help) {help} ;;
+*) exec /usr/bin/env fossil "$@" ;;
+esac
+"""
+
+
+@pytest.mark.parametrize("words", ["exit 1", "echo /timeline", "exec sleep 60"])
+def test_a_fossil_that_does_not_tell_its_pages(start, fresh, tmp_path, words):
+    """What it calls a login is one all the same; what an administrator calls one is not known."""
+    repofile.add_user(fresh, "ann", "word", "dei")
+    program = tmp_path / "fossil-of-ours"
+    program.write_text(PROGRAM.format(help=words))
+    program.chmod(0o755)
+    server = start({"pages": "fossil", "pages.program": program, "sync.login_failures": str(ALLOWED)})
+    server.wait_for_log("does not tell which pages it has: an alias of its login page is not known as one")
+    stranger = Stranger(server)
+    fail(stranger.form)
+    assert is_held_up(stranger.form("ann", "word"))
+
+
+def test_one_that_breaks_over_a_password_has_not_said_that_it_is_right(start, fresh, tmp_path):
+    repofile.add_user(fresh, "ann", "word", "dei")
+    program = tmp_path / "fossil-of-ours"
+    program.write_text(PROGRAM.format(help='exec /usr/bin/env fossil "$@"').replace('exec /usr/bin/env fossil "$@" ;;\nesac', "exit 1 ;;\nesac"))
+    program.chmod(0o755)
+    server = start({"pages": "fossil", "pages.program": program, "sync.login_failures": str(ALLOWED)})
+    stranger = Stranger(server)
+    statuses = [stranger.form("ann", "word").status for _ in range(ALLOWED + 1)]
+    assert statuses == [502] * ALLOWED + [429]
+
+
 def test_none_waits_where_that_is_off(start, fresh):
     repofile.add_user(fresh, "ann", "word", "dei")
     server = start({"pages": "fossil", "sync.login_failures": "0"})
@@ -397,14 +286,3 @@ def test_none_waits_where_that_is_off(start, fresh):
     for _ in range(20):
         assert stranger.json("ann", "wrong").status == 200
     assert is_in(stranger.json("ann", "word")) and server.log().count("login failed") == 20
-
-
-def test_what_looks_like_a_login_and_is_none(served, fresh):
-    """Parameters of other pages have the same names."""
-    stranger = Stranger(served)
-    fail(stranger.form)
-    assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
-    assert stranger.ask("/login").status == 200
-    assert stranger.ask("/register", "u=ann&p=x").status == 200
-    with sqlite3.connect(fresh) as database:
-        assert database.execute("SELECT count(*) FROM user WHERE login = 'ann'").fetchone() == (1,)
