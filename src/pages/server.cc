@@ -112,7 +112,7 @@ void Server::on_request(Visit& visit, bool is_too_large) {
 }
 
 std::optional<std::string> Server::key_now(const PageRequest& request, const Target& target) const {
-  if (!cache_.is_enabled()) return std::nullopt;
+  if (!cache_.is_enabled() || logins_.are_at(target)) return std::nullopt;
   auto key = cache_key(request, target, place_.trust_remote_user);
   const auto repository = key ? state_of(target.file) : std::nullopt;
   const auto others = repository ? surroundings_.state() : std::nullopt;

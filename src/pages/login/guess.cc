@@ -73,9 +73,9 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   if (size > kMostForm) return std::unexpected(Refusal{413, "a login is not so large"});
   std::string body(size, '\0');
   evbuffer_copyout(request.body.get(), body.data(), body.size());
-  if (page != Page::kJson || begins_with(type, kForm)) {
-    fields.add_pairs(body, '&');
-  } else if (!fields.add_json(body)) {
+  const bool is_form = page != Page::kJson || begins_with(type, kForm);
+  if (is_form) fields.add_pairs(body, '&');
+  if (!is_form && !fields.add_json(body)) {
     return std::unexpected(Refusal{400, "this is no JSON"});
   }
   return fields;
@@ -188,6 +188,10 @@ std::optional<std::string> user_of_cookie(std::string_view value) {
     value.remove_prefix(slash + 1);
   }
   return std::string(value);
+}
+
+bool takes_passwords(const Target& target, const PageNames& pages) {
+  return page_of(target, pages) != Page::kOther;
 }
 
 std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,

@@ -33,6 +33,9 @@ struct Guess {
 /// Of whom VALUE is, that of a cookie by which fossil knows somebody again: PROOF/PROJECT/USER.
 std::optional<std::string> user_of_cookie(std::string_view value);
 
+/// Whether a request for TARGET may have other passwords than that of the header.
+bool takes_passwords(const Target& target, const PageNames& pages);
+
 /// Those of REQUEST for TARGET; mostly none. What could be read in two ways is refused, as is what no
 /// browser and no client of the API sends to where passwords are looked at. TRUST_REMOTE_USER: it
 /// names who the web server knows already.

@@ -20,6 +20,8 @@ class Logins {
   Logins(scoreboard::LoginMemory* memory, std::uint64_t allowed, PageNames pages,
          bool trust_remote_user);
 
+  /// See takes_passwords().
+  bool are_at(const Target& target) const { return takes_passwords(target, pages_); }
   /// Before REQUEST, for TARGET, goes to fossil. Null: there is no password in it.
   std::expected<std::unique_ptr<LoginAttempt>, Refusal> begin(const PageRequest& request,
                                                               const Target& target);

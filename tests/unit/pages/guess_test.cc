@@ -111,6 +111,21 @@ TEST_CASE("what can be read in two ways, or that no login is like, is refused") 
         "400");
 }
 
+TEST_CASE("pages that may take a password, whatever they are called") {
+  const auto takes = [](const char* page, const PageNames& pages) {
+    return takes_passwords({.file = "/r.fossil", .page = page}, pages);
+  };
+  for (const char* page : {"login", "json", "setup_login_group", "alias"}) {
+    CAPTURE(page);
+    CHECK(takes(page, kPages));
+  }
+  for (const char* page : {"", "timeline", "attachadd"}) {
+    CAPTURE(page);
+    CHECK_FALSE(takes(page, kPages));
+  }
+  CHECK_FALSE(takes("alias", {}));
+}
+
 TEST_CASE("a login by the JSON API") {
   const std::string right = R"({"payload":{"name":"ann","password":"x"}})";
   for (const char* path : {"/json/login", "/json//login", "/json", "/json/", "/json/%6cogin"}) {
