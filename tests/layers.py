@@ -74,7 +74,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
             "quarry": {"", "quarry/backoffice", "quarry/changes", "quarry/common", "quarry/courier", "quarry/peer", "quarry/remote",
                        "quarry/spool", "quarry/status"}},
     "pages": {"own": set(), "request": set(), "cache": {"request"}, "visit": {"request"}, "fossil": {"request", "cache"},
-              "": {"request", "cache", "visit", "fossil"}},
+              "login": {"request"}, "": {"request", "cache", "visit", "fossil", "login"}},
     "courier": {"ways": set(), "": {"ways"}},
     "changes": {"": set(), "submission": {""}, "tarball": {""}, "gate": {""}, "daemons": {""}, "landing": {""}, "executor": {""}},
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},

@@ -23,7 +23,13 @@ std::optional<scoreboard::Board> forget_others(const RunningServices& services,
   std::optional<scoreboard::Board> observed;
   for (const auto& other : services) {
     if (&other->children == &one) continue;
-    if (!one.service().observes.empty() && other->service().name == one.service().observes) {
+    const bool is_observed =
+        !one.service().observes.empty() && other->service().name == one.service().observes;
+    if (is_observed && one.service().writes_observed) {
+      observed = std::move(other->children.board());
+      continue;
+    }
+    if (is_observed) {
       auto board = other->children.board().read_only();
       if (board) {
         observed = std::move(*board);

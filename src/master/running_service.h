@@ -27,7 +27,7 @@ struct RunningService {
 using RunningServices = std::vector<std::unique_ptr<RunningService>>;
 
 /// In a new child of ONE of SERVICES: takes the others' boards out of its memory. Returns the one
-/// that its service observes, if any, to be read only.
+/// that its service observes, if any, to be read only unless it writes to it.
 std::optional<scoreboard::Board> forget_others(const RunningServices& services,
                                                const Children& one);
 

@@ -25,6 +25,15 @@ void reopen_logs(base::AccessLog* access_log) {
   if (!done) base::log(LogLevel::kWarning, "{}: going on with the old one", done.error().message);
 }
 
+/// Empty, where PROGRAM does not tell: that is logged.
+PageNames names_of_pages(const std::string& program) {
+  auto names = pages_of(program);
+  if (names) return *std::move(names);
+  base::log(LogLevel::kError, "{}: an alias of its login page is not known as one",
+            names.error().message);
+  return {};
+}
+
 }  // namespace
 
 std::filesystem::path find_program(const std::string& program) {
@@ -58,7 +67,9 @@ int run(const Options& options, const Place& place, const Handles& handles) {
     const auto begun = handles.refusals->begin();
     if (!begun) base::log(LogLevel::kWarning, "{}", begun.error().message);
   }
-  Server server(base.get(), options, place, handles);
+  Logins logins(handles.logins, handles.login_failures, names_of_pages(options.program),
+                place.trust_remote_user);
+  Server server(base.get(), options, place, handles, logins);
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });

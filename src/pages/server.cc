@@ -10,10 +10,8 @@
 #include "quarry/base/log.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/parameters.h"
-#include "quarry/http/request_head.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
-#include "request/login_form.h"
 #include "request/place.h"
 #include "visit/access_record.h"
 
@@ -27,17 +25,15 @@ constexpr std::size_t kMostUntaken = std::size_t{4} << 20;
 constexpr std::size_t kMostVisits = 1000;
 constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 
-bool is_served(std::string_view method) {
-  return method == "GET" || method == "HEAD" || method == "POST";
-}
-
 }  // namespace
 
-Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles)
+Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
+               Logins& logins)
     : base_(base),
       options_(options),
       place_(place),
       handles_(handles),
+      logins_(logins),
       visit_limits_{.max_body = options.max_body, .timeout = options.timeout},
       run_limits_{.timeout = options.timeout, .max_reply = options.max_reply},
       surroundings_(options),
@@ -103,28 +99,20 @@ void Server::on_held(Visit& visit, std::ptrdiff_t bytes) {
 void Server::on_request(Visit& visit, bool is_too_large) {
   const PageRequest& request = visit.request();
   if (is_too_large) {
-    return answer(visit, 413, fmt::format("it is larger than {} bytes", options_.max_body));
+    return answer(visit, {413, fmt::format("it is larger than {} bytes", options_.max_body)});
   }
   if (held_ > options_.max_bodies) {
-    return answer(visit, 503, "too many large requests at the same time: try again later",
-                  kRetryAfter);
+    return answer(visit, {503, "too many large requests at the same time: try again later",
+                          std::string(kRetryAfter)});
   }
-  if (!is_served(request.get(http::parameter::kRequestMethod))) {
-    return answer(visit, 405, "this method is not served here",
-                  fmt::format("Allow: {}\r\n", http::kAllowedMethods));
-  }
-  if (!http::is_host(request.get(http::parameter::kHost))) {
-    return answer(visit, 400, "the Host header is malformed");
-  }
-  // With fossil it would have none of the limits that workers have for it, as of wrong passwords.
-  if (request.is_sync()) return answer(visit, 415, "this is no sync request that is served here");
+  if (const auto refusal = refused_as_it_is(request)) return answer(visit, *refusal);
   const auto target = target_of(place_, request.path());
-  if (!target) return answer(visit, 404, "no such repository");
+  if (!target) return answer(visit, {404, "no such repository"});
   on_target(visit, *target);
 }
 
 std::optional<std::string> Server::key_now(const PageRequest& request, const Target& target) const {
-  if (!cache_.is_enabled()) return std::nullopt;
+  if (!cache_.is_enabled() || logins_.are_at(target)) return std::nullopt;
   auto key = cache_key(request, target, place_.trust_remote_user);
   const auto repository = key ? state_of(target.file) : std::nullopt;
   const auto others = repository ? surroundings_.state() : std::nullopt;
@@ -157,8 +145,8 @@ void Server::ask(Waiting waiting) {
     return show_state();
   }
   ++handles_.figures.refused;
-  refuse(std::move(waiting), 503, "too many pages are being made: try again in a moment",
-         kRetryAfter);
+  refuse(std::move(waiting),
+         {503, "too many pages are being made: try again in a moment", std::string(kRetryAfter)});
 }
 
 void Server::begin_waiting() {
@@ -174,18 +162,24 @@ void Server::begin_waiting() {
 }
 
 void Server::begin(Waiting waiting) {
+  Visit& visit = *waiting.visit;
+  PageRequest& own = visit.request();
+  // What waits without a target was to be shared: there is no password in it.
+  std::unique_ptr<LoginAttempt> login;
+  if (waiting.target) {
+    auto begun = logins_.begin(own, *waiting.target);
+    if (!begun) return refuse(std::move(waiting), begun.error());
+    login = std::move(*begun);
+  }
   auto process = pool_.take();
   if (!process) {
     base::log(LogLevel::kError, "{}", process.error().message);
-    return refuse(std::move(waiting), 502, "the program that makes the pages cannot be started");
+    return refuse(std::move(waiting), {502, "the program that makes the pages cannot be started"});
   }
-  Visit& visit = *waiting.visit;
-  const PageRequest& own = visit.request();
+  if (login && login->reads_body()) own.forget("HTTP_ACCEPT_ENCODING");
   const PageRequest of_all = waiting.shared ? anonymous(own) : PageRequest();
   const PageRequest& request = waiting.shared ? of_all : own;
   FossilRun::Owner& owner = *this;
-  // Its body goes to fossil.
-  const std::string login = waiting.target ? refused_login_in_words(own, *waiting.target) : "";
   auto run = std::make_unique<FossilRun>(base_, std::move(*process),
                                          scgi_head(request, place_.trust_remote_user),
                                          request.body.get(), request.is_head(), run_limits_, owner);
@@ -196,7 +190,7 @@ void Server::begin(Waiting waiting) {
              .visit = nullptr,
              .shared = std::move(waiting.shared),
              .request = own.in_words(),
-             .login = login,
+             .login = std::move(login),
              .is_post = own.get(http::parameter::kRequestMethod) == "POST"};
   show_state();
   if (running.shared) return;
@@ -230,8 +224,9 @@ void Server::on_gone(Visit& visit) {
   if (FossilRun* const run = found->second.run) {
     Running& running = runs_.at(run);
     running.visit = nullptr;
-    // What it writes to the repository is not to be cut short.
-    if (running.is_post) {
+    // What it writes to the repository is not to be cut short; nor is what it thinks of a password,
+    // which who hears nothing for a moment could guess.
+    if (running.is_post || running.login) {
       run->resume();
     } else {
       run->cancel();
@@ -268,9 +263,7 @@ void Server::on_head(FossilRun& run, http::ReplyHeader& header) {
     if (!is_kept) unshare(run);
     return;
   }
-  if (header.status == 401 && !running.login.empty()) {
-    base::log(LogLevel::kNotice, "{}", running.login);
-  }
+  if (running.login) running.login->on_head(header);
   if (running.visit == nullptr) return;
   visits_.at(running.visit).has_head = true;
   running.visit->begin(header.status, header_block(header));
@@ -304,6 +297,7 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
     evbuffer_add_buffer(running.shared->body.get(), body);
     return;
   }
+  if (running.login) running.login->on_body(body);
   if (running.visit == nullptr) {
     evbuffer_drain(body, evbuffer_get_length(body));
     return;
@@ -314,6 +308,7 @@ void Server::on_body(FossilRun& run, evbuffer* body) {
 
 void Server::on_complete(FossilRun& run) {
   Running& running = runs_.at(&run);
+  if (running.login) running.login->on_complete();
   if (running.shared) return give_to_all(*std::exchange(running.shared, nullptr));
   Visit* const visit = std::exchange(running.visit, nullptr);
   if (visit == nullptr) return;

@@ -14,10 +14,12 @@
 #include "cache/repository_state.h"
 #include "fossil/fossil_pool.h"
 #include "fossil/fossil_run.h"
+#include "login/logins.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/pages/options.h"
 #include "quarry/pages/pages.h"
 #include "request/place.h"
+#include "request/refusal.h"
 #include "visit/visit.h"
 
 namespace quarry::pages {
@@ -25,7 +27,8 @@ namespace quarry::pages {
 class Server final : private Visit::Owner, private FossilRun::Owner {
  public:
   /// All must outlive it.
-  Server(event_base* base, const Options& options, const Place& place, const Handles& handles);
+  Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
+         Logins& logins);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override;
@@ -54,7 +57,7 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
     Visit* visit = nullptr;                    // nobody's, where that has left
     std::unique_ptr<Shared> shared = nullptr;  // or it is for these
     std::string request;                       // for the log
-    std::string login;                         // the same, if it is one that fails
+    std::unique_ptr<LoginAttempt> login;       // null: there is no password in it
     bool is_post = false;
   };
   /// A request that waits for one of the processes, alone or first of those of SHARED.
@@ -77,12 +80,12 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   /// A shared page is complete.
   void give_to_all(Shared& shared);
   /// All who wait get that answer.
-  void refuse(Waiting waiting, int status, std::string_view text, std::string_view headers = {});
+  void refuse(Waiting waiting, const Refusal& refusal);
   void leave_waiting(Visit& visit);
   void log_access(Visit& visit);
-  void answer(Visit& visit, int status, std::string_view text, std::string_view headers = {});
+  void answer(Visit& visit, const Refusal& refusal, bool is_json = false);
   /// For the status page.
-  void note_refusal(const PageRequest& request, int status, std::string_view text);
+  void note_refusal(const PageRequest& request, const Refusal& refusal);
   void break_off(Visit& visit);
   void begin_waiting();
   void show_state();
@@ -102,6 +105,7 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   const Options& options_;
   const Place& place_;
   const Handles& handles_;
+  Logins& logins_;
   Visit::Limits visit_limits_;
   FossilRun::Limits run_limits_;
   Surroundings surroundings_;

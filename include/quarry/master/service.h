@@ -57,7 +57,8 @@ struct ChildContext {
   /// accept(), with a connection or without, so that the master watches the listening socket again.
   /// Never blocks. -1: nobody wants to know.
   int child_accept = -1;
-  /// The board of the service that this one observes, to be read only. Null where that is none.
+  /// The board of the service that this one observes, to be read only unless it says otherwise. Null
+  /// where that is none.
   const scoreboard::Board* observed = nullptr;
 };
 
@@ -105,8 +106,9 @@ struct Service {
   Listener listener;
   std::optional<Credentials> run_as;  // nothing: as the master
   ProcessSettings process;
-  /// The name of another service, whose board the children read.
+  /// The name of another service, whose board the children read; or, if so, also write to.
   std::string observes;
+  bool writes_observed = false;
   std::chrono::milliseconds request_terminate_timeout{0};  // 0: none
   /// Whether that counts, too, while the answer is being sent.
   bool terminate_track_finished = false;

@@ -8,6 +8,7 @@
 // passed on as it is made; who does not take it is waited for with a bound on bytes and time.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "quarry/base/access_log.h"
 #include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
+#include "quarry/scoreboard/login_memory.h"
 #include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::pages {
@@ -27,6 +29,10 @@ struct Handles {
   base::AccessLog* access_log = nullptr;  // null: none
   /// What it answers by itself is noted there, which run() begins; null: nowhere.
   scoreboard::RefusalTally* refusals = nullptr;
+  /// What the pool remembers of logins, and how many failures it allows (scoreboard/login_book.h);
+  /// null, or 0: none has to wait.
+  scoreboard::LoginMemory* logins = nullptr;
+  std::uint64_t login_failures = 0;
 };
 
 /// Where PROGRAM is, in PATH where it has no slash; "": nowhere. Nothing is run.

@@ -28,6 +28,9 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   service.process = pool.process;
   service.processes.max_children = 1;
   service.ends_last = true;
+  // Passwords are guessed by pages as well as by syncs.
+  service.observes = fmt::format("pool {}", pool.name);
+  service.writes_observed = true;
   service.kept_descriptors.push_back(shared->taking.get());
   const pages::Place place{.repository = pool.repository,
                            .repositories = pool.repositories,
@@ -39,14 +42,16 @@ base::Result<std::optional<PagesService>> pages_service(const master::PoolConfig
   // The pool's, which opens it anew.
   const auto log = all.access_log;
   if (log) service.kept_descriptors.push_back(log->fd());
-  service.run = [options, place, shared, figures, refusals, log,
-                 name = pool.name](master::ChildContext&) {
+  service.run = [options, place, shared, figures, refusals, log, name = pool.name,
+                 failures = all.admission.login_failures](master::ChildContext& child) {
     return pages::run(options, place,
                       {.taking = shared->taking.get(),
                        .figures = *figures,
                        .pool = name,
                        .access_log = log.get(),
-                       .refusals = refusals.get()});
+                       .refusals = refusals.get(),
+                       .logins = child.observed == nullptr ? nullptr : &child.observed->logins(),
+                       .login_failures = failures});
   };
   service.figures = [program = options.program, figures] {
     return master::ServiceFigures{.name = "pages",

@@ -51,7 +51,7 @@ struct ChildEnds {
 };
 
 /// Forks a child of SERVICE. FORGET_OTHERS runs in the child first: it takes other services' boards
-/// out of its memory, and returns the one that SERVICE observes, if any, to be read only. Errors:
+/// out of its memory, and returns the one that SERVICE observes, if any. Errors:
 /// kIo; where the child is waited for, what keeps it from starting.
 base::Result<Spawned> spawn(Service& service, const ChildEnds& ends,
                             const std::function<std::optional<scoreboard::Board>()>& forget_others);

@@ -11,9 +11,12 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
+#include <sstream>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/fossil_environment.h"
@@ -45,6 +48,36 @@ void bound(pid_t pid, std::size_t max_memory, int nice) {
   ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
   const int own = ::getpriority(PRIO_PROCESS, 0);
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid), own + nice);
+}
+
+/// What the program that is first of WORDS writes, as far as it does within a few seconds. Errors: kIo.
+base::Result<std::string> said_by(std::vector<std::string> words) {
+  using std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{5000};
+  constexpr std::size_t kMost = std::size_t{64} << 10;
+  QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
+  const base::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  QUARRY_TRY_ASSIGN(
+      const pid_t pid,
+      base::spawn({.words = std::move(words),
+                   .environment = base::fossil_environment(environ),
+                   .descriptors = {nothing.get(), output.writing.get(), nothing.get()}}));
+  output.writing.reset();
+  const auto end = steady_clock::now() + kPatience;
+  std::string said;
+  while (said.size() < kMost) {
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(end - steady_clock::now());
+    pollfd waiting{output.reading.get(), POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count())) != 1) break;
+    std::array<char, 4096> buffer{};
+    const ssize_t size = ::read(output.reading.get(), buffer.data(), buffer.size());
+    if (size <= 0) break;
+    said.append(buffer.data(), static_cast<std::size_t>(size));
+  }
+  ::kill(-pid, SIGKILL);
+  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
+  return said;
 }
 
 }  // namespace
@@ -88,30 +121,27 @@ FossilProcess::~FossilProcess() {
 }
 
 base::Result<std::string> version_of(const std::string& program) {
-  constexpr int kMostMillis = 5000;
-  QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
-  const base::Fd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  QUARRY_TRY_ASSIGN(
-      const pid_t pid,
-      base::spawn({.words = {program, "version"},
-                   .environment = base::fossil_environment(environ),
-                   .descriptors = {nothing.get(), output.writing.get(), nothing.get()}}));
-  output.writing.reset();
-  std::array<char, 256> buffer{};
-  pollfd waiting{output.reading.get(), POLLIN, 0};
-  const bool has_answer = ::poll(&waiting, 1, kMostMillis) == 1;
-  const ssize_t size = has_answer ? ::read(output.reading.get(), buffer.data(), buffer.size()) : -1;
-  ::kill(-pid, SIGKILL);
-  while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) continue;
   constexpr std::string_view kBegin = "This is fossil version ";
-  const std::string_view answer(buffer.data(), static_cast<std::size_t>(size > 0 ? size : 0));
+  QUARRY_TRY_ASSIGN(const std::string answer, said_by({program, "version"}));
   if (!answer.starts_with(kBegin)) {
     return base::fail(base::ErrorCode::kInvalid,
                       fmt::format("{} is no fossil: its version is \"{}\"", program,
                                   base::printable(answer, 60)));
   }
-  const std::string_view rest = answer.substr(kBegin.size());
+  const std::string_view rest = std::string_view(answer).substr(kBegin.size());
   return base::printable(rest.substr(0, rest.find_first_of(" \n")), 20);
+}
+
+base::Result<PageNames> pages_of(const std::string& program) {
+  QUARRY_TRY_ASSIGN(std::string answer, said_by({program, "help", "--www"}));
+  PageNames names;
+  std::istringstream words(std::move(answer));
+  for (std::string word; words >> word;) {
+    if (word.starts_with('/')) names.insert(word.substr(1, word.find('/', 1) - 1));
+  }
+  if (names.contains("login") && names.contains("timeline")) return names;
+  return base::fail(base::ErrorCode::kInvalid,
+                    fmt::format("{} does not tell which pages it has", program));
 }
 
 }  // namespace quarry::pages

@@ -15,6 +15,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/pages/options.h"
+#include "request/place.h"
 
 namespace quarry::pages {
 
@@ -55,5 +56,8 @@ class FossilProcess {
 /// What `PROGRAM version` says, in a line: "2.21". Waits for it, for some seconds at most. Errors:
 /// kNotFound, kIo, kInvalid (it is no fossil).
 base::Result<std::string> version_of(const std::string& program);
+
+/// The pages that PROGRAM has. The same; also kInvalid where it does not tell.
+base::Result<PageNames> pages_of(const std::string& program);
 
 }  // namespace quarry::pages

@@ -31,6 +31,10 @@ std::string_view PageRequest::path() const {
   return info.empty() ? get(parameter::kScriptName) : info;
 }
 
+void PageRequest::forget(std::string_view name) {
+  std::erase_if(parameters, [&](const Parameter& each) { return each.name == name; });
+}
+
 bool PageRequest::is_head() const {
   return get(parameter::kRequestMethod) == "HEAD";
 }

@@ -23,6 +23,8 @@ struct PageRequest {
   /// The path below the pool's place in the web server: PATH_INFO, or SCRIPT_NAME where the web
   /// server does not split the two.
   std::string_view path() const;
+  /// From now on it is as if the visitor had not said NAME.
+  void forget(std::string_view name);
   bool is_head() const;
   /// Whether fossil would take it for a sync, whatever the servers of those think of it.
   bool is_sync() const;

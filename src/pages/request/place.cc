@@ -9,20 +9,28 @@ namespace quarry::pages {
 
 namespace {
 
-std::string first_word(std::string_view path) {
+std::string take_word(std::string_view& path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
-  return std::string(path.substr(0, path.find('/')));
+  std::string word(path.substr(0, path.find('/')));
+  path.remove_prefix(word.size());
+  return word;
+}
+
+Target target_in(std::filesystem::path file, std::string_view rest) {
+  Target target{.file = std::move(file), .page = take_word(rest), .below = {}};
+  target.below = take_word(rest);
+  return target;
 }
 
 }  // namespace
 
 base::Result<Target> target_of(const Place& place, std::string_view path) {
-  if (!place.repository.empty()) return Target{place.repository, first_word(path)};
+  if (!place.repository.empty()) return target_in(place.repository, path);
   auto candidates = repository::names_in(path);
   std::ranges::sort(candidates, {}, [](const auto& each) { return each.name.str().size(); });
   for (const auto& candidate : candidates) {
     auto found = repository::locate(place.repositories, candidate.name);
-    if (found) return Target{std::move(found->path), first_word(candidate.rest)};
+    if (found) return target_in(std::move(found->path), candidate.rest);
     // What is there and leads out of the folder is what fossil would show, whatever is below it.
     if (found.error().code != base::ErrorCode::kNotFound) return std::unexpected(found.error());
   }

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -10,9 +12,13 @@
 
 namespace quarry::pages {
 
+/// The pages that a fossil has, by their first word. Empty: it does not tell.
+using PageNames = std::set<std::string, std::less<>>;
+
 struct Target {
   std::filesystem::path file;
-  std::string page;  // "timeline", say: the first word of what follows the repository's name
+  std::string page;        // "timeline", say: the first word of what follows the repository's name
+  std::string below = {};  // and the one after that, if there is one
 };
 
 /// What PATH, below PLACE, leads to; as fossil finds it, by the shortest name of a repository, but

@@ -5,13 +5,9 @@
 namespace quarry::worker {
 namespace {
 
+using scoreboard::LoginBook;
 using scoreboard::SlotState;
 using std::chrono::seconds;
-
-scoreboard::Tick now() {
-  return static_cast<scoreboard::Tick>(scoreboard::monotonic_micros() *
-                                       scoreboard::kTicksPerSecond / 1'000'000);
-}
 
 }  // namespace
 
@@ -51,21 +47,16 @@ std::optional<std::string> Admission::begin() {
 
 seconds Admission::wait(std::string_view user) {
   if (!book_) return seconds(0);
-  // Of the same name in two repositories one may be anybody: his right password says nothing of the
-  // other.
-  std::string account = repository_;
-  account += '\0';
-  account += user;
-  tried_ = book_->try_of(account, address_);
-  return book_->wait(tried_, now());
+  tried_ = book_->try_of(repository_.native(), user, address_);
+  return book_->wait(tried_, LoginBook::now());
 }
 
 void Admission::tell(bool succeeded) {
   if (!book_) return;
   if (succeeded) {
-    book_->succeeded(tried_, now());
+    book_->succeeded(tried_, LoginBook::now());
   } else {
-    book_->failed(tried_, now());
+    book_->failed(tried_, LoginBook::now());
   }
 }
 

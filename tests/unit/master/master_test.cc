@@ -193,6 +193,31 @@ TEST_CASE("a child that observes another service reads its board") {
   CHECK(world.wait_for_end() == 0);
 }
 
+TEST_CASE("a child that writes to the board that it observes is read by who has it") {
+  World world;
+  world.start([&] {
+    std::vector<Service> services;
+    const auto word = [](const quarry::scoreboard::Board& board) -> auto& {
+      return board.logins().salt[0];
+    };
+    services.push_back(world.service(1, [&world, word](ChildContext& child) {
+      world.say(eventually([&] { return word(*child.board) == 42; }) ? 'y' : 'n');
+      return sleep_for_ever(child);
+    }));
+    services.push_back(world.service(1, [word](ChildContext& child) {
+      word(*child.observed) = 42;
+      return sleep_for_ever(child);
+    }));
+    services.back().name = "pages test";
+    services.back().observes = "pool test";
+    services.back().writes_observed = true;
+    return services;
+  });
+  CHECK(world.next().what == 'y');
+  world.signal_master(SIGTERM);
+  CHECK(world.wait_for_end() == 0);
+}
+
 TEST_CASE("a child that writes garbage to the master loses its channel and nothing else happens") {
   World world;
   world.start([&] {

@@ -1,4 +1,5 @@
-// Who may try to log in now, by what a pool remembers of logins (scoreboard/login_memory.h).
+// Who may try to log in now, by what a pool remembers of logins (login_memory.h): its workers, of
+// whom syncs ask that, and who has its pages made together.
 //
 //   a pair (a user at an address)   fails a few times for nothing; then each further try has to
 //                                   wait, twice as long each time
@@ -25,15 +26,12 @@
 
 #include "quarry/scoreboard/login_memory.h"
 
-namespace quarry::worker {
+namespace quarry::scoreboard {
 
 class LoginBook {
  public:
-  using Tick = scoreboard::Tick;
-  using LoginKey = scoreboard::LoginKey;
-
   /// MEMORY must outlive it. ALLOWED, at least 1: failures of a pair that cost no time.
-  LoginBook(scoreboard::LoginMemory& memory, std::uint64_t allowed);
+  LoginBook(LoginMemory& memory, std::uint64_t allowed);
 
   /// Who tries to log in, and from where; and what of it has been counted before it was looked at.
   struct Try {
@@ -44,31 +42,40 @@ class LoginBook {
     bool counts_for_pair = false;
     bool counts_for_address = false;
     bool counts_for_user = false;
+    // What its pair's word was, and was made, where that counts.
+    std::uint64_t pair_before = 0;
+    std::uint64_t pair_counted = 0;
   };
-  /// ACCOUNT is a user of one repository.
-  Try try_of(std::string_view account, std::string_view address) const;
+  /// USER is one of the repository in the file REPOSITORY.
+  Try try_of(std::string_view repository, std::string_view user, std::string_view address) const;
+
+  /// The time that the others want to be told.
+  static Tick now();
 
   /// How long TRIED has to wait at NOW; 0: it goes on, and one of the others is to be called.
   std::chrono::seconds wait(Try& tried, Tick now);
   void failed(const Try& tried, Tick now);
   void succeeded(const Try& tried, Tick now);
+  /// TRIED was not looked at after all, or nobody knows what came of it: as if it had never been.
+  void passed_by(const Try& tried, Tick now);
 
  private:
   LoginKey key_of(std::string_view kind, std::string_view text) const;
   /// The word with the failures of the pair, where it is known.
   std::atomic<std::uint64_t>* known_failures(const Try& tried, Tick now);
   bool is_under_attack(const Try& tried, Tick now) const;
+  void take_back(const Try& tried, Tick now);
   LoginKey turn_of(const Try& tried, Tick now) const;
   Tick wait_for_turn(const Try& tried, Tick now);
 
-  scoreboard::LoginMemory& memory_;
+  LoginMemory& memory_;
   const std::uint32_t allowed_;
-  scoreboard::LeakySketch<65536> users_;
-  scoreboard::LeakySketch<65536> addresses_;
-  scoreboard::LeakySketch<4096> turns_;
-  scoreboard::RecentKeys asked_;
-  scoreboard::KnownPairs known_;
-  scoreboard::FailedPairs failed_;
+  LeakySketch<65536> users_;
+  LeakySketch<65536> addresses_;
+  LeakySketch<4096> turns_;
+  RecentKeys asked_;
+  KnownPairs known_;
+  FailedPairs failed_;
 };
 
-}  // namespace quarry::worker
+}  // namespace quarry::scoreboard

@@ -1,4 +1,4 @@
-#include "site/login_book.h"
+#include "quarry/scoreboard/login_book.h"
 
 #include <doctest/doctest.h>
 #include <fmt/core.h>
@@ -7,16 +7,14 @@
 #include <random>
 #include <string>
 
-using namespace quarry::worker;
-using quarry::scoreboard::kTicksPerSecond;
-using quarry::scoreboard::LoginMemory;
+using namespace quarry::scoreboard;
 using std::chrono::seconds;
 
 namespace {
 
 constexpr std::uint64_t kAllowed = 5;
 const std::string kHome = "192.0.2.1";
-constexpr LoginBook::Tick kMinute = 60 * kTicksPerSecond;
+constexpr Tick kMinute = 60 * kTicksPerSecond;
 
 /// A pool's logins, at a time that stands still until it is moved.
 struct Pool {
@@ -26,7 +24,7 @@ struct Pool {
 
   /// What USER at ADDRESS is told; where he need not wait, his password is right or not.
   seconds attempt(std::string_view user, std::string_view address, bool is_right) {
-    LoginBook::Try tried = book.try_of(user, address);
+    LoginBook::Try tried = book.try_of("repository", user, address);
     const seconds wait = book.wait(tried, now);
     if (wait.count() > 0) return wait;
     if (is_right) {
@@ -46,7 +44,7 @@ struct Pool {
 
   std::unique_ptr<LoginMemory> memory = std::make_unique<LoginMemory>();
   LoginBook book;
-  LoginBook::Tick now = 1'000'000;
+  Tick now = 1'000'000;
   std::size_t looked_at = 0;  // guesses that were not refused
 };
 
@@ -187,7 +185,7 @@ TEST_CASE("a right login of one's own does not pay for guesses at others") {
 
 TEST_CASE("many clients of one user that log in at the same time do not hold up each other") {
   Pool pool;
-  std::vector<LoginBook::Try> tries(50, pool.book.try_of("owner", kHome));
+  std::vector<LoginBook::Try> tries(50, pool.book.try_of("repository", "owner", kHome));
   for (LoginBook::Try& each : tries) CHECK(pool.book.wait(each, pool.now).count() == 0);
   for (LoginBook::Try& each : tries) pool.book.succeeded(each, pool.now);
   for (LoginBook::Try& each : tries) CHECK(pool.book.wait(each, pool.now).count() == 0);
@@ -198,10 +196,29 @@ TEST_CASE("guesses at the same time count as many, once there were enough") {
   for (int i = 0; i < 5; ++i) CHECK(pool.guess("owner", kHome).count() == 0);
   pool.now += kTicksPerSecond;
   std::size_t looked_at = 0;
-  LoginBook::Try tried = pool.book.try_of("owner", kHome);
+  LoginBook::Try tried = pool.book.try_of("repository", "owner", kHome);
   for (int i = 0; i < 50; ++i)
     if (pool.book.wait(tried, pool.now).count() == 0) ++looked_at;
   CHECK(looked_at == 1);
+}
+
+TEST_CASE("a try of which nobody knows what came of it counts as none") {
+  Pool pool;
+  for (int i = 0; i < 5; ++i) CHECK(pool.guess("owner", kHome).count() == 0);
+  const auto pass_by = [&](std::string_view address) {
+    LoginBook::Try tried = pool.book.try_of("repository", "owner", address);
+    const seconds wait = pool.book.wait(tried, pool.now);
+    if (wait.count() == 0) pool.book.passed_by(tried, pool.now);
+    return wait.count();
+  };
+  CHECK(pass_by(kHome) == 1);
+  pool.now += kTicksPerSecond;
+  for (int i = 0; i < 100; ++i) CHECK(pass_by(kHome) == 0);
+  // Nor is the pair known by it, or forgiven.
+  CHECK(pool.guess("owner", kHome).count() == 0);
+  CHECK(pass_by(kHome) == 2);
+  for (int i = 0; i < 100; ++i) CHECK(pass_by("198.51.100.1") == 0);
+  CHECK(pool.guess("owner", "198.51.100.1").count() == 0);
 }
 
 TEST_CASE("after an attack all is as it was, soon") {
@@ -223,7 +240,7 @@ TEST_CASE("failures of a pair are forgotten after a while, its success much late
   CHECK(pool.lets_in("owner", kHome));
   Addresses addresses;
   for (const int days : {20, 20}) {
-    pool.now += static_cast<LoginBook::Tick>(days * 24 * 60) * kMinute;
+    pool.now += static_cast<Tick>(days * 24 * 60) * kMinute;
     for (int i = 0; i < 1000; ++i) pool.guess("owner", addresses.next());
     CHECK(pool.lets_in("owner", kHome));
   }
@@ -241,7 +258,7 @@ TEST_CASE("whatever stands in the memory, a login waits for a bounded time") {
       const seconds wait = pool.attempt(user, kHome, true);
       if (wait.count() == 0) break;
       REQUIRE(wait <= seconds(1200));
-      pool.now += static_cast<LoginBook::Tick>(wait.count()) * kTicksPerSecond;
+      pool.now += static_cast<Tick>(wait.count()) * kTicksPerSecond;
     }
   }
 }

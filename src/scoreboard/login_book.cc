@@ -1,4 +1,4 @@
-#include "login_book.h"
+#include "quarry/scoreboard/login_book.h"
 
 #include <openssl/evp.h>
 
@@ -8,15 +8,10 @@
 #include <stdexcept>
 
 #include "quarry/base/network.h"
+#include "quarry/scoreboard/scoreboard.h"
 
-namespace quarry::worker {
+namespace quarry::scoreboard {
 namespace {
-
-using scoreboard::Failures;
-using scoreboard::kTicksPerSecond;
-using scoreboard::LoginKey;
-using scoreboard::mixed;
-using scoreboard::Tick;
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
@@ -61,23 +56,26 @@ void count_failure(std::atomic<std::uint64_t>& word, LoginKey pair, Tick now) {
   std::uint64_t known = word.load(kRelaxed);
   std::uint64_t next = 0;
   do {
-    next = scoreboard::word_of({recent(scoreboard::failures_in(known, pair), now).count + 1, now},
-                               pair);
+    next = word_of({recent(failures_in(known, pair), now).count + 1, now}, pair);
   } while (!word.compare_exchange_weak(known, next, kRelaxed));
 }
 
-/// How long PAIR, whose failures are in WORD, has to wait. Where it need not although it has used
-/// up what is ALLOWED, this try is counted, and COUNTED says so.
-Tick wait_for_pair(std::atomic<std::uint64_t>& word, LoginKey pair, std::uint32_t allowed, Tick now,
-                   bool& counted) {
+/// How long TRIED, whose pair's failures are in WORD, has to wait. Where it need not although it has
+/// used up what is ALLOWED, it is counted, and says so.
+Tick wait_for_pair(std::atomic<std::uint64_t>& word, std::uint32_t allowed, Tick now,
+                   LoginBook::Try& tried) {
+  const LoginKey pair = tried.pair;
   std::uint64_t known = word.load(kRelaxed);
   while (true) {
-    const Failures failures = recent(scoreboard::failures_in(known, pair), now);
+    const Failures failures = recent(failures_in(known, pair), now);
     if (failures.count < allowed) return 0;
     if (const Tick wait = wait_after(failures, allowed, now); wait > 0) return wait;
-    const std::uint64_t next = scoreboard::word_of({failures.count + 1, now}, pair);
-    counted = word.compare_exchange_weak(known, next, kRelaxed);
-    if (counted) return 0;
+    const std::uint64_t next = word_of({failures.count + 1, now}, pair);
+    tried.counts_for_pair = word.compare_exchange_weak(known, next, kRelaxed);
+    if (!tried.counts_for_pair) continue;
+    tried.pair_before = known;
+    tried.pair_counted = next;
+    return 0;
   }
 }
 
@@ -87,7 +85,7 @@ std::chrono::seconds rounded_up(Tick wait) {
 
 }  // namespace
 
-LoginBook::LoginBook(scoreboard::LoginMemory& memory, std::uint64_t allowed)
+LoginBook::LoginBook(LoginMemory& memory, std::uint64_t allowed)
     : memory_(memory),
       allowed_(static_cast<std::uint32_t>(std::clamp<std::uint64_t>(allowed, 1, 250))),
       users_(memory.users, kUserInterval, kPatienceWithUser * allowed_ + kMoreOfUser),
@@ -119,7 +117,17 @@ LoginKey LoginBook::key_of(std::string_view kind, std::string_view text) const {
   return key;
 }
 
-LoginBook::Try LoginBook::try_of(std::string_view account, std::string_view address) const {
+Tick LoginBook::now() {
+  return static_cast<Tick>(monotonic_micros() * kTicksPerSecond / 1'000'000);
+}
+
+LoginBook::Try LoginBook::try_of(std::string_view repository, std::string_view user,
+                                 std::string_view address) const {
+  // Of the same name in two repositories one may be anybody: his right password says nothing of the
+  // other.
+  std::string account(repository);
+  account += '\0';
+  account += user;
   Try tried;
   tried.user = key_of("user ", account);
   tried.address = key_of("address ", base::network_of(address));
@@ -144,7 +152,7 @@ Tick LoginBook::wait_for_turn(const Try& tried, Tick now) {
   const Tick left = turns_.drains_in(turn, now);
   if (left == 0 && (has_waited || !is_contended)) return 0;
   asked_.note(tried.pair, now);
-  return has_waited ? left : std::max(left, scoreboard::RecentKeys::until_period_ends(now));
+  return has_waited ? left : std::max(left, RecentKeys::until_period_ends(now));
 }
 
 std::atomic<std::uint64_t>* LoginBook::known_failures(const Try& tried, Tick now) {
@@ -153,15 +161,14 @@ std::atomic<std::uint64_t>* LoginBook::known_failures(const Try& tried, Tick now
 
 std::chrono::seconds LoginBook::wait(Try& tried, Tick now) {
   if (auto* failures = known_failures(tried, now)) {
-    return rounded_up(wait_for_pair(*failures, tried.pair, allowed_, now, tried.counts_for_pair));
+    return rounded_up(wait_for_pair(*failures, allowed_, now, tried));
   }
   const bool is_under_attack = this->is_under_attack(tried, now);
   const Tick turn = is_under_attack ? wait_for_turn(tried, now) : 0;
   const Tick wait =
       std::max(turn, addresses_.until_room(tried.address, now, kPatienceWithAddress * allowed_));
   if (wait > 0) return rounded_up(wait);
-  const Tick own = wait_for_pair(failed_.failures_of(tried.pair), tried.pair, allowed_, now,
-                                 tried.counts_for_pair);
+  const Tick own = wait_for_pair(failed_.failures_of(tried.pair), allowed_, now, tried);
   if (own > 0) return rounded_up(own);
   tried.counts_for_address = addresses_.until_room(tried.address, now, allowed_) > 0;
   if (tried.counts_for_address) addresses_.add(tried.address, now);
@@ -181,17 +188,30 @@ void LoginBook::failed(const Try& tried, Tick now) {
   if (!tried.counts_for_user) users_.add(tried.user, now);
 }
 
-void LoginBook::succeeded(const Try& tried, Tick now) {
+void LoginBook::take_back(const Try& tried, Tick now) {
   if (tried.counts_for_address) addresses_.take_back(tried.address, now);
   if (tried.counts_for_user) users_.take_back(tried.user, now);
+}
+
+void LoginBook::passed_by(const Try& tried, Tick now) {
+  take_back(tried, now);
+  if (!tried.counts_for_pair) return;
+  auto* failures = known_failures(tried, now);
+  if (failures == nullptr) failures = &failed_.failures_of(tried.pair);
+  std::uint64_t counted = tried.pair_counted;
+  failures->compare_exchange_strong(counted, tried.pair_before, kRelaxed);
+}
+
+void LoginBook::succeeded(const Try& tried, Tick now) {
+  take_back(tried, now);
   if (known_failures(tried, now) == nullptr) {
     auto& failures = failed_.failures_of(tried.pair);
     std::uint64_t word = failures.load(kRelaxed);
-    if (scoreboard::failures_in(word, tried.pair).count > 0) {
+    if (failures_in(word, tried.pair).count > 0) {
       failures.compare_exchange_strong(word, 0, kRelaxed);
     }
   }
   known_.succeed(tried.user, tried.pair, now);
 }
 
-}  // namespace quarry::worker
+}  // namespace quarry::scoreboard

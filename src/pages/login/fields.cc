@@ -1,0 +1,121 @@
+#include "fields.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace quarry::pages {
+namespace {
+
+constexpr std::string_view kSpaces = " \t\n\v\f\r";
+constexpr std::string_view kBase64 =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
+std::optional<int> digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  c = lower(c);
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  return std::nullopt;
+}
+
+std::string_view until_nul(std::string_view text) {
+  return text.substr(0, text.find('\0'));
+}
+
+void add_once(std::vector<std::string>& values, const std::string& value) {
+  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+}
+
+std::uint32_t bits_of(char c) {
+  const auto place = kBase64.find(static_cast<char>(c & 0x7f));
+  return place == std::string_view::npos ? 0 : static_cast<std::uint32_t>(place);
+}
+
+}  // namespace
+
+std::string decoded_as_fossil_does(std::string_view text) {
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool has_two = text[i] == '%' && i + 2 < text.size();
+    const auto high = has_two ? digit(text[i + 1]) : std::nullopt;
+    const auto low = has_two ? digit(text[i + 2]) : std::nullopt;
+    if (high && low) {
+      decoded += static_cast<char>(*high * 16 + *low);
+      i += 2;
+    } else {
+      decoded += text[i] == '+' ? ' ' : text[i];
+    }
+  }
+  return std::string(until_nul(decoded));
+}
+
+std::string base64_as_fossil_does(std::string_view text) {
+  text = text.substr(0, text.find_last_not_of('=') + 1);
+  std::string decoded;
+  for (std::size_t i = 0; i < text.size(); i += 4) {
+    const std::string_view four = text.substr(i, 4);
+    std::uint32_t bits = 0;
+    for (std::size_t k = 0; k < 4; ++k) bits = bits << 6 | (k < four.size() ? bits_of(four[k]) : 0);
+    const std::array<char, 3> bytes{static_cast<char>(bits >> 16), static_cast<char>(bits >> 8),
+                                    static_cast<char>(bits)};
+    decoded.append(bytes.data(), four.size() * 3 / 4);
+  }
+  return std::string(until_nul(decoded));
+}
+
+void Fields::add_pairs(std::string_view text, char separator) {
+  text = until_nul(text);
+  while (!text.empty()) {
+    std::string_view pair = text.substr(0, text.find(separator));
+    text.remove_prefix(std::min(pair.size() + 1, text.size()));
+    pair.remove_prefix(std::min(pair.find_first_not_of(kSpaces), pair.size()));
+    const std::size_t end = std::min(pair.find('='), pair.size());
+    std::string name(pair.substr(0, end));
+    // fossil takes those in capitals for the same.
+    std::ranges::transform(name, name.begin(), lower);
+    pair.remove_prefix(std::min(end + 1, pair.size()));
+    pairs_.emplace_back(std::move(name), decoded_as_fossil_does(pair));
+  }
+}
+
+bool Fields::add_json(std::string_view text) {
+  std::string name;
+  const auto look = [&](int, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
+    if (event == nlohmann::json::parse_event_t::key) {
+      name = until_nul(parsed.get_ref<const std::string&>());
+    } else if (event == nlohmann::json::parse_event_t::value && parsed.is_string()) {
+      pairs_.emplace_back(name, until_nul(parsed.get_ref<const std::string&>()));
+    }
+    return true;
+  };
+  return !nlohmann::json::parse(text, look, /*allow_exceptions=*/false).is_discarded();
+}
+
+std::vector<std::string> Fields::values(std::string_view name) const {
+  std::vector<std::string> values;
+  for (const auto& [its_name, value] : pairs_) {
+    if (its_name == name) add_once(values, value);
+  }
+  return values;
+}
+
+std::vector<std::string> Fields::values_of_all(std::string_view prefix) const {
+  std::vector<std::string> values;
+  for (const auto& [its_name, value] : pairs_) {
+    if (its_name.starts_with(prefix)) add_once(values, value);
+  }
+  return values;
+}
+
+bool Fields::has(std::string_view name) const {
+  return std::ranges::any_of(
+      pairs_, [&](const auto& pair) { return pair.first == name && !pair.second.empty(); });
+}
+
+}  // namespace quarry::pages

@@ -1,0 +1,36 @@
+// What a visitor tells fossil by parameters, wherever they stand, read as fossil reads it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace quarry::pages {
+
+class Fields {
+ public:
+  /// NAME=VALUE pairs with SEPARATOR between them: a query, a form, cookies.
+  void add_pairs(std::string_view text, char separator);
+  /// The texts in the objects of a JSON document, at whatever depth. False: it is none.
+  bool add_json(std::string_view text);
+
+  /// What NAME, in lower case, may be, each once.
+  std::vector<std::string> values(std::string_view name) const;
+  /// The same of all that begin with PREFIX.
+  std::vector<std::string> values_of_all(std::string_view prefix) const;
+  /// Whether NAME is there with a value that is not empty.
+  bool has(std::string_view name) const;
+
+ private:
+  std::vector<std::pair<std::string, std::string>> pairs_;
+};
+
+/// TEXT with its + and %XX undone; a % without two digits stays. It ends before a NUL, as a string of
+/// C does.
+std::string decoded_as_fossil_does(std::string_view text);
+
+/// What TEXT, in base64, stands for: with what belongs to no base64 taken for zeroes.
+std::string base64_as_fossil_does(std::string_view text);
+
+}  // namespace quarry::pages

@@ -1,0 +1,216 @@
+#include "guess.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "fields.h"
+#include "quarry/http/parameters.h"
+#include "quarry/http/syntax.h"
+
+namespace quarry::pages {
+namespace {
+
+namespace parameter = http::parameter;
+using Way = Guess::Way;
+
+// No login has so many bytes, nor so many cookies of fossil's.
+constexpr std::size_t kMostForm = std::size_t{1} << 20;
+constexpr std::size_t kMostCookies = 16;
+constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+constexpr std::string_view kMultipart = "multipart/";
+constexpr std::string_view kBasic = "Basic ";
+// His password is what the page shows: that he is no robot.
+constexpr std::string_view kAnonymous = "anonymous";
+// Who has changed his password has both of these.
+constexpr std::string_view kNewPassword = "n1";
+constexpr std::string_view kNewPasswordAgain = "n2";
+
+bool begins_with(std::string_view text, std::string_view begin) {
+  return http::same_name(text.substr(0, begin.size()), begin);
+}
+
+constexpr std::string_view kAuthorization = "HTTP_AUTHORIZATION";
+
+/// All that REQUEST says of NAME: fossil need not take the last of several.
+std::vector<std::string_view> all_of(const PageRequest& request, std::string_view name) {
+  std::vector<std::string_view> values;
+  for (const Parameter& each : request.parameters) {
+    if (each.name == name) values.push_back(each.value);
+  }
+  return values;
+}
+
+/// Which page TARGET is, as far as passwords are concerned. What fossil has no page for may be an
+/// alias of the login page, or of another.
+enum class Page { kOther, kLogin, kJson, kGroup };
+
+Page page_of(const Target& target, const PageNames& pages) {
+  if (target.page == "login") return Page::kLogin;
+  if (target.page == "json") {
+    const std::string command = decoded_as_fossil_does(target.below);
+    return command.empty() || command == "login" ? Page::kJson : Page::kOther;
+  }
+  if (target.page == "setup_login_group") return Page::kGroup;
+  const bool may_be_alias = !pages.empty() && !target.page.empty() && !pages.contains(target.page);
+  return may_be_alias ? Page::kLogin : Page::kOther;
+}
+
+std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) {
+  Fields fields;
+  for (const std::string_view each : all_of(request, parameter::kCookie)) {
+    fields.add_pairs(each, ';');
+  }
+  fields.add_pairs(request.get(parameter::kQueryString), '&');
+  const std::size_t size = evbuffer_get_length(request.body.get());
+  if (size == 0) return fields;
+  const std::string_view type = request.get(parameter::kContentType);
+  if (begins_with(type, kMultipart)) {
+    return std::unexpected(Refusal{415, "a login is no form of several parts"});
+  }
+  if (size > kMostForm) return std::unexpected(Refusal{413, "a login is not so large"});
+  std::string body(size, '\0');
+  evbuffer_copyout(request.body.get(), body.data(), body.size());
+  const bool is_form = page != Page::kJson || begins_with(type, kForm);
+  if (is_form) fields.add_pairs(body, '&');
+  if (!is_form && !fields.add_json(body)) {
+    return std::unexpected(Refusal{400, "this is no JSON"});
+  }
+  return fields;
+}
+
+/// The only one of VALUES, of users or repositories; nothing, where there is none.
+std::expected<std::optional<std::string>, Refusal> only_one(std::vector<std::string> values) {
+  if (values.size() > 1) return std::unexpected(Refusal{400, "a login names one user"});
+  if (values.empty()) return std::nullopt;
+  return std::move(values.front());
+}
+
+std::vector<std::string> joined(std::vector<std::string> some, std::vector<std::string> more) {
+  for (std::string& each : more) {
+    if (std::ranges::find(some, each) == some.end()) some.push_back(std::move(each));
+  }
+  return some;
+}
+
+/// Whom FIELDS name who logs in by PAGE, where they have a password.
+std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
+  if (page == Page::kLogin && fields.has("p")) return only_one(fields.values("u"));
+  const bool has_password = fields.has("p") || fields.has("password");
+  if (page == Page::kJson && has_password) {
+    return only_one(joined(fields.values("n"), fields.values("name")));
+  }
+  return std::nullopt;
+}
+
+/// Whose old password FIELDS have beside a new one: of several cookies fossil alone knows which is its
+/// own.
+std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& fields) {
+  std::vector<std::string> users;
+  const bool is_change =
+      fields.has("p") && fields.has(kNewPassword) && fields.has(kNewPasswordAgain);
+  if (!is_change) return users;
+  const auto cookies = fields.values_of_all("fossil-");
+  if (cookies.size() > kMostCookies) return std::unexpected(Refusal{400, "too many cookies"});
+  for (const std::string& cookie : cookies) {
+    if (auto user = user_of_cookie(cookie)) users.push_back(std::move(*user));
+  }
+  return users;
+}
+
+/// The file that NAME, which an administrator has written, leads to.
+std::string file_of(const std::string& name) {
+  std::error_code error;
+  const auto path = std::filesystem::weakly_canonical(name, error);
+  return error ? name : path.string();
+}
+
+std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fields) {
+  if (!fields.has("pw")) return std::nullopt;
+  auto file = only_one(fields.values("repo"));
+  if (!file) return std::unexpected(std::move(file.error()));
+  auto user = only_one(fields.values("login"));
+  if (!user) return std::unexpected(std::move(user.error()));
+  if (!*file || !*user) return std::nullopt;
+  return Guess{Way::kGroup, file_of(**file), std::move(**user)};
+}
+
+std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {
+  std::string_view header = request.get(kAuthorization);
+  constexpr std::string_view kSpaces = " \t";
+  header.remove_prefix(std::min(header.find_first_not_of(kSpaces), header.size()));
+  if (!begins_with(header, kBasic)) return std::nullopt;
+  header.remove_prefix(kBasic.size());
+  header.remove_prefix(std::min(header.find_first_not_of(kSpaces), header.size()));
+  std::string words = base64_as_fossil_does(header);
+  const std::size_t end = words.find(':');
+  if (end == std::string::npos) return std::nullopt;
+  words.resize(end);
+  // The web server has looked at this very password already.
+  if (trust_remote_user && words == request.get(parameter::kRemoteUser)) return std::nullopt;
+  return words;
+}
+
+/// Those of what REQUEST, for TARGET, tells PAGE in parameters.
+std::expected<std::vector<Guess>, Refusal> told_guesses(const PageRequest& request,
+                                                        const Target& target, Page page) {
+  std::vector<Guess> guesses;
+  const auto fields = fields_of(request, page);
+  if (!fields) return std::unexpected(fields.error());
+  auto user = user_in(*fields, page);
+  if (!user) return std::unexpected(std::move(user.error()));
+  if (*user && **user != kAnonymous) {
+    const Way way = page == Page::kJson ? Way::kJson : Way::kForm;
+    guesses.push_back({way, target.file.string(), std::move(**user)});
+  }
+  if (page == Page::kLogin) {
+    auto changing = users_who_change(*fields);
+    if (!changing) return std::unexpected(std::move(changing.error()));
+    for (std::string& name : *changing) {
+      guesses.push_back({Way::kChange, target.file.string(), std::move(name)});
+    }
+  }
+  if (page != Page::kGroup) return guesses;
+  auto administrator = administrator_in(*fields);
+  if (!administrator) return std::unexpected(std::move(administrator.error()));
+  if (*administrator) guesses.push_back(std::move(**administrator));
+  return guesses;
+}
+
+}  // namespace
+
+std::optional<std::string> user_of_cookie(std::string_view value) {
+  for (int i = 0; i < 2; ++i) {
+    const std::size_t slash = value.find('/');
+    if (slash == std::string_view::npos) return std::nullopt;
+    value.remove_prefix(slash + 1);
+  }
+  return std::string(value);
+}
+
+bool takes_passwords(const Target& target, const PageNames& pages) {
+  return page_of(target, pages) != Page::kOther;
+}
+
+std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
+                                                      const Target& target, const PageNames& pages,
+                                                      bool trust_remote_user) {
+  if (all_of(request, kAuthorization).size() > 1) {
+    return std::unexpected(Refusal{400, "there is more than one header Authorization"});
+  }
+  std::vector<Guess> guesses;
+  const Page page = page_of(target, pages);
+  if (page != Page::kOther) {
+    auto told = told_guesses(request, target, page);
+    if (!told) return told;
+    guesses = *std::move(told);
+  }
+  if (auto user = basic_user(request, trust_remote_user)) {
+    guesses.push_back({Way::kBasic, target.file.string(), std::move(*user)});
+  }
+  return guesses;
+}
+
+}  // namespace quarry::pages

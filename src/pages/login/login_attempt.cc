@@ -1,0 +1,161 @@
+#include "login_attempt.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "fields.h"
+#include "quarry/base/escape.h"
+#include "quarry/base/log.h"
+#include "quarry/base/url.h"
+#include "quarry/http/parameters.h"
+#include "quarry/http/syntax.h"
+
+namespace quarry::pages {
+namespace {
+
+namespace parameter = http::parameter;
+using Way = Guess::Way;
+
+constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kMostTail = 80;
+
+/// What the text of a reply has where a guess by WAY is wrong and its status does not say so; "": it
+/// always does.
+std::string_view sign_of_failure(Way way) {
+  switch (way) {
+    case Way::kJson:
+      return "\"FOSSIL-2";  // what has to do with rights: a login that fails is 2100 to 2104
+    case Way::kChange:
+      return "incorrect old password";
+    case Way::kGroup:
+      return "does not correspond to a user";
+    case Way::kForm:
+    case Way::kBasic:
+      break;
+  }
+  return {};
+}
+
+/// Whom the reply knows from now on by a cookie; nothing: nobody, or who is known is forgotten.
+std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
+  for (const auto& [name, value] : header.fields) {
+    if (!http::same_name(name, "Set-Cookie") || !value.starts_with("fossil-")) continue;
+    const std::string_view cookie = std::string_view(value).substr(0, value.find(';'));
+    const std::size_t start = std::min(cookie.find('='), cookie.size() - 1) + 1;
+    if (auto user = user_of_cookie(decoded_as_fossil_does(cookie.substr(start)))) return user;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, Book* book)
+    : client_(
+          fmt::format("client {}", base::printable(request.get(parameter::kRemoteAddress), 60))),
+      address_(request.get(parameter::kRemoteAddress)),
+      is_head_(request.is_head()),
+      book_(book) {
+  const std::string_view uri = request.get(parameter::kRequestUri);
+  request_ =
+      fmt::format("{} \"{}\"", base::printable(request.get(parameter::kRequestMethod), 20),
+                  base::printable(base::without_secrets(uri.empty() ? request.path() : uri), 200));
+  for (Guess& guess : guesses) all_.push_back({.guess = std::move(guess)});
+}
+
+// As in the log of workers: the address comes before what the visitor has written.
+std::string LoginAttempt::in_words(std::string_view what, const Tried& one) const {
+  std::string name;
+  base::append_printable(name, one.guess.user, kLongestName, "\"");
+  return fmt::format("{}: {} for \"{}\": {}", client_, what, name, request_);
+}
+
+std::optional<Refusal> LoginAttempt::begin() {
+  if (book_ == nullptr) return std::nullopt;
+  for (Tried& one : all_) {
+    one.tried = book_->try_of(one.guess.repository, one.guess.user, address_);
+    const auto wait = book_->wait(one.tried, Book::now());
+    one.is_begun = wait.count() == 0;
+    if (one.is_begun) continue;
+    const std::string text = fmt::format("too many failed logins: try again in {} s", wait.count());
+    return Refusal{429, text, fmt::format("Retry-After: {}\r\n", wait.count()),
+                   in_words(text, one)};
+  }
+  return std::nullopt;
+}
+
+bool LoginAttempt::reads_body() const {
+  return std::ranges::any_of(
+      all_, [](const Tried& one) { return !sign_of_failure(one.guess.way).empty(); });
+}
+
+void LoginAttempt::fail(Tried& one) {
+  if (one.outcome != Outcome::kOpen) return;
+  one.outcome = Outcome::kFailed;
+  if (one.is_begun) book_->failed(one.tried, Book::now());
+  base::log(base::LogLevel::kNotice, "{}", in_words("login failed", one));
+}
+
+void LoginAttempt::succeed(Tried& one) {
+  one.outcome = Outcome::kSucceeded;
+  if (one.is_begun) book_->succeeded(one.tried, Book::now());
+}
+
+void LoginAttempt::pass_by(Tried& one) {
+  if (one.outcome != Outcome::kOpen) return;
+  one.outcome = Outcome::kPassedBy;
+  if (one.is_begun) book_->passed_by(one.tried, Book::now());
+}
+
+void LoginAttempt::fail_all() {
+  for (Tried& one : all_) fail(one);
+}
+
+void LoginAttempt::on_head(const http::ReplyHeader& header) {
+  if (header.status == 401) return fail_all();
+  const auto user = user_logged_in(header);
+  for (Tried& one : all_) {
+    const bool is_login = one.guess.way == Way::kForm || one.guess.way == Way::kJson;
+    // Where they differ, the name is an e-mail address, which anybody may have said is his: whose
+    // login it is says nothing of who is called so.
+    if (is_login && user) {
+      if (*user == one.guess.user) succeed(one);
+      continue;
+    }
+    if (sign_of_failure(one.guess.way).empty()) {
+      pass_by(one);
+      continue;
+    }
+    // Without the text that would tell.
+    const bool is_redirect = header.status >= 300 && header.status < 400;
+    if (is_head_ && !is_redirect) fail(one);
+  }
+}
+
+void LoginAttempt::on_body(evbuffer* body) {
+  if (!reads_body()) return;
+  std::string text = std::move(tail_);
+  const std::size_t before = text.size();
+  text.resize(before + evbuffer_get_length(body));
+  evbuffer_copyout(body, text.data() + before, text.size() - before);
+  for (Tried& one : all_) {
+    const std::string_view sign = sign_of_failure(one.guess.way);
+    if (!sign.empty() && text.contains(sign)) fail(one);
+  }
+  tail_ = text.substr(text.size() - std::min(text.size(), kMostTail));
+}
+
+void LoginAttempt::on_complete() {
+  for (Tried& one : all_) pass_by(one);
+}
+
+void LoginAttempt::on_fault() {
+  for (Tried& one : all_) {
+    // Any page may be broken; a login that is could have been right or wrong.
+    if (one.guess.way != Way::kBasic) fail(one);
+  }
+}
+
+}  // namespace quarry::pages

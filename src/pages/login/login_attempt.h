@@ -1,0 +1,64 @@
+// What becomes of the passwords in one request, as fossil's reply tells: logged where they are wrong,
+// and counted in the pool's book of logins.
+#pragma once
+
+#include <event2/buffer.h>
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "guess.h"
+#include "quarry/http/reply_header.h"
+#include "quarry/scoreboard/login_book.h"
+
+namespace quarry::pages {
+
+class LoginAttempt {
+ public:
+  using Book = scoreboard::LoginBook;
+
+  /// Of GUESSES in REQUEST. BOOK, null where nothing is counted, must outlive it.
+  LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, Book* book);
+  LoginAttempt(const LoginAttempt&) = delete;
+  LoginAttempt& operator=(const LoginAttempt&) = delete;
+  ~LoginAttempt() { on_complete(); }
+
+  /// Asks the book, before fossil is asked. How it is refused, if one has to wait.
+  std::optional<Refusal> begin();
+  /// Whether the text of the reply is to be looked at, so that it must not be compressed.
+  bool reads_body() const;
+  void on_head(const http::ReplyHeader& header);
+  /// More of the reply's body, which stays as it is.
+  void on_body(evbuffer* body);
+  /// That was all of it: what is still not known was neither right nor wrong.
+  void on_complete();
+  /// There will be no more of it, although some should have come.
+  void on_fault();
+
+ private:
+  enum class Outcome { kOpen, kFailed, kSucceeded, kPassedBy };
+  struct Tried {
+    Guess guess;
+    Book::Try tried = {};
+    bool is_begun = false;
+    Outcome outcome = Outcome::kOpen;
+  };
+
+  void fail(Tried& one);
+  void succeed(Tried& one);
+  void pass_by(Tried& one);
+  void fail_all();
+  std::string in_words(std::string_view what, const Tried& one) const;
+
+  std::string client_;   // "client 192.0.2.1"
+  std::string request_;  // "POST \"/login\""
+  std::string address_;
+  bool is_head_;
+  std::vector<Tried> all_;
+  Book* book_;
+  std::string tail_;  // of the body, that may be the beginning of what is looked for
+};
+
+}  // namespace quarry::pages

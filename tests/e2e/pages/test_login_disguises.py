@@ -1,0 +1,171 @@
+"""Logins that are told in other ways than browsers do: each counts, or lets nobody in."""
+
+import socket
+import sqlite3
+
+import pytest
+
+from support import repofile, wire
+from support.browser import Browser
+from support.process import free_port, wait_until
+from support.stranger import ALLOWED, ELSEWHERE, FORM, JSON, Stranger, fail, is_held_up, is_in, serve_pages
+
+
+@pytest.fixture
+def served(start, fresh):
+    return serve_pages(start, fresh)
+
+
+def multipart(path, **fields):
+    body = "".join(f'--x\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n' for name, value in fields.items())
+    return path, "", (body + "--x--\r\n").encode(), "multipart/form-data; boundary=x"
+
+
+# How a stranger may tell a login: path, query, body, content type; and headers.
+DISGUISES = {
+    "query": (("/login", "u=ann&p={}"), {}),
+    "query of a POST": (("/login", "u=ann&p={}", b"x=1"), {}),
+    "half in the query": (("/login", "u=ann", b"p={}"), {}),
+    "cookies": (("/login",), {"cookie": "u=ann; p={}"}),
+    "capitals": (("/login", "", b"U=ann&P={}"), {}),
+    "below": (("/login/x/y", "", b"u=ann&p={}"), {}),
+    "encoded": (("/login", "", b"u=%61%6e%6E&p={}"), {}),
+    "with an end": (("/login", "", b"u=ann%00x&p={}"), {}),
+    "padded": (("/login", "", b"x=" + b"y" * 60000 + b"&u=ann&p={}"), {}),
+    "body of a GET": (("/login", "", b"u=ann&p={}", FORM, "GET"), {}),
+    "HEAD": (("/login", "u=ann&p={}", None, FORM, "HEAD"), {}),
+    "charset": (("/login", "", b"u=ann&p={}", FORM + "; charset=utf-8"), {}),
+    "alias": (("/enter", "", b"u=ann&p={}"), {}),
+    "alias in cookies": (("/enter",), {"cookie": "u=ann;p={}"}),
+    "JSON in the query": (("/json/login", "name=ann&password={}"), {}),
+    "JSON short": (("/json/login", "n=ann&p={}"), {}),
+    "JSON form": (("/json/login", "", b"name=ann&password={}"), {}),
+    "JSON cookies": (("/json/login",), {"cookie": "n=ann; p={}"}),
+    "JSON slashes": (("/json//login", "n=ann&p={}"), {}),
+    "JSON command": (("/json", "command=login&n=ann&p={}"), {}),
+    "JSON command inside": (("/json", "", b'{"command":"login","payload":{"name":"ann","password":"{}"}}', JSON), {}),
+    "JSON as text": (("/json/login", "", b'{"payload":{"name":"ann","password":"{}"}}', "text/plain"), {}),
+    "JSON encoded": (("/json/login", "", b'{"payload":{"n\\u0061me":"\\u0061nn","p\\u0061ssword":"{}"}}', JSON), {}),
+    "JSON HEAD": (("/json/login", "n=ann&p={}", None, FORM, "HEAD"), {}),
+    "JSON as a script": (("/json/login", "n=ann&p={}&jsonp=x"), {"accept_encoding": "gzip", "accept": "application/javascript"}),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_a_login_in_disguise_counts(served, fresh, disguise):
+    repofile.set_config(fresh, "walias:/enter", "/login")
+    words, headers = DISGUISES[disguise]
+    stranger = Stranger(served)
+
+    def guess(password: str):
+        told = [word.replace(b"{}", password.encode()) if isinstance(word, bytes) else word and word.replace("{}", password)
+                for word in words]
+        return stranger.ask(*told, **{name: value.replace("{}", password) for name, value in headers.items()})
+
+    for _ in range(ALLOWED):
+        assert guess("wrong").status in (200, 401)
+    assert is_held_up(guess("word"))
+    assert is_held_up(stranger.form("ann", "word"))
+    assert served.log().count('login failed for "ann"') == ALLOWED
+    stranger.address = ELSEWHERE
+    assert is_in(guess("word")), "fossil takes it for a login"
+
+
+NO_LOGINS = {
+    "several parts": (multipart("/login", u="ann", p="word"), {}),
+    "several parts of an alias": (multipart("/enter", u="ann", p="word"), {}),
+    "several parts of JSON": (multipart("/json/login", name="ann", password="word"), {}),
+    "two users": (("/login", "u=bob", b"u=ann&p=word"), {}),
+    "two users in cookies": (("/login", "", b"u=bob&p=word"), {"cookie": "u=ann"}),
+    "two users of JSON": (("/json/login", "name=bob", b'{"payload":{"name":"ann","password":"word"}}', JSON), {}),
+    "broken JSON": (("/json/login", "", b'{"payload":{"name":"ann","password":"word"}', JSON), {}),
+    "capital page": (("/LOGIN", "", b"u=ann&p=word"), {}),
+    "two slashes": (("//login", "", b"u=ann&p=word"), {}),
+    "encoded page": (("/%6Cogin", "", b"u=ann&p=word"), {}),
+    "encoded names": (("/login", "", b"%75=ann&%70=word"), {}),
+    "JSON elsewhere": (("/timeline", "", b'{"command":"login","payload":{"name":"ann","password":"word"}}', JSON), {}),
+    "JSON by another path": (("/json/auth/login", "name=ann&password=word"), {}),
+    "JSON in capitals": (("/json/LOGIN", "name=ann&password=word"), {}),
+    "JSON beside": (("/json/HAI", "", b'{"command":"login","payload":{"name":"ann","password":"word"}}', JSON), {}),
+}
+
+
+@pytest.mark.parametrize("disguise", NO_LOGINS)
+def test_what_is_not_counted_lets_nobody_in(served, fresh, disguise):
+    repofile.set_config(fresh, "walias:/enter", "/login")
+    words, headers = NO_LOGINS[disguise]
+    assert not is_in(Stranger(served).ask(*words, **headers))
+
+
+def test_a_login_that_is_too_large(start, fresh):
+    port = free_port()
+    repofile.add_user(fresh, "ann", "word", "dei")
+    start({"pages": "fossil"}, http={"listen": f"127.0.0.1:{port}"})
+    statuses = [Browser(port).post("/login", u="ann", p="word", x="y" * size).status for size in (1 << 19, 1 << 20)]
+    assert statuses == [302, 413]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_a_sync_by_another_method_logs_nobody_in(served, fresh, method):
+    """fossil itself would look at it without counting."""
+    secret = str(repofile.value(fresh, "SELECT pw FROM user WHERE login='ann'"))
+    body = wire.signed(b"pull 0 0\nclone 3 1\n", "ann", secret)
+    for path in ("/xfer", "/timeline", "/"):
+        for kind in (wire.PLAIN, "application/x-fossil-uncompressed"):
+            page = Stranger(served).ask(path, body=body, kind=kind, method=method)
+            assert b"push " not in page.body and b"cfile" not in page.body and b"error " not in page.body[:100]
+
+
+SPELLINGS = ["/login", "//login", "/./login", "/x/../login", "/login/", "/login//x", "/%6Cogin", "/%6cogi%6e", "/%256Cogin", "/login%2f",
+             "/login%2Fx", "/login;x", "/login%00", "/login?", "/login#x", "/LOGIN", "/index/login", "/login?x=%26", "/enter", "/%65nter",
+             "/enter/x", "http://x/login", "/json/%6Cogin?n=ann&p=word", "/json%2Flogin?n=ann&p=word", "/json/x/../login?n=ann&p=word",
+             "/./json/login?n=ann&p=word", "/json?command=%6Cogin&n=ann&p=word"]
+
+
+def test_no_other_spelling_of_the_address_is_looked_at(launch, fresh):
+    """As web servers make paths of them."""
+    repofile.add_user(fresh, "ann", "word", "deip")
+    repofile.set_config(fresh, "walias:/enter", "/login")
+    server = launch(fresh, settings={"sync.login_failures": "1"}, web_pages=True)
+
+    def post(target, password):
+        body = b"u=ann&p=" + password
+        head = (f"POST {target} HTTP/1.0\r\nHost: x\r\nUser-Agent: Mozilla/5.0 (X11) Firefox/128.0\r\n"
+                f"Content-Type: {FORM}\r\nContent-Length: {len(body)}\r\n\r\n")
+        with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+            connection.sendall(head.encode() + body)
+            answer = b""
+            while part := connection.recv(65536):
+                answer += part
+        return answer
+    let_in = [target for target in SPELLINGS if b"%2Fann;" in post(target, b"word")]
+    assert {"/login", "/enter", "/login/"} <= set(let_in), "these are logins"
+    for _ in range(6):  # enough to have to wait for longer than this takes
+        wait_until(lambda: b" 401 " in post("/login", b"wrong")[:20], "the end of the wait", 60)
+    statuses = {target: post(target, b"word") for target in SPELLINGS}
+    assert not [target for target, answer in statuses.items() if b"%2Fann;" in answer]
+    assert all(b" 429 " in statuses[target][:20] for target in let_in)
+
+
+def test_a_body_in_chunks(start, fresh):
+    port = free_port()
+    repofile.add_user(fresh, "ann", "word", "dei")
+    start({"pages": "fossil", "sync.login_failures": str(ALLOWED)}, http={"listen": f"127.0.0.1:{port}"})
+
+    def guess(password):
+        connection = Browser(port)._connect()
+        connection.request("POST", "/login", iter([b"u=a", b"nn&p=", password]), {"Content-Type": FORM}, encode_chunked=True)
+        return connection.getresponse().status
+    answers = [guess(b"wrong") for _ in range(ALLOWED)] + [guess(b"word")]
+    assert answers in ([401] * ALLOWED + [429], [411] * (ALLOWED + 1), [501] * (ALLOWED + 1))
+
+
+def test_what_looks_like_a_login_and_is_none(served, fresh):
+    """Parameters of other pages have the same names."""
+    stranger = Stranger(served)
+    fail(stranger.form)
+    assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
+    assert stranger.ask("/login").status == 200
+    assert stranger.ask("/register", "u=ann&p=x").status == 200
+    with sqlite3.connect(fresh) as database:
+        assert database.execute("SELECT count(*) FROM user WHERE login = 'ann'").fetchone() == (1,)
