@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "quarry/http/syntax.h"
+
 namespace quarry::pages {
 namespace {
 
@@ -30,6 +32,50 @@ std::string_view until_nul(std::string_view text) {
 
 void add_once(std::vector<std::string>& values, const std::string& value) {
   if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+}
+
+std::string in_lower_case(std::string_view text) {
+  std::string lowered(text);
+  std::ranges::transform(lowered, lowered.begin(), lower);
+  return lowered;
+}
+
+/// Takes a word off LINE, which is not empty: quoted, or up to a space or semicolon.
+std::string_view take_word(std::string_view& line) {
+  line.remove_prefix(std::min(line.find_first_not_of(" \t\n\v\f\r;"), line.size()));
+  const bool is_quoted = line.starts_with('"');
+  if (is_quoted) line.remove_prefix(1);
+  const std::size_t end =
+      std::min(is_quoted ? line.find('"') : line.find_first_of(" \t\n\v\f\r;\""), line.size());
+  const std::string_view word = line.substr(0, end);
+  // A quotation mark begins the next word.
+  const bool is_end = end < line.size() && (is_quoted || line[end] != '"');
+  line.remove_prefix(end + (is_end ? 1 : 0));
+  return word;
+}
+
+/// The name in LINE of a part's head: what follows `name=`, of which fossil takes a beginning for all.
+std::optional<std::string> name_in(std::string_view line) {
+  while (!line.empty()) {
+    const std::string word = in_lower_case(take_word(line));
+    if (!word.empty() && std::string_view("name=").starts_with(word)) {
+      return in_lower_case(take_word(line));
+    }
+  }
+  return std::nullopt;
+}
+
+/// Takes what stands before the next line that begins with BORDER off TEXT, and that line.
+std::string_view take_content(std::string_view& text, std::string_view border) {
+  std::size_t end = text.find('\n');
+  while (end != std::string_view::npos && !text.substr(end + 1).starts_with(border)) {
+    end = text.find('\n', end + 1);
+  }
+  std::string_view content = text.substr(0, end);
+  text.remove_prefix(std::min(content.size() + 1, text.size()));
+  http::take_line(text);
+  if (content.ends_with('\r')) content.remove_suffix(1);
+  return content;
 }
 
 std::uint32_t bits_of(char c) {
@@ -76,11 +122,24 @@ void Fields::add_pairs(std::string_view text, char separator) {
     text.remove_prefix(std::min(pair.size() + 1, text.size()));
     pair.remove_prefix(std::min(pair.find_first_not_of(kSpaces), pair.size()));
     const std::size_t end = std::min(pair.find('='), pair.size());
-    std::string name(pair.substr(0, end));
     // fossil takes those in capitals for the same.
-    std::ranges::transform(name, name.begin(), lower);
+    std::string name = in_lower_case(pair.substr(0, end));
     pair.remove_prefix(std::min(end + 1, pair.size()));
     pairs_.emplace_back(std::move(name), decoded_as_fossil_does(pair));
+  }
+}
+
+void Fields::add_parts(std::string_view text) {
+  const std::string_view border = http::take_line(text);
+  std::optional<std::string> name;
+  while (!text.empty()) {
+    const std::string_view line = http::take_line(text);
+    if (!line.empty()) {
+      if (auto found = name_in(line)) name = std::move(found);
+      continue;
+    }
+    const std::string_view content = take_content(text, border);
+    if (name) pairs_.emplace_back(*std::exchange(name, std::nullopt), until_nul(content));
   }
 }
 

@@ -12,6 +12,8 @@ class Fields {
  public:
   /// NAME=VALUE pairs with SEPARATOR between them: a query, a form, cookies.
   void add_pairs(std::string_view text, char separator);
+  /// A form of several parts, of which each has its name in lines before an empty one.
+  void add_parts(std::string_view text);
   /// The texts in the objects of a JSON document, at whatever depth. False: it is none.
   bool add_json(std::string_view text);
 

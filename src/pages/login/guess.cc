@@ -43,9 +43,9 @@ std::vector<std::string_view> all_of(const PageRequest& request, std::string_vie
   return values;
 }
 
-/// Which page TARGET is, as far as passwords are concerned. What fossil has no page for may be an
-/// alias of the login page, or of another.
-enum class Page { kOther, kLogin, kJson, kGroup };
+/// Which page TARGET is, as far as passwords are concerned. What fossil does not name may be an alias
+/// of the login page, or one of those that only other pages ask for.
+enum class Page { kOther, kLogin, kAlias, kJson, kGroup };
 
 Page page_of(const Target& target, const PageNames& pages) {
   if (target.page == "login") return Page::kLogin;
@@ -55,7 +55,7 @@ Page page_of(const Target& target, const PageNames& pages) {
   }
   if (target.page == "setup_login_group") return Page::kGroup;
   const bool may_be_alias = !pages.empty() && !target.page.empty() && !pages.contains(target.page);
-  return may_be_alias ? Page::kLogin : Page::kOther;
+  return may_be_alias ? Page::kAlias : Page::kOther;
 }
 
 std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) {
@@ -66,13 +66,16 @@ std::expected<Fields, Refusal> fields_of(const PageRequest& request, Page page) 
   fields.add_pairs(request.get(parameter::kQueryString), '&');
   const std::size_t size = evbuffer_get_length(request.body.get());
   if (size == 0) return fields;
-  const std::string_view type = request.get(parameter::kContentType);
-  if (begins_with(type, kMultipart)) {
-    return std::unexpected(Refusal{415, "a login is no form of several parts"});
+  if (size > kMostForm && page != Page::kAlias) {
+    return std::unexpected(Refusal{413, "a login is not so large"});
   }
-  if (size > kMostForm) return std::unexpected(Refusal{413, "a login is not so large"});
+  const std::string_view type = request.get(parameter::kContentType);
   std::string body(size, '\0');
   evbuffer_copyout(request.body.get(), body.data(), body.size());
+  if (begins_with(type, kMultipart)) {
+    fields.add_parts(body);
+    return fields;
+  }
   const bool is_form = page != Page::kJson || begins_with(type, kForm);
   if (is_form) fields.add_pairs(body, '&');
   if (!is_form && !fields.add_json(body)) {
@@ -97,7 +100,8 @@ std::vector<std::string> joined(std::vector<std::string> some, std::vector<std::
 
 /// Whom FIELDS name who logs in by PAGE, where they have a password.
 std::expected<std::optional<std::string>, Refusal> user_in(const Fields& fields, Page page) {
-  if (page == Page::kLogin && fields.has("p")) return only_one(fields.values("u"));
+  const bool is_login = page == Page::kLogin || page == Page::kAlias;
+  if (is_login && fields.has("p")) return only_one(fields.values("u"));
   const bool has_password = fields.has("p") || fields.has("password");
   if (page == Page::kJson && has_password) {
     return only_one(joined(fields.values("n"), fields.values("name")));
@@ -165,7 +169,7 @@ std::expected<std::vector<Guess>, Refusal> told_guesses(const PageRequest& reque
     const Way way = page == Page::kJson ? Way::kJson : Way::kForm;
     guesses.push_back({way, target.file.string(), std::move(**user)});
   }
-  if (page == Page::kLogin) {
+  if (page == Page::kLogin || page == Page::kAlias) {
     auto changing = users_who_change(*fields);
     if (!changing) return std::unexpected(std::move(changing.error()));
     for (std::string& name : *changing) {

@@ -36,8 +36,8 @@ std::optional<std::string> user_of_cookie(std::string_view value);
 /// Whether a request for TARGET may have other passwords than that of the header.
 bool takes_passwords(const Target& target, const PageNames& pages);
 
-/// Those of REQUEST for TARGET; mostly none. What could be read in two ways is refused, as is what no
-/// browser and no client of the API sends to where passwords are looked at. TRUST_REMOTE_USER: it
+/// Those of REQUEST for TARGET; mostly none. What could be read in two ways is refused, as is a login
+/// that is too large. TRUST_REMOTE_USER: it
 /// names who the web server knows already.
 std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
                                                       const Target& target, const PageNames& pages,

@@ -16,9 +16,12 @@ def served(start, fresh):
     return serve_pages(start, fresh)
 
 
-def multipart(path, **fields):
-    body = "".join(f'--x\r\nContent-Disposition: form-data; name={name}\r\n\r\n{value}\r\n' for name, value in fields.items())
+def parts(path, head, **fields):
+    body = "".join(f"--x\r\n{head.replace('@', name)}\r\n\r\n{value}\r\n" for name, value in fields.items())
     return path, "", (body + "--x--\r\n").encode(), "multipart/form-data; boundary=x"
+
+
+USUAL = 'Content-Disposition: form-data; name="@"'
 
 
 # How a stranger may tell a login: path, query, body, content type; and headers.
@@ -37,6 +40,12 @@ DISGUISES = {
     "charset": (("/login", "", b"u=ann&p={}", FORM + "; charset=utf-8"), {}),
     "alias": (("/enter", "", b"u=ann&p={}"), {}),
     "alias in cookies": (("/enter",), {"cookie": "u=ann;p={}"}),
+    "parts": (parts("/login", USUAL, u="ann", p="{}"), {}),
+    "parts of an alias": (parts("/enter", USUAL, u="ann", p="{}"), {}),
+    "parts of JSON": (parts("/json/login", USUAL, name="ann", password="{}"), {}),
+    "parts with odd heads": (parts("/enter", 'X: "y"\r\nn "@" "z"', u="ann", p="{}"), {}),
+    "parts in capitals": (parts("/enter", 'CONTENT-DISPOSITION: FORM-DATA;NAME= @', u="ann", p="{}"), {}),
+    "parts behind a large one": (parts("/enter", USUAL, x="y" * 60000, u="ann", p="{}"), {}),
     "JSON in the query": (("/json/login", "name=ann&password={}"), {}),
     "JSON short": (("/json/login", "n=ann&p={}"), {}),
     "JSON form": (("/json/login", "", b"name=ann&password={}"), {}),
@@ -72,9 +81,9 @@ def test_a_login_in_disguise_counts(served, fresh, disguise):
 
 
 NO_LOGINS = {
-    "several parts": (multipart("/login", u="ann", p="word"), {}),
-    "several parts of an alias": (multipart("/enter", u="ann", p="word"), {}),
-    "several parts of JSON": (multipart("/json/login", name="ann", password="word"), {}),
+    "parts without quotation marks": (parts("/enter", "Content-Disposition: form-data; name=@", u="ann", p="word"), {}),
+    "parts inside another": (parts("/enter", USUAL, x='\r\nname="u"\r\n\r\nann', p="word"), {}),
+    "two users in parts": (parts("/login", USUAL, u="bob", U="ann", p="word"), {}),
     "two users": (("/login", "u=bob", b"u=ann&p=word"), {}),
     "two users in cookies": (("/login", "", b"u=bob&p=word"), {"cookie": "u=ann"}),
     "two users of JSON": (("/json/login", "name=bob", b'{"payload":{"name":"ann","password":"word"}}', JSON), {}),
@@ -162,10 +171,15 @@ def test_a_body_in_chunks(start, fresh):
 
 def test_what_looks_like_a_login_and_is_none(served, fresh):
     """Parameters of other pages have the same names."""
-    stranger = Stranger(served)
+    stranger, member = Stranger(served), Stranger(served, ELSEWHERE)
+    repofile.add_user(fresh, "writer", "word", "dfijkl")
+    cookie = member.form("writer", "word").headers["set-cookie"].split(";")[0]
     fail(stranger.form)
     assert stranger.ask("/timeline", "u=ann&p=tip").status == 200
     assert stranger.ask("/login").status == 200
+    # One of the pages that fossil has and does not name.
+    large = parts("/wikiajax/preview", USUAL, mimetype="text/plain", content="x" * 60000)
+    assert b"x" * 60000 in member.ask(*large, cookie=cookie, referer="http://x/wikiedit").body
     assert stranger.ask("/register", "u=ann&p=x").status == 200
     with sqlite3.connect(fresh) as database:
         assert database.execute("SELECT count(*) FROM user WHERE login = 'ann'").fetchone() == (1,)
