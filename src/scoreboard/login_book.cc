@@ -13,7 +13,7 @@
 namespace quarry::scoreboard {
 namespace {
 
-constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr auto kUnordered = std::memory_order_relaxed;
 
 // A pair's failures are forgotten so long after the last, and its success after this.
 constexpr Tick kMemory = 600 * kTicksPerSecond;
@@ -53,11 +53,11 @@ Tick wait_after(const Failures& failures, std::uint32_t allowed, Tick now) {
 }
 
 void count_failure(std::atomic<std::uint64_t>& word, LoginKey pair, Tick now) {
-  std::uint64_t known = word.load(kRelaxed);
+  std::uint64_t known = word.load(kUnordered);
   std::uint64_t next = 0;
   do {
     next = word_of({recent(failures_in(known, pair), now).count + 1, now}, pair);
-  } while (!word.compare_exchange_weak(known, next, kRelaxed));
+  } while (!word.compare_exchange_weak(known, next, kUnordered));
 }
 
 /// How long TRIED, whose pair's failures are in WORD, has to wait. Where it need not although it has
@@ -65,13 +65,13 @@ void count_failure(std::atomic<std::uint64_t>& word, LoginKey pair, Tick now) {
 Tick wait_for_pair(std::atomic<std::uint64_t>& word, std::uint32_t allowed, Tick now,
                    LoginBook::Try& tried) {
   const LoginKey pair = tried.pair;
-  std::uint64_t known = word.load(kRelaxed);
+  std::uint64_t known = word.load(kUnordered);
   while (true) {
     const Failures failures = recent(failures_in(known, pair), now);
     if (failures.count < allowed) return 0;
     if (const Tick wait = wait_after(failures, allowed, now); wait > 0) return wait;
     const std::uint64_t next = word_of({failures.count + 1, now}, pair);
-    tried.counts_for_pair = word.compare_exchange_weak(known, next, kRelaxed);
+    tried.counts_for_pair = word.compare_exchange_weak(known, next, kUnordered);
     if (!tried.counts_for_pair) continue;
     tried.pair_before = known;
     tried.pair_counted = next;
@@ -99,7 +99,7 @@ LoginBook::LoginBook(LoginMemory& memory, std::uint64_t allowed)
 LoginKey LoginBook::key_of(std::string_view kind, std::string_view text) const {
   std::array<unsigned char, 16> salt{};
   for (std::size_t i = 0; i < memory_.salt.size(); ++i) {
-    const std::uint64_t word = memory_.salt[i].load(kRelaxed);
+    const std::uint64_t word = memory_.salt[i].load(kUnordered);
     std::memcpy(salt.data() + i * sizeof word, &word, sizeof word);
   }
   std::string bytes(kind);
@@ -199,16 +199,16 @@ void LoginBook::passed_by(const Try& tried, Tick now) {
   auto* failures = known_failures(tried, now);
   if (failures == nullptr) failures = &failed_.failures_of(tried.pair);
   std::uint64_t counted = tried.pair_counted;
-  failures->compare_exchange_strong(counted, tried.pair_before, kRelaxed);
+  failures->compare_exchange_strong(counted, tried.pair_before, kUnordered);
 }
 
 void LoginBook::succeeded(const Try& tried, Tick now) {
   take_back(tried, now);
   if (known_failures(tried, now) == nullptr) {
     auto& failures = failed_.failures_of(tried.pair);
-    std::uint64_t word = failures.load(kRelaxed);
+    std::uint64_t word = failures.load(kUnordered);
     if (failures_in(word, tried.pair).count > 0) {
-      failures.compare_exchange_strong(word, 0, kRelaxed);
+      failures.compare_exchange_strong(word, 0, kUnordered);
     }
   }
   known_.succeed(tried.user, tried.pair, now);

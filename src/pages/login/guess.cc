@@ -143,11 +143,11 @@ std::expected<std::optional<Guess>, Refusal> administrator_in(const Fields& fiel
 
 std::optional<std::string> basic_user(const PageRequest& request, bool trust_remote_user) {
   std::string_view header = request.get(kAuthorization);
-  constexpr std::string_view kSpaces = " \t";
-  header.remove_prefix(std::min(header.find_first_not_of(kSpaces), header.size()));
+  constexpr std::string_view kBlanks = " \t";
+  header.remove_prefix(std::min(header.find_first_not_of(kBlanks), header.size()));
   if (!begins_with(header, kBasic)) return std::nullopt;
   header.remove_prefix(kBasic.size());
-  header.remove_prefix(std::min(header.find_first_not_of(kSpaces), header.size()));
+  header.remove_prefix(std::min(header.find_first_not_of(kBlanks), header.size()));
   std::string words = base64_as_fossil_does(header);
   const std::size_t end = words.find(':');
   if (end == std::string::npos) return std::nullopt;

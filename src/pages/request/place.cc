@@ -9,7 +9,7 @@ namespace quarry::pages {
 
 namespace {
 
-std::string take_word(std::string_view& path) {
+std::string take_segment(std::string_view& path) {
   path.remove_prefix(std::min(path.find_first_not_of('/'), path.size()));
   std::string word(path.substr(0, path.find('/')));
   path.remove_prefix(word.size());
@@ -17,8 +17,8 @@ std::string take_word(std::string_view& path) {
 }
 
 Target target_in(std::filesystem::path file, std::string_view rest) {
-  Target target{.file = std::move(file), .page = take_word(rest), .below = {}};
-  target.below = take_word(rest);
+  Target target{.file = std::move(file), .page = take_segment(rest), .below = {}};
+  target.below = take_segment(rest);
   return target;
 }
 

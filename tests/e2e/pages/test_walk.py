@@ -129,3 +129,24 @@ def test_who_has_too_many_connections_sees_a_page_that_says_so(launch, fresh, br
     browser.wait_for_text("Wait some seconds")
     assert browser.driver.title.startswith("503 ")
     held.close()
+
+
+@needs_webdriver
+def test_who_guesses_passwords_sees_a_page_that_says_for_how_long_he_has_to_wait(launch, fresh, browser):
+    if (server := launch(fresh, settings={"sync.login_failures": 2}, web_pages=True)).kind == "fossil":
+        pytest.skip("fossil lets one try for ever")
+    # The wait doubles from a second on, so that it outlasts even a slow browser's next guess.
+    for _ in range(12):
+        browser.open(server.url + "login")
+        browser.fill("#u", "somebody")
+        browser.fill("#p", "a guess")
+        browser.click("input[name=in]")
+        browser.wait(lambda: any(text in browser.one("body").text for text in ("incorrect password", "oo many failed")),
+                     "an answer")
+        if browser.driver.title.startswith("429 "):
+            break
+    browser.wait_for_text("oo many failed logins")
+    browser.wait_for_text("try again in")
+    # His own pages are for others, too; reading needs no password.
+    browser.open(server.url + "timeline")
+    browser.wait_for_text("Timeline")

@@ -127,9 +127,9 @@ Result<int> submit(const SubmitArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto view, wait_until_over(
                                          [&]() -> Result<changes::JobView> {
                                            QUARRY_TRY_ASSIGN(
-                                               const std::string json,
+                                               const std::string text,
                                                client.get(fmt::format("/{}", id.str())));
-                                           return changes::job_view_of(json);
+                                           return changes::job_view_of(text);
                                          },
                                          most));
   return tell_outcome(view);
