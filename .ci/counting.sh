@@ -46,13 +46,12 @@ thread_sanitizer() {
   [ -f build-tsan/build.ninja ] || meson setup build-tsan -Dwerror=true -Db_sanitize=thread \
     -Db_lundef=false -Doptimization=1 -Dcpp_args=-g1 "${together[@]}" &&
     ninja -C build-tsan tests/unit/spool/test-spool tests/unit/spool/test-spool-stream \
-      tests/unit/repository/test-repository &&
+      tests/unit/repository/test-repository-walk &&
     TSAN_OPTIONS=halt_on_error=1 timeout 20m build-tsan/tests/unit/spool/test-spool \
       --test-case-exclude='*queue that is killed*' &&
     TSAN_OPTIONS=halt_on_error=1 timeout 10m build-tsan/tests/unit/spool/test-spool-stream \
       --test-case-exclude='*killed*,*million*,*process*' &&
-    TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository \
-      --source-file='*artifact_walk_test.cc'
+    TSAN_OPTIONS=halt_on_error=1 timeout 5m build-tsan/tests/unit/repository/test-repository-walk
 }
 
 # fuzz SECONDS FILE: runs every fuzz target for so long, one of them is one test. FILE takes the output.

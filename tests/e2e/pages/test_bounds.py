@@ -87,7 +87,13 @@ def children_of_relay(server):
 
 
 def starters(server):
+    """Its children are called so, too, for a moment."""
     return [pid for pid in children_of_relay(server) if name(pid) == "page starter"]
+
+
+def the_starter(server):
+    wait_until(lambda: len(starters(server)) == 1, "the one that starts the others")
+    return starters(server)[0]
 
 
 def makers(server):
@@ -169,11 +175,11 @@ def test_they_have_a_small_share_beside_other_sessions(serve):
 def test_who_starts_them_is_replaced_and_ends_with_the_relay(serve):
     server, visitor = serve(**{"pages.spare_children": 0})
     assert visitor.get("/other").status == 200
-    [starter] = starters(server)
+    starter = the_starter(server)
     os.kill(starter, signal.SIGKILL)
     wait_until(lambda: not exists(starter), "its end")
     assert visitor.get("/other").status == 200
-    [starter] = starters(server)
+    starter = the_starter(server)
     [relay] = server.children("pages www")
     os.kill(relay, signal.SIGKILL)
     wait_until(lambda: not exists(starter), "the end of who starts them")
@@ -220,6 +226,9 @@ def test_who_stops_reading_holds_nobody_up(serve):
 
 def test_who_leaves_has_his_page_ended(serve):
     server, visitor = serve()
+    # Then those that are asked for their version, or become who starts the others, are none of them.
+    assert visitor.get("/other").status == 200
+    wait_until(lambda: len(makers(server)) == 1, "the one that waits")
     with socket.create_connection(("127.0.0.1", visitor.port)) as leaving:
         leaving.sendall(b"GET /hangs HTTP/1.0\r\nHost: x\r\n\r\n")
         wait_until(lambda: len(makers(server)) == 2, "it and the next one")
@@ -239,6 +248,7 @@ def test_a_stop_lets_pages_be_made_and_a_death_of_the_relay_is_mended(serve):
     os.kill(relay, signal.SIGKILL)
     wait_until(lambda: server.children("pages www") not in ([], [relay]), "another one")
     assert visitor.get("/").text == "told 0"
+    wait_until(lambda: len(makers(server)) == 1, "the one that waits")
     replies = []
     thread = threading.Thread(target=lambda: replies.append(visitor.get("/slow")))
     thread.start()
@@ -251,6 +261,8 @@ def test_a_stop_lets_pages_be_made_and_a_death_of_the_relay_is_mended(serve):
 
 def test_a_reload_loses_no_page(serve):
     server, visitor = serve()
+    assert visitor.get("/").text == "told 0"
+    wait_until(lambda: len(makers(server)) == 1, "the one that waits")
     replies = []
     thread = threading.Thread(target=lambda: replies.append(visitor.get("/slow")))
     thread.start()

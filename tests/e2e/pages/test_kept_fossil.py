@@ -47,6 +47,8 @@ def of_relay(server, is_starter):
 
 
 def starter(server):
+    # What it forks has its name for a moment.
+    wait_until(lambda: len(of_relay(server, True)) == 1, "one that starts the others")
     [pid] = of_relay(server, True)
     return pid
 
