@@ -12,6 +12,11 @@ namespace quarry::pages {
 namespace {
 
 constexpr std::string_view kSpaces = " \t\n\v\f\r";
+constexpr std::string_view kCookie = "fossil-";
+constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",    "n",
+                                                  "name", "pw", "repo", "login", "password"};
+// No name of interest is longer, but for the rest of a cookie's.
+constexpr std::size_t kLongestName = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -30,14 +35,20 @@ std::string_view until_nul(std::string_view text) {
   return text.substr(0, text.find('\0'));
 }
 
-void add_once(std::vector<std::string>& values, const std::string& value) {
-  if (std::ranges::find(values, value) == values.end()) values.push_back(value);
-}
-
 std::string in_lower_case(std::string_view text) {
   std::string lowered(text);
   std::ranges::transform(lowered, lowered.begin(), lower);
   return lowered;
+}
+
+/// Under what a value of NAME is kept; "": it is of no interest. fossil takes names in capitals for the
+/// same.
+std::string key_of(std::string_view name) {
+  std::string key = in_lower_case(name.substr(0, kLongestName));
+  if (key.starts_with(kCookie)) return std::string(kCookie);
+  const bool is_kept =
+      name.size() <= kLongestName && std::ranges::find(kNames, key) != kNames.end();
+  return is_kept ? key : "";
 }
 
 /// Takes a word off LINE, which is not empty: quoted, or up to a space or semicolon.
@@ -115,17 +126,27 @@ std::string base64_as_fossil_does(std::string_view text) {
   return std::string(until_nul(decoded));
 }
 
+void Fields::keep(std::string_view key, std::string value) {
+  if (key.empty()) return;
+  auto& values = kept_.try_emplace(std::string(key)).first->second;
+  if (values.size() < kMostValues && std::ranges::find(values, value) == values.end()) {
+    values.push_back(std::move(value));
+  }
+}
+
 void Fields::add_pairs(std::string_view text, char separator) {
   text = until_nul(text);
-  while (!text.empty()) {
+  for (;;) {
+    text.remove_prefix(std::min(text.find_first_not_of(separator), text.size()));
+    if (text.empty()) return;
     std::string_view pair = text.substr(0, text.find(separator));
-    text.remove_prefix(std::min(pair.size() + 1, text.size()));
+    text.remove_prefix(pair.size());
     pair.remove_prefix(std::min(pair.find_first_not_of(kSpaces), pair.size()));
     const std::size_t end = std::min(pair.find('='), pair.size());
-    // fossil takes those in capitals for the same.
-    std::string name = in_lower_case(pair.substr(0, end));
+    const std::string key = key_of(pair.substr(0, end));
+    if (key.empty()) continue;
     pair.remove_prefix(std::min(end + 1, pair.size()));
-    pairs_.emplace_back(std::move(name), decoded_as_fossil_does(pair));
+    keep(key, decoded_as_fossil_does(pair));
   }
 }
 
@@ -139,7 +160,7 @@ void Fields::add_parts(std::string_view text) {
       continue;
     }
     const std::string_view content = take_content(text, border);
-    if (name) pairs_.emplace_back(*std::exchange(name, std::nullopt), until_nul(content));
+    if (name) keep(key_of(*std::exchange(name, std::nullopt)), std::string(until_nul(content)));
   }
 }
 
@@ -149,7 +170,7 @@ bool Fields::add_json(std::string_view text) {
     if (event == nlohmann::json::parse_event_t::key) {
       name = until_nul(parsed.get_ref<const std::string&>());
     } else if (event == nlohmann::json::parse_event_t::value && parsed.is_string()) {
-      pairs_.emplace_back(name, until_nul(parsed.get_ref<const std::string&>()));
+      keep(key_of(name), std::string(until_nul(parsed.get_ref<const std::string&>())));
     }
     return true;
   };
@@ -157,24 +178,16 @@ bool Fields::add_json(std::string_view text) {
 }
 
 std::vector<std::string> Fields::values(std::string_view name) const {
-  std::vector<std::string> values;
-  for (const auto& [its_name, value] : pairs_) {
-    if (its_name == name) add_once(values, value);
-  }
-  return values;
+  const auto found = kept_.find(name);
+  return found == kept_.end() ? std::vector<std::string>{} : found->second;
 }
 
-std::vector<std::string> Fields::values_of_all(std::string_view prefix) const {
-  std::vector<std::string> values;
-  for (const auto& [its_name, value] : pairs_) {
-    if (its_name.starts_with(prefix)) add_once(values, value);
-  }
-  return values;
+std::vector<std::string> Fields::cookies() const {
+  return values(kCookie);
 }
 
 bool Fields::has(std::string_view name) const {
-  return std::ranges::any_of(
-      pairs_, [&](const auto& pair) { return pair.first == name && !pair.second.empty(); });
+  return std::ranges::any_of(values(name), [](const std::string& value) { return !value.empty(); });
 }
 
 }  // namespace quarry::pages

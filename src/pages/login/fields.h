@@ -1,15 +1,21 @@
 // What a visitor tells fossil by parameters, wherever they stand, read as fossil reads it.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace quarry::pages {
 
+/// Only what a login, or what is like one, is told by is kept, and no more different values of it than
+/// tell that there are too many: the rest may be as large as a visitor likes.
 class Fields {
  public:
+  static constexpr std::size_t kMostValues = 17;  // of a name
+
   /// NAME=VALUE pairs with SEPARATOR between them: a query, a form, cookies.
   void add_pairs(std::string_view text, char separator);
   /// A form of several parts, of which each has its name in lines before an empty one.
@@ -19,13 +25,15 @@ class Fields {
 
   /// What NAME, in lower case, may be, each once.
   std::vector<std::string> values(std::string_view name) const;
-  /// The same of all that begin with PREFIX.
-  std::vector<std::string> values_of_all(std::string_view prefix) const;
+  /// The same of all cookies of fossil.
+  std::vector<std::string> cookies() const;
   /// Whether NAME is there with a value that is not empty.
   bool has(std::string_view name) const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> pairs_;
+  void keep(std::string_view key, std::string value);
+
+  std::map<std::string, std::vector<std::string>, std::less<>> kept_;
 };
 
 /// TEXT with its + and %XX undone; a % without two digits stays. It ends before a NUL, as a string of

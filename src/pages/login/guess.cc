@@ -116,7 +116,7 @@ std::expected<std::vector<std::string>, Refusal> users_who_change(const Fields& 
   const bool is_change =
       fields.has("p") && fields.has(kNewPassword) && fields.has(kNewPasswordAgain);
   if (!is_change) return users;
-  const auto cookies = fields.values_of_all("fossil-");
+  const auto cookies = fields.cookies();
   if (cookies.size() > kMostCookies) return std::unexpected(Refusal{400, "too many cookies"});
   for (const std::string& cookie : cookies) {
     if (auto user = user_of_cookie(cookie)) users.push_back(std::move(*user));

@@ -221,3 +221,22 @@ TEST_CASE("old passwords, of who changes his own and of another repository's adm
   CHECK(only({"/setup_login_group", "", "repo=a&repo=b&login=boss&pw=x"}) == "400");
   CHECK(only({"/setup_login_group", "", "repo=a&login=boss"}) == "none");
 }
+
+TEST_CASE("of what a visitor repeats no more is kept than tells that it is too much") {
+  std::string users = "p=x", cookies;
+  for (int i = 0; i < 100'000; ++i) {
+    users += "&u=" + std::to_string(i) + "&&&of-no-interest" + std::to_string(i) + "=1";
+    cookies += "fossil-" + std::to_string(i) + "=" + std::to_string(i) + "; ";
+  }
+  Fields fields;
+  fields.add_pairs(users, '&');
+  fields.add_pairs(cookies, ';');
+  CHECK(fields.values("u").size() == Fields::kMostValues);
+  CHECK(fields.cookies().size() == Fields::kMostValues);
+  CHECK(fields.has("p"));
+  CHECK_FALSE(fields.has("of-no-interest1"));
+  // A guess is found behind as much of anything.
+  CHECK(only({.path = "/login", .body = std::string(900'000, '&') + "u=ann&p=x"}) == "form ann");
+  CHECK(only({.path = "/unknown", .body = std::string(9'000'000, '&') + "u=ann&p=x"}) ==
+        "form ann");
+}
