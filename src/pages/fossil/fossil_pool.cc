@@ -42,11 +42,12 @@ void FossilPool::drop_outdated() {
   const auto state = surroundings_.state();
   std::string now = place_.repository.empty() ? "" : identity_of(place_.repository);
   if (state) now += *state;
-  if (!state || now != begun_with_) {
-    spare_.clear();
-    starter_.forget();
-  }
+  if (!state || now != begun_with_) spare_.clear();
   begun_with_ = std::move(now);
+  if (std::string program = surroundings_.program(); program != program_) {
+    starter_.forget();
+    program_ = std::move(program);
+  }
 }
 
 base::Result<FossilProcess> FossilPool::take() {

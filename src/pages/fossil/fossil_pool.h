@@ -34,7 +34,7 @@ class FossilPool {
  private:
   void replenish();
   /// Those of a file that has been replaced would show the old one, and those that have begun with
-  /// another configuration may know something of it.
+  /// another configuration may know something of it; of a program that has been replaced nothing stays.
   void drop_outdated();
   void fell(const std::string& why);
 
@@ -45,6 +45,7 @@ class FossilPool {
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
   std::string begun_with_;             // what the spare ones have
+  std::string program_;                // what the starter has kept
   std::chrono::milliseconds rest_{0};  // before another is started, after failures
   base::Event replenishing_;
 };

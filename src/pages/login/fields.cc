@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "quarry/base/ascii.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::pages {
@@ -20,13 +21,9 @@ constexpr std::size_t kLongestName = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-char lower(char c) {
-  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-}
-
 std::optional<int> digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  c = lower(c);
+  c = base::ascii_lower(c);
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   return std::nullopt;
 }
@@ -37,7 +34,7 @@ std::string_view until_nul(std::string_view text) {
 
 std::string in_lower_case(std::string_view text) {
   std::string lowered(text);
-  std::ranges::transform(lowered, lowered.begin(), lower);
+  std::ranges::transform(lowered, lowered.begin(), base::ascii_lower);
   return lowered;
 }
 

@@ -19,6 +19,7 @@ using Way = Guess::Way;
 // No login has so many bytes, nor so many cookies of fossil's.
 constexpr std::size_t kMostForm = std::size_t{1} << 20;
 constexpr std::size_t kMostCookies = 16;
+static_assert(kMostCookies < Fields::kMostValues);
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
 constexpr std::string_view kMultipart = "multipart/";
 constexpr std::string_view kBasic = "Basic ";

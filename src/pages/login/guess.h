@@ -37,8 +37,7 @@ std::optional<std::string> user_of_cookie(std::string_view value);
 bool takes_passwords(const Target& target, const PageNames& pages);
 
 /// Those of REQUEST for TARGET; mostly none. What could be read in two ways is refused, as is a login
-/// that is too large. TRUST_REMOTE_USER: it
-/// names who the web server knows already.
+/// that is too large. TRUST_REMOTE_USER: it names who the web server knows already.
 std::expected<std::vector<Guess>, Refusal> guesses_in(const PageRequest& request,
                                                       const Target& target, const PageNames& pages,
                                                       bool trust_remote_user);
