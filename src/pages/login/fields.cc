@@ -17,7 +17,7 @@ constexpr std::string_view kCookie = "fossil-";
 constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",    "n",
                                                   "name", "pw", "repo", "login", "password"};
 // No name of interest is longer, but for the rest of a cookie's.
-constexpr std::size_t kLongestName = 15;
+constexpr std::size_t kLongestKey = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
@@ -41,10 +41,9 @@ std::string in_lower_case(std::string_view text) {
 /// Under what a value of NAME is kept; "": it is of no interest. fossil takes names in capitals for the
 /// same.
 std::string key_of(std::string_view name) {
-  std::string key = in_lower_case(name.substr(0, kLongestName));
+  std::string key = in_lower_case(name.substr(0, kLongestKey));
   if (key.starts_with(kCookie)) return std::string(kCookie);
-  const bool is_kept =
-      name.size() <= kLongestName && std::ranges::find(kNames, key) != kNames.end();
+  const bool is_kept = name.size() <= kLongestKey && std::ranges::find(kNames, key) != kNames.end();
   return is_kept ? key : "";
 }
 
