@@ -200,7 +200,9 @@ def waiting(server, fresh):
     for i in range(3):
         ids.append(writer.submit(changes.tarball({"a.txt": b"%d\n" % i}, comment=f"number {i}")).json["id"])
         Queue.of(fresh).take(ids[-1])
-        time.sleep(0.002)
+        # Their order is that of the clock's milliseconds.
+        now = time.time_ns() // 1_000_000
+        wait_until(lambda: time.time_ns() // 1_000_000 > now, "the next one")
     return ids
 
 

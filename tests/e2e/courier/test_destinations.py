@@ -6,7 +6,6 @@ import fcntl
 import json
 import os
 import re
-import signal
 import socket
 import stat
 import sys
@@ -186,8 +185,7 @@ def test_file_is_appended_to_and_opened_anew(tmp_path: Path):
         lines = path.read_text().splitlines()
         assert lines[0] == "before" and [json.loads(line) for line in lines[1:]] == [event(i) for i in range(100)]
         path.rename(tmp_path / "old")
-        courier.main.send(signal.SIGUSR1)
-        time.sleep(0.3)
+        courier.reopen()
         courier.hand_over([event(100)])
         courier.wait_until_delivered("file")
         assert [json.loads(line) for line in path.read_text().splitlines()] == [event(100)]

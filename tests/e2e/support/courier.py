@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from support import places
-from support.daemon import section
+from support.daemon import section, status
 from support.process import Process, free_port, wait_until
 from support.program import quarry
 
@@ -60,6 +60,12 @@ class Courier:
     def log(self) -> str:
         output = self.folder / "output"
         return output.read_text(errors="replace") if output.exists() else ""
+
+    def reopen(self) -> None:
+        """Has the files opened anew. Signals are taken one after the other: when the second is, the first is done with."""
+        for _ in range(2):
+            self.main.send(signal.SIGUSR1)
+            wait_until(lambda: not int(status(self.main.pid, "ShdPnd"), 16) >> (signal.SIGUSR1 - 1) & 1, "the signal to be taken")
 
     def kill(self) -> None:
         self.main.send(signal.SIGKILL)
