@@ -72,6 +72,7 @@ void become_kept(const FossilStarter::Plan& plan, pid_t owner) {
   auto environment = plan.environment;
   base::preload(environment, plan.keeper);
   environment.push_back(fmt::format("{}={}", kOwnerVariable, owner));
+  environment.push_back(fmt::format("{}=1", kLinkAtOnce));
   ::execvpe(plan.words[0].c_str(), base::pointers_to(plan.words).data(),
             base::pointers_to(environment).data());
 }

@@ -23,6 +23,8 @@ namespace quarry::pages {
 constexpr int kOrders = 3;
 /// The variable that tells a kept fossil whom it starts pages for: a process id.
 constexpr const char* kOwnerVariable = "QUARRY_PAGES_OWNER";
+/// The variable that makes ld.so look all functions up at once: in who starts pages instead of in each.
+constexpr const char* kLinkAtOnce = "LD_BIND_NOW";
 /// What who starts them is called.
 constexpr const char* kStarterName = "page starter";
 
