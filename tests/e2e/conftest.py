@@ -1,5 +1,6 @@
 """Fixtures: the peers, the generated repository, and options of the suite."""
 
+import fcntl
 import os
 import shutil
 import signal
@@ -72,6 +73,14 @@ def launch(server_kind: str, tmp_path: Path, fossil: Fossil) -> Iterator[Launche
 
 
 @pytest.fixture
+def launch_gateway(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
+    """The same by our gateway only: where what stands before the workers has no part in it."""
+    launcher = Launcher("gateway", tmp_path, fossil)
+    yield launcher
+    launcher.stop_all()
+
+
+@pytest.fixture
 def launch_fossil(tmp_path: Path, fossil: Fossil) -> Iterator[Launcher]:
     """The same by `fossil server`: the peer of our own client."""
     launcher = Launcher("fossil", tmp_path, fossil)
@@ -108,11 +117,18 @@ def launch_shared(server_kind: str, tmp_path_factory: pytest.TempPathFactory, fo
 
 
 def kept_or_built(variable: str, tmp_path_factory: pytest.TempPathFactory, build: Callable[[Path], None]) -> Path:
-    """A generated repository: the file that VARIABLE names is kept for later runs, made if need be."""
-    kept = os.environ.get(variable)
-    path = Path(kept) if kept else tmp_path_factory.mktemp("generated") / "generated.fossil"
-    if not path.exists():
-        build(path)
+    """A generated repository: the file that VARIABLE names is kept for later runs, made if need be. Processes that
+    test at the same time share one."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent
+    path = Path(os.environ.get(variable) or shared / f"{variable.lower()}.fossil")
+    with (shared / f"{variable.lower()}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not path.exists():
+            unfinished = path.with_suffix(".unfinished")
+            build(unfinished)
+            unfinished.rename(path)
     return path
 
 

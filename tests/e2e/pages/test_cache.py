@@ -323,5 +323,6 @@ def test_figures_are_in_the_status(serve, project):
         visitor.get("/timeline")
     told = figures(server)
     assert told["about"].startswith("fossil 2.") and told["made"] >= 1 and told["failed"] == 0
-    shown = quarry("status", "--socket", server.control).stdout
-    assert re.search(r"^pages www +fossil 2\.\S+ +0 +0 +\d+ +\d+ +0 +0 +0 +\S+$", shown, re.MULTILINE), shown
+    row = re.compile(r"^pages www +fossil 2\.\S+ +0 +0 +\d+ +\d+ +0 +0 +0 +\S+$", re.MULTILINE)
+    # What has made a page runs a little longer than until it is read.
+    wait_until(lambda: row.search(quarry("status", "--socket", server.control).stdout), "the figures of a pool at rest")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import urllib.parse
 from collections.abc import Iterator
@@ -19,6 +20,10 @@ with contextlib.suppress(ImportError):
 
 needs_webdriver = pytest.mark.skipif("webdriver" not in globals() or not shutil.which("chromedriver"),
                                      reason="no python3-selenium, or no chromium-driver")
+
+AXE = os.environ.get("QUARRY_AXE", "")
+
+needs_axe = pytest.mark.skipif(not AXE, reason="no axe-core in QUARRY_AXE")
 
 #: Seconds; only reached when something is wrong.
 PATIENCE = 120
@@ -41,6 +46,7 @@ class Driven:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         self.driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
         self.driver.set_page_load_timeout(PATIENCE)
+        self.driver.set_script_timeout(PATIENCE)
 
     def quit(self) -> None:
         self.driver.quit()
@@ -77,6 +83,20 @@ class Driven:
 
     def attach(self, selector: str, path: Path) -> None:
         self.one(selector).send_keys(str(path))
+
+    def be_dark(self, is_dark: bool) -> None:
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
+
+    def barriers(self) -> list[str]:
+        """What axe-core finds in the page that would keep somebody from using it."""
+        self.driver.execute_script(Path(AXE).read_text())
+        found, passed = self.driver.execute_async_script("""
+            const done = arguments[0];
+            axe.run().then(found => done([found.violations.map(each => [each.id, each.nodes.map(node => node.html)]),
+                                          found.passes.length]), error => done([[String(error)], 0]));""")
+        assert passed > 5, f"it has looked at nothing: {found}"
+        return found
 
     def complaints(self) -> list[str]:
         """What the console has said since the last time, but for its advice to who writes pages."""

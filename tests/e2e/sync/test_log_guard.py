@@ -21,7 +21,6 @@ import pytest
 import proof
 from support import places, process, repofile, wire
 from support.process import wait_until
-from support.servers import Launcher
 
 KIB = 1 << 10
 
@@ -52,14 +51,6 @@ def generation(repository: Path) -> bytes:
     """What changes in the log's header when it is begun anew: the number of that, and two salts."""
     with log_of(repository).open("rb") as log:
         return log.read(24)[12:]
-
-
-@pytest.fixture
-def launch_gateway(tmp_path, fossil):
-    """What stands before the workers has no part in this: one kind of server is enough."""
-    launcher = Launcher("gateway", tmp_path, fossil)
-    yield launcher
-    launcher.stop_all()
 
 
 @pytest.fixture
