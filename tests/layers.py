@@ -33,6 +33,7 @@ LAYERS: dict[str, set[str]] = {
     "http": {"base"},
     "control": {"base"},
     "scoreboard": {"base"},
+    "libraries": set(),
     "base": set(),
 }
 
