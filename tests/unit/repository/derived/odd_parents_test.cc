@@ -163,7 +163,7 @@ TEST_CASE("a check-in that a later document names among its versions is no leaf 
   const std::string leaves =
       "SELECT count(*) FROM leaf JOIN blob USING(rid) WHERE uuid='" + hash(root) + "'";
   CHECK(world.sql(leaves) == "1");
-  world.put(wiki_page("2021-01-04T00:00:00", std::string(64, '6') + " " + hash(root)));
+  world.put(wiki_page("2021-01-04T00:00:00", fmt::format("{:6<64} {}", "", hash(root))));
   CHECK(world.sql(leaves) == "0");
   prove(world);
 }
