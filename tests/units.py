@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Runs the unit tests of a build folder, and counts their cases.
 
-    tests/units.py BUILD
+    tests/units.py BUILD [NAME…]
+    tests/units.py --targets BUILD NAME…
 
-Each program is one of meson's tests; its cases are counted from doctest's last line. What fails is
+Those called NAME, or all; or prints what to have built for them. Each program is one of meson's tests; its cases are counted from doctest's last line. What fails is
 shown. The last line is "N passed, N failed"; exits with 1 if anything failed, or if nothing ran.
 """
 
@@ -29,11 +30,21 @@ def counts(test: dict) -> tuple[int, int]:
     return (passed, failed) if summaries else (1, 0)
 
 
+def targets(build: Path, names: list[str]) -> list[str]:
+    """What meson builds for the tests called NAMES."""
+    asked = subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, text=True, check=True)
+    programs = {each["name"]: each["cmd"][0] for each in json.loads(asked.stdout)}
+    return [os.path.relpath(programs[name], build.resolve()) for name in names]
+
+
 def main() -> int:
+    if sys.argv[1] == "--targets":
+        print(*targets(Path(sys.argv[2]), sys.argv[3:]), sep="\n")
+        return 0
     build = Path(sys.argv[1])
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
-    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--num-processes", str(2 * os.cpu_count())], stdout=subprocess.DEVNULL,
+    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--num-processes", str(2 * os.cpu_count()), *sys.argv[2:]], stdout=subprocess.DEVNULL,
                    stderr=subprocess.STDOUT, check=False)
     tests = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     passed = failed = 0
