@@ -9,6 +9,9 @@
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 
+// The signatures are libcurl's, which begins its own lists behind an enumeration.
+#pragma GCC diagnostic ignored "-Wvarargs"
+
 namespace {
 
 const quarry::libraries::LoadedLibrary& loaded() {
