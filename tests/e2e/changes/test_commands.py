@@ -10,7 +10,7 @@ import pytest
 from support import changes, places, repofile
 from support.changes import Queue, somebody
 from support.fossil import Checkout
-from support.process import wait_until
+from support.process import times_waited, wait_until
 
 
 @pytest.fixture
@@ -164,7 +164,8 @@ def test_waiting_tells_the_outcome(submit, checkout, fresh, server):
         wait_until(lambda: queue.names("prequeue"), "a submission", 30)
         id_ = queue.names("prequeue")[0][:16]
         queue.take(id_)
-        time.sleep(0.1)
+        has_waited = times_waited(process.pid)
+        wait_until(lambda: times_waited(process.pid) > has_waited + 3, "that it asks again")
         assert process.poll() is None
         path = next((queue.base / "queue").iterdir())
         path.write_text(path.read_text().replace("##history", "##landed\n" + "a" * 40 + "\n##history")

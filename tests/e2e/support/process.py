@@ -7,6 +7,7 @@ import contextlib
 import itertools
 import os
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -196,3 +197,8 @@ class Process:
         except ProcessLookupError:
             return False
         return True
+
+
+def times_waited(pid: int) -> int:
+    """How often the process has had nothing to do but wait: it grows whenever it looks at something again."""
+    return int(re.search(r"^voluntary_ctxt_switches:\s+(\d+)$", Path(f"/proc/{pid}/status").read_text(), re.MULTILINE)[1])
