@@ -4,8 +4,9 @@
     tests/units.py BUILD [NAME…]
     tests/units.py --targets BUILD NAME…
 
-Those called NAME, or all; or prints what to have built for them. Each program is one of meson's tests; its cases are counted from doctest's last line. What fails is
-shown. The last line is "N passed, N failed"; exits with 1 if anything failed, or if nothing ran.
+Those called NAME, or all; or prints what to have built for them. Each program is one of meson's tests; its cases are
+counted from doctest's last line. What fails is shown. The last line is "N passed, N failed"; exits with 1 if anything
+failed, or if nothing ran.
 """
 
 import json
@@ -31,10 +32,14 @@ def counts(test: dict) -> tuple[int, int]:
 
 
 def targets(build: Path, names: list[str]) -> list[str]:
-    """What meson builds for the tests called NAMES."""
-    asked = subprocess.run(["meson", "introspect", "--tests", build], capture_output=True, text=True, check=True)
-    programs = {each["name"]: each["cmd"][0] for each in json.loads(asked.stdout)}
-    return [os.path.relpath(programs[name], build.resolve()) for name in names]
+    """What meson builds for the tests called NAMES: their programs, and the programs that these start."""
+    def ask(what: str) -> list[dict]:
+        asked = subprocess.run(["meson", "introspect", what, build], capture_output=True, text=True, check=True)
+        return json.loads(asked.stdout)
+
+    files = {each["id"]: each["filename"] for each in ask("--targets")}
+    needed = {each["name"]: [file for target in each["depends"] for file in files[target]] for each in ask("--tests")}
+    return [os.path.relpath(file, build.resolve()) for name in names for file in needed[name]]
 
 
 def main() -> int:
@@ -44,8 +49,8 @@ def main() -> int:
     build = Path(sys.argv[1])
     log = build / "meson-logs" / "testlog.json"
     log.unlink(missing_ok=True)
-    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--num-processes", str(2 * os.cpu_count()), *sys.argv[2:]], stdout=subprocess.DEVNULL,
-                   stderr=subprocess.STDOUT, check=False)
+    subprocess.run(["meson", "test", "-C", build, "--no-rebuild", "--num-processes", str(2 * os.cpu_count()),
+                    *sys.argv[2:]], stdout=subprocess.DEVNULL, stderr=subprocess.STDOUT, check=False)
     tests = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     passed = failed = 0
     for test in tests:
