@@ -78,7 +78,8 @@ def parse(data: bytes) -> EmailMessage:
 
 
 def read(folder: Path) -> list[EmailMessage]:
-    return [parse(path.read_bytes()) for path in sorted(folder.glob("*.email"))]
+    """The mails in FOLDER but one that is being written, whose name begins with a point."""
+    return [parse(path.read_bytes()) for path in sorted(folder.glob("[!.]*.email"))]
 
 
 def text(message: EmailMessage) -> str:
