@@ -31,6 +31,7 @@
 #include "quarry/base/fd.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
+#include "utf8_locale.h"
 
 namespace quarry::changes {
 namespace {

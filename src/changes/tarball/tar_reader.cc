@@ -3,7 +3,6 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <fmt/core.h>
-#include <locale.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -265,15 +264,6 @@ class TarReader {
 };
 
 }  // namespace
-
-Utf8Locale::Utf8Locale()
-    : locale_(::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr)),
-      before_(::uselocale(static_cast<locale_t>(locale_))) {}
-
-Utf8Locale::~Utf8Locale() {
-  ::uselocale(static_cast<locale_t>(before_));
-  if (locale_ != nullptr) ::freelocale(static_cast<locale_t>(locale_));
-}
 
 Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, int contents) {
   QUARRY_TRY_ASSIGN(auto expansion, Expansion::open(tarball, limits));

@@ -20,19 +20,6 @@ struct TarballEntries {
   std::vector<std::string> folders;
 };
 
-/// A locale in which libarchive leaves UTF-8 as it is; the thread's own again when it goes.
-class Utf8Locale {
- public:
-  Utf8Locale();
-  ~Utf8Locale();
-  Utf8Locale(const Utf8Locale&) = delete;
-  Utf8Locale& operator=(const Utf8Locale&) = delete;
-
- private:
-  void* locale_;
-  void* before_;
-};
-
 /// Reads TARBALL, and writes the files' contents to CONTENTS, one behind the other. Within
 /// Utf8Locale. Errors: kInvalid, kLimit, kNoSpace, kIo.
 base::Result<TarballEntries> read_entries(int tarball, const TarballLimits& limits, int contents);

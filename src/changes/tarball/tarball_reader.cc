@@ -14,6 +14,7 @@
 #include "checked_content.h"
 #include "quarry/base/escape.h"
 #include "quarry/changes/tarball.h"
+#include "utf8_locale.h"
 
 namespace quarry::changes {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/changes/tarball.h"
-#include "tar_reader.h"
+#include "utf8_locale.h"
 
 namespace quarry::changes {
 
