@@ -133,46 +133,42 @@ void add_run(CLI::App& queue, Run& run) {
 
 }  // namespace
 
-void add_submit(CLI::App& app, Run& run) {
-  CLI::App* command = app.add_subcommand(
-      "submit", "send what has changed to a server's queue, to be landed on a branch");
-  auto& submit = arguments_of(*command, run, run_submit);
-  add_server_options(*command, submit.server, /*is_needed=*/true);
-  command->add_option("--target", submit.target, "the branch that it is for")->required();
-  command->add_option("--comment", submit.comment, "of the check-in")->required();
+void add_submit(CLI::App& command, Run& run) {
+  auto& submit = arguments_of(command, run, run_submit);
+  add_server_options(command, submit.server, /*is_needed=*/true);
+  command.add_option("--target", submit.target, "the branch that it is for")->required();
+  command.add_option("--comment", submit.comment, "of the check-in")->required();
   command
-      ->add_option("--type", submit.type, "the move type: development change, bug fix, emergency")
+      .add_option("--type", submit.type, "the move type: development change, bug fix, emergency")
       ->capture_default_str()
       ->check(CLI::IsMember({"DC", "BF", "EM"}));
   command
-      ->add_option("--depends", submit.dependencies,
-                   "ids of change sets that have to have landed before")
+      .add_option("--depends", submit.dependencies,
+                  "ids of change sets that have to have landed before")
       ->allow_extra_args(false);
-  command->add_option("--approval", submit.approval, "a reference of who allowed it");
-  command->add_option("--author", submit.author, "whose check-in it is (default: yours)");
-  auto* base = command->add_option(
+  command.add_option("--approval", submit.approval, "a reference of who allowed it");
+  command.add_option("--author", submit.author, "whose check-in it is (default: yours)");
+  auto* base = command.add_option(
       "--base", submit.base,
       "the check-in that it was made from (default: that of the open check-out)");
-  command->add_flag("--on-tip", submit.on_tip, "take the files as they are, whatever the tip has")
+  command.add_flag("--on-tip", submit.on_tip, "take the files as they are, whatever the tip has")
       ->excludes(base);
-  command->add_option("--delete", submit.deletions, "files to remove, outside of a check-out")
+  command.add_option("--delete", submit.deletions, "files to remove, outside of a check-out")
       ->allow_extra_args(false);
-  command->add_option("FILES", submit.files,
-                      "of the check-out's changes these alone; outside of one, what to submit");
-  auto* wait = command->add_flag("--wait", submit.waits,
-                                 "wait for the outcome: the exit code is 0 where it has landed");
-  command->add_option("--timeout", submit.timeout, "of --wait, in seconds (default: for ever)")
+  command.add_option("FILES", submit.files,
+                     "of the check-out's changes these alone; outside of one, what to submit");
+  auto* wait = command.add_flag("--wait", submit.waits,
+                                "wait for the outcome: the exit code is 0 where it has landed");
+  command.add_option("--timeout", submit.timeout, "of --wait, in seconds (default: for ever)")
       ->needs(wait)
       ->check(CLI::Range(0.1, 1e9));
 }
 
-void add_queue(CLI::App& app, Run& run) {
-  CLI::App* queue =
-      app.add_subcommand("queue", "look after a queue of change sets, here or on a server");
-  queue->require_subcommand(1);
-  add_looking(*queue, run);
-  add_doing(*queue, run);
-  add_run(*queue, run);
+void add_queue(CLI::App& queue, Run& run) {
+  queue.require_subcommand(1);
+  add_looking(queue, run);
+  add_doing(queue, run);
+  add_run(queue, run);
 }
 
 }  // namespace quarry::app

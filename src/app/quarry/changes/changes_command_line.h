@@ -5,7 +5,9 @@
 
 namespace quarry::app {
 
-void add_submit(CLI::App& app, Run& run);
-void add_queue(CLI::App& app, Run& run);
+/// Adds them to COMMAND; see arguments_of() for RUN.
+void add_submit(CLI::App& command, Run& run);
+/// Likewise, with the commands under it.
+void add_queue(CLI::App& queue, Run& run);
 
 }  // namespace quarry::app

@@ -55,21 +55,20 @@ PeerArguments& add_peer_command(CLI::App& peer, Run& run, const char* name, cons
 
 }  // namespace
 
-void add_peer(CLI::App& app, Run& run) {
-  CLI::App* peer = app.add_subcommand("peer", "repositories that sync with others by themselves");
-  peer->require_subcommand(1);
+void add_peer(CLI::App& peer, Run& run) {
+  peer.require_subcommand(1);
   auto& synced = add_peer_command(
-      *peer, run, "sync", "sync with peers of the configuration now, due or not", run_peer_sync);
-  peer->get_subcommand("sync")->add_option("NAME", synced.names, "the peers (default: all)");
-  auto& shown = add_peer_command(*peer, run, "status",
+      peer, run, "sync", "sync with peers of the configuration now, due or not", run_peer_sync);
+  peer.get_subcommand("sync")->add_option("NAME", synced.names, "the peers (default: all)");
+  auto& shown = add_peer_command(peer, run, "status",
                                  "tell when there was a sync with each peer, and what failed",
                                  run_peer_status);
-  CLI::App* status = peer->get_subcommand("status");
+  CLI::App* status = peer.get_subcommand("status");
   status->add_option("FILE", shown.names,
                      "repository files, to show all that they remember (default: the peers of the "
                      "configuration)");
   status->add_flag("--json", shown.as_json, "as JSON");
-  add_peer_run(*peer, run);
+  add_peer_run(peer, run);
 }
 
 }  // namespace quarry::app

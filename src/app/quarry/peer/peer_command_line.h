@@ -5,7 +5,7 @@
 
 namespace quarry::app {
 
-/// Adds them to APP; see arguments_of() for RUN.
-void add_peer(CLI::App& app, Run& run);
+/// Adds them to PEER; see arguments_of() for RUN.
+void add_peer(CLI::App& peer, Run& run);
 
 }  // namespace quarry::app
