@@ -207,15 +207,27 @@ def test_each_request_is_followed_by_a_run_and_no_two_are_nearer_than_the_lease(
     assert all(later - earlier >= 1 for earlier, later in zip(ends, ends[1:])), ends
 
 
-def test_a_repository_that_wants_none_has_none(served, fresh, start):
-    repofile.set_config(fresh, "backoffice-disable", "1")
-    server, log = served()
-    for _ in range(5):
-        ask(server)
-    quiet, _ = served(backoffice="no")
-    ask(quiet)
-    time.sleep(0.5)  # in which a run would have been over
-    assert not runs(log) and not jobs(server) and not jobs(quiet) and "backoffice" not in rows(fresh)
+def test_a_repository_that_wants_none_has_none(start, tmp_path, fossil):
+    log = tmp_path / RUNS
+    paths = [tmp_path / "folder" / f"{name}.fossil" for name in ("none", "other")]
+    paths[0].parent.mkdir()
+    for path in paths:
+        fossil.new(path)
+        repofile.set_config(path, "backoffice-logfile", str(log))
+    repofile.set_config(paths[0], "backoffice-disable", "1")
+    server = start({"backoffice": "yes", "repository": None, "repositories": paths[0].parent})
+    for path in ("/none",) * 5 + ("/other",):
+        assert "Fossil repository" in fastcgi.ask(server.socket, path).text
+    # Who asked last has his run, so that those before would have had theirs.
+    wait_until(lambda: runs(log) and not jobs(server), "a run")
+    assert files(log) == {str(paths[1])} and "backoffice" not in rows(paths[0])
+
+
+def test_a_server_without_a_backoffice_runs_none(served, fresh):
+    server, log = served(backoffice="no")
+    ask(server)
+    server.stop()
+    assert not runs(log) and "backoffice" not in rows(fresh)
 
 
 def test_repositories_of_a_folder_are_told_apart(start, tmp_path, fossil):
