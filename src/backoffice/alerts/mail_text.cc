@@ -6,9 +6,11 @@
 #include <array>
 #include <cstdint>
 
-#include "mail_message.h"
+#include "quarry/courier/mail_message.h"
 
 namespace quarry::backoffice {
+
+using courier::MailMessage;
 
 using repository::AlertEvent;
 using repository::MailKind;

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "mail_choice.h"
-#include "mail_message.h"
 
 using namespace quarry;
 using namespace quarry::backoffice;

@@ -8,7 +8,7 @@
 
 #include "quarry/base/time.h"
 
-namespace quarry::backoffice {
+namespace quarry::courier {
 
 /// Texts are taken as UTF-8; what is not, and control characters, cannot get into a header.
 class MailMessage {
@@ -38,4 +38,4 @@ class MailMessage {
   std::unique_ptr<GMimeMessage, Release> message_;
 };
 
-}  // namespace quarry::backoffice
+}  // namespace quarry::courier

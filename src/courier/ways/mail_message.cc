@@ -1,10 +1,10 @@
-#include "mail_message.h"
+#include "quarry/courier/mail_message.h"
 
 #include <fmt/core.h>
 
 #include <mutex>
 
-namespace quarry::backoffice {
+namespace quarry::courier {
 namespace {
 
 struct ReleaseText {
@@ -119,4 +119,4 @@ std::string MailMessage::text() const {
   return text.get();
 }
 
-}  // namespace quarry::backoffice
+}  // namespace quarry::courier
