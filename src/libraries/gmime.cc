@@ -114,10 +114,6 @@ void g_mime_text_part_set_charset(GMimeTextPart* part, const char* charset) {
   QUARRY_LOADED(g_mime_text_part_set_charset)(part, charset);
 }
 
-void g_mime_text_part_set_text(GMimeTextPart* part, const char* text) {
-  QUARRY_LOADED(g_mime_text_part_set_text)(part, text);
-}
-
 GMimeStream* g_mime_stream_mem_new_with_buffer(const char* buffer, size_t size) {
   return QUARRY_LOADED(g_mime_stream_mem_new_with_buffer)(buffer, size);
 }

@@ -1,12 +1,12 @@
 // A message in the making: GMime behind RAII.
 #pragma once
 
-#include <gmime/gmime.h>
-
 #include <memory>
 #include <string>
 
 #include "quarry/base/time.h"
+
+struct _GMimeMessage;
 
 namespace quarry::courier {
 
@@ -17,7 +17,7 @@ class MailMessage {
 
   /// NAME may be empty.
   void set_from(const std::string& name, const std::string& address);
-  void set_to(const std::string& address);
+  void add_recipient(const std::string& address);
   void set_subject(const std::string& subject);
   void set_date(base::UnixMillis time);
   /// Without angle brackets.
@@ -28,14 +28,15 @@ class MailMessage {
   void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
-  /// Lines end with CRLF.
-  std::string text() const;
+  /// Lines end with LINE_END, which is CRLF in a mail, and LF for sendmail(8).
+  enum class LineEnd { kCrLf, kLf };
+  std::string text(LineEnd line_end = LineEnd::kCrLf) const;
 
  private:
   struct Release {
-    void operator()(GMimeMessage* message) const { g_object_unref(message); }
+    void operator()(_GMimeMessage* message) const;
   };
-  std::unique_ptr<GMimeMessage, Release> message_;
+  std::unique_ptr<_GMimeMessage, Release> message_;
 };
 
 }  // namespace quarry::courier

@@ -11,7 +11,6 @@
 namespace quarry::backoffice {
 
 using courier::MailMessage;
-
 using repository::AlertEvent;
 using repository::MailKind;
 using repository::OutgoingMail;
@@ -186,7 +185,7 @@ std::optional<Letter> compose(const OutgoingMail& mail, const std::vector<AlertE
                               const MailSettings& settings, base::UnixMillis now) {
   if (events.empty() && mail.kind != MailKind::kRenewal) return std::nullopt;
   MailMessage message;
-  message.set_to(mail.address);
+  message.add_recipient(mail.address);
   if (!settings.list.empty()) {
     const bool is_plain = std::ranges::all_of(
         settings.list, [](char c) { return static_cast<unsigned char>(c) < 0x80; });

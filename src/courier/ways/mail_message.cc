@@ -1,6 +1,7 @@
 #include "quarry/courier/mail_message.h"
 
 #include <fmt/core.h>
+#include <gmime/gmime.h>
 
 #include <mutex>
 
@@ -54,6 +55,10 @@ std::string body_text(const std::string& text) {
 
 }  // namespace
 
+void MailMessage::Release::operator()(GMimeMessage* message) const {
+  g_object_unref(message);
+}
+
 MailMessage::MailMessage() {
   static std::once_flag once;
   std::call_once(once, [] { g_mime_init(); });
@@ -66,7 +71,7 @@ void MailMessage::set_from(const std::string& name, const std::string& address) 
                              on_one_line(address).c_str());
 }
 
-void MailMessage::set_to(const std::string& address) {
+void MailMessage::add_recipient(const std::string& address) {
   g_mime_message_add_mailbox(message_.get(), GMIME_ADDRESS_TYPE_TO, nullptr,
                              on_one_line(address).c_str());
 }
@@ -111,9 +116,10 @@ void MailMessage::set_body(const std::string& text) {
   g_mime_message_set_mime_part(message_.get(), GMIME_OBJECT(part.get()));
 }
 
-std::string MailMessage::text() const {
+std::string MailMessage::text(LineEnd line_end) const {
   GMimeFormatOptions* format = g_mime_format_options_new();
-  g_mime_format_options_set_newline_format(format, GMIME_NEWLINE_FORMAT_DOS);
+  g_mime_format_options_set_newline_format(
+      format, line_end == LineEnd::kCrLf ? GMIME_NEWLINE_FORMAT_DOS : GMIME_NEWLINE_FORMAT_UNIX);
   const GText text(g_mime_object_to_string(GMIME_OBJECT(message_.get()), format));
   g_mime_format_options_free(format);
   return text.get();

@@ -1,41 +1,26 @@
 #include "mail_way.h"
 
 #include <fmt/core.h>
-#include <gmime/gmime.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <mutex>
 #include <variant>
 
 #include "child.h"
 #include "mail_text.h"
 #include "quarry/base/log.h"
+#include "quarry/courier/mail_message.h"
 #include "signature.h"
 
 namespace quarry::courier {
 namespace {
 
-struct Unref {
-  void operator()(void* object) const { g_object_unref(object); }
-};
-template <typename Object>
-using Owned = std::unique_ptr<Object, Unref>;
-
 /// The part of ADDRESS behind the @.
 std::string domain_of(const std::string& address) {
   const std::size_t at = address.rfind('@');
   return at == std::string::npos ? "localhost" : address.substr(at + 1);
-}
-
-void set_text(GMimeMessage* message, const std::string& text) {
-  const Owned<GMimeTextPart> part(g_mime_text_part_new());
-  g_mime_text_part_set_charset(part.get(), "utf-8");
-  g_mime_text_part_set_text(part.get(), text.c_str());
-  g_mime_part_set_content_encoding(GMIME_PART(part.get()), GMIME_CONTENT_ENCODING_QUOTEDPRINTABLE);
-  g_mime_message_set_mime_part(message, GMIME_OBJECT(part.get()));
 }
 
 /// Those of sendmail(8) that say that another try is of no use.
@@ -55,32 +40,18 @@ std::vector<std::string> recipients_of(const event::Event& event,
 }
 
 std::string compose_mail(const event::Event& event, const DestinationOptions& options) {
-  static std::once_flag once;
-  std::call_once(once, [] { g_mime_init(); });
-  const Owned<GMimeMessage> message(g_mime_message_new(1));
-  g_mime_message_add_mailbox(message.get(), GMIME_ADDRESS_TYPE_FROM, nullptr, options.from.c_str());
-  for (const std::string& each : recipients_of(event, options)) {
-    g_mime_message_add_mailbox(message.get(), GMIME_ADDRESS_TYPE_TO, nullptr, each.c_str());
-  }
-  g_mime_message_set_subject(message.get(), subject_of(event).c_str(), "utf-8");
-  GDateTime* date = g_date_time_new_from_unix_utc(event.head.time.value / 1000);
-  if (date != nullptr) {
-    g_mime_message_set_date(message.get(), date);
-    g_date_time_unref(date);
-  }
+  MailMessage message;
+  message.set_from("", options.from);
+  for (const std::string& each : recipients_of(event, options)) message.add_recipient(each);
+  message.set_subject(subject_of(event));
+  message.set_date(event.head.time);
   // The same for the same event: who gets it twice can tell.
   const std::string id = signature_of("quarry", event.head.key).substr(0, 40);
-  g_mime_message_set_message_id(message.get(),
-                                fmt::format("{}@{}", id, domain_of(options.from)).c_str());
-  g_mime_object_set_header(GMIME_OBJECT(message.get()), "Auto-Submitted", "auto-generated",
-                           nullptr);
-  g_mime_object_set_header(GMIME_OBJECT(message.get()), "X-Quarry-Event",
-                           std::string(event::type_of(event)).c_str(), nullptr);
-  set_text(message.get(), text_of(event));
-  char* text = g_mime_object_to_string(GMIME_OBJECT(message.get()), nullptr);
-  std::string composed = text;
-  g_free(text);
-  return composed;
+  message.set_message_id(fmt::format("{}@{}", id, domain_of(options.from)));
+  message.set_token_header("Auto-Submitted", "auto-generated");
+  message.set_token_header("X-Quarry-Event", std::string(event::type_of(event)));
+  message.set_body(text_of(event));
+  return message.text(MailMessage::LineEnd::kLf);
 }
 
 base::Result<std::unique_ptr<Way>> MailWay::make(const DestinationOptions& options,
