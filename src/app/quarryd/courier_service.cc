@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "courier_configuration.h"
-#include "quarry/master/credentials.h"
 #include "quarry/master/listener.h"
 
 namespace quarry::app {
@@ -46,12 +45,21 @@ std::filesystem::path program_beside(const std::string& name, const std::filesys
   return !error && std::filesystem::exists(here, error) ? here : folder / name;
 }
 
+base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config) {
+  const auto courier = courier_config_in(config);
+  if (!courier) return std::optional<CourierSocket>();
+  const courier::CourierOptions& options = courier->options;
+  QUARRY_TRY_ASSIGN(auto runs_as, user_of(options, config));
+  QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(options.socket));
+  QUARRY_TRY_ASSIGN(const auto listen, listen_options(options, runs_as));
+  return CourierSocket{std::move(address), listen, std::move(runs_as)};
+}
+
 base::Result<std::optional<master::Service>> courier_service(
     const master::Config& config, const std::filesystem::path& path,
     std::vector<master::InheritedSocket>& inherited) {
-  const auto courier = courier_config_in(config);
-  if (!courier) return std::optional<master::Service>();
-  const courier::CourierOptions& options = courier->options;
+  QUARRY_TRY_ASSIGN(const auto socket, courier_socket(config));
+  if (!socket) return std::optional<master::Service>();
   master::Service service;
   service.name = "courier";
   service.kind = master::ServiceKind::kReceiver;
@@ -61,12 +69,12 @@ base::Result<std::optional<master::Service>> courier_service(
   service.process.catch_output = true;
   service.process.decorate_output = false;
   // What hands a mail to Postfix has rights of its own.
-  service.process.no_new_privs = std::ranges::all_of(courier->destinations, &std::string::empty,
-                                                     &courier::DestinationOptions::sendmail);
-  QUARRY_TRY_ASSIGN(service.run_as, user_of(options, config));
-  QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse(options.socket));
-  QUARRY_TRY_ASSIGN(const auto listen, listen_options(options, service.run_as));
-  QUARRY_TRY_ASSIGN(service.listener, master::Listener::open(address, listen, &inherited));
+  service.process.no_new_privs =
+      std::ranges::all_of(courier_config_in(config)->destinations, &std::string::empty,
+                          &courier::DestinationOptions::sendmail);
+  service.run_as = socket->runs_as;
+  QUARRY_TRY_ASSIGN(service.listener,
+                    master::Listener::open(socket->address, socket->options, &inherited));
   service.program = master::Program{program_beside("quarry-courier", QUARRY_SERVER_FOLDER),
                                     {"quarry-courier", "--config", path.string()}};
   return std::optional(std::move(service));

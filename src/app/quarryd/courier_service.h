@@ -7,14 +7,25 @@
 #include <vector>
 
 #include "quarry/base/result.h"
+#include "quarry/base/socket.h"
 #include "quarry/courier/courier_config.h"
 #include "quarry/master/config.h"
+#include "quarry/master/credentials.h"
 #include "quarry/master/service.h"
 
 namespace quarry::app {
 
 /// The program called NAME: beside this one, as it was built, or in FOLDER, where it is installed.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
+
+/// Where the courier listens, whose its socket is, and as whom it runs (nothing: as the master).
+struct CourierSocket {
+  base::SocketAddress address;
+  base::ListenOptions options;
+  std::optional<master::Credentials> runs_as;
+};
+/// That of the [courier] in CONFIG; nothing: there is none. Errors: there is no such user.
+base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);
 
 /// The service of the [courier] in CONFIG, which was read from PATH, with its socket bound. Nothing:
 /// there is none. Errors: there is no such user, or the socket cannot be bound.

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "child_check.h"
+#include "courier_service.h"
 #include "quarry/base/log.h"
 #include "quarry/base/socket.h"
 #include "quarry/master/master.h"
@@ -30,6 +31,11 @@ class Places {
     for (const master::PoolConfig& pool : config.pools) {
       bind(pool.listen, pool.listen_place, pool.listen_options);
       bind(pool.status_listen, pool.status_listen_place, pool.listen_options);
+    }
+    if (const auto socket = courier_socket(config); !socket) {
+      not_free_.push_back("[courier]: " + socket.error().message);
+    } else if (*socket) {
+      bind((*socket)->address, "[courier] socket", (*socket)->options);
     }
   }
   const Lines& not_free() const { return not_free_; }

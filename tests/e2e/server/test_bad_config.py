@@ -296,6 +296,15 @@ def test_addresses_that_are_taken_are_all_named_with_file_and_line(world, fresh,
         assert (tmp_path / "www.sock").exists(), "that of the other is left alone"
 
 
+def test_a_courier_that_cannot_listen_is_found_before_anything_starts(world, tmp_path):
+    nowhere = tmp_path / "nowhere" / "courier.sock"
+    path = world(f"[courier]\nsocket = {nowhere}\n")
+    why = f"[courier] socket: cannot bind {nowhere}: No such file or directory\n"
+    assert why in run(path, "--test").stderr and why in run(path).stderr
+    nowhere.parent.mkdir()
+    assert run(path, "--test").returncode == 0 and not nowhere.exists()
+
+
 def test_file_in_the_place_of_a_socket_is_left_alone(world, tmp_path):
     (tmp_path / "www.sock").write_text("precious")
     done = run(world())
