@@ -23,6 +23,7 @@ def complaint(program: str, *arguments: str) -> str:
     ("quarry", ["--verison"], "quarry: there is no option --verison: did you mean --version? (quarry --help)"),
     ("quarry", ["sync", "x", "--puhs"], "quarry sync: there is no option --puhs: did you mean --push? (quarry sync --help)"),
     ("quarry", ["sync", "x", "--wholly"], "quarry sync: there is no option --wholly (quarry sync --help)"),
+    ("quarry", ["--all", "sync", "x"], "quarry sync: --all belongs behind the command (quarry sync --help)"),
     ("quarry", ["verify", "a", "b"], 'quarry verify: one word too many: "b" (quarry verify --help)'),
     ("quarry", ["verify"], "quarry verify: FILE is required (quarry verify --help)"),
     ("quarryd", ["--server"], "quarryd: there is no option --server: did you mean --serve? (quarryd --help)"),
