@@ -106,9 +106,10 @@ struct Text {
 
 std::string subject_of(const event::Event& event) {
   const auto& head = event.head;
-  std::string subject =
-      fmt::format("[{}] {}", head.project_name.empty() ? head.repository : head.project_name,
-                  std::visit(Subject(), event.record));
+  // A test is of no repository.
+  const std::string& of = head.project_name.empty() ? head.repository : head.project_name;
+  std::string subject = of.empty() ? "" : fmt::format("[{}] ", of);
+  subject += std::visit(Subject(), event.record);
   // One line of it.
   subject.resize(std::min(subject.size(), subject.find_first_of("\r\n")));
   std::ranges::replace_if(

@@ -143,6 +143,12 @@ TEST_CASE("a subject is one bounded line, whatever the comment has") {
         std::string::npos);
 }
 
+TEST_CASE("what is of no repository has no empty brackets") {
+  auto event = event_of(event::Test{.destination = "post", .message = "hello"});
+  event.head.project_name = event.head.repository = "";
+  CHECK(subject_of(event) == "test of post: hello");
+}
+
 TEST_CASE("a mail has no header that an event has brought") {
   DestinationOptions options{.name = "post", .type = DestinationType::kMail};
   options.from = "quarry@example.org";
