@@ -28,7 +28,7 @@ class MailMessage {
   void set_token_header(const char* name, const std::string& value);
   void set_body(const std::string& text);
 
-  /// Lines end with LINE_END, which is CRLF in a mail, and LF for sendmail(8).
+  /// Lines end with LINE_END; sendmail(8) takes LF, and SMTP, which needs CRLF, makes it of either.
   enum class LineEnd { kCrLf, kLf };
   std::string text(LineEnd line_end = LineEnd::kCrLf) const;
 
