@@ -79,7 +79,9 @@ Result<void> bind_unix(const Fd& fd, const SocketAddress& address, const ListenO
     return fail_errno(fmt::format("cannot bind {}", path));
   }
   // Nobody can connect before listen(2), so that the order of these is free of races.
-  return set_owner_and_mode(path, options);
+  const auto done = set_owner_and_mode(path, options);
+  if (!done) ::unlink(path.c_str());
+  return done;
 }
 
 Result<void> bind_tcp(const Fd& fd, const SocketAddress& address) {

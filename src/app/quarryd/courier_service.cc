@@ -52,7 +52,8 @@ base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& 
   QUARRY_TRY_ASSIGN(auto runs_as, user_of(options, config));
   QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse(options.socket));
   QUARRY_TRY_ASSIGN(const auto listen, listen_options(options, runs_as));
-  return CourierSocket{std::move(address), listen, std::move(runs_as)};
+  const auto section = std::ranges::find(config.carried, "courier", &master::CarriedSection::name);
+  return CourierSocket{std::move(address), listen, std::move(runs_as), section->place};
 }
 
 base::Result<std::optional<master::Service>> courier_service(

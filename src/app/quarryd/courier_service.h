@@ -18,11 +18,13 @@ namespace quarry::app {
 /// The program called NAME: beside this one, as it was built, or in FOLDER, where it is installed.
 std::filesystem::path program_beside(const std::string& name, const std::filesystem::path& folder);
 
-/// Where the courier listens, whose its socket is, and as whom it runs (nothing: as the master).
+/// Where the courier listens, whose its socket is, as whom it runs (nothing: as the master), and
+/// FILE:LINE of its section.
 struct CourierSocket {
   base::SocketAddress address;
   base::ListenOptions options;
   std::optional<master::Credentials> runs_as;
+  std::string place;
 };
 /// That of the [courier] in CONFIG; nothing: there is none. Errors: there is no such user.
 base::Result<std::optional<CourierSocket>> courier_socket(const master::Config& config);

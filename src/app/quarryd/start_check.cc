@@ -35,7 +35,7 @@ class Places {
     if (const auto socket = courier_socket(config); !socket) {
       not_free_.push_back("[courier]: " + socket.error().message);
     } else if (*socket) {
-      bind((*socket)->address, "[courier] socket", (*socket)->options);
+      bind((*socket)->address, (*socket)->place, (*socket)->options);
     }
   }
   const Lines& not_free() const { return not_free_; }

@@ -299,10 +299,21 @@ def test_addresses_that_are_taken_are_all_named_with_file_and_line(world, fresh,
 def test_a_courier_that_cannot_listen_is_found_before_anything_starts(world, tmp_path):
     nowhere = tmp_path / "nowhere" / "courier.sock"
     path = world(f"[courier]\nsocket = {nowhere}\n")
-    why = f"[courier] socket: cannot bind {nowhere}: No such file or directory\n"
+    number = path.read_text().split("\n").index("[courier]") + 1
+    why = f"{path}:{number}: cannot bind {nowhere}: No such file or directory\n"
     assert why in run(path, "--test").stderr and why in run(path).stderr
     nowhere.parent.mkdir()
     assert run(path, "--test").returncode == 0 and not nowhere.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to become somebody else")
+def test_a_socket_that_cannot_be_given_away_is_not_left(open_folder):
+    path = open_folder / "quarryd.conf"
+    path.write_text(section("www", {"listen": open_folder / "www.sock", "repositories": open_folder})
+                    + f"[courier]\nuser = www-data\nsocket = {open_folder}/courier.sock\n")
+    done = run(path, "--test", user=65534, group=65534, extra_groups=[])
+    assert done.returncode == 1
+    assert "cannot change the owner" in done.stderr and not (open_folder / "courier.sock").exists()
 
 
 def test_file_in_the_place_of_a_socket_is_left_alone(world, tmp_path):
