@@ -39,6 +39,8 @@ def targets(build: Path, names: list[str]) -> list[str]:
 
     files = {each["id"]: each["filename"] for each in ask("--targets")}
     needed = {each["name"]: [file for target in each["depends"] for file in files[target]] for each in ask("--tests")}
+    if unknown := [name for name in names if name not in needed]:
+        sys.exit(f"no unit tests are called {', '.join(unknown)}: there are {', '.join(needed)}")
     return [os.path.relpath(file, build.resolve()) for name in names for file in needed[name]]
 
 
