@@ -6,7 +6,6 @@ import random
 import resource
 import signal
 import socket
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -163,7 +162,9 @@ def test_server_that_can_start_no_worker_goes_on_and_starts_one_once_it_can(star
     with fastcgi.connect(server.socket) as connection:
         connection.sendall(fastcgi.head() + fastcgi.record(fastcgi.STDIN))
         server.wait_for_log("Too many open files")
-        time.sleep(2.5)  # it tries each second
+        # It tries each second, and waits in between.
+        before = process.times_waited(server.main.pid)
+        wait_until(lambda: process.times_waited(server.main.pid) >= before + 3, "more tries")
         assert server.main.is_running() and server.log().count("Too many open files") == 1
         resource.prlimit(server.main.pid, resource.RLIMIT_NOFILE, limits)
         assert b"Status: 200" in fastcgi.read_reply(connection)
