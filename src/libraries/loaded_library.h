@@ -1,8 +1,9 @@
 // A library that is loaded when one of its functions is first called, instead of with the program.
 //
-// libcurl, GMime and libarchive bring sixty other libraries with them, which the dynamic linker takes
-// longer for than most commands take for their work, and nearly none of these goes over a network,
-// writes a mail or a tarball. Here are functions with the names of theirs that this project calls,
+// libcurl, GMime and libarchive bring some fifty other libraries with them, and libcrypto has more
+// symbols than all else together: the dynamic linker takes longer for them than most commands take
+// for their work, and few of these go over a network, write a mail or a tarball, or compute a digest.
+// Here are functions with the names of theirs that this project calls,
 // each of which finds the real one and calls it: who calls them writes what he would write without.
 #pragma once
 

@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <functional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,6 +29,8 @@ constexpr Column kColumns[] = {
     {"reportfmt", "mtime", "DATE"},  {"user", "mtime", "DATE"},
 };
 
+constexpr std::string_view kDeltaIndex = "delta_i1";
+
 /// The names behind WORDS ("CREATE TABLE ") in SQL.
 std::vector<std::string> names_behind(std::string_view sql, std::string_view words) {
   std::vector<std::string> names;
@@ -48,38 +52,47 @@ std::string where_missing(std::string sql) {
   return sql;
 }
 
-bool has(Database& database, const std::string& name) {
-  return database.query("SELECT 1 FROM sqlite_schema WHERE name=?1").bind(1, name).step();
+using Names = std::set<std::string, std::less<>>;
+
+/// Those of DATABASE's tables and indexes.
+Names read_names(Database& database) {
+  Names names;
+  Query query = database.query("SELECT name FROM sqlite_schema");
+  while (query.step()) names.emplace(query.text(0));
+  return names;
 }
 
-bool has(Database& database, const Column& column) {
-  Query query = database.query("SELECT 1 FROM pragma_table_info(?1) WHERE name=?2");
-  return query.bind(1, column.table).bind(2, column.name).step();
+/// In a table that is not there, no column is lacking.
+bool lacks(Database& database, const Names& names, const Column& column) {
+  return names.contains(column.table) && !database.has_column(column.table, column.name);
 }
 
 std::vector<std::string> missing(Database& database) {
   static const std::vector<std::string> tables = names_behind(kDerivedSchema, "CREATE TABLE ");
   static const std::vector<std::string> indexes = names_behind(kDerivedSchema, "CREATE INDEX ");
+  const Names names = read_names(database);
   std::vector<std::string> found;
   for (const std::string& table : tables) {
-    if (!has(database, table)) found.push_back("table " + table);
+    if (!names.contains(table)) found.push_back("table " + table);
   }
   for (const Column& column : kColumns) {
-    if (!has(database, column.table) || has(database, column)) continue;
-    found.push_back(fmt::format("column {}.{}", column.table, column.name));
+    if (lacks(database, names, column)) {
+      found.push_back(fmt::format("column {}.{}", column.table, column.name));
+    }
   }
   for (const std::string& index : indexes) {
-    if (!has(database, index)) found.push_back("index " + index);
+    if (!names.contains(index)) found.push_back("index " + index);
   }
-  if (!has(database, "delta_i1")) found.emplace_back("index delta_i1");
+  if (!names.contains(kDeltaIndex)) found.push_back(fmt::format("index {}", kDeltaIndex));
   return found;
 }
 
 void add_missing(Database& database) {
   Transaction transaction(database, Transaction::Kind::kWrite);
+  const Names names = read_names(database);
   // Columns first, which indexes name.
   for (const Column& column : kColumns) {
-    if (!has(database, column.table) || has(database, column)) continue;
+    if (!lacks(database, names, column)) continue;
     database.execute(
         fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name, column.type));
   }
@@ -101,7 +114,7 @@ std::string complete_schema(Database& database) {
   } catch (const SqliteError& error) {
     if (!error.is_read_only()) throw;
     // For who only reads nothing else is needed.
-    if (has(database, "delta_i1")) return {};
+    if (read_names(database).contains(kDeltaIndex)) return {};
     throw SqliteError(error.code(), fmt::format("an old repository that lacks {}, and cannot be "
                                                 "written (`fossil rebuild` brings it up to date)",
                                                 told));

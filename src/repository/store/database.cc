@@ -229,6 +229,11 @@ bool Database::has_table(std::string_view name) {
   return query("SELECT 1 FROM sqlite_schema WHERE type='table' AND name=?1").bind(1, name).step();
 }
 
+bool Database::has_column(const char* table, const char* name) {
+  return sqlite3_table_column_metadata(handle_, "main", table, name, nullptr, nullptr, nullptr,
+                                       nullptr, nullptr) == SQLITE_OK;
+}
+
 bool Database::would_scan(std::string_view sql) {
   Query plan = query_once(fmt::format("EXPLAIN QUERY PLAN {}", sql));
   while (plan.step()) {

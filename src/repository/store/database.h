@@ -104,6 +104,8 @@ class Database {
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   bool has_table(std::string_view name);
+  /// Of a table that is there, by the schema that the last statement read.
+  bool has_column(const char* table, const char* name);
   /// Whether SQLite, with the statistics that it has of this file, would walk over a whole table
   /// for SQL.
   bool would_scan(std::string_view sql);

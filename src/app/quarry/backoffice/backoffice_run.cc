@@ -68,7 +68,9 @@ base::Result<Turn> BackofficeRun::wait_for_turn(const std::filesystem::path& fil
       .lease_time = std::chrono::seconds(std::max<std::int64_t>(arguments_.lease_time, 1)),
       .may_wait = !arguments_.no_delay};
   for (;;) {
-    QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+    if (!repository_) {
+      QUARRY_TRY_ASSIGN(repository_, repository::Repository::open(file));
+    }
     if (arguments_.no_lease) return Turn::kRun;
     QUARRY_TRY_ASSIGN(const auto decision,
                       backoffice::take_turn(*repository_, ::getpid(), options));
