@@ -69,12 +69,4 @@ int EVP_DigestFinal_ex(EVP_MD_CTX* context, unsigned char* digest, unsigned int*
   return QUARRY_LOADED(EVP_DigestFinal_ex)(context, digest, size);
 }
 
-unsigned char* EVP_Q_mac(OSSL_LIB_CTX* library, const char* name, const char* properties,
-                         const char* sub_algorithm, const OSSL_PARAM* parameters, const void* key,
-                         size_t key_size, const unsigned char* bytes, size_t size,
-                         unsigned char* mac, size_t room, size_t* mac_size) {
-  return QUARRY_LOADED(EVP_Q_mac)(library, name, properties, sub_algorithm, parameters, key,
-                                  key_size, bytes, size, mac, room, mac_size);
-}
-
 }  // extern "C"
