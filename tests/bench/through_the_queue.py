@@ -107,7 +107,7 @@ def make_waiting(queue: Queue, model: str, count: int) -> None:
 
 def milliseconds_to_stage(writer: Somebody, queue: Queue, began: float, body: bytes) -> float:
     path = queue.base / "staging" / submitted(writer, body, "name")
-    wait_until(path.exists, "its staging", PATIENCE)
+    wait_until(path.exists, "its staging", PATIENCE, pause=0.0002)
     return 1000 * (time.monotonic() - began)
 
 

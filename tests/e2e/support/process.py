@@ -43,13 +43,14 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10.0) -> None:
-    """Polls CONDITION; a generous bound, since it is only reached when something is wrong."""
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10.0, pause: float = 0.005) -> None:
+    """Polls CONDITION; a generous bound, since it is only reached when something is wrong. PAUSE, in seconds, is between
+    two looks: what is measured to be short wants a shorter one."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             raise AssertionError(f"waited {seconds} s in vain for {what}")
-        time.sleep(0.005)
+        time.sleep(pause)
 
 
 def port_answers(port: int) -> bool:
