@@ -8,7 +8,7 @@
 namespace {
 
 const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libcrypto.so.3");
+  static const quarry::libraries::LoadedLibrary library(quarry::libraries::kLibcrypto);
   return library;
 }
 

@@ -6,7 +6,7 @@
 namespace {
 
 const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libdeflate.so.0");
+  static const quarry::libraries::LoadedLibrary library(quarry::libraries::kLibdeflate);
   return library;
 }
 

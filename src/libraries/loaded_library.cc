@@ -11,7 +11,7 @@ namespace {
 constexpr int kCannotStart = 127;
 
 [[noreturn]] void give_up() {
-  std::fprintf(stderr, "quarry: a library is missing: %s\n", ::dlerror());
+  std::fprintf(stderr, "quarry: a library cannot be loaded: %s\n", ::dlerror());
   std::_Exit(kCannotStart);
 }
 

@@ -6,7 +6,7 @@
 namespace {
 
 const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libz.so.1");
+  static const quarry::libraries::LoadedLibrary library(quarry::libraries::kZlib);
   return library;
 }
 

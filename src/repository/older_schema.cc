@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <functional>
-#include <set>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,47 +52,49 @@ std::string where_missing(std::string sql) {
   return sql;
 }
 
-using Names = std::set<std::string, std::less<>>;
+/// What DATABASE has, by its name: "table", "index", "view" or "trigger".
+using Schema = std::map<std::string, std::string, std::less<>>;
 
-/// Those of DATABASE's tables and indexes.
-Names read_names(Database& database) {
-  Names names;
-  Query query = database.query("SELECT name FROM sqlite_schema");
-  while (query.step()) names.emplace(query.text(0));
-  return names;
+Schema read_schema(Database& database) {
+  Schema schema;
+  Query query = database.query("SELECT name, type FROM sqlite_schema");
+  while (query.step()) schema.emplace(query.text(0), query.text(1));
+  return schema;
 }
 
-/// In a table that is not there, no column is lacking.
-bool lacks(Database& database, const Names& names, const Column& column) {
-  return names.contains(column.table) && !database.has_column(column.table, column.name);
+/// What is no table, or not there, lacks no column.
+bool lacks(Database& database, const Schema& schema, const Column& column) {
+  const auto found = schema.find(std::string_view(column.table));
+  return found != schema.end() && found->second == "table" &&
+         !database.has_column(column.table, column.name);
 }
 
 std::vector<std::string> missing(Database& database) {
   static const std::vector<std::string> tables = names_behind(kDerivedSchema, "CREATE TABLE ");
   static const std::vector<std::string> indexes = names_behind(kDerivedSchema, "CREATE INDEX ");
-  const Names names = read_names(database);
+  const Schema schema = read_schema(database);
   std::vector<std::string> found;
   for (const std::string& table : tables) {
-    if (!names.contains(table)) found.push_back("table " + table);
+    if (!schema.contains(table)) found.push_back("table " + table);
   }
   for (const Column& column : kColumns) {
-    if (lacks(database, names, column)) {
+    if (lacks(database, schema, column)) {
       found.push_back(fmt::format("column {}.{}", column.table, column.name));
     }
   }
   for (const std::string& index : indexes) {
-    if (!names.contains(index)) found.push_back("index " + index);
+    if (!schema.contains(index)) found.push_back("index " + index);
   }
-  if (!names.contains(kDeltaIndex)) found.push_back(fmt::format("index {}", kDeltaIndex));
+  if (!schema.contains(kDeltaIndex)) found.push_back(fmt::format("index {}", kDeltaIndex));
   return found;
 }
 
 void add_missing(Database& database) {
   Transaction transaction(database, Transaction::Kind::kWrite);
-  const Names names = read_names(database);
+  const Schema schema = read_schema(database);
   // Columns first, which indexes name.
   for (const Column& column : kColumns) {
-    if (!lacks(database, names, column)) continue;
+    if (!lacks(database, schema, column)) continue;
     database.execute(
         fmt::format("ALTER TABLE {} ADD COLUMN {} {}", column.table, column.name, column.type));
   }
@@ -114,7 +116,7 @@ std::string complete_schema(Database& database) {
   } catch (const SqliteError& error) {
     if (!error.is_read_only()) throw;
     // For who only reads nothing else is needed.
-    if (read_names(database).contains(kDeltaIndex)) return {};
+    if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(error.code(), fmt::format("an old repository that lacks {}, and cannot be "
                                                 "written (`fossil rebuild` brings it up to date)",
                                                 told));

@@ -230,8 +230,11 @@ bool Database::has_table(std::string_view name) {
 }
 
 bool Database::has_column(const char* table, const char* name) {
-  return sqlite3_table_column_metadata(handle_, "main", table, name, nullptr, nullptr, nullptr,
-                                       nullptr, nullptr) == SQLITE_OK;
+  const int code = sqlite3_table_column_metadata(handle_, "main", table, name, nullptr, nullptr,
+                                                 nullptr, nullptr, nullptr);
+  // There is no code of its own for what is not there.
+  if (code != SQLITE_OK && code != SQLITE_ERROR) raise(code);
+  return code == SQLITE_OK;
 }
 
 bool Database::would_scan(std::string_view sql) {

@@ -77,6 +77,12 @@ def test_it_is_synced_and_checked(quarry, fresh, fossil, tmp_path, lacks):
     proof.check(old, fossil)
 
 
+def test_a_view_lacks_no_column(quarry, fresh):
+    with repofile.database(fresh, write=True) as connection:
+        connection.executescript("ALTER TABLE reportfmt RENAME TO formats; CREATE VIEW reportfmt AS SELECT rn, title FROM formats")
+    quarry("lease", fresh)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a file away")
 @pytest.mark.ours("it runs as who started it")
 @pytest.mark.parametrize("lacks", ["more than one thing", "indexes"])
