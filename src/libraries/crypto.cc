@@ -1,6 +1,7 @@
 // libcrypto, when it is first called (loaded_library.h).
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/rand.h>
 
 #include "loaded_library.h"
@@ -67,6 +68,21 @@ int EVP_DigestUpdate(EVP_MD_CTX* context, const void* bytes, size_t size) {
 
 int EVP_DigestFinal_ex(EVP_MD_CTX* context, unsigned char* digest, unsigned int* size) {
   return QUARRY_LOADED(EVP_DigestFinal_ex)(context, digest, size);
+}
+
+// The last two only where several sources are compiled as one.
+
+unsigned char* HMAC(const EVP_MD* type, const void* key, int key_size, const unsigned char* bytes,
+                    size_t size, unsigned char* mac, unsigned int* mac_size) {
+  return QUARRY_LOADED(HMAC)(type, key, key_size, bytes, size, mac, mac_size);
+}
+
+unsigned char* EVP_Q_mac(OSSL_LIB_CTX* library, const char* name, const char* properties,
+                         const char* sub_algorithm, const OSSL_PARAM* parameters, const void* key,
+                         size_t key_size, const unsigned char* bytes, size_t size,
+                         unsigned char* mac, size_t room, size_t* mac_size) {
+  return QUARRY_LOADED(EVP_Q_mac)(library, name, properties, sub_algorithm, parameters, key,
+                                  key_size, bytes, size, mac, room, mac_size);
 }
 
 }  // extern "C"
