@@ -64,11 +64,10 @@ def test_what_few_commands_need_is_not_loaded_with_the_program():
     loaded = subprocess.run([places.program("quarry")], env={"LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True, text=True,
                             check=True).stdout
     assert "libsqlite3" in loaded
-    assert not any(name in loaded for name in ("libcurl", "libgmime", "libarchive", "libcrypto", "libacl", "libdeflate",
-                                               "libz."))
+    assert not any(name in loaded for name in ("libcurl", "libgmime", "libarchive", "libcrypto", "libacl", "libdeflate"))
 
 
-@pytest.mark.parametrize("library", ["libcrypto.so.3", "libdeflate.so.0", "libz.so.1"])
+@pytest.mark.parametrize("library", ["libcrypto.so.3", "libdeflate.so.0"])
 def test_where_a_library_is_missing_nothing_is_left_half_done(tmp_path, library):
     (tmp_path / "libraries").mkdir()
     (tmp_path / "libraries" / library).touch()
