@@ -5,10 +5,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libacl.so.1");
-  return library;
-}
+constexpr const char* kLibrary = "libacl.so.1";
 
 }  // namespace
 

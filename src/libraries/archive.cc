@@ -10,10 +10,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libarchive.so.13");
-  return library;
-}
+constexpr const char* kLibrary = "libarchive.so.13";
 
 }  // namespace
 

@@ -8,10 +8,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library(quarry::libraries::kLibcrypto);
-  return library;
-}
+constexpr const char* kLibrary = quarry::libraries::kLibcrypto;
 
 }  // namespace
 

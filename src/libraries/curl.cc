@@ -14,10 +14,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libcurl.so.4");
-  return library;
-}
+constexpr const char* kLibrary = "libcurl.so.4";
 
 template <typename Returned, typename First, typename... Rest>
 First first_of(Returned (*)(First, Rest...));

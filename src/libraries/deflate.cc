@@ -5,10 +5,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library(quarry::libraries::kLibdeflate);
-  return library;
-}
+constexpr const char* kLibrary = quarry::libraries::kLibdeflate;
 
 }  // namespace
 

@@ -5,10 +5,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library("libgmime-3.0.so.0");
-  return library;
-}
+constexpr const char* kLibrary = "libgmime-3.0.so.0";
 
 }  // namespace
 

@@ -29,9 +29,10 @@ class LoadedLibrary {
 
 }  // namespace quarry::libraries
 
-// The function NAME of the library that loaded() returns.
-#define QUARRY_LOADED(NAME)                                                            \
-  ([] {                                                                                \
-    static const auto found = reinterpret_cast<decltype(&NAME)>(loaded().find(#NAME)); \
-    return found;                                                                      \
+// The function NAME of what is called kLibrary where this stands.
+#define QUARRY_LOADED(NAME)                                                                        \
+  ([] {                                                                                            \
+    static const auto found =                                                                      \
+        reinterpret_cast<decltype(&NAME)>(quarry::libraries::LoadedLibrary(kLibrary).find(#NAME)); \
+    return found;                                                                                  \
   }())

@@ -5,10 +5,7 @@
 
 namespace {
 
-const quarry::libraries::LoadedLibrary& loaded() {
-  static const quarry::libraries::LoadedLibrary library(quarry::libraries::kZlib);
-  return library;
-}
+constexpr const char* kLibrary = quarry::libraries::kZlib;
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 """Change sets through the whole queue, from the request to the check-in: how many land in a second on one branch beside
 `fossil commit` of the like, how long one takes while nothing else is there, and what 10,000 that wait cost."""
 
+import contextlib
 import os
 import statistics
 import sys
@@ -13,7 +14,7 @@ import beside_commit
 from support import places, repofile
 from support.changes import Queue, Somebody, somebody, tarball
 from support.fossil import Checkout, Fossil
-from support.process import wait_until
+from support.process import children, wait_until
 from support.servers import Launcher, Server
 
 SENDERS = 4
@@ -77,7 +78,15 @@ def landed_per_second(writer: Somebody, repository: Path, count: int) -> float:
     return count / seconds
 
 
-def milliseconds_to_land(writer: Somebody, repository: Path, count: int) -> list[float]:
+def is_at_rest(pid: int) -> bool:
+    """Whether neither PID nor any child, however far below, is running or at the disk."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        return state == "S" and all(is_at_rest(child) for child in children(pid))
+    return False
+
+
+def milliseconds_to_land(server: Server, writer: Somebody, repository: Path, count: int) -> list[float]:
     queue = Queue.of(repository)
     taken = []
     for body in bodies(count):
@@ -87,7 +96,7 @@ def milliseconds_to_land(writer: Somebody, repository: Path, count: int) -> list
             assert time.monotonic() < began + PATIENCE, "it does not land"
         taken.append(1000 * (time.monotonic() - began))
         wait_until(lambda: queue.stage_of(id_) == "done", "its end", PATIENCE)
-        time.sleep(0.05)  # until nobody is busy with it any more
+        wait_until(lambda: is_at_rest(server.main.pid), "nobody to be busy with it any more", PATIENCE)
     return taken
 
 
@@ -159,7 +168,7 @@ def measure(folder: Path, runs: int, seconds: int) -> Figures:
         landed, commits, times = [], [], []
         for run in range(runs):
             landed.append(landed_per_second(writer, repository, 40 * seconds))
-            times += milliseconds_to_land(writer, repository, 4 * seconds)
+            times += milliseconds_to_land(server, writer, repository, 4 * seconds)
             beside = place / f"commits-{run}.fossil"
             fossil.new(beside)
             commits.append(beside_commit.commits_per_second(fossil, beside, "trunk", place / "work", 4 * seconds))

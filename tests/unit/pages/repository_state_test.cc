@@ -3,12 +3,12 @@
 #include <doctest/doctest.h>
 #include <stdlib.h>
 
-#include <chrono>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <string>
-#include <thread>
 
+#include "eventually.h"
 #include "test_database.h"
 
 using namespace quarry::pages;
@@ -18,10 +18,9 @@ namespace {
 
 /// Once it can be told.
 std::string state_when_quiet(const fs::path& file) {
-  for (;;) {
-    if (auto state = state_of(file)) return *state;
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  }
+  std::optional<std::string> state;
+  REQUIRE(eventually([&] { return (state = state_of(file)).has_value(); }));
+  return *state;
 }
 
 void check_every_change_shows(const std::string& mode) {
