@@ -24,9 +24,9 @@ using repository::ReadyArrivals;
 
 constexpr const char* kMarkRow = "quarry-told";
 // Artifacts that are told of before the mark moves on.
-constexpr std::size_t kAtOnce = 500;
+constexpr std::size_t kArrivalBatch = 500;
 
-std::optional<ArrivalMark> parse_mark(const std::optional<std::string>& text) {
+std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   ArrivalMark mark;
   const char* const end = text->data() + text->size();
@@ -90,9 +90,9 @@ std::string title_in(const repository::TimelineEntry& entry) {
   return colon == std::string_view::npos ? std::string() : std::string(comment.substr(colon + 2));
 }
 
-class Telling {
+class ArtifactEvents {
  public:
-  Telling(repository::Repository& repository, const TellingOptions& options)
+  ArtifactEvents(repository::Repository& repository, const TellingOptions& options)
       : head_(head_of(repository, options)) {}
 
   void add(const repository::Received& received) {
@@ -151,14 +151,14 @@ class Telling {
 std::vector<spool::NewMessage> messages_of(repository::Repository& repository,
                                            const TellingOptions& options,
                                            const std::vector<repository::Received>& all) {
-  Telling telling(repository, options);
+  ArtifactEvents telling(repository, options);
   for (const repository::Received& received : all) telling.add(received);
   return telling.take();
 }
 
 base::Result<std::optional<ArrivalMark>> read_mark(repository::Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-  return parse_mark(repository.settings().get(kMarkRow));
+  return parse_arrival_mark(repository.settings().get(kMarkRow));
 }
 
 /// Tells what came after MARK, which it moves. How much that is.
@@ -171,7 +171,7 @@ base::Result<std::size_t> tell_new(Workplace& workplace, const TellingOptions& o
     std::vector<spool::NewMessage> messages;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-      QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kAtOnce));
+      QUARRY_TRY_ASSIGN(batch, Arrivals(repository).after(mark, kArrivalBatch));
       messages = messages_of(repository, options, batch.received);
     }
     is_at_end = batch.is_at_end;
@@ -195,7 +195,7 @@ base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& 
     std::vector<spool::NewMessage> messages;
     {
       QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
-      QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kAtOnce));
+      QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kArrivalBatch));
       messages = messages_of(repository, options, ready.received);
     }
     if (ready.over.empty()) break;
@@ -208,7 +208,7 @@ base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& 
   return told;
 }
 
-base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& options) {
+base::Result<std::size_t> hand_over_events(Workplace& workplace, const TellingOptions& options) {
   repository::Repository& repository = workplace.repository;
   QUARRY_TRY(Arrivals(repository).prepare());
   QUARRY_TRY_ASSIGN(auto mark, read_mark(repository));
@@ -241,7 +241,7 @@ event::Head head_of(repository::Repository& repository, const TellingOptions& op
 
 Job tell_events(const TellingOptions& options) {
   return {"events", std::chrono::seconds(60),
-          [options](Workplace& workplace) { return tell(workplace, options); }};
+          [options](Workplace& workplace) { return hand_over_events(workplace, options); }};
 }
 
 }  // namespace quarry::backoffice

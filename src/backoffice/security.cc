@@ -24,9 +24,9 @@ using repository::SecurityNews;
 using repository::UserChange;
 
 constexpr const char* kSecurityRow = "quarry-told-security";
-constexpr std::size_t kAtOnce = 500;
+constexpr std::size_t kSecurityBatch = 500;
 
-std::optional<SecurityMark> parse_mark(const std::optional<std::string>& text) {
+std::optional<SecurityMark> parse_security_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   SecurityMark mark;
   const char* const end = text->data() + text->size();
@@ -58,9 +58,9 @@ Told told_of(const UserChange& change) {
 }
 
 /// Messages for all of NEWS. Keys are the same where the same is told again.
-class Telling {
+class SecurityEvents {
  public:
-  explicit Telling(event::Head head) : head_(std::move(head)) {}
+  explicit SecurityEvents(event::Head head) : head_(std::move(head)) {}
 
   std::vector<spool::NewMessage> of(const SecurityNews& news) {
     for (const auto& failed : news.failed) {
@@ -116,14 +116,14 @@ base::Result<Batch> read_batch(repository::Repository& repository, const Telling
                                std::optional<SecurityMark>& mark) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   SecurityLog log(repository);
-  mark = parse_mark(repository.settings().get(kSecurityRow));
+  mark = parse_security_mark(repository.settings().get(kSecurityRow));
   if (!mark || !log.knows_users()) {
     // What is there already when a courier comes is no news.
     QUARRY_TRY_ASSIGN(const SecurityMark end, log.end());
     return Batch{.messages = {}, .mark = end, .notes_users = true, .is_at_end = true};
   }
-  QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kAtOnce));
-  return Batch{.messages = Telling(head_of(repository, options)).of(news),
+  QUARRY_TRY_ASSIGN(const SecurityNews news, log.after(*mark, kSecurityBatch));
+  return Batch{.messages = SecurityEvents(head_of(repository, options)).of(news),
                .mark = news.mark,
                .notes_users = !news.users.empty(),
                .is_at_end = news.is_at_end};
@@ -137,7 +137,7 @@ base::Result<void> note(repository::Repository& repository, const Batch& batch) 
   return receipt.commit();
 }
 
-base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& options) {
+base::Result<std::size_t> hand_over_security(Workplace& workplace, const TellingOptions& options) {
   std::size_t told = 0;
   for (bool is_at_end = false; !is_at_end && !workplace.is_over();) {
     std::optional<SecurityMark> mark;
@@ -155,7 +155,7 @@ base::Result<std::size_t> tell(Workplace& workplace, const TellingOptions& optio
 
 Job tell_security(const TellingOptions& options) {
   return {"security events", std::chrono::seconds(20),
-          [options](Workplace& workplace) { return tell(workplace, options); }};
+          [options](Workplace& workplace) { return hand_over_security(workplace, options); }};
 }
 
 }  // namespace quarry::backoffice

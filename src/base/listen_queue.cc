@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kTcpListen = 10;  // TCP_LISTEN, whose header hides the kernel's
 // The kernel answers inside send(2); this only bounds what should not happen.
-constexpr timeval kPatience{0, 100'000};
+constexpr timeval kNetlinkTimeout{0, 100'000};
 
 template <typename Query>
 struct Question {
@@ -35,7 +35,7 @@ class Answer {
     question.header.nlmsg_flags = NLM_F_REQUEST;
     const Fd netlink(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
     if (!netlink) return;
-    ::setsockopt(netlink.get(), SOL_SOCKET, SO_RCVTIMEO, &kPatience, sizeof kPatience);
+    ::setsockopt(netlink.get(), SOL_SOCKET, SO_RCVTIMEO, &kNetlinkTimeout, sizeof kNetlinkTimeout);
     if (::send(netlink.get(), &question, sizeof question, 0) < 0) return;
     const ssize_t got = ::recv(netlink.get(), bytes_.data(), bytes_.size(), 0);
     if (got > 0) size_ = static_cast<std::size_t>(got);

@@ -36,7 +36,7 @@ bool is_socket(LogTarget target) {
   return target == LogTarget::kSyslog || target == LogTarget::kJournald;
 }
 
-Result<Fd> open_file(const std::string& path, Reopening reopening) {
+Result<Fd> open_log(const std::string& path, Reopening reopening) {
   const int making = reopening == Reopening::kMakesFile ? O_CREAT : 0;
   Fd fd(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY | making, 0640));
   if (!fd) return fail_errno(fmt::format("cannot open the log {}", path));
@@ -109,7 +109,7 @@ Result<void> open_log(const LogOptions& options) {
   Log& log = the_log();
   Fd fd;
   if (options.target == LogTarget::kFile) {
-    QUARRY_TRY_ASSIGN(fd, open_file(options.path, Reopening::kMakesFile));
+    QUARRY_TRY_ASSIGN(fd, open_log(options.path, Reopening::kMakesFile));
   } else if (is_socket(options.target)) {
     QUARRY_TRY_ASSIGN(fd, connect_log_socket(options.path));
   }
@@ -147,7 +147,7 @@ Result<void> reopen_log(Reopening reopening) {
   const Log& log = the_log();
   if (log.options.target != LogTarget::kFile || !log.owned) return {};
   if (is_own_descriptor(log.options.path)) return {};
-  QUARRY_TRY_ASSIGN(const Fd fresh, open_file(log.options.path, reopening));
+  QUARRY_TRY_ASSIGN(const Fd fresh, open_log(log.options.path, reopening));
   // The same number, which children and libraries may know.
   if (::dup3(fresh.get(), log.fd, O_CLOEXEC) >= 0) return {};
   return fail_errno(fmt::format("cannot reopen the log {}", log.options.path));

@@ -15,7 +15,7 @@
 namespace quarry::base {
 namespace {
 
-constexpr std::int64_t kMicros = 1000000;
+constexpr std::int64_t kMicrosInSecond = 1000000;
 
 // Well below what a socket's buffer holds by default.
 constexpr std::size_t kLongestDatagram = std::size_t{64} << 10;
@@ -40,7 +40,7 @@ int priority_of(LogLevel level) {
 }
 
 std::string syslog_time(std::int64_t micros) {
-  const std::time_t seconds = micros / kMicros;
+  const std::time_t seconds = micros / kMicrosInSecond;
   tm local{};
   ::localtime_r(&seconds, &local);
   // Not strftime(3), whose months are the locale's.

@@ -11,7 +11,7 @@ namespace quarry::base {
 namespace {
 
 // A daemon that is slow is waited for, one that hangs must not stop the work.
-constexpr timeval kPatience{1, 0};
+constexpr timeval kSendTimeout{1, 0};
 
 bool connect_to(int fd, const std::string& path) {
   sockaddr_un address{};
@@ -27,7 +27,7 @@ Result<Fd> connect_log_socket(const std::string& path) {
   if (!fd || !connect_to(fd.get(), path)) {
     return fail_errno(fmt::format("cannot reach the logging daemon at {}", path));
   }
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kPatience, sizeof kPatience);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof kSendTimeout);
   return fd;
 }
 

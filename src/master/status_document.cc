@@ -10,16 +10,16 @@
 namespace quarry::master {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 /// Of a service that is no pool.
-json described(const RunningService& service) {
-  json children = json::array();
+ordered_json described(const RunningService& service) {
+  ordered_json children = ordered_json::array();
   for (const auto& child : service.children.living()) children.push_back(child->pid);
-  json described = {{"service", service.service().name}, {"children", children}};
+  ordered_json described = {{"service", service.service().name}, {"children", children}};
   if (service.service().figures) {
     const ServiceFigures told = service.service().figures();
-    json& figures = described[told.name] = {{"about", told.about}};
+    ordered_json& figures = described[told.name] = {{"about", told.about}};
     for (const auto& [name, number] : told.numbers) figures[name] = number;
   }
   if (service.jobs == nullptr) return described;
@@ -37,7 +37,7 @@ json described(const RunningService& service) {
 std::string status_document(control::Question question, const MasterFacts& facts,
                             const Situation& situation, const RunningServices& services,
                             const Elders& elders) {
-  json document = {
+  ordered_json document = {
       {"version", QUARRY_VERSION},
       {"pid", ::getpid()},
       {"config", facts.config},
@@ -49,9 +49,9 @@ std::string status_document(control::Question question, const MasterFacts& facts
       {"backoffice max", facts.backoffice_max},
       {"crashes", facts.crashes},
       {"emergency restart threshold", facts.emergency_restart_threshold},
-      {"elders", json::array()},
-      {"services", json::array()},
-      {"pools", json::array()},
+      {"elders", ordered_json::array()},
+      {"services", ordered_json::array()},
+      {"pools", ordered_json::array()},
   };
   for (const Elder& elder : elders.all()) {
     document["elders"].push_back(
@@ -67,10 +67,10 @@ std::string status_document(control::Question question, const MasterFacts& facts
     auto snapshot = scoreboard::take_snapshot(one->children.board(),
                                               base::ListenQueue::of(service.listener.fd()));
     snapshot.pool = service.pool;
-    document["pools"].push_back(
-        json::parse(scoreboard::status_page(snapshot, {scoreboard::StatusFormat::kJson, is_full})));
+    document["pools"].push_back(ordered_json::parse(
+        scoreboard::status_page(snapshot, {scoreboard::StatusFormat::kJson, is_full})));
   }
-  return document.dump(-1, ' ', true, json::error_handler_t::replace) + "\n";
+  return document.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace quarry::master

@@ -54,10 +54,11 @@ void add_users(Database& database, std::string_view user, std::string_view secre
   add_user(database, "reader", "", "kptw", "Reader", now);
 }
 
-using Setting = std::pair<const char*, std::string_view>;
+using InitialSetting = std::pair<const char*, std::string_view>;
 
 /// The settings that every repository begins with, and MORE.
-void add_settings(Database& database, std::initializer_list<Setting> more, std::int64_t now) {
+void add_settings(Database& database, std::initializer_list<InitialSetting> more,
+                  std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {
     database.query("INSERT INTO config(name,value,mtime) VALUES(?1,?2,?3)")
         .bind(1, name)

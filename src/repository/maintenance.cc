@@ -11,7 +11,7 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kMostDamage = 100;
+constexpr std::size_t kMostReportedDamage = 100;
 // Rows that are counted for an index: enough for a plan, and done in a moment.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
 // Row numbers at once: between two such steps others may write.
@@ -35,14 +35,14 @@ bool has_any(Database& database, const Pruned& pruned) {
   return query.step() && query.integer(0) > 0;
 }
 
-struct Row {
+struct CheckedRow {
   Rid rid;
   std::optional<artifact::HashName> name;  // nothing: what stands there is none
 };
 
 /// Some rows of artifacts, in order.
 struct Rows {
-  std::vector<Row> rows;
+  std::vector<CheckedRow> rows;
   Rid next = 0;  // where to go on; 0: these were the last
 };
 
@@ -70,7 +70,7 @@ Rows rows_from(Database& database, Rid first) {
 }
 
 /// "": nothing.
-std::string what_is_wrong(Repository& repository, const Row& row) {
+std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
   if (!row.name) return fmt::format("artifact {}: its name is no hash", row.rid);
   const auto content = repository.content(row.rid);
   // A delta that came before what it is made from waits for that.
@@ -122,12 +122,12 @@ base::Result<VerifiedSlice> Maintenance::verify(Rid first, const std::function<b
   Repository::State& r = repository_.internals();
   VerifiedSlice slice{.next = first, .artifacts = 0, .damage = {}};
   const auto complain = [&slice](std::string what) {
-    if (slice.damage.size() < kMostDamage) slice.damage.push_back(std::move(what));
+    if (slice.damage.size() < kMostReportedDamage) slice.damage.push_back(std::move(what));
   };
   while (!is_over()) {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
     const Rows found = rows_from(r.database, slice.next);
-    for (const Row& row : found.rows) {
+    for (const CheckedRow& row : found.rows) {
       if (is_over()) return slice;
       if (auto wrong = what_is_wrong(repository_, row); !wrong.empty()) complain(std::move(wrong));
       ++slice.artifacts;

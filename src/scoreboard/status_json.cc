@@ -5,15 +5,15 @@
 namespace quarry::scoreboard {
 namespace {
 
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 /// TEXT, which is a number.
-json number(const std::string& text) {
-  return json::parse(text);
+ordered_json number(const std::string& text) {
+  return ordered_json::parse(text);
 }
 
-json value_of(const Histogram& histogram) {
-  json buckets = json::object();
+ordered_json value_of(const Histogram& histogram) {
+  ordered_json buckets = ordered_json::object();
   histogram.each_bucket(
       [&](const std::string& bound, std::uint64_t count) { buckets[bound] = count; });
   return {{"buckets", std::move(buckets)},
@@ -21,15 +21,15 @@ json value_of(const Histogram& histogram) {
           {"count", histogram.count()}};
 }
 
-json value_of(const Value& value) {
+ordered_json value_of(const Value& value) {
   if (const auto* text = std::get_if<std::string_view>(&value)) return *text;
   if (const auto* instant = std::get_if<Instant>(&value)) return instant->seconds;
   if (const auto* histogram = std::get_if<Histogram>(&value)) return value_of(*histogram);
   return number(plain_text(value));
 }
 
-json object_of(const std::vector<Field>& fields) {
-  json object = json::object();
+ordered_json object_of(const std::vector<Field>& fields) {
+  ordered_json object = ordered_json::object();
   for (const auto& [name, value] : fields) object[std::string(name)] = value_of(value);
   return object;
 }
@@ -37,16 +37,16 @@ json object_of(const std::vector<Field>& fields) {
 }  // namespace
 
 std::string json_page(const PoolSnapshot& snapshot, bool is_full) {
-  json page = object_of(pool_fields(snapshot));
+  ordered_json page = object_of(pool_fields(snapshot));
   if (is_full) {
-    json& processes = page["processes"] = json::array();
+    ordered_json& processes = page["processes"] = ordered_json::array();
     ProcessFields fields(snapshot);
     for (const SlotState& process : snapshot.processes) {
       processes.push_back(object_of(fields.of(process)));
     }
   }
   // What is no UTF-8 is replaced: a page that no parser takes would hide all else on it.
-  return page.dump(-1, ' ', true, json::error_handler_t::replace);
+  return page.dump(-1, ' ', true, ordered_json::error_handler_t::replace);
 }
 
 }  // namespace quarry::scoreboard

@@ -36,7 +36,7 @@ namespace {
 using base::ErrorCode;
 using http::Refusal;
 
-constexpr std::chrono::seconds kPatience{120};
+constexpr std::chrono::seconds kReadTimeout{120};
 
 /// What is wrong, and where the file lies, is for the log, and for who could look (IS_TRUSTED).
 Refusal refusal_of(const base::Error& error, bool is_trusted) {
@@ -49,7 +49,7 @@ Refusal refusal_of(const base::Error& error, bool is_trusted) {
 }
 
 /// Of whoever started this program.
-std::string own_login() {
+std::string process_login() {
   const passwd* const user = ::getpwuid(::getuid());
   return user != nullptr ? user->pw_name : std::to_string(::getuid());
 }
@@ -140,7 +140,7 @@ class Service {
       return std::unexpected(
           Refusal{.status = 404, .text = "there is no queue of change sets here"});
     }
-    const std::string user = options_.all_rights ? own_login() : "";
+    const std::string user = options_.all_rights ? process_login() : "";
     const worker::QueueReply reply =
         worker::QueueEndpoint(queue, base::FileSystem::real())
             .answer(repository,
@@ -213,7 +213,7 @@ bool send(std::string_view bytes) {
 }
 
 /// Root would leave files beside a repository that its owner cannot write.
-base::Result<void> become_owner(const std::filesystem::path& path) {
+base::Result<void> become_repository_owner(const std::filesystem::path& path) {
   if (::geteuid() != 0) return {};
   const auto owner = master::owner_of(path);
   // What is not there is answered as HTTP has it.
@@ -243,7 +243,7 @@ std::string refuse(const Refusal& refusal, bool http_head) {
 
 int answer_one(const std::filesystem::path& path) {
   Service service(path, /*all_rights=*/false);
-  RequestReader reader(STDIN_FILENO, service.max_body(), kPatience);
+  RequestReader reader(STDIN_FILENO, service.max_body(), kReadTimeout);
   if (is_cgi()) {
     const auto request = reader.cgi();
     send(request ? service.answer(*request) : refuse(request.error(), false));
@@ -281,7 +281,7 @@ int answer_all(const std::filesystem::path& path) {
 
 int run_http(const HttpArguments& arguments) {
   keep_log_out_of_replies();
-  const auto became = become_owner(arguments.path);
+  const auto became = become_repository_owner(arguments.path);
   if (!became) {
     send(refuse(refusal_of(became.error(), arguments.is_trusted), !is_cgi()));
     return kFailed;

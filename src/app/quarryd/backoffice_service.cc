@@ -19,7 +19,7 @@ namespace {
 // Of no name: number_of() of a name may be it, too, and then all of them are looked at.
 constexpr std::uint32_t kAllRepositories = 0;
 
-constexpr std::chrono::milliseconds kOnTop{60'000};
+constexpr std::chrono::milliseconds kGraceTime{60'000};
 
 std::vector<std::string> arguments_for(const master::PoolConfig& pool,
                                        const worker::BackgroundOptions& options,
@@ -58,7 +58,7 @@ std::optional<master::Service> backoffice_service(const master::PoolConfig& pool
   service.process.catch_output = true;  // that is how the log hears of it
   service.processes.max_children = options.max_children;
   // One that sleeps is not to be ended before its time has come.
-  service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kOnTop);
+  service.longest_run = std::max(options.longest_run, 2 * options.lease_time + kGraceTime);
   const auto program_for =
       [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), pool = pool_service.name,
        peers = peers_service_name(pool.name), own = service.name,

@@ -17,8 +17,8 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// A sync ends by itself when its time is over, and then has this to say so.
-constexpr milliseconds kOnTop{60'000};
+// A sync ends by itself when its time is over; this is how long it may then take to report it.
+constexpr milliseconds kReportTime{60'000};
 
 /// The words that carry out PEER, of which there may be OTHERS of the same repository. None is a
 /// secret: all may read them.
@@ -99,7 +99,7 @@ std::optional<master::Service> peers_service(const master::PoolConfig& pool,
     words[peer.number] = arguments_for(peer, peers, courier);
     const auto every = std::chrono::ceil<seconds>(peer.options.interval);
     kind.of_itself.push_back({.number = peer.number, .every = every, .at_start = true});
-    service.longest_run = std::max(service.longest_run, peer.options.max_time + kOnTop);
+    service.longest_run = std::max(service.longest_run, peer.options.max_time + kReportTime);
   }
   kind.program_for =
       [path = program_beside("quarry", QUARRY_PROGRAM_FOLDER), words = std::move(words)](

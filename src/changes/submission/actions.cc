@@ -23,8 +23,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::array<std::string_view, 6> kWords = {"approve", "hold",  "release",
-                                                    "abandon", "retry", "terminate"};
+constexpr std::array<std::string_view, 6> kActionNames = {"approve", "hold",  "release",
+                                                          "abandon", "retry", "terminate"};
 constexpr std::array<std::string_view, 6> kDone = {
     "approved", "held", "released", "abandoned", "to be tried again", "terminated"};
 // A daemon has a job in hand for moments; who runs it, for long.
@@ -133,13 +133,13 @@ Result<Job> act_on(Directories& directories, const Place& place, const ActionReq
 }  // namespace
 
 std::string_view word_of(Action action) {
-  return kWords[static_cast<std::size_t>(action)];
+  return kActionNames[static_cast<std::size_t>(action)];
 }
 
 std::optional<Action> action_named(std::string_view word) {
-  const auto at = std::ranges::find(kWords, word);
-  if (at == kWords.end()) return std::nullopt;
-  return static_cast<Action>(at - kWords.begin());
+  const auto at = std::ranges::find(kActionNames, word);
+  if (at == kActionNames.end()) return std::nullopt;
+  return static_cast<Action>(at - kActionNames.begin());
 }
 
 bool may_do(const Rights& rights, Action action, const Actor& actor, const Job& job) {

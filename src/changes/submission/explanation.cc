@@ -18,8 +18,8 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::array kWaiting = {Stage::kPrequeue, Stage::kQueue, Stage::kStaging, Stage::kPending,
-                                 Stage::kRun};
+constexpr std::array kWaitingStages = {Stage::kPrequeue, Stage::kQueue, Stage::kStaging,
+                                       Stage::kPending, Stage::kRun};
 
 class Reading {
  public:
@@ -94,7 +94,7 @@ std::string why_stuck(const Directories& directories) {
 Result<std::string> why_waits(const Directories& directories, const Rules& rules,
                               const ChangeSetId& id, base::UnixMillis now) {
   Reading reading(directories, rules);
-  for (const Stage stage : kWaiting) QUARRY_TRY(reading.read(stage));
+  for (const Stage stage : kWaitingStages) QUARRY_TRY(reading.read(stage));
   if (reading.model.find(id) == nullptr) {
     QUARRY_TRY_ASSIGN(const auto place, directories.find(id));
     if (!place) return std::unexpected(not_here(id.str()));

@@ -15,7 +15,7 @@ using base::fail;
 constexpr std::string_view kNone = "none";
 constexpr std::size_t kMostUsers = 1'000;
 
-constexpr std::array<std::string_view, kDeeds> kWords = {
+constexpr std::array<std::string_view, kDeeds> kRightNames = {
     "submit", "emergency", "author", "approve", "rollback", "hold", "retry", "abandon", "freeze"};
 
 bool is_letter(char c) {
@@ -52,7 +52,7 @@ std::string not_allowed(std::string_view what, Deed deed, const Rights& rights) 
 }  // namespace
 
 std::string_view word_of(Deed deed) {
-  return kWords[static_cast<std::size_t>(deed)];
+  return kRightNames[static_cast<std::size_t>(deed)];
 }
 
 base::Result<Allowed> Allowed::parse(std::string_view text) {

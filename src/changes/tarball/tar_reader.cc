@@ -21,7 +21,7 @@ using base::ErrorCode;
 using base::fail;
 using base::Result;
 
-constexpr std::size_t kPiece = std::size_t{64} << 10;
+constexpr std::size_t kReadSize = std::size_t{64} << 10;
 constexpr std::uint64_t kBlock = 512;  // of a tar archive
 constexpr std::string_view kMeta = "meta";
 constexpr std::string_view kRoot = "lroot";
@@ -30,7 +30,7 @@ constexpr std::string_view kRoot = "lroot";
 class Source {
  public:
   explicit Source(std::unique_ptr<Expansion> expansion)
-      : expansion_(std::move(expansion)), bytes_(kPiece) {}
+      : expansion_(std::move(expansion)), bytes_(kReadSize) {}
 
   static la_ssize_t on_read(archive* reader, void* self, const void** bytes) {
     auto& source = *static_cast<Source*>(self);

@@ -22,9 +22,9 @@ using Value = const std::string&;
 constexpr std::uint64_t kMaxChildren = 10000;
 
 /// As many children as a machine may be asked for.
-using Children = Number<1, kMaxChildren>;
+using ChildrenValue = Number<1, kMaxChildren>;
 
-struct LogLevel {
+struct LogLevelValue {
   static Result<void> put(base::LogLevel& target, Value value) {
     bool known = false;
     target = base::log_level_named(value, &known);
@@ -112,7 +112,7 @@ constexpr auto kGlobalDirectives = std::to_array<Directive<GlobalConfig>>({
     {"error_log", LogTarget(), QUARRY_FIELD(log)},
     {"syslog.facility", Facility(), QUARRY_FIELD(log.facility)},
     {"syslog.ident", Ident(), QUARRY_FIELD(log.ident)},
-    {"log_level", LogLevel(), QUARRY_FIELD(log.level)},
+    {"log_level", LogLevelValue(), QUARRY_FIELD(log.level)},
     {"log_limit", Number<base::kLeastLogLimit>(), QUARRY_FIELD(log.limit)},
     {"log_buffering", Switch(), QUARRY_FIELD(log.is_buffered)},
     {"log_format", LogForm(), QUARRY_FIELD(log.form)},
@@ -150,11 +150,11 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"listen.acl_groups", Text(), QUARRY_FIELD(listen_acl_groups)},
     {"listen.allowed_clients", IpAddresses(), QUARRY_FIELD(allowed_clients)},
     {"pm", Manager(), QUARRY_FIELD(processes.manager)},
-    {"pm.max_children", Children(), QUARRY_FIELD(processes.max_children)},
-    {"pm.start_servers", Children(), QUARRY_FIELD(processes.start_servers)},
-    {"pm.min_spare_servers", Children(), QUARRY_FIELD(processes.min_spare_servers)},
-    {"pm.max_spare_servers", Children(), QUARRY_FIELD(processes.max_spare_servers)},
-    {"pm.max_spawn_rate", Children(), QUARRY_FIELD(processes.max_spawn_rate)},
+    {"pm.max_children", ChildrenValue(), QUARRY_FIELD(processes.max_children)},
+    {"pm.start_servers", ChildrenValue(), QUARRY_FIELD(processes.start_servers)},
+    {"pm.min_spare_servers", ChildrenValue(), QUARRY_FIELD(processes.min_spare_servers)},
+    {"pm.max_spare_servers", ChildrenValue(), QUARRY_FIELD(processes.max_spare_servers)},
+    {"pm.max_spawn_rate", ChildrenValue(), QUARRY_FIELD(processes.max_spawn_rate)},
     {"pm.process_idle_timeout", Timeout(), QUARRY_FIELD(processes.process_idle_timeout)},
     {"pm.status_path", PagePath(), QUARRY_FIELD(status_path)},
     {"pm.status_all", Switch(), QUARRY_FIELD(status_all)},

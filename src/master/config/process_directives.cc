@@ -14,7 +14,6 @@ namespace {
 using base::ErrorCode;
 using base::fail;
 using base::Result;
-using Value = const std::string&;
 
 constexpr std::string_view kEnvironment = "env[NAME]";
 
@@ -41,7 +40,8 @@ bool may_name_variable(std::string_view name) {
   return !name.empty() && !(name[0] >= '0' && name[0] <= '9') && std::ranges::all_of(name, fits);
 }
 
-Result<void> set_variable(ProcessSettings& settings, std::string_view key, Value value) {
+Result<void> set_variable(ProcessSettings& settings, std::string_view key,
+                          const std::string& value) {
   const std::string_view name = key.substr(4, key.size() - 5);
   if (!may_name_variable(name)) {
     return fail(
@@ -59,7 +59,8 @@ bool is_process_directive(std::string_view key) {
          find_directive<ProcessSettings>(kDirectives, key) != nullptr;
 }
 
-Result<void> set_process_directive(ProcessSettings& settings, std::string_view key, Value value) {
+Result<void> set_process_directive(ProcessSettings& settings, std::string_view key,
+                                   const std::string& value) {
   if (is_environment_directive(key)) return set_variable(settings, key, value);
   return set_in<ProcessSettings>(kDirectives, settings, key, value);
 }

@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
 // For how long a connection is left to children that seem to be idle.
-constexpr milliseconds kPatience{1500};
+constexpr milliseconds kIdleDelay{1500};
 // A pool is short of process.max until no child was wanted in vain for so long: from one connection
 // to the next it may be and not be, thousands of times a second.
 constexpr std::chrono::seconds kUntilOver{3};
@@ -170,7 +170,7 @@ void Scaling::on_connection() {
   if (!idle.children.empty()) {
     if (!left_to_idle_) left_to_idle_ = now;
     // It was stopped, say, or was woken for the connection and killed before it took it.
-    if (now - *left_to_idle_ >= kPatience) idle = {};
+    if (now - *left_to_idle_ >= kIdleDelay) idle = {};
   }
   carry_out(policy_->on_connection({children_.count(), idle.idle_for}), idle);
 }

@@ -17,23 +17,22 @@ namespace quarry::pages {
 namespace {
 
 namespace parameter = http::parameter;
-using Way = Guess::Way;
 
 constexpr std::size_t kLongestName = 64;
 constexpr std::size_t kMostTail = 80;
 
 /// What the text of a reply has where a guess by WAY is wrong and its status does not say so; "": it
 /// always does.
-std::string_view sign_of_failure(Way way) {
+std::string_view sign_of_failure(Guess::Way way) {
   switch (way) {
-    case Way::kJson:
+    case Guess::Way::kJson:
       return "\"FOSSIL-2";  // what has to do with rights: a login that fails is 2100 to 2104
-    case Way::kChange:
+    case Guess::Way::kChange:
       return "incorrect old password";
-    case Way::kGroup:
+    case Guess::Way::kGroup:
       return "does not correspond to a user";
-    case Way::kForm:
-    case Way::kBasic:
+    case Guess::Way::kForm:
+    case Guess::Way::kBasic:
       break;
   }
   return {};
@@ -117,7 +116,7 @@ void LoginAttempt::on_head(const http::ReplyHeader& header) {
   if (header.status == 401) return fail_all();
   const auto user = user_logged_in(header);
   for (Tried& one : all_) {
-    const bool is_login = one.guess.way == Way::kForm || one.guess.way == Way::kJson;
+    const bool is_login = one.guess.way == Guess::Way::kForm || one.guess.way == Guess::Way::kJson;
     // Where they differ, the name is an e-mail address, which anybody may have said is his: whose
     // login it is says nothing of who is called so.
     if (is_login && user) {
@@ -154,7 +153,7 @@ void LoginAttempt::on_complete() {
 void LoginAttempt::on_fault() {
   for (Tried& one : all_) {
     // Any page may be broken; a login that is could have been right or wrong.
-    if (one.guess.way != Way::kBasic) fail(one);
+    if (one.guess.way != Guess::Way::kBasic) fail(one);
   }
 }
 

@@ -53,8 +53,8 @@ std::string title_of(std::string_view comment) {
 }
 
 /// Nothing where the artifact RID, of SIZE bytes, is no post, or cannot be read.
-base::Result<std::optional<AlertPost>> read_post(Repository& repository, Rid rid,
-                                                 std::int64_t size) {
+base::Result<std::optional<AlertPost>> read_alert_post(Repository& repository, Rid rid,
+                                                       std::int64_t size) {
   using Found = std::optional<AlertPost>;
   Database& database = repository.internals().database;
   Query query = database.query(
@@ -122,7 +122,7 @@ base::Result<std::optional<AlertEvent>> Alerts::event(const AlertReference& refe
                      .post = std::nullopt};
     if (query.text(3) == "t") event.name = ticket_of_tag(state.database, query.integer(4));
     if (!as_post) return event;
-    QUARRY_TRY_ASSIGN(event.post, read_post(repository_, reference.rid, blob.integer(1)));
+    QUARRY_TRY_ASSIGN(event.post, read_alert_post(repository_, reference.rid, blob.integer(1)));
     return event.post ? Found(std::move(event)) : Found{};
   });
 }

@@ -30,15 +30,15 @@ constexpr std::chrono::milliseconds kLongestRest{1000};
 constexpr std::chrono::seconds kLongestClone{std::chrono::hours(24)};
 
 /// One run: passes over the file, in slices.
-class Run {
+class CompactionRun {
  public:
-  Run(Repository& repository, const CompactionOptions& options)
+  CompactionRun(Repository& repository, const CompactionOptions& options)
       : repository_(repository), r_(repository.internals()), options_(options), deltification_(r_) {
     r_.contents.set_cache_size(std::max(kCacheSize, r_.options.content_cache_size));
   }
-  ~Run() { r_.contents.set_cache_size(r_.options.content_cache_size); }
-  Run(const Run&) = delete;
-  Run& operator=(const Run&) = delete;
+  ~CompactionRun() { r_.contents.set_cache_size(r_.options.content_cache_size); }
+  CompactionRun(const CompactionRun&) = delete;
+  CompactionRun& operator=(const CompactionRun&) = delete;
 
   base::Result<CompactedSlice> work();
 
@@ -70,7 +70,7 @@ class Run {
   CompactedSlice slice_;
 };
 
-base::Result<void> Run::begin() {
+base::Result<void> CompactionRun::begin() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   QUARRY_TRY(repository_.check_schema());
   progress_ = noted_ = CompactionProgress::read(r_.database);
@@ -81,7 +81,7 @@ base::Result<void> Run::begin() {
 }
 
 /// Whatever is wrong with RID, it is left as it is, and told. Whether there is a row of it.
-bool Run::look_at(Rid rid) {
+bool CompactionRun::look_at(Rid rid) {
   if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
   ++slice_.looked_at;
   auto planned = deltification_.plan(rid);
@@ -100,7 +100,7 @@ bool Run::look_at(Rid rid) {
 
 /// The pass goes on below RID, which has been looked at. Row by row, since with some statistics a
 /// range of them costs SQLite as much as the whole table.
-void Run::step_below(Rid rid, bool has_row) {
+void CompactionRun::step_below(Rid rid, bool has_row) {
   progress_.next = rid - 1;
   missing_ = has_row ? 0 : missing_ + 1;
   if (missing_ < kWideGap) return;
@@ -110,7 +110,7 @@ void Run::step_below(Rid rid, bool has_row) {
 }
 
 /// Goes on along the pass until enough is to be written.
-base::Result<void> Run::plan() {
+base::Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   if (looked_in_ != r_.epoch) {
@@ -138,7 +138,7 @@ base::Result<void> Run::plan() {
   return {};
 }
 
-void Run::count(const Rewriting& rewriting) {
+void CompactionRun::count(const Rewriting& rewriting) {
   ++slice_.rewritten;
   slice_.size_before += rewriting.former_size;
   slice_.size_after += static_cast<std::int64_t>(rewriting.stored.size());
@@ -149,7 +149,7 @@ void Run::count(const Rewriting& rewriting) {
 
 /// Writes what is planned from FIRST on until others have waited long enough. Returns where to go
 /// on.
-base::Result<std::size_t> Run::apply_from(std::size_t first) {
+base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   r_.pass_gate();
   Transaction transaction(r_.database, Transaction::Kind::kWrite);
   const auto begin = steady_clock::now();
@@ -185,7 +185,7 @@ base::Result<std::size_t> Run::apply_from(std::size_t first) {
   return first;
 }
 
-base::Result<void> Run::apply() {
+base::Result<void> CompactionRun::apply() {
   for (std::size_t next = 0; next < planned_.size();) {
     const auto begin = steady_clock::now();
     QUARRY_TRY_ASSIGN(next, apply_from(next));
@@ -200,7 +200,7 @@ base::Result<void> Run::apply() {
 }
 
 /// Writes down where the pass is, where that did not come with what was rewritten.
-base::Result<void> Run::note() {
+base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
   r_.pass_gate();
   Transaction transaction(r_.database, Transaction::Kind::kWrite);
@@ -211,7 +211,7 @@ base::Result<void> Run::note() {
   return {};
 }
 
-void Run::commit(Transaction& transaction) {
+void CompactionRun::commit(Transaction& transaction) {
   transaction.commit();
   // Where somebody else has changed the file since, it is looked at again.
   if (looked_in_ == r_.epoch) ++looked_in_;
@@ -220,13 +220,13 @@ void Run::commit(Transaction& transaction) {
   r_.settings.clear();
 }
 
-void Run::rest(steady_clock::time_point since) const {
+void CompactionRun::rest(steady_clock::time_point since) const {
   const auto took = steady_clock::now() - since;
   const auto pause = std::chrono::duration_cast<std::chrono::milliseconds>(took * options_.rest);
   if (pause.count() > 0) std::this_thread::sleep_for(std::min(pause, kLongestRest));
 }
 
-base::Result<CompactedSlice> Run::work() {
+base::Result<CompactedSlice> CompactionRun::work() {
   QUARRY_TRY(begin());
   while (progress_.is_under_way() && !is_over()) {
     const auto begin = steady_clock::now();
@@ -250,7 +250,7 @@ base::Result<CompactedSlice> Run::work() {
 
 base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   Repository::State& r = repository_.internals();
-  auto slice = guarded(r.path, [&] { return Run(repository_, options).work(); });
+  auto slice = guarded(r.path, [&] { return CompactionRun(repository_, options).work(); });
   // What was remembered may be of a transaction that was undone.
   if (!slice) r.forget();
   return slice;

@@ -23,7 +23,7 @@ constexpr int kChainAnew = kLongestChain / 10;
 // A chain that is longer is a circle.
 constexpr std::size_t kEndless = 200000;
 // What is smaller than this makes no delta that is worth it.
-constexpr std::int64_t kSmallest = 50;
+constexpr std::int64_t kSmallestDelta = 50;
 // An artifact from which more are made stays as it is: of all of them is looked, while others wait,
 // what hangs on when a rebuild comes to them. So one version of so many stays whole.
 constexpr std::size_t kMostDependents = 1000;
@@ -96,7 +96,7 @@ bool Deltification::makes_looked_at_twice(const Rewriting& rewriting,
 base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   std::vector<Rewriting> plan;
   auto row = row_of(rid);
-  if (!row || row->size < kSmallest || row->is_shunned) return plan;
+  if (!row || row->size < kSmallestDelta || row->is_shunned) return plan;
   if (const auto known = planned_.find(rid); known != planned_.end()) {
     if (known->second.source != 0) return plan;
     row->source = 0;
@@ -172,7 +172,7 @@ std::optional<Rewriting> Deltification::on(Rid source, Rid rid, const Row& row,
     source = chain[chain.size() - 1 - kChainAnew];
   }
   const auto source_row = row_of(source);
-  if (!source_row || source_row->size < kSmallest || source_row->is_shunned ||
+  if (!source_row || source_row->size < kSmallestDelta || source_row->is_shunned ||
       !r_.privacy.may_be_delta_on(source, r_.privacy.is_private(rid))) {
     return std::nullopt;
   }

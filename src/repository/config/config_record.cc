@@ -26,7 +26,7 @@ constexpr std::array kTables = {
 
 constexpr std::string_view kSpace = " \t\n\v\f\r";
 
-bool is_alphanumeric(char c) {
+bool is_column_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
@@ -122,7 +122,7 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
   for (std::string_view column = reader.word(); !column.empty(); column = reader.word()) {
     // A last column without a value is as if it were not there.
     if (reader.at_end()) break;
-    if (!std::ranges::all_of(column, is_alphanumeric)) return std::nullopt;
+    if (!std::ranges::all_of(column, is_column_character)) return std::nullopt;
     auto value = reader.literal();
     if (!value) return std::nullopt;
     if (std::ranges::find(table->columns, column) == table->columns.end()) continue;

@@ -32,9 +32,9 @@ namespace {
 
 /// One run over what is pending: the order of the work, and the parts, which are made for it. A
 /// part calls only those that stand above it.
-class Run {
+class DerivationRun {
  public:
-  Run(const DerivationContext& context, Pending&& pending, bool is_quiet)
+  DerivationRun(const DerivationContext& context, Pending&& pending, bool is_quiet)
       : work_(context, std::move(pending), is_quiet) {}
 
   /// Brings every derived table up to date. Returns what a tag has made private. Throws
@@ -70,7 +70,7 @@ class Run {
   Forum forum_{work_, events_, document_links_, attachments_};
 };
 
-void Run::add_other(Rid rid, const Structural& artifact, double day) {
+void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
   switch (artifact.type) {
     case StructuralType::kWiki:
       return pages_.add_wiki_page(rid, artifact, day);
@@ -88,7 +88,7 @@ void Run::add_other(Rid rid, const Structural& artifact, double day) {
 }
 
 /// What several artifacts say of one thing: a page, a ticket, a thread.
-void Run::refresh_others() {
+void DerivationRun::refresh_others() {
   tickets_.refresh_tickets();
   for (const std::int64_t tag : work_.pending.stale_pages) pages_.refresh_wiki_links(tag);
   for (const std::int64_t tag : work_.pending.stale_technotes) pages_.refresh_technote(tag);
@@ -98,7 +98,7 @@ void Run::refresh_others() {
 }
 
 /// What comes of check-ins: parents before children, so that what children inherit is written once.
-void Run::add_check_ins() {
+void DerivationRun::add_check_ins() {
   while (!work_.pending.check_ins.empty()) {
     const auto [day, rid] = *work_.pending.check_ins.begin();
     work_.pending.check_ins.erase(work_.pending.check_ins.begin());
@@ -118,7 +118,7 @@ void Run::add_check_ins() {
   }
 }
 
-void Run::add_controls_and_others() {
+void DerivationRun::add_controls_and_others() {
   for (const auto& [day, rid] : work_.pending.controls) {
     const Manifest control = work_.manifests.get(rid);
     if (!control) continue;
@@ -130,7 +130,7 @@ void Run::add_controls_and_others() {
   }
 }
 
-void Run::refresh_stale() {
+void DerivationRun::refresh_stale() {
   checkin_links_.resolve_cherrypicks();
   for (const Rid rid : work_.pending.stale_mlinks) file_links_.compute_mlinks(rid);
   checkin_links_.resolve_cherrypicks();  // files that the rows above refer to have become known
@@ -141,7 +141,7 @@ void Run::refresh_stale() {
   for (const Rid rid : work_.pending.new_children) leaves_.outgrow_parents(rid);
 }
 
-std::vector<Rid> Run::run() {
+std::vector<Rid> DerivationRun::run() {
   if (work_.pending.is_everything && !work_.pending.has_parent_tags) bulk_load_.begin();
   for (const Rid rid : work_.pending.clusters) {
     if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
@@ -180,7 +180,8 @@ void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
 }
 
 void Derivation::run() {
-  const std::vector<Rid> hidden = Run(context_, std::exchange(pending_, {}), is_quiet_).run();
+  const std::vector<Rid> hidden =
+      DerivationRun(context_, std::exchange(pending_, {}), is_quiet_).run();
   hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
 }
 
@@ -188,11 +189,11 @@ void Derivation::stored_anew(std::vector<Moved> moved, bool tags_count) {
   Pending pending;
   pending.moved = std::move(moved);
   pending.tags_count = tags_count;
-  Run(context_, std::move(pending), true).run();
+  DerivationRun(context_, std::move(pending), true).run();
 }
 
 bool Derivation::has_disputes() {
-  return Run(context_, {}, true).has_disputes();
+  return DerivationRun(context_, {}, true).has_disputes();
 }
 
 void Derivation::setting_changed(std::string_view name) {

@@ -18,8 +18,8 @@ using base::ErrorCode;
 namespace {
 
 // Fewer digits are too easily those of another one tomorrow.
-constexpr std::size_t kFewestDigits = 6;
-constexpr std::size_t kMostDigits = 64;
+constexpr std::size_t kShortestPrefix = 6;
+constexpr std::size_t kLongestPrefix = 64;
 
 bool is_check_in(Repository::State& state, Rid rid) {
   Query query = state.database.query("SELECT 1 FROM event WHERE objid=?1 AND type='ci'");
@@ -110,7 +110,7 @@ base::Result<BranchTip> CheckIns::tip(std::string_view branch) {
 base::Result<HashName> CheckIns::named(std::string_view name) {
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<HashName> {
-    if (name.size() >= kFewestDigits && name.size() <= kMostDigits && base::is_hex(name)) {
+    if (name.size() >= kShortestPrefix && name.size() <= kLongestPrefix && base::is_hex(name)) {
       const std::vector<HashName> found = beginning_with(state, name);
       if (found.size() == 1) return found.front();
       if (found.size() > 1) {

@@ -131,11 +131,11 @@ base::Result<std::vector<Branch>> ProjectHistory::branches(std::size_t limit) {
 }
 
 base::Result<std::vector<Tag>> ProjectHistory::tags(std::size_t limit, std::string_view after) {
-  using Tags = std::vector<Tag>;
+  using TagList = std::vector<Tag>;
   constexpr std::string_view kPrefix = "sym-";
   Repository::State& state = repository_.internals();
-  return guarded(state.path, [&]() -> base::Result<Tags> {
-    Tags tags;
+  return guarded(state.path, [&]() -> base::Result<TagList> {
+    TagList tags;
     Query names = state.database.query(
         "SELECT tagid, tagname FROM tag INDEXED BY sqlite_autoindex_tag_1"
         " WHERE tagname>?1 AND tagname<'sym.' ORDER BY tagname");

@@ -13,14 +13,14 @@
 namespace quarry::repository {
 namespace {
 
-struct Row {
+struct ArrivedBlob {
   Rid rid;
   std::string_view hash;
 };
 
 using Description = std::optional<std::string>;
 
-Description as_check_in(Database& database, const Row& row) {
+Description as_check_in(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT coalesce((SELECT value FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       "   WHERE rid=event.objid AND tagid=8 AND tagtype>0),'trunk'),"
@@ -30,7 +30,7 @@ Description as_check_in(Database& database, const Row& row) {
   return fmt::format("check-in to {} by {} on {}", query.text(0), query.text(1), query.text(2));
 }
 
-Description as_file(Database& database, const Row& row) {
+Description as_file(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT name FROM filename WHERE fnid=mlink.fnid) FROM mlink"
       " WHERE fid=?1 AND EXISTS(SELECT 1 FROM event WHERE objid=mlink.mid)"
@@ -40,7 +40,7 @@ Description as_file(Database& database, const Row& row) {
 }
 
 /// What has set tags on others that still stand.
-Description as_tag(Repository& repository, const Row& row) {
+Description as_tag(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   Query is_control = database.query("SELECT 1 FROM event WHERE objid=?1 AND type='g'");
   if (!is_control.bind(1, row.rid).step()) return std::nullopt;
@@ -70,7 +70,7 @@ int rank_of(std::string_view tag) {
 }
 
 /// Clusters, and documents, which are known by a tag on themselves.
-Description as_document(Database& database, const Row& row) {
+Description as_document(Database& database, const ArrivedBlob& row) {
   Query query = database.query(
       "SELECT (SELECT tagname FROM tag WHERE tag.tagid=tagxref.tagid)"
       " FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1");
@@ -93,7 +93,7 @@ Description as_document(Database& database, const Row& row) {
   }
 }
 
-Description as_attachment(Database& database, const Row& row) {
+Description as_attachment(Database& database, const ArrivedBlob& row) {
   Query control = database.query("SELECT filename FROM attachment WHERE attachid=?1");
   if (control.bind(1, row.rid).step()) {
     return fmt::format("attachment-control for {}", control.text(0));
@@ -104,7 +104,7 @@ Description as_attachment(Database& database, const Row& row) {
   return fmt::format("attachment {}", content.text(0));
 }
 
-Description as_post(Database& database, const Row& row) {
+Description as_post(Database& database, const ArrivedBlob& row) {
   if (!database.has_table("forumpost")) return std::nullopt;
   Query query = database.query(
       "SELECT fpid=froot, substr((SELECT uuid FROM blob WHERE rid=froot),1,14) FROM forumpost"
@@ -114,7 +114,7 @@ Description as_post(Database& database, const Row& row) {
                      query.text(1));
 }
 
-std::string describe(Repository& repository, const Row& row) {
+std::string describe(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
   if (auto told = as_check_in(database, row)) return *told;
   if (auto told = as_file(database, row)) return *told;
@@ -161,7 +161,7 @@ base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t u
         " ORDER BY rid");
     query.bind(1, after).bind(2, up_to);
     while (query.step()) {
-      const Row row{query.integer(0), query.text(1)};
+      const ArrivedBlob row{query.integer(0), query.text(1)};
       const std::string line = fmt::format("{} {}\n", row.hash, describe(repository_, row));
       if (lines.size() + line.size() > most) return lines + "...\n";
       lines += line;

@@ -12,7 +12,7 @@ using artifact::HashName;
 namespace {
 
 // Of a check-in: more is no news.
-constexpr std::size_t kMostTags = 100;
+constexpr std::size_t kMostReceivedTags = 100;
 
 /// Whether the check-in RID waits for its baseline.
 bool is_orphan(Database& database, Rid rid) {
@@ -42,7 +42,7 @@ ReceivedArtifact describe(Repository::State& state, Rid rid, const HashName& nam
   const ArtifactKind kind = kind_of(state, rid, entry);
   if (entry) entry->kind = kind;
   std::vector<std::string> tags;
-  if (kind == ArtifactKind::kCheckIn) tags = symbolic_tags(state.database, rid, kMostTags);
+  if (kind == ArtifactKind::kCheckIn) tags = symbolic_tags(state.database, rid, kMostReceivedTags);
   return {
       .name = name, .size = size, .kind = kind, .entry = std::move(entry), .tags = std::move(tags)};
 }

@@ -6,8 +6,8 @@
 namespace quarry::repository {
 namespace {
 
-constexpr std::size_t kShortestName = 4;
-constexpr std::size_t kLongestName = 64;
+constexpr std::size_t kShortestTarget = 4;
+constexpr std::size_t kLongestTarget = 64;
 constexpr std::string_view kInfo = "/info/";
 
 }  // namespace
@@ -32,10 +32,10 @@ std::vector<std::string> text_links(std::string_view text, Markup markup) {
 }
 
 void add_link(std::string_view target, std::vector<std::string>& links) {
-  if (target.starts_with(kInfo) && target.size() >= kInfo.size() + kShortestName) {
+  if (target.starts_with(kInfo) && target.size() >= kInfo.size() + kShortestTarget) {
     target.remove_prefix(kInfo.size());
   }
-  if (target.size() < kShortestName || target.size() > kLongestName) return;
+  if (target.size() < kShortestTarget || target.size() > kLongestTarget) return;
   std::string name;
   for (char c : target) {
     if (c >= 'A' && c <= 'F') c = static_cast<char>(c + ('a' - 'A'));

@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t kMaxLength = 200;
 constexpr std::size_t kMaxDepth = 16;
 
-bool is_alnum(char c) {
+bool is_name_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
@@ -17,9 +17,10 @@ bool is_segment(std::string_view segment) {
   if (segment.empty() || segment.front() == '-') return false;
   for (std::size_t i = 0; i < segment.size(); ++i) {
     const char c = segment[i];
-    if (is_alnum(c) || c == '_' || c == '-') continue;
+    if (is_name_character(c) || c == '_' || c == '-') continue;
     const bool is_inner_dot = c == '.' && i > 0 && i + 1 < segment.size() &&
-                              is_alnum(segment[i - 1]) && is_alnum(segment[i + 1]);
+                              is_name_character(segment[i - 1]) &&
+                              is_name_character(segment[i + 1]);
     if (!is_inner_dot) return false;
   }
   return true;

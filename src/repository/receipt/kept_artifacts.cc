@@ -25,7 +25,7 @@ using base::ErrorCode;
 
 namespace {
 
-using Row = ArtifactWalk::Artifact;
+using WalkedArtifact = ArtifactWalk::Artifact;
 
 /// What is found while contents are looked at, by several threads.
 struct Examined {
@@ -34,7 +34,7 @@ struct Examined {
   std::vector<Rid> doubtful;  // the database has to say whether they may stay
   std::optional<std::pair<Rid, base::Error>> wrong;  // the first of those that are
 
-  void is_wrong(const Row& row, ErrorCode code, std::string_view why) {
+  void is_wrong(const WalkedArtifact& row, ErrorCode code, std::string_view why) {
     const std::scoped_lock lock(mutex);
     if (wrong && wrong->first <= row.rid) return;
     wrong.emplace(row.rid, base::Error{code, fmt::format("artifact {}: {}", row.name, why)});
@@ -134,7 +134,7 @@ bool Receipt::State::connect_kept() {
 /// Verifies every artifact, and has the derivation know what is structural.
 base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
   Examined found;
-  const auto look = [&](const Row& row, const std::string& content) {
+  const auto look = [&](const WalkedArtifact& row, const std::string& content) {
     const auto name = HashName::parse(row.name);
     if (!name || !name->names(content)) {
       return found.is_wrong(row, ErrorCode::kInvalid, "its content does not have that hash");
@@ -149,7 +149,7 @@ base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
     if (type) found.structural.emplace_back(row.rid, *type);
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);
   };
-  const auto fail = [&](const Row& row, const base::Error& error) {
+  const auto fail = [&](const WalkedArtifact& row, const base::Error& error) {
     // What it is made from has not come: it waits.
     if (error.code == ErrorCode::kNotFound) return;
     found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,

@@ -19,7 +19,7 @@ namespace quarry::repository {
 namespace {
 
 // Of the setting, in characters.
-constexpr int kMostText = 1 << 20;
+constexpr int kMostTicketTable = 1 << 20;
 // How much of a statement an error shows, in bytes.
 constexpr std::size_t kMostShown = 300;
 
@@ -118,9 +118,9 @@ std::string shown(std::string_view sql) {
   return base::printable(sql, kMostShown);
 }
 
-class Setting {
+class TicketTableSetting {
  public:
-  Setting(Database& database, std::string sql)
+  TicketTableSetting(Database& database, std::string sql)
       : database_(database), sql_(std::move(sql)), restraint_(database) {}
 
   void run() {
@@ -207,15 +207,15 @@ void make_ticket_tables(Database& database) {
     Query setting = database.query(
         "SELECT length(value), CASE WHEN length(value)<=?1 THEN value END FROM config"
         " WHERE name='ticket-table' AND value IS NOT NULL");
-    const bool is_set = setting.bind(1, kMostText).step();
-    if (is_set && setting.integer(0) > kMostText) {
+    const bool is_set = setting.bind(1, kMostTicketTable).step();
+    if (is_set && setting.integer(0) > kMostTicketTable) {
       throw SqliteError(
           SQLITE_ABORT,
-          fmt::format("the setting ticket-table: more than {} characters", kMostText));
+          fmt::format("the setting ticket-table: more than {} characters", kMostTicketTable));
     }
     if (is_set) sql = setting.text(1);
   }
-  Setting(database, std::move(sql)).run();
+  TicketTableSetting(database, std::move(sql)).run();
 }
 
 }  // namespace quarry::repository

@@ -18,7 +18,7 @@ constexpr std::chrono::seconds kNextDiskTry{1};
 /// Messages that go to the disk at once, at least, where so many may.
 constexpr std::size_t kShuffled = 1024;
 /// How often a disk queue that cannot be made is tried at the end, and after how long.
-constexpr int kMostTries = 3;
+constexpr int kMostOpenings = 3;
 constexpr milliseconds kNextTryAtEnd{100};
 
 }  // namespace
@@ -286,7 +286,7 @@ void DiskAssistance::drain(Lock& lock) {
     if (has_ended()) {
       if (has_failed_ && !state_.helper) {
         // It may have been in the way of another process, for a moment.
-        if (++tries == kMostTries) break;  // told already
+        if (++tries == kMostOpenings) break;  // told already
         state_.quiet.wait_until(lock, now() + kNextTryAtEnd);
       }
       state_.is_assisted ? start_worker() : start();

@@ -19,16 +19,16 @@ using base::FileUse;
 using base::Result;
 
 // How often a journal is read that another process replaces meanwhile.
-constexpr int kMostTries = 5;
+constexpr int kMostReadings = 5;
 
 const Reporter kSilent = [](const std::string&) {};
 
-SpoolFiles files_of(const SpoolPlace& place, base::FileSystem& files) {
+SpoolFiles stream_files(const SpoolPlace& place, base::FileSystem& files) {
   return {files, place.folder, place.name, false};
 }
 
 Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& subscription) {
-  for (int i = 0; i < kMostTries; ++i) {
+  for (int i = 0; i < kMostReadings; ++i) {
     QUARRY_TRY_ASSIGN(auto reading, read_journal(journal_files(files, subscription), kSilent));
     if (reading.state) return std::move(*reading.state);
   }
@@ -65,11 +65,11 @@ Result<SubscriptionStatistics> look_at(const SpoolFiles& files, const std::strin
 }  // namespace
 
 Result<bool> is_stream(const SpoolPlace& place, base::FileSystem& files) {
-  return files_of(place, files).are_of_stream();
+  return stream_files(place, files).are_of_stream();
 }
 
 Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& files) {
-  const SpoolFiles stream = files_of(place, files);
+  const SpoolFiles stream = stream_files(place, files);
   StreamStatus status;
   QUARRY_TRY_ASSIGN(const auto segments, stream.segments());
   for (const std::uint64_t number : segments) {
@@ -101,7 +101,7 @@ Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& fi
 Result<void> visit_stream(const SpoolPlace& place, const std::string& subscription,
                           const StreamVisitor& visitor, const Reporter& reporter,
                           base::FileSystem& files) {
-  const SpoolFiles stream = files_of(place, files);
+  const SpoolFiles stream = stream_files(place, files);
   QUARRY_TRY_ASSIGN(Position start, beginning(stream));
   SubscriptionState state;
   if (!subscription.empty()) {

@@ -16,7 +16,7 @@ using artifact::HashName;
 using base::Result;
 
 // Flags of a uvfile card.
-constexpr std::uint64_t kDeleted = 1;
+constexpr std::uint64_t kDeletedFlag = 1;
 constexpr std::uint64_t kContentOmitted = 4;
 
 /// The number of seconds in WORD, as mtimes are.
@@ -107,7 +107,7 @@ Result<void> ClientUnversioned::file(const CardReader& card, const Writing& rece
   something_came_ = true;
   repository::UnversionedArrival arrival{
       .name = card[1], .mtime = *mtime, .hash = card[3], .content = std::nullopt};
-  if ((*flags & (kDeleted | kContentOmitted)) == 0) arrival.content = card.payload();
+  if ((*flags & (kDeletedFlag | kContentOmitted)) == 0) arrival.content = card.payload();
   QUARRY_TRY_ASSIGN(repository::Receipt* const into, receipt());
   QUARRY_TRY(into->store_unversioned(arrival));
   return {};

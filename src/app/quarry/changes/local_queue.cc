@@ -115,7 +115,7 @@ class LocalQueue : public QueuePlace {
 };
 
 /// Root would leave files that the queue's daemons cannot write.
-Result<void> become_owner(const fs::path& folder) {
+Result<void> become_queue_owner(const fs::path& folder) {
   if (::geteuid() != 0) return {};
   QUARRY_TRY_ASSIGN(const auto owner, master::owner_of(folder));
   return owner.uid == 0 ? Result<void>() : master::become(owner);
@@ -147,7 +147,7 @@ Result<std::unique_ptr<QueuePlace>> local_queue(const QueueArguments& arguments,
     if (type) rules.needs_approval[static_cast<std::size_t>(*type)] = true;
   }
   const std::string login = own_login();
-  QUARRY_TRY(become_owner(base));
+  QUARRY_TRY(become_queue_owner(base));
   return std::unique_ptr<QueuePlace>(std::make_unique<LocalQueue>(base, rules, login));
 }
 

@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostReply = std::size_t{64} << 20;
 
-ErrorCode code_of(long status) {
+ErrorCode error_code_of(long status) {
   switch (status) {
     case 400:
     case 411:
@@ -58,14 +58,14 @@ std::string member_of(const std::string& text, const char* name) {
 
 std::unexpected<base::Error> refused(const std::string& url, const transport::HttpReply& reply) {
   const std::string said = member_of(reply.body, "error");
-  if (!said.empty()) return fail(code_of(reply.status), base::printable(said, 500));
+  if (!said.empty()) return fail(error_code_of(reply.status), base::printable(said, 500));
   if (reply.status >= 300 && reply.status < 400) {
     return fail(
         ErrorCode::kDenied,
         fmt::format("{} leads elsewhere (HTTP status {}): name that place", url, reply.status));
   }
   return fail(
-      code_of(reply.status),
+      error_code_of(reply.status),
       fmt::format("{}: HTTP status {}: no queue of change sets is there", url, reply.status));
 }
 

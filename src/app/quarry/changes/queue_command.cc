@@ -22,31 +22,26 @@ using base::fail;
 using base::Result;
 using changes::Action;
 
-int code_of(const Result<void>& done) {
-  if (!done) return failed(done.error());
-  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return is_written ? kDone : failed(base::fail_errno("standard output").error());
-}
-
 /// ACTION with the queue of ARGUMENTS.
 template <typename Action>
 int with_queue(const QueueArguments& arguments, Action&& action) {
   const Interruption interruption;
   auto place = queue_place(arguments);
   if (!place) return failed(place.error());
-  return code_of(action(**place));
+  return exit_code_of(action(**place));
 }
 
-void print_json(const std::string& json) {
-  fmt::print("{}{}", json, json.ends_with('\n') ? "" : "\n");
+void print_json(const std::string& document) {
+  fmt::print("{}{}", document, document.ends_with('\n') ? "" : "\n");
 }
 
 /// The branches that are frozen, of the JSON of a queue.
 std::vector<std::string> frozen_in(const std::string& text) {
   std::vector<std::string> branches;
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("frozen") || !json["frozen"].is_array()) return branches;
-  for (const auto& each : json["frozen"]) {
+  const auto document = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("frozen") || !document["frozen"].is_array())
+    return branches;
+  for (const auto& each : document["frozen"]) {
     if (each.is_string()) branches.push_back(each.get<std::string>());
   }
   return branches;
@@ -55,25 +50,25 @@ std::vector<std::string> frozen_in(const std::string& text) {
 Result<void> show_queue(const QueueArguments& arguments, QueuePlace& place, bool is_list) {
   ListArguments wanted = arguments.list;
   if (!is_list) wanted.limit = 0;
-  QUARRY_TRY_ASSIGN(const std::string json, place.list(wanted));
+  QUARRY_TRY_ASSIGN(const std::string document, place.list(wanted));
   if (arguments.as_json) {
-    print_json(json);
+    print_json(document);
     return {};
   }
-  QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(json));
-  fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(json)));
+  QUARRY_TRY_ASSIGN(const auto view, changes::queue_view_of(document));
+  fmt::print("{}", is_list ? list_text(view) : status_text(view, frozen_in(document)));
   // Not among what a program may read line by line.
   if (is_list) fmt::print(stderr, "{}", more_text(view));
   return {};
 }
 
 Result<void> show_one(const QueueArguments& arguments, QueuePlace& place, bool is_log) {
-  QUARRY_TRY_ASSIGN(const std::string json, place.show(arguments.id));
+  QUARRY_TRY_ASSIGN(const std::string document, place.show(arguments.id));
   if (arguments.as_json) {
-    print_json(json);
+    print_json(document);
     return {};
   }
-  QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(json));
+  QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(document));
   fmt::print("{}", is_log ? log_text(view) : change_set_text(view));
   return {};
 }
@@ -89,8 +84,8 @@ Result<std::vector<changes::ChangeSetId>> whole_ids(const QueueArguments& argume
                                                     QueuePlace& place) {
   std::vector<changes::ChangeSetId> ids;
   for (const std::string& each : arguments.ids) {
-    QUARRY_TRY_ASSIGN(const std::string json, place.show(each));
-    QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(json));
+    QUARRY_TRY_ASSIGN(const std::string document, place.show(each));
+    QUARRY_TRY_ASSIGN(const auto view, changes::job_view_of(document));
     ids.push_back(view.job.name.id);
   }
   return ids;
@@ -107,8 +102,8 @@ Result<void> tell_closure(const QueueArguments& arguments,
   }
   changes::QueueView view;
   for (const changes::ChangeSetId& id : closure) {
-    QUARRY_TRY_ASSIGN(const std::string json, place.show(std::string(id.str())));
-    QUARRY_TRY_ASSIGN(auto one, changes::job_view_of(json));
+    QUARRY_TRY_ASSIGN(const std::string document, place.show(std::string(id.str())));
+    QUARRY_TRY_ASSIGN(auto one, changes::job_view_of(document));
     view.jobs.push_back(std::move(one));
   }
   fmt::print("{}", list_text(view));

@@ -48,7 +48,7 @@ Result<void> run(const std::vector<std::string>& words) {
   return base::fail(base::ErrorCode::kIo, fmt::format("quarry-changes {} has failed", words[1]));
 }
 
-Result<void> run_all(const QueueArguments& arguments) {
+Result<void> run_parts(const QueueArguments& arguments) {
   QUARRY_TRY_ASSIGN(const std::string repository, repository_of(arguments));
   for (const char* kind : {"prequeue", "queueing", "execution"}) {
     std::vector<std::string> words{"quarry-changes", kind, "--once"};
@@ -65,7 +65,7 @@ Result<void> run_all(const QueueArguments& arguments) {
 }  // namespace
 
 int run_queue_run(const QueueArguments& arguments) {
-  const auto done = run_all(arguments);
+  const auto done = run_parts(arguments);
   return done ? kDone : failed(done.error());
 }
 

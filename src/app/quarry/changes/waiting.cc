@@ -19,12 +19,12 @@ namespace {
 using base::Result;
 using changes::JobView;
 using std::chrono::milliseconds;
-using Clock = std::chrono::steady_clock;
+using WaitClock = std::chrono::steady_clock;
 
 constexpr milliseconds kFirstPause{20};
 constexpr milliseconds kLongestPause{1'000};
 // A server that is being restarted comes back.
-constexpr milliseconds kPatience{60'000};
+constexpr milliseconds kRetryTime{60'000};
 
 void tell_stage(const JobView& view) {
   if (::isatty(STDERR_FILENO) == 0) return;
@@ -39,7 +39,7 @@ std::string last_reason(const JobView& view) {
 }  // namespace
 
 Result<JobView> wait_until_over(const std::function<Result<JobView>()>& look, milliseconds most) {
-  const auto begin = Clock::now();
+  const auto begin = WaitClock::now();
   auto heard = begin;
   std::optional<changes::Stage> told;
   milliseconds pause = kFirstPause;
@@ -47,16 +47,16 @@ Result<JobView> wait_until_over(const std::function<Result<JobView>()>& look, mi
     auto view = look();
     if (view && changes::is_over(view->stage)) return view;
     if (view) {
-      heard = Clock::now();
+      heard = WaitClock::now();
       if (told != view->stage) tell_stage(*view);
       told = view->stage;
-    } else if (!transport::may_pass(view.error()) || Clock::now() - heard > kPatience) {
+    } else if (!transport::may_pass(view.error()) || WaitClock::now() - heard > kRetryTime) {
       return view;
     }
     if (Interruption::signal() != 0) {
       return base::fail(base::ErrorCode::kBusy, "interrupted: the change set stays in the queue");
     }
-    if (most.count() > 0 && Clock::now() - begin > most) {
+    if (most.count() > 0 && WaitClock::now() - begin > most) {
       return base::fail(base::ErrorCode::kBusy,
                         "the change set is still in the queue: quarry queue show tells how it is");
     }

@@ -13,4 +13,7 @@ inline constexpr int kWrongUsage = 2;
 /// Says on standard error why a command failed, and returns kFailed.
 int failed(const base::Error& error);
 
+/// The exit code of a command that is DONE: kFailed also if its output cannot be written.
+int exit_code_of(const base::Result<void>& done);
+
 }  // namespace quarry::app

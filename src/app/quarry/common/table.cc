@@ -79,4 +79,10 @@ std::string short_time(std::uint64_t micros) {
   return fmt::format("{}d{}h", hours / 24, hours % 24);
 }
 
+std::string age(const std::optional<base::UnixMillis>& time) {
+  if (!time) return "-";
+  const std::int64_t past = base::system_clock().now().value - time->value;
+  return short_time(static_cast<std::uint64_t>(std::max<std::int64_t>(past, 0)) * 1000);
+}
+
 }  // namespace quarry::app

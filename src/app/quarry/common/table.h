@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "quarry/base/time.h"
 
 namespace quarry::app {
 
@@ -28,5 +31,7 @@ class Table {
 std::string short_amount(double amount);
 /// "350us", "12.3ms", "4.5s", "3m20s", "5h10m", "4d3h".
 std::string short_time(std::uint64_t micros);
+/// How long ago TIME was, as short_time writes it; "-" without a TIME.
+std::string age(const std::optional<base::UnixMillis>& time);
 
 }  // namespace quarry::app

@@ -29,12 +29,6 @@ std::string type_of(const courier::CourierConfig& config, const std::string& nam
   return at == config.destinations.end() ? "gone" : std::string(courier::name_of(at->type));
 }
 
-std::string age(const std::optional<base::UnixMillis>& time) {
-  if (!time) return "-";
-  const std::int64_t past = base::system_clock().now().value - time->value;
-  return short_time(static_cast<std::uint64_t>(std::max<std::int64_t>(past, 0)) * 1000);
-}
-
 nlohmann::json json_of(const courier::CourierConfig& config, const SubscriptionStatistics& one) {
   nlohmann::json line = {{"name", one.name},
                          {"type", type_of(config, one.name)},
@@ -97,12 +91,6 @@ Result<void> forget(const CourierArguments& arguments) {
   return {};
 }
 
-int code_of(const Result<void>& done) {
-  if (!done) return failed(done.error());
-  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return is_written ? kDone : failed(base::fail_errno("standard output").error());
-}
-
 }  // namespace
 
 Result<courier::CourierConfig> courier_config_of(const CourierArguments& arguments) {
@@ -112,11 +100,11 @@ Result<courier::CourierConfig> courier_config_of(const CourierArguments& argumen
 }
 
 int run_courier_status(const CourierArguments& arguments) {
-  return code_of(show_status(arguments));
+  return exit_code_of(show_status(arguments));
 }
 
 int run_courier_forget(const CourierArguments& arguments) {
-  return code_of(forget(arguments));
+  return exit_code_of(forget(arguments));
 }
 
 }  // namespace quarry::app

@@ -29,7 +29,7 @@ using std::chrono::seconds;
 using What = PeerReport::What;
 
 // For a hand-over, which waits for the courier's disk.
-constexpr seconds kCourierPatience{20};
+constexpr seconds kHandOverTimeout{20};
 // Until a repository is looked for again that cannot be opened.
 constexpr milliseconds kAfterTrouble{60'000};
 constexpr std::size_t kMostShown = 500;
@@ -77,7 +77,7 @@ void tell_courier(const PeerRunArguments& arguments, Repository& file, const bas
   const std::string name =
       arguments.served_name.empty() ? file.path().stem().string() : arguments.served_name;
   const backoffice::TellingOptions options{
-      .courier = std::make_shared<spool::HandOver>(arguments.courier, kCourierPatience),
+      .courier = std::make_shared<spool::HandOver>(arguments.courier, kHandOverTimeout),
       .name = name,
       .path = file.path().string()};
   const auto told = backoffice::tell_failures(

@@ -24,7 +24,7 @@ using transport::RemoteUrl;
 /// Seconds. Clocks that are this far apart, and a reply that is so long on its way, are usual.
 constexpr std::int64_t kMostSkew = 10;
 /// How often somebody at a terminal may try a password.
-constexpr int kMostTries = 3;
+constexpr int kMostPasswords = 3;
 
 std::string line_of(const ClientFigures& figures) {
   return fmt::format(
@@ -64,7 +64,7 @@ class Person final : public transport::PeerWatch {
   base::Result<std::string> next_password(const RemoteUrl& url, const base::Error& why,
                                           int tries) override {
     // Without a terminal what the server said is the thing to know.
-    if (tries == kMostTries || !arguments_.password_file.empty() || !has_terminal()) {
+    if (tries == kMostPasswords || !arguments_.password_file.empty() || !has_terminal()) {
       return std::unexpected(why);
     }
     report(why.message);

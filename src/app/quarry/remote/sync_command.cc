@@ -56,7 +56,7 @@ base::Result<Destination> destination(repository::Repository& file,
   return to;
 }
 
-base::Result<void> run(const SyncArguments& arguments) {
+base::Result<void> sync_one(const SyncArguments& arguments) {
   QUARRY_TRY_ASSIGN(const auto file, repository::Repository::open(arguments.file));
   QUARRY_TRY_ASSIGN(const Destination to, destination(*file, arguments));
   const bool both = !arguments.push && !arguments.pull;
@@ -96,7 +96,7 @@ base::Result<std::vector<std::string>> all_remotes(const std::string& path) {
 }
 
 /// One that fails keeps none of the others from theirs.
-int run_all(const SyncArguments& arguments) {
+int sync_all(const SyncArguments& arguments) {
   const auto names = all_remotes(arguments.file);
   if (!names) return failed(names.error());
   int code = kDone;
@@ -108,7 +108,7 @@ int run_all(const SyncArguments& arguments) {
       fmt::print("{}:\n", base::printable(name));
       std::fflush(stdout);
     }
-    const auto done = run(one);
+    const auto done = sync_one(one);
     if (done || Interruption::signal() != 0) continue;
     code = failed(
         {done.error().code, fmt::format("{}: {}", base::printable(name), done.error().message)});
@@ -129,8 +129,8 @@ int run_sync(const SyncArguments& arguments) {
   const Interruption interruption;
   int code = kDone;
   if (arguments.all) {
-    code = run_all(arguments);
-  } else if (const auto done = run(arguments); !done && Interruption::signal() == 0) {
+    code = sync_all(arguments);
+  } else if (const auto done = sync_one(arguments); !done && Interruption::signal() == 0) {
     code = failed(done.error());
   }
   return Interruption::signal() != 0 ? end_by(Interruption::signal()) : code;

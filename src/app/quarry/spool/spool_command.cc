@@ -84,9 +84,9 @@ Result<void> purge(const SpoolArguments& arguments) {
   return {};
 }
 
-using Action = Result<void> (*)(const SpoolArguments&);
+using SpoolAction = Result<void> (*)(const SpoolArguments&);
 /// What is done with a queue, or with a stream, by what the files are.
-Result<void> by_kind(const SpoolArguments& arguments, Action on_queue, Action on_stream) {
+Result<void> by_kind(const SpoolArguments& arguments, SpoolAction on_queue, SpoolAction on_stream) {
   QUARRY_TRY_ASSIGN(const bool is_stream, spool::is_stream(place_of(arguments)));
   if (is_stream) return on_stream(arguments);
   if (arguments.dead.empty()) return on_queue(arguments);
@@ -95,28 +95,22 @@ Result<void> by_kind(const SpoolArguments& arguments, Action on_queue, Action on
                                 arguments.folder, arguments.filename));
 }
 
-int code_of(const Result<void>& done) {
-  if (!done) return failed(done.error());
-  const bool is_written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  return is_written ? kDone : failed(base::fail_errno("standard output").error());
-}
-
 }  // namespace
 
 int run_spool_status(const SpoolArguments& arguments) {
-  return code_of(by_kind(arguments, status, show_stream_status));
+  return exit_code_of(by_kind(arguments, status, show_stream_status));
 }
 int run_spool_list(const SpoolArguments& arguments) {
-  return code_of(by_kind(arguments, list, list_stream));
+  return exit_code_of(by_kind(arguments, list, list_stream));
 }
 int run_spool_export(const SpoolArguments& arguments) {
-  return code_of(by_kind(arguments, export_all, export_stream));
+  return exit_code_of(by_kind(arguments, export_all, export_stream));
 }
 int run_spool_replay(const SpoolArguments& arguments) {
-  return code_of(by_kind(arguments, replay, replay_stream));
+  return exit_code_of(by_kind(arguments, replay, replay_stream));
 }
 int run_spool_purge(const SpoolArguments& arguments) {
-  return code_of(by_kind(arguments, purge, purge_stream));
+  return exit_code_of(by_kind(arguments, purge, purge_stream));
 }
 
 }  // namespace quarry::app

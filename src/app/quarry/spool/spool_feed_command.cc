@@ -36,7 +36,7 @@ constexpr int kLongestWait = 5000;
 // Milliseconds after which a queue that has no room, or that another process has, is tried again.
 constexpr int kTryAgain = 100;
 // A process that ends with the queue has its lock for a moment.
-constexpr int kMostTries = 20;
+constexpr int kMostOpenings = 20;
 
 /// From queue.fulldelaymark on who can wait does: that is who reads a pipe, and nobody else is
 /// there.
@@ -58,10 +58,10 @@ Result<void> stop_at_full_delay_mark(spool::QueueOptions& options) {
 }
 
 /// Cuts what is read into messages, but for what is too long for one: that is told, and left out.
-class Lines {
+class LineReader {
  public:
   /// MOST: bytes of one.
-  Lines(char end, std::uint8_t severity, std::size_t most)
+  LineReader(char end, std::uint8_t severity, std::size_t most)
       : end_(end), severity_(severity), most_(most) {}
 
   /// The messages that BYTES complete.
@@ -187,7 +187,7 @@ Result<std::unique_ptr<spool::Queue>> start_queue(const spool::QueueOptions& opt
   for (int tries = 1;; ++tries) {
     auto queue = spool::Queue::start(options, {}, report);
     const bool is_busy = !queue && queue.error().code == ErrorCode::kBusy;
-    if (!is_busy || tries == kMostTries || signals.received() != 0) return queue;
+    if (!is_busy || tries == kMostOpenings || signals.received() != 0) return queue;
     signals.wait(kTryAgain);
   }
 }
@@ -204,7 +204,8 @@ Result<bool> wait_for_input(const Feeding& feeding, FolderWatch& watch, StopSign
   }
 }
 
-Result<void> feed_all(Feeding& feeding, Lines& lines, FolderWatch& watch, StopSignals& signals) {
+Result<void> feed_all(Feeding& feeding, LineReader& lines, FolderWatch& watch,
+                      StopSignals& signals) {
   std::vector<char> buffer(kReadAtOnce);
   while (true) {
     QUARRY_TRY_ASSIGN(const bool has_input, wait_for_input(feeding, watch, signals));
@@ -218,7 +219,7 @@ Result<void> feed_all(Feeding& feeding, Lines& lines, FolderWatch& watch, StopSi
 }
 
 /// What became of all that was read, once the queue has ended: FED, or what else there is to say.
-Result<void> outcome(Result<void> fed, const spool::Ending& ending, const Lines& lines) {
+Result<void> outcome(Result<void> fed, const spool::Ending& ending, const LineReader& lines) {
   if (ending.lost > 0) {
     const std::string lost = fmt::format("{} messages could not be kept", ending.lost);
     return fail(fed ? ErrorCode::kIo : fed.error().code,
@@ -237,7 +238,8 @@ Result<void> feed(const SpoolArguments& arguments, StopSignals& signals) {
   options.timeout_enqueue = std::min(patience, spool::milliseconds(kTryAgain));
   QUARRY_TRY_ASSIGN(const auto queue, start_queue(options, signals));
   FolderWatch watch(arguments.folder, IN_DELETE_SELF | IN_MOVE_SELF | IN_DELETE | IN_MOVED_FROM);
-  Lines lines(arguments.is_null ? '\0' : '\n', arguments.severity, spool::most_content(options));
+  LineReader lines(arguments.is_null ? '\0' : '\n', arguments.severity,
+                   spool::most_content(options));
   Feeding feeding(*queue, signals, patience, options.type == spool::QueueType::kDisk);
   auto fed = feed_all(feeding, lines, watch, signals);
   // The end may have to wait for room on the disk: another signal does not.

@@ -54,13 +54,6 @@ nlohmann::json json_of(const StreamedMessage& message) {
   return line;
 }
 
-std::string age(const std::optional<base::UnixMillis>& time) {
-  const std::int64_t now = base::system_clock().now().value;
-  if (!time) return "-";
-  return short_time(static_cast<std::uint64_t>(std::max<std::int64_t>(now - time->value, 0)) *
-                    1000);
-}
-
 void print_subscriptions(const spool::StreamStatus& status) {
   Table table({"SUBSCRIPTION", ">WAITING", ">OLDEST", ">TRIES", ">DELIVERED", ">DEAD", "STATE",
                ">AGO", "LAST ERROR"});

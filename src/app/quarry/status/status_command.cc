@@ -18,7 +18,7 @@ namespace quarry::app {
 namespace {
 
 // The master's order is one for readers.
-using json = nlohmann::ordered_json;
+using nlohmann::ordered_json;
 
 void print(const Lines& lines) {
   for (const std::string& line : lines) fmt::print("{}\n", line);
@@ -38,13 +38,13 @@ base::Result<void> check_names(const StatusArguments& arguments, const ServerSta
 }
 
 void print_json(const StatusArguments& arguments, const std::string& document) {
-  json root = json::parse(document);
-  json wanted = json::array();
-  for (json& pool : root["pools"]) {
+  ordered_json root = ordered_json::parse(document);
+  ordered_json wanted = ordered_json::array();
+  for (ordered_json& pool : root["pools"]) {
     if (arguments.wants(pool["pool"])) wanted.push_back(std::move(pool));
   }
   root["pools"] = std::move(wanted);
-  fmt::print("{}\n", root.dump(2, ' ', true, json::error_handler_t::replace));
+  fmt::print("{}\n", root.dump(2, ' ', true, ordered_json::error_handler_t::replace));
 }
 
 }  // namespace

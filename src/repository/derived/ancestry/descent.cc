@@ -13,11 +13,11 @@ Descent::Descent(const std::vector<ParentLink>& links) {
     parents[link.child] = link.parent;
   }
   std::size_t count = 0;
-  struct Branch {
+  struct Descendants {
     Rid rid;
     std::size_t next = 0;
   };
-  std::vector<Branch> branches;
+  std::vector<Descendants> branches;
   const auto enter = [&](Rid rid) {
     if (spans_.try_emplace(rid, Span{count, count + 1}).second) {
       ++count;
@@ -28,7 +28,7 @@ Descent::Descent(const std::vector<ParentLink>& links) {
     if (parents.contains(root)) continue;
     enter(root);
     while (!branches.empty()) {
-      Branch& branch = branches.back();
+      Descendants& branch = branches.back();
       const auto found = children.find(branch.rid);
       if (found != children.end() && branch.next < found->second.size()) {
         enter(found->second[branch.next++]);

@@ -145,12 +145,12 @@ TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, co
 
 /// From parents to children, depth first.
 void TagEntries::walk(Lineage& lineage) {
-  struct Branch {
+  struct Descendants {
     SharedPassed passed;
     std::vector<Lineage::Child> children;
     std::size_t next = 0;
   };
-  std::vector<Branch> branches;
+  std::vector<Descendants> branches;
   const auto visit = [&](Rid rid, const SharedPassed& inherited) {
     if (!places_.try_emplace(rid, visits_.size()).second) return;
     visits_.push_back({rid, inherited});
@@ -161,7 +161,7 @@ void TagEntries::walk(Lineage& lineage) {
   const auto visit_tree = [&](Rid root) {
     visit(root, nullptr);
     while (!branches.empty()) {
-      Branch& branch = branches.back();
+      Descendants& branch = branches.back();
       if (branch.next == branch.children.size()) {
         branches.pop_back();
         continue;

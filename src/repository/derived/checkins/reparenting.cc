@@ -23,7 +23,7 @@ using artifact::StructuralType;
 namespace {
 
 /// The names in VALUE, with one space between two; none if it is anything else.
-std::vector<HashName> names_in(std::string_view value) {
+std::vector<HashName> parents_in(std::string_view value) {
   std::vector<HashName> names;
   while (!value.empty()) {
     const std::string_view word = value.substr(0, value.find(' '));
@@ -41,7 +41,7 @@ std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
   if (work_.is_whole) return {};  // it is not where there is such a tag
   const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
-  return names_in(*entry->value);
+  return parents_in(*entry->value);
 }
 
 /// What a rebuild compares at first, with the parents of the manifest, leaves names behind: perhaps

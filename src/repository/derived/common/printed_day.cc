@@ -5,7 +5,7 @@
 namespace quarry::repository {
 namespace {
 
-constexpr int kDigits = 16;
+constexpr int kSignificantDigits = 16;
 
 /// DAY, at least 1 and below 1e8, as 16 significant digits.
 std::string printed(double day) {
@@ -16,14 +16,14 @@ std::string printed(double day) {
     ++point;
   }
   long double half_unit = 0.5;
-  for (int i = 0; i < kDigits; ++i) half_unit *= 0.1;
+  for (int i = 0; i < kSignificantDigits; ++i) half_unit *= 0.1;
   value += half_unit;
   if (value >= 10.0L) {
     value *= 0.1;
     ++point;
   }
   std::string text;
-  for (int i = 0; i < kDigits; ++i) {
+  for (int i = 0; i < kSignificantDigits; ++i) {
     if (i == point) text += '.';
     const int digit = static_cast<int>(value);
     text += static_cast<char>('0' + digit);
