@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::string_literals;
 
-constexpr base::UnixMillis kMillis{1'577'934'245'678};
+constexpr base::UnixMillis kFormatMillis{1'577'934'245'678};
 
 HashName name_of(std::string_view content, HashAlgorithm algorithm = HashAlgorithm::kSha3_256) {
   return HashName::of(algorithm, content);
@@ -18,7 +18,7 @@ HashName name_of(std::string_view content, HashAlgorithm algorithm = HashAlgorit
 TEST_CASE("the first check-in is written as fossil writes it") {
   const std::string text =
       format_check_in({.comment = "initial empty check-in",
-                       .date = kMillis,
+                       .date = kFormatMillis,
                        .user = "root",
                        .files = {},
                        .parents = {},
@@ -36,7 +36,7 @@ TEST_CASE("a check-in comes back as it was written") {
   const HashName one = name_of("1");
   const HashName two = name_of("2", HashAlgorithm::kSha1);
   const std::string text = format_check_in({.comment = "two words\nand a \\",
-                                            .date = kMillis,
+                                            .date = kFormatMillis,
                                             .user = "joe blow",
                                             .files = {{"z", one, 'x', ""},
                                                       {"a b", two, 0, "old name"},
@@ -49,7 +49,7 @@ TEST_CASE("a check-in comes back as it was written") {
   REQUIRE(it);
   CHECK(it->type == StructuralType::kCheckIn);
   CHECK(it->comment == "two words\nand a \\");
-  CHECK(it->date == kMillis);
+  CHECK(it->date == kFormatMillis);
   CHECK(it->user == "joe blow");
   REQUIRE(it->files.size() == 4);
   CHECK(it->files[0].name == "a");
@@ -74,7 +74,7 @@ TEST_CASE("what a check-in takes over and takes back stands between its parents 
   const HashName high = std::max(name_of("1"), name_of("2"));
   const std::string text =
       format_check_in({.comment = "c",
-                       .date = kMillis,
+                       .date = kFormatMillis,
                        .user = "joe",
                        .files = {},
                        .parents = {low},
@@ -107,7 +107,7 @@ TEST_CASE("a cluster is sorted and names nothing twice") {
 TEST_CASE("a control artifact is sorted by kind, name and target") {
   const HashName low = std::min(name_of("1"), name_of("2"));
   const HashName high = std::max(name_of("1"), name_of("2"));
-  const std::string text = format_control({.date = kMillis,
+  const std::string text = format_control({.date = kFormatMillis,
                                            .user = "joe",
                                            .tags = {{'+', "q", high, "v w"},
                                                     {'-', "p", low, ""},

@@ -18,7 +18,9 @@ namespace {
 /// Whether TEXT is a hash name, in small letters or capital ones.
 bool is_name(std::string_view text) {
   std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (char& letter : lower) {
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
   return HashName::parse(lower).has_value();
 }
 
@@ -79,11 +81,11 @@ TEST_CASE("damaged cards under a right Z card neither crash nor show what is not
     for (std::size_t n = 1 + random.below(3); n > 0; --n) {
       static constexpr char kLikely[] = " \n\\/.*+-0AFTWZ\0";
       const std::size_t at = random.below(text.size());
-      const char c = kLikely[random.below(sizeof kLikely)];
+      const char likely = kLikely[random.below(sizeof kLikely)];
       if (random.below(2) != 0) {
-        text[at] = c;
+        text[at] = likely;
       } else {
-        text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), c);
+        text.insert(text.begin() + static_cast<std::ptrdiff_t>(at), likely);
       }
     }
     const auto parsed = parse_structural(test::with_end_card(text));

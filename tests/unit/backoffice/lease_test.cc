@@ -14,11 +14,11 @@ using std::chrono::seconds;
 
 namespace {
 
-constexpr std::int64_t kNow = 1'800'000'000;
+constexpr std::int64_t kLeaseTime = 1'800'000'000;
 
 Candidate candidate(Holder current = Holder::kGone, Holder next = Holder::kGone) {
   return {.self = 9,
-          .now = kNow,
+          .now = kLeaseTime,
           .current = current,
           .next = next,
           .lease_time = seconds(60),
@@ -26,9 +26,9 @@ Candidate candidate(Holder current = Holder::kGone, Holder next = Holder::kGone)
 }
 
 /// Processes that a simulated clock moves: requests start them, they take turns as decide() says.
-class World {
+class LeaseWorld {
  public:
-  World(unsigned seed, bool kills) : random_(seed), kills_(kills) {}
+  LeaseWorld(unsigned seed, bool kills) : random_(seed), kills_(kills) {}
 
   /// SECONDS of a server with a request now and then.
   void live(int seconds) {
@@ -111,7 +111,7 @@ class World {
 
   std::mt19937 random_;
   const bool kills_;
-  std::int64_t now_ = kNow;
+  std::int64_t now_ = kLeaseTime;
   std::int64_t last_pid_ = 100;
   Lease lease_;
   std::map<std::int64_t, Process> processes_;
@@ -132,22 +132,23 @@ TEST_CASE("a lease is four numbers, and what is none is 0") {
 }
 
 TEST_CASE("where nobody has the lease, a run begins for a minute") {
-  for (const Lease& lease : {Lease{}, Lease{5, kNow - 1, 0, 0}, Lease{5, kNow, 6, kNow - 1},
-                             Lease{5, kNow - 10, 6, kNow + 50}}) {
+  for (const Lease& lease :
+       {Lease{}, Lease{5, kLeaseTime - 1, 0, 0}, Lease{5, kLeaseTime, 6, kLeaseTime - 1},
+        Lease{5, kLeaseTime - 10, 6, kLeaseTime + 50}}) {
     CAPTURE(lease.text());
     const Decision decision = decide(lease, candidate());
     CHECK(decision.turn == Turn::kRun);
-    CHECK(decision.lease == Lease{9, kNow + 60, 0, 0});
+    CHECK(decision.lease == Lease{9, kLeaseTime + 60, 0, 0});
   }
 }
 
 TEST_CASE("who comes while one is current is the next one, and sleeps until that is over") {
-  const Lease lease{5, kNow + 20, 0, 0};
+  const Lease lease{5, kLeaseTime + 20, 0, 0};
   for (const Holder holder : {Holder::kAlive, Holder::kGone, Holder::kElsewhere}) {
     const Decision decision = decide(lease, candidate(holder));
     CHECK(decision.turn == Turn::kWait);
     CHECK(decision.sleep == seconds(20));
-    CHECK(decision.lease == Lease{5, kNow + 20, 9, kNow + 80});
+    CHECK(decision.lease == Lease{5, kLeaseTime + 20, 9, kLeaseTime + 80});
   }
   Candidate impatient = candidate();
   impatient.may_wait = false;
@@ -157,7 +158,7 @@ TEST_CASE("who comes while one is current is the next one, and sleeps until that
 }
 
 TEST_CASE("a third one leaves, and writes nothing") {
-  const Lease lease{5, kNow + 20, 6, kNow + 80};
+  const Lease lease{5, kLeaseTime + 20, 6, kLeaseTime + 80};
   for (const Holder next : {Holder::kAlive, Holder::kElsewhere}) {
     const Decision decision = decide(lease, candidate(Holder::kAlive, next));
     CHECK(decision.turn == Turn::kLeave);
@@ -167,16 +168,16 @@ TEST_CASE("a third one leaves, and writes nothing") {
 }
 
 TEST_CASE("who works longer than its lease is waited for, unless it is elsewhere") {
-  const Lease lease{5, kNow - 100, 9, kNow - 40};
+  const Lease lease{5, kLeaseTime - 100, 9, kLeaseTime - 40};
   const Decision decision = decide(lease, candidate(Holder::kAlive, Holder::kAlive));
   CHECK(decision.turn == Turn::kWait);
   CHECK(decision.sleep == seconds(1));
-  CHECK(decision.lease == Lease{5, kNow - 100, 9, kNow + 61});
+  CHECK(decision.lease == Lease{5, kLeaseTime - 100, 9, kLeaseTime + 61});
   CHECK(decide(lease, candidate(Holder::kElsewhere, Holder::kAlive)).turn == Turn::kRun);
 }
 
 TEST_CASE("a lease that lasts for days is of another clock, and stops nobody") {
-  const Lease lease{5, kNow + 90'000, 6, kNow + 90'060};
+  const Lease lease{5, kLeaseTime + 90'000, 6, kLeaseTime + 90'060};
   CHECK(decide(lease, candidate()).turn == Turn::kRun);
   CHECK(decide(lease, candidate(Holder::kElsewhere, Holder::kElsewhere)).turn == Turn::kRun);
   CHECK(decide(Lease{INT64_MAX, INT64_MAX, INT64_MAX, INT64_MAX}, candidate()).turn == Turn::kRun);
@@ -185,7 +186,7 @@ TEST_CASE("a lease that lasts for days is of another clock, and stops nobody") {
 TEST_CASE("one run at a time, one a minute, and after every request one within a minute") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
-    World world(seed, false);
+    LeaseWorld world(seed, false);
     world.live(2000);
     for (const std::int64_t request : world.requests()) {
       if (request + 60 >= world.now()) continue;
@@ -200,7 +201,7 @@ TEST_CASE(
     "the same with processes that are killed, or work too long: but for those after requests") {
   for (unsigned seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
-    World world(seed, true);
+    LeaseWorld world(seed, true);
     world.live(2000);
     CHECK(world.runs().size() > 5);
   }

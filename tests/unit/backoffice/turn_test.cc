@@ -22,7 +22,7 @@ using std::chrono::seconds;
 
 namespace {
 
-class LeaseWorld : public World {
+class TurnWorld : public World {
  public:
   Turn come(std::int64_t pid, const TurnOptions& options = {}) {
     processes.alive.try_emplace(pid, 1000 + pid);
@@ -53,7 +53,7 @@ class LeaseWorld : public World {
 }  // namespace
 
 TEST_CASE("the first takes the lease, the second waits for it, and a third one leaves") {
-  LeaseWorld world;
+  TurnWorld world;
   CHECK(world.look().is_wanted);
   CHECK(world.come(7) == Turn::kRun);
   CHECK(world.row() == fmt::format("7 {} 0 0", world.now() + 60));
@@ -78,14 +78,14 @@ TEST_CASE("the first takes the lease, the second waits for it, and a third one l
 }
 
 TEST_CASE("looking writes nothing") {
-  LeaseWorld world;
+  TurnWorld world;
   const std::string before = world.writes();
   CHECK(world.look().is_wanted);
   CHECK(world.writes() == before);
 }
 
 TEST_CASE("who is next and has died is replaced") {
-  LeaseWorld world;
+  TurnWorld world;
   world.come(7);
   world.come(8);
   world.processes.alive.erase(8);
@@ -95,7 +95,7 @@ TEST_CASE("who is next and has died is replaced") {
 }
 
 TEST_CASE("who runs longer than his lease is waited for while he lives") {
-  LeaseWorld world;
+  TurnWorld world;
   world.come(7);
   world.clock.advance(61'000);
   CHECK(world.come(8) == Turn::kWait);
@@ -105,7 +105,7 @@ TEST_CASE("who runs longer than his lease is waited for while he lives") {
 }
 
 TEST_CASE("a holder on another host counts while his lease lasts") {
-  LeaseWorld world;
+  TurnWorld world;
   world.come(7);
   world.processes.name = "boot/2";
   world.processes.alive.clear();
@@ -116,7 +116,7 @@ TEST_CASE("a holder on another host counts while his lease lasts") {
 
 TEST_CASE("where nobody may wait, one runs at once or leaves") {
   for (const bool is_setting : {true, false}) {
-    LeaseWorld world;
+    TurnWorld world;
     if (is_setting) world.set("backoffice-nodelay", "1");
     const TurnOptions options{.may_wait = is_setting};
     CHECK(world.come(7, options) == Turn::kRun);
@@ -131,7 +131,7 @@ TEST_CASE("where nobody may wait, one runs at once or leaves") {
 }
 
 TEST_CASE("a repository that wants no backoffice is looked at again before long") {
-  LeaseWorld world;
+  TurnWorld world;
   world.set("backoffice-disable", "on");
   const Outlook outlook = world.look();
   CHECK_FALSE(outlook.is_wanted);
@@ -140,7 +140,7 @@ TEST_CASE("a repository that wants no backoffice is looked at again before long"
 }
 
 TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever the row says") {
-  LeaseWorld world;
+  TurnWorld world;
   world.processes.alive = {{7, 1}, {8, 1}};
   world.set("backoffice", fmt::format("7 {} 8 {}", world.now() + 3000, world.now() + 3060));
   const Outlook outlook = world.look();
@@ -149,7 +149,7 @@ TEST_CASE("nobody is told to be quiet for longer than a lease lasts, whatever th
 }
 
 TEST_CASE("of many that come at once one runs and one waits") {
-  LeaseWorld world;
+  TurnWorld world;
   std::vector<std::thread> threads;
   std::array<std::atomic<int>, 3> turns{};
   for (int i = 0; i < 8; ++i) world.processes.alive[100 + i] = i;

@@ -19,7 +19,7 @@ using quarry::base::UnixMillis;
 
 namespace {
 
-const std::filesystem::path kBase = "/q.changes";
+const std::filesystem::path kCleaningBase = "/q.changes";
 constexpr std::int64_t kNow = 1'700'000'000'000;
 constexpr std::int64_t kDay = 24 * 3'600'000;
 
@@ -39,9 +39,9 @@ void write(MemoryFileSystem& files, const std::filesystem::path& path, std::stri
 }
 
 /// The queueing daemon over files in memory.
-struct Machine {
-  explicit Machine(const MemoryFileSystem::Image& image = {})
-      : files("/", image), world(files, kBase), queueing(world.desk()) {
+struct CleaningMachine {
+  explicit CleaningMachine(const MemoryFileSystem::Image& image = {})
+      : files("/", image), world(files, kCleaningBase), queueing(world.desk()) {
     REQUIRE(world.directories.recover(world.clock.now()));
     REQUIRE(queueing.begin());
   }
@@ -111,7 +111,7 @@ using Numbers = std::set<std::uint64_t>;
 
 TEST_CASE(
     "what ended long ago is forgotten with all that was kept of it, in whichever way it ended") {
-  Machine machine;
+  CleaningMachine machine;
   for (std::uint64_t i = 0; i < 4; ++i) {
     const auto stage = static_cast<Stage>(static_cast<std::size_t>(Stage::kDone) + i);
     machine.add({.number = i + 1, .stage = stage});
@@ -129,7 +129,7 @@ TEST_CASE(
 }
 
 TEST_CASE("for ever is for ever") {
-  Machine machine;
+  CleaningMachine machine;
   machine.world.options.rules.keep = {};
   machine.add({.number = 1, .days = 10'000});
   machine.turn(Scan::kAll);
@@ -138,7 +138,7 @@ TEST_CASE("for ever is for ever") {
 }
 
 TEST_CASE("what is not over stays, however old, and so does what it depends on") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .dependencies = {1}});
   machine.add({.number = 3});
@@ -160,7 +160,7 @@ TEST_CASE("what is not over stays, however old, and so does what it depends on")
 }
 
 TEST_CASE("nothing is forgotten that has not been looked at yet might depend on") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1});
   const auto unseen = machine.world.directories.file_of(Stage::kPrequeue, name_of(2));
   write(machine.files, unseen, "");
@@ -173,7 +173,7 @@ TEST_CASE("nothing is forgotten that has not been looked at yet might depend on"
 }
 
 TEST_CASE("nothing is forgotten while a rollback is at work") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .stage = Stage::kAbandon});
   machine.add({.number = 3,
@@ -186,7 +186,7 @@ TEST_CASE("nothing is forgotten while a rollback is at work") {
 }
 
 TEST_CASE("what a rollback that waits names stays, and what landed on that") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .dependencies = {1}});
   machine.add({.number = 3});
@@ -201,7 +201,7 @@ TEST_CASE("what a rollback that waits names stays, and what landed on that") {
 }
 
 TEST_CASE("what a rollback has stopped stays, which has begun and was held since") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .stage = Stage::kAbandon, .dependencies = {3}});
   machine.add({.number = 3});
@@ -223,7 +223,7 @@ TEST_CASE("what a rollback has stopped stays, which has begun and was held since
 }
 
 TEST_CASE("what somebody has in hand stays, and what is no job file does until he has seen it") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1, .stage = Stage::kFail});
   write(machine.files, machine.world.directories.file_of(Stage::kFail, name_of(2)), "nonsense");
   {
@@ -237,7 +237,7 @@ TEST_CASE("what somebody has in hand stays, and what is no job file does until h
 }
 
 TEST_CASE("logs of nobody go, and not those that others are still named in") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1, .stage = Stage::kFail, .days = 1, .dependencies = {77}});
   write(machine.files, machine.world.directories.log_of(id_of(78)),
         "name " + name_of(78).text() + "\n");
@@ -250,7 +250,7 @@ TEST_CASE("logs of nobody go, and not those that others are still named in") {
 }
 
 TEST_CASE("a turn forgets a few of many, and what is new goes on meanwhile") {
-  Machine machine;
+  CleaningMachine machine;
   for (std::uint64_t i = 1; i <= 1'500; ++i) machine.add({.number = i});
   machine.world.clock.advance(kDay);
   machine.turn(Scan::kAll);
@@ -272,7 +272,7 @@ TEST_CASE("a turn forgets a few of many, and what is new goes on meanwhile") {
 }
 
 TEST_CASE("a chain of those that landed on each other is forgotten in their order") {
-  Machine machine;
+  CleaningMachine machine;
   for (std::uint64_t i = 1; i <= 100; ++i) {
     Old one{.number = i};
     if (i > 1) one.dependencies = {i - 1};
@@ -289,7 +289,7 @@ TEST_CASE("a chain of those that landed on each other is forgotten in their orde
 }
 
 TEST_CASE("whenever it stops, each is whole or gone, none is forgotten before what it landed on") {
-  Machine machine;
+  CleaningMachine machine;
   machine.add({.number = 1});
   machine.add({.number = 2, .dependencies = {1}});
   machine.add({.number = 3, .stage = Stage::kFail});
@@ -299,7 +299,7 @@ TEST_CASE("whenever it stops, each is whole or gone, none is forgotten before wh
   machine.add({.number = 7, .stage = Stage::kStaging, .days = 99, .dependencies = {6}});
   machine.world.options.rules.needs_approval.fill(true);
   const auto start = machine.files.image();
-  Machine other(start);
+  CleaningMachine other(start);
   other.world.options.rules.needs_approval.fill(true);
   other.pass();
   const auto operations = other.files.operations();
@@ -313,7 +313,7 @@ TEST_CASE("whenever it stops, each is whole or gone, none is forgotten before wh
       CAPTURE(count);
       CAPTURE(way);
       const auto keeps = [&](std::size_t) { return way == 0 || (way > 1 && random() % 2 == 0); };
-      Machine after(MemoryFileSystem::after_a_stop(start, operations, count, keeps));
+      CleaningMachine after(MemoryFileSystem::after_a_stop(start, operations, count, keeps));
       after.world.options.rules.needs_approval.fill(true);
       const Numbers left = after.left();
       REQUIRE(std::ranges::includes(left, kept));

@@ -42,7 +42,7 @@ Job full_job() {
   return job;
 }
 
-std::string error_of(std::string_view more, ErrorCode code = ErrorCode::kInvalid) {
+std::string job_error(std::string_view more, ErrorCode code = ErrorCode::kInvalid) {
   const auto job =
       Job::parse(name(), "##movetype\nDC\n##target\nt\n##files\na\n" + std::string(more));
   REQUIRE_FALSE(job);
@@ -76,15 +76,15 @@ TEST_CASE("the move type of a job is that of its name") {
 }
 
 TEST_CASE("what is wrong with a job file is named") {
-  CHECK(error_of("##attempts\n1\n").starts_with("##attempts:"));
-  CHECK(error_of("##attempts\n1 -2\n").starts_with("##attempts:"));
-  CHECK(error_of("##landed\nabc\n").starts_with("##landed:"));
-  CHECK(error_of("##rollback\n0123456789abcdef nowhere\n").starts_with("##rollback:"));
-  CHECK(error_of("##closure\nx\n").starts_with("##closure:"));
-  CHECK(error_of("##history\nyesterday Q x\n").starts_with("##history:"));
-  CHECK(error_of("##history\n2026-01-02T03:04:05.678 Z x\n").starts_with("##history:"));
-  CHECK(error_of("##history\n9999-12-31T23:59:59.9999 Q x\n").starts_with("##history:"));
-  CHECK(error_of("##submitter\na\nb\nc\n", ErrorCode::kLimit).starts_with("##submitter:"));
+  CHECK(job_error("##attempts\n1\n").starts_with("##attempts:"));
+  CHECK(job_error("##attempts\n1 -2\n").starts_with("##attempts:"));
+  CHECK(job_error("##landed\nabc\n").starts_with("##landed:"));
+  CHECK(job_error("##rollback\n0123456789abcdef nowhere\n").starts_with("##rollback:"));
+  CHECK(job_error("##closure\nx\n").starts_with("##closure:"));
+  CHECK(job_error("##history\nyesterday Q x\n").starts_with("##history:"));
+  CHECK(job_error("##history\n2026-01-02T03:04:05.678 Z x\n").starts_with("##history:"));
+  CHECK(job_error("##history\n9999-12-31T23:59:59.9999 Q x\n").starts_with("##history:"));
+  CHECK(job_error("##submitter\na\nb\nc\n", ErrorCode::kLimit).starts_with("##submitter:"));
 }
 
 TEST_CASE("a history that grows too long loses its middle") {

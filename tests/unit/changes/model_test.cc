@@ -16,14 +16,14 @@ using quarry::base::UnixMillis;
 namespace {
 
 using Numbers = std::vector<std::uint64_t>;
-constexpr UnixMillis kNow{1'700'000'000'000};
+constexpr UnixMillis kModelTime{1'700'000'000'000};
 
 Numbers ready(const Model& model) {
-  return numbers_of(model.ready(kNow));
+  return numbers_of(model.ready(kModelTime));
 }
 
 std::string why(const Model& model, std::uint64_t number) {
-  return model.why_not(id_of(number), kNow);
+  return model.why_not(id_of(number), kModelTime);
 }
 
 bool has(const std::string& text, std::string_view part) {
@@ -177,12 +177,12 @@ TEST_CASE("a job that was put off keeps its place until its time") {
   Model model;
   Known job = job_of(1, {"a"});
   job.stage = Stage::kPending;
-  job.not_before = {kNow.value + 1};
+  job.not_before = {kModelTime.value + 1};
   model.put(job);
   model.put(job_of(2, {"a"}));
   CHECK(ready(model).empty());
   CHECK(has(why(model, 1), "put off until"));
-  CHECK(model.next_time(kNow) == job.not_before);
+  CHECK(model.next_time(kModelTime) == job.not_before);
   CHECK(numbers_of(model.ready(job.not_before)) == Numbers{1});
 }
 
@@ -246,20 +246,20 @@ TEST_CASE("the closure of a rollback is what depends on it, and what landed on i
 TEST_CASE(
     "those that wait for nothing but each other stand in line, as far as nobody else is between") {
   Model model;
-  const auto line = [&] { return numbers_of(model.in_line(kNow, 100)); };
+  const auto line = [&] { return numbers_of(model.in_line(kModelTime, 100)); };
   for (const std::uint64_t number : {1U, 2U, 3U}) model.put(job_of(number, {"a"}));
   model.put(job_of(4, {"b", "c"}));
   model.put(job_of(5, {"c"}, {4}));  // needs that it has landed
   model.put(job_of(6, {"c"}));       // is behind that
   model.put(job_of(7, {"d"}));
   CHECK(line() == Numbers{1, 2, 3, 4, 7});
-  CHECK(numbers_of(model.in_line(kNow, 2)) == Numbers{1, 2});
+  CHECK(numbers_of(model.in_line(kModelTime, 2)) == Numbers{1, 2});
   Known held = job_of(1, {"a"});
   held.held = "bob";
   model.put(held);
   CHECK(line() == Numbers{2, 3, 4, 7});
   Known later = job_of(2, {"a"});
-  later.not_before = {kNow.value + 1};
+  later.not_before = {kModelTime.value + 1};
   model.put(later);
   CHECK(line() == Numbers{4, 7});
   model.put(job_of(8, {"a"}, {}, MoveType::kEmergency));
@@ -277,7 +277,7 @@ TEST_CASE("a job may follow those that run before it, and no others") {
   model.put(job_of(5, {"b"}, {}, MoveType::kEmergency));
   model.put(job_of(6, {"c"}, {1}));
   const auto follows = [&](std::uint64_t number, std::set<ChangeSetId> batch) {
-    return model.may_follow(id_of(number), batch, kNow);
+    return model.may_follow(id_of(number), batch, kModelTime);
   };
   CHECK(follows(1, {}));
   CHECK_FALSE(follows(2, {}));
@@ -309,7 +309,7 @@ TEST_CASE("with 10,000 waiting jobs one more costs next to nothing, also where a
   const auto begin = std::chrono::steady_clock::now();
   for (std::uint64_t i = kJobs + 1; i <= kJobs + 100; ++i) {
     model.put(job_of(i, {"same", file(i, "own")}, {i - 50}));
-    CHECK_FALSE(model.is_ready(id_of(i), kNow));
+    CHECK_FALSE(model.is_ready(id_of(i), kModelTime));
     CHECK(numbers_of(model.precursors_of(id_of(i))) == Numbers{i - 1});
   }
   // The head of them all takes the first place of everything.

@@ -18,20 +18,20 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr std::string_view kGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
+constexpr std::string_view kCrowdGet = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const std::string kElsewhere = "127.0.0.2";
 
-bool has(std::string_view text, std::string_view part) {
+bool contains_text(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
 bool is_served(Client& client) {
-  client.send(kGet);
+  client.send(kCrowdGet);
   return client.reply().starts_with("HTTP/1.1 200");
 }
 
 bool wait_for_log(const Gateway& gateway, std::string_view line) {
-  return eventually([&] { return has(gateway.log(), line); });
+  return eventually([&] { return contains_text(gateway.log(), line); });
 }
 
 /// Tells of each request that it is there, and answers once it may.
@@ -54,20 +54,21 @@ TEST_CASE("requests of one address beyond its bound are refused, those of others
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections_per_address = 2; });
   Client first(world.gateway);
-  first.send(kGet);
+  first.send(kCrowdGet);
   REQUIRE(pool.here.try_acquire_for(10s));
   Client second(world.gateway);
-  second.send(kGet);
+  second.send(kCrowdGet);
   const std::string third = Client(world.gateway).rest();
   CHECK(third.starts_with("HTTP/1.1 503 "));
   CHECK(third.ends_with("503 Service Unavailable: too many connections from your address\n"));
-  CHECK(has(world.gateway.log(), "client 127.0.0.1: 503 more than 2 connections from one address"));
+  CHECK(contains_text(world.gateway.log(),
+                      "client 127.0.0.1: 503 more than 2 connections from one address"));
   Client other(world.gateway, kElsewhere);
-  other.send(kGet);
+  other.send(kCrowdGet);
   pool.may_answer.release(3);
-  for (Client* client : {&first, &second, &other}) CHECK(has(client->reply(), "done"));
+  for (Client* client : {&first, &second, &other}) CHECK(contains_text(client->reply(), "done"));
   pool.may_answer.release();
-  CHECK(has(ask(world.gateway, kGet), "done"));
+  CHECK(contains_text(ask(world.gateway, kCrowdGet), "done"));
 }
 
 TEST_CASE("who is over the bound of his address takes the place of what he left idle") {
@@ -100,7 +101,9 @@ TEST_CASE("bound of an address: none") {
   for (Client& client : clients) CHECK(is_served(client));
 }
 
-TEST_CASE("a newcomer gets the place of who has been silent longest, from however many addresses") {
+TEST_CASE(
+    "a newcomer gets the place of who contains_text been silent longest, from however many "
+    "addresses") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 20; });
   std::list<Client> silent;
   for (int i = 0; i < 60; ++i) silent.emplace_back(world.gateway, fmt::format("127.0.{}.7", i));
@@ -132,7 +135,7 @@ TEST_CASE("who sends half a head, or a body too slowly, gives way") {
     }
     Client newcomer(world.gateway, kElsewhere);
     CHECK(is_served(newcomer));
-    CHECK_FALSE(has(world.gateway.log(), "left in the middle"));
+    CHECK_FALSE(contains_text(world.gateway.log(), "left in the middle"));
   }
 }
 
@@ -165,11 +168,11 @@ TEST_CASE("who does not take his reply gives way, and is closed after a while in
           options.min_rate = 100'000'000;
         });
     Client reader(world.gateway);
-    reader.send(kGet);
+    reader.send(kCrowdGet);
     CHECK(reader.take(1) == "H");
     if (is_crowded) {
       Client newcomer(world.gateway, kElsewhere);
-      newcomer.send(kGet);
+      newcomer.send(kCrowdGet);
       CHECK(newcomer.take(1) == "H");
     } else {
       CHECK(wait_for_log(world.gateway,
@@ -215,7 +218,8 @@ TEST_CASE("who holds most of what may be held gives way to small requests") {
     CHECK(other.reply().starts_with("HTTP/1.1 200"));
   }
   CHECK(holder.reply().starts_with("HTTP/1.1 503 "));
-  CHECK(has(world.gateway.log(), "client 127.0.0.1: 503 too many large requests at the same time"));
+  CHECK(contains_text(world.gateway.log(),
+                      "client 127.0.0.1: 503 too many large requests at the same time"));
 }
 
 TEST_CASE("of replies that nobody takes, no more is held than may be") {
@@ -233,7 +237,7 @@ TEST_CASE("of replies that nobody takes, no more is held than may be") {
     Client& reader = readers.emplace_back(world.gateway);
     reader.send("GET /large HTTP/1.1\r\nHost: h\r\n\r\n");
     CHECK(reader.take(1) == "H");
-    CHECK(has(ask(world.gateway, kGet), "small"));
+    CHECK(contains_text(ask(world.gateway, kCrowdGet), "small"));
   }
   CHECK(wait_for_log(world.gateway, "more is held of all replies than max_replies allows"));
   int whole = 0;
@@ -246,20 +250,22 @@ TEST_CASE("while everybody keeps up, a newcomer waits") {
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections = 1; });
   Client busy(world.gateway);
-  busy.send(kGet);
+  busy.send(kCrowdGet);
   REQUIRE(pool.here.try_acquire_for(10s));
   Client newcomer(world.gateway, kElsewhere);
-  newcomer.send(kGet);
+  newcomer.send(kCrowdGet);
   pool.may_answer.release();
-  CHECK(has(busy.reply(), "done"));
+  CHECK(contains_text(busy.reply(), "done"));
   REQUIRE(pool.here.try_acquire_for(10s));
   pool.may_answer.release();
   // Who had the place was kept, and had nothing to do with it any more.
   CHECK(busy.rest() == "");
-  CHECK(has(newcomer.reply(), "done"));
+  CHECK(contains_text(newcomer.reply(), "done"));
 }
 
-TEST_CASE("who is answered when one too many has come gives way, and has his whole reply first") {
+TEST_CASE(
+    "who is answered when one too many contains_text come gives way, and contains_text his whole "
+    "reply first") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
                     [](GatewayOptions& options) { options.max_connections = 1; });
@@ -271,15 +277,15 @@ TEST_CASE("who is answered when one too many has come gives way, and has his who
   world.gateway.signal(SIGSTOP);
   siginfo_t stopped;
   REQUIRE(::waitid(P_ALL, 0, &stopped, WSTOPPED) == 0);
-  kept.send(kGet);
+  kept.send(kCrowdGet);
   Client newcomer(world.gateway, kElsewhere);
-  newcomer.send(kGet);
+  newcomer.send(kCrowdGet);
   world.gateway.signal(SIGCONT);
   REQUIRE(pool.here.try_acquire_for(10s));
   pool.may_answer.release(2);
-  CHECK(has(kept.reply(), "done"));
+  CHECK(contains_text(kept.reply(), "done"));
   CHECK(kept.rest() == "");
-  CHECK(has(newcomer.reply(), "done"));
+  CHECK(contains_text(newcomer.reply(), "done"));
 }
 
 TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
@@ -300,7 +306,7 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
   REQUIRE(pool.here.try_acquire_for(10s));
   // All are there once their requests are answered in their order.
   pool.may_answer.release();
-  CHECK(has(held.front().reply(), "done"));
+  CHECK(contains_text(held.front().reply(), "done"));
   REQUIRE(pool.here.try_acquire_for(10s));
   held.front().send(from("2001:db8::1"));
   Client third(world.gateway);
@@ -310,12 +316,12 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
     reply = third.reply();
     REQUIRE(reply != "");
   }
-  CHECK(has(reply, "too many requests from your address"));
+  CHECK(contains_text(reply, "too many requests from your address"));
   // Its connection is kept, and is no such client's any more.
   third.send(from("2001:db8:0:1::"));
   pool.may_answer.release(5);
-  CHECK(has(third.reply(), "done"));
-  for (Client& client : held) CHECK(has(client.reply(), "done"));
+  CHECK(contains_text(third.reply(), "done"));
+  for (Client& client : held) CHECK(contains_text(client.reply(), "done"));
 }
 
 TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
@@ -327,33 +333,34 @@ TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
                           AddressSet::parse(std::vector<std::string>{"127.0.0.1"}).value();
                     });
   Client first(world.gateway);
-  first.send(kGet);
+  first.send(kCrowdGet);
   REQUIRE(pool.here.try_acquire_for(10s));
   Client second(world.gateway);
-  second.send(kGet);
+  second.send(kCrowdGet);
   Client third(world.gateway);
   third.send("GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: unknown\r\n\r\n");
-  // The front has read these when it refuses what came after them.
-  CHECK(ask(world.gateway, "\r\r\n" + std::string(kGet)).starts_with("HTTP/1.1 400"));
+  // The front contains_text read these when it refuses what came after them.
+  CHECK(ask(world.gateway, "\r\r\n" + std::string(kCrowdGet)).starts_with("HTTP/1.1 400"));
   pool.may_answer.release(3);
-  for (Client* client : {&first, &second, &third}) CHECK(has(client->reply(), "done"));
+  for (Client* client : {&first, &second, &third}) CHECK(contains_text(client->reply(), "done"));
 }
 
 TEST_CASE("empty lines before a request are passed over") {
   const World world;
   for (const std::string_view before : {"\r\n", "\n", "\r\n\r\n\n"}) {
     CAPTURE(before);
-    CHECK(ask(world.gateway, std::string(before) + std::string(kGet)).starts_with("HTTP/1.1 200"));
+    CHECK(ask(world.gateway, std::string(before) + std::string(kCrowdGet))
+              .starts_with("HTTP/1.1 200"));
     // Byte by byte, and after a request too.
     Client client(world.gateway);
     CHECK(is_served(client));
-    for (const char byte : std::string(before) + std::string(kGet)) {
+    for (const char byte : std::string(before) + std::string(kCrowdGet)) {
       client.send({&byte, 1});
       ::usleep(1'000);
     }
     CHECK(client.reply().starts_with("HTTP/1.1 200"));
   }
-  CHECK(ask(world.gateway, "\r\r\n" + std::string(kGet)).starts_with("HTTP/1.1 400"));
+  CHECK(ask(world.gateway, "\r\r\n" + std::string(kCrowdGet)).starts_with("HTTP/1.1 400"));
   CHECK(world.gateway.log().find("left in") == std::string::npos);
 }
 

@@ -20,9 +20,9 @@ using quarry::control::Question;
 namespace {
 
 /// A server whose loop is run by hand.
-class World {
+class ControlWorld {
  public:
-  explicit World(std::string answer = "answer\n") : base_(::event_base_new()) {
+  explicit ControlWorld(std::string answer = "answer\n") : base_(::event_base_new()) {
     auto listener = quarry::base::listen_on(address());
     REQUIRE(listener);
     listener_ = std::move(*listener);
@@ -81,7 +81,7 @@ bool is_open(const Fd& fd) {
 }  // namespace
 
 TEST_CASE("a question has its answer, and then the connection ends") {
-  World world;
+  ControlWorld world;
   const Fd client = world.connect();
   say(client, "status full\n");
   world.run();
@@ -91,7 +91,7 @@ TEST_CASE("a question has its answer, and then the connection ends") {
 }
 
 TEST_CASE("a question may come in pieces, and half of one has no answer") {
-  World world;
+  ControlWorld world;
   const Fd slow = world.connect();
   const Fd half = world.connect();
   for (const std::string_view piece : {"st", "at", "us", "\n"}) {
@@ -111,7 +111,7 @@ TEST_CASE("a question may come in pieces, and half of one has no answer") {
 }
 
 TEST_CASE("what is no question is refused, however long it goes on") {
-  World world;
+  ControlWorld world;
   for (const std::string& text :
        {std::string("stop\n"), std::string("\0\n", 2), std::string("\n"), std::string(10000, 'x'),
         "status" + std::string(60, ' ') + "\n"}) {
@@ -126,7 +126,7 @@ TEST_CASE("what is no question is refused, however long it goes on") {
 
 TEST_CASE("an answer that is larger than the socket's buffer arrives whole") {
   const std::string large(3'000'000, 'a');
-  World world(large);
+  ControlWorld world(large);
   const Fd client = world.connect();
   say(client, "status\n");
   std::string answer;
@@ -143,7 +143,7 @@ TEST_CASE("an answer that is larger than the socket's buffer arrives whole") {
 
 TEST_CASE(
     "clients that say nothing make room for others, the oldest first, and for no answer's sake") {
-  World world(std::string(3'000'000, 'a'));
+  ControlWorld world(std::string(3'000'000, 'a'));
   const Fd reader = world.connect();
   say(reader, "status\n");
   world.run();

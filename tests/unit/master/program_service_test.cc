@@ -32,7 +32,7 @@ using quarry::base::Fd;
 
 constexpr int kWhile = 150;  // milliseconds in which a mistake would show
 
-struct Word {
+struct ServiceWord {
   char what = 0;  // 0: nothing came
   int number = 0;
   pid_t pid = -1;
@@ -90,7 +90,7 @@ class SmallMaster {
   /// Jobs of 100 and more may end.
   void let_jobs_end() const { std::ofstream(folder_ / "go").put('!'); }
   /// The next word that is said.
-  Word next() {
+  ServiceWord next() {
     while (text_.find('\n') == std::string::npos) {
       pollfd wait{words_.get(), POLLIN, 0};
       if (::poll(&wait, 1, kPatience) != 1) return {};
@@ -102,7 +102,7 @@ class SmallMaster {
     const std::string line = text_.substr(0, end);
     text_.erase(0, end + 1);
     std::istringstream fields(line);
-    Word word;
+    ServiceWord word;
     fields >> word.what >> word.number >> word.pid;
     return word;
   }
@@ -112,8 +112,8 @@ class SmallMaster {
     return text_.empty() && ::poll(&wait, 1, kWhile) == 0;
   }
   /// So many words, in the order in which they came.
-  std::vector<Word> next(int count) {
-    std::vector<Word> words;
+  std::vector<ServiceWord> next(int count) {
+    std::vector<ServiceWord> words;
     for (int i = 0; i < count; ++i) words.push_back(next());
     return words;
   }
@@ -144,9 +144,9 @@ class SmallMaster {
   pid_t pid_ = -1;
 };
 
-std::map<char, pid_t> by_letter(const std::vector<Word>& words) {
+std::map<char, pid_t> by_letter(const std::vector<ServiceWord>& words) {
   std::map<char, pid_t> found;
-  for (const Word& word : words) found[word.what] = word.pid;
+  for (const ServiceWord& word : words) found[word.what] = word.pid;
   return found;
 }
 
@@ -174,9 +174,9 @@ void release(pid_t pid) {
   REQUIRE(::kill(pid, SIGCONT) == 0);
 }
 
-std::string letters(const std::vector<Word>& words) {
+std::string letters(const std::vector<ServiceWord>& words) {
   std::string all;
-  for (const Word& word : words) all += word.what;
+  for (const ServiceWord& word : words) all += word.what;
   return all;
 }
 
@@ -189,7 +189,7 @@ TEST_CASE("a program is started with its listening socket, and again when it cra
   REQUIRE(said.contains('r'));
   CHECK(master.ask_receiver() == "taken\n");
   REQUIRE(::kill(said['r'], SIGSEGV) == 0);
-  const Word again = master.next();
+  const ServiceWord again = master.next();
   CHECK(again.what == 'r');
   CHECK(again.pid != said['r']);
   CHECK(master.ask_receiver() == "taken\n");
@@ -305,11 +305,11 @@ TEST_CASE("no more jobs run at once than may, and who waits has his turn") {
   CHECK(std::set{words[0].number, words[1].number} == std::set{100, 101});
   CHECK(master.is_silent());
   master.let_jobs_end();
-  for (const Word& word : master.next(6)) words.push_back(word);
+  for (const ServiceWord& word : master.next(6)) words.push_back(word);
   std::multiset<int> begun;
   int at_once = 0;
   int most = 0;
-  for (const Word& word : words) {
+  for (const ServiceWord& word : words) {
     if (word.what == 'j') begun.insert(word.number);
     at_once += word.what == 'j' ? 1 : -1;
     most = std::max(most, at_once);
@@ -336,15 +336,15 @@ TEST_CASE("a job that pauses gives its place to others, and has one again before
   SmallMaster master;
   master.next(2);
   master.ask_for({60, 61, 62});
-  CHECK(std::ranges::count(master.next(6), 'p', &Word::what) == 3);
+  CHECK(std::ranges::count(master.next(6), 'p', &ServiceWord::what) == 3);
   master.ask_for({100, 101});
   CHECK(letters(master.next(2)) == "jj");
   master.wake_jobs();
   CHECK(master.is_silent());  // both places are taken
   master.let_jobs_end();
   const auto words = master.next(8);
-  CHECK(std::ranges::count(words, 'g', &Word::what) == 3);
-  CHECK(std::ranges::count(words, 'J', &Word::what) == 5);
+  CHECK(std::ranges::count(words, 'g', &ServiceWord::what) == 3);
+  CHECK(std::ranges::count(words, 'J', &ServiceWord::what) == 5);
 }
 
 TEST_CASE("no more jobs pause than may, and others wait to begin") {
@@ -352,12 +352,12 @@ TEST_CASE("no more jobs pause than may, and others wait to begin") {
   master.next(2);
   // Two may run at once, and three pause beside them.
   master.ask_for({60, 61, 62, 63, 64, 65});
-  CHECK(std::ranges::count(master.next(10), 'p', &Word::what) == 5);
+  CHECK(std::ranges::count(master.next(10), 'p', &ServiceWord::what) == 5);
   CHECK(master.is_silent());
   master.wake_jobs();
   const auto words = master.next(14);
-  CHECK(std::ranges::count(words, 'J', &Word::what) == 6);
-  CHECK(std::ranges::count(words, 'j', &Word::what) == 1);
+  CHECK(std::ranges::count(words, 'J', &ServiceWord::what) == 6);
+  CHECK(std::ranges::count(words, 'j', &ServiceWord::what) == 1);
 }
 
 TEST_CASE("a job that takes longer than it may is ended, and its place is another's") {
@@ -365,7 +365,7 @@ TEST_CASE("a job that takes longer than it may is ended, and its place is anothe
   master.next(2);
   master.ask_for({100, 101, 6});
   CHECK(letters(master.next(2)) == "jj");
-  const Word next = master.next();  // nobody has let those two end
+  const ServiceWord next = master.next();  // nobody has let those two end
   CHECK(next.what == 'j');
   CHECK(next.number == 6);
 }
@@ -386,7 +386,7 @@ TEST_CASE("jobs are stopped after the workers that ask for them, and before the 
   SmallMaster master;
   const pid_t worker = by_letter(master.next(2)).at('w');
   master.ask_for({100});
-  const Word job = master.next();
+  const ServiceWord job = master.next();
   CHECK(job.what == 'j');
   hold(worker);
   master.signal(SIGQUIT);
@@ -416,7 +416,7 @@ TEST_CASE("what the master asks for by itself runs at its beginning, and when it
   SmallMaster master(true);
   std::map<int, int> runs;
   // The worker and the receiver have said a word, too.
-  for (const Word& word : master.next(2 + 2 * 4)) {
+  for (const ServiceWord& word : master.next(2 + 2 * 4)) {
     if (word.what == 'j') ++runs[word.number];
   }
   CHECK(runs == std::map<int, int>{{70, 3}, {72, 1}});
@@ -437,7 +437,7 @@ TEST_CASE("a job may ask for another one") {
   master.next(2);
   master.ask_for({71});
   std::multiset<int> begun;
-  for (const Word& word : master.next(4)) {
+  for (const ServiceWord& word : master.next(4)) {
     if (word.what == 'j') begun.insert(word.number);
   }
   CHECK(begun == std::multiset<int>{7, 71});

@@ -52,7 +52,7 @@ Asked basic(std::string header, std::string path = "/timeline") {
   return {.path = std::move(path), .more = {{"HTTP_AUTHORIZATION", std::move(header)}}};
 }
 
-Asked json(std::string body, std::string path = "/json/login", std::string query = {}) {
+Asked json_body(std::string body, std::string path = "/json/login", std::string query = {}) {
   return {.path = std::move(path),
           .query = std::move(query),
           .body = std::move(body),
@@ -135,7 +135,7 @@ TEST_CASE("what can be read in two ways, or that no login is like, is refused") 
   CHECK(only({"/login", "u=ann&u=bob&p=x"}) == "400");
   CHECK(only({"/login", "u=ann&U=ann&p=x"}) == "form ann");
   CHECK(only({"/login", "", std::string(2 << 20, 'x')}) == "413");
-  CHECK(only(json("{]")) == "400");
+  CHECK(only(json_body("{]")) == "400");
   CHECK(only({.path = "/timeline",
               .more = {{"HTTP_AUTHORIZATION", "Basic YW5uOng="}, {"HTTP_AUTHORIZATION", "x"}}}) ==
         "400");
@@ -160,18 +160,19 @@ TEST_CASE("a login by the JSON API") {
   const std::string right = R"({"payload":{"name":"ann","password":"x"}})";
   for (const char* path : {"/json/login", "/json//login", "/json", "/json/", "/json/%6cogin"}) {
     CAPTURE(path);
-    CHECK(only(json(right, path)) == "json ann");
+    CHECK(only(json_body(right, path)) == "json ann");
     CHECK(only({path, "name=ann&password=x"}) == "json ann");
     CHECK(only({path, "", "n=ann&p=x"}) == "json ann");
   }
-  CHECK(only(json(R"({"payload":{"\u006eame":"\u0061nn","p\u0061ssword":"x"}})")) == "json ann");
-  CHECK(only(json(R"({"payload":{"name":"ann\u0000b","password":"x"}})")) == "json ann");
-  CHECK(only(json(R"({"payload":{"name":"bob","name":"ann","password":"x"}})")) == "400");
-  CHECK(only(json(right, "/json/login", "name=bob")) == "400");
-  CHECK(only(json(R"({"payload":{"name":"anonymous","password":"x","anonymousSeed":5}})")) ==
+  CHECK(only(json_body(R"({"payload":{"\u006eame":"\u0061nn","p\u0061ssword":"x"}})")) ==
+        "json ann");
+  CHECK(only(json_body(R"({"payload":{"name":"ann\u0000b","password":"x"}})")) == "json ann");
+  CHECK(only(json_body(R"({"payload":{"name":"bob","name":"ann","password":"x"}})")) == "400");
+  CHECK(only(json_body(right, "/json/login", "name=bob")) == "400");
+  CHECK(only(json_body(R"({"payload":{"name":"anonymous","password":"x","anonymousSeed":5}})")) ==
         "none");
-  CHECK(only(json(R"({"payload":{"name":"ann"}})")) == "none");
-  CHECK(only(json(right, "/json/wiki/save")) == "none");
+  CHECK(only(json_body(R"({"payload":{"name":"ann"}})")) == "none");
+  CHECK(only(json_body(right, "/json/wiki/save")) == "none");
 }
 
 TEST_CASE("a login by HTTP's own header") {

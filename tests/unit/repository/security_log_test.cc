@@ -16,14 +16,14 @@ using namespace quarry::repository::test;
 
 namespace {
 
-SecurityNews after(World& world, const SecurityMark& mark, std::size_t limit = 100) {
+SecurityNews security_after(World& world, const SecurityMark& mark, std::size_t limit = 100) {
   const auto snapshot = world.repository->snapshot();
   auto news = SecurityLog(*world.repository).after(mark, limit);
   REQUIRE(news);
   return *news;
 }
 
-SecurityMark end_of(World& world) {
+SecurityMark security_end(World& world) {
   const auto snapshot = world.repository->snapshot();
   const auto mark = SecurityLog(*world.repository).end();
   REQUIRE(mark);
@@ -48,8 +48,8 @@ void log_in(World& world, const std::string& user, bool success) {
 
 TEST_CASE("in a repository without fossil's logs there is no news") {
   World world;
-  CHECK(end_of(world) == SecurityMark{});
-  const SecurityNews news = after(world, {});
+  CHECK(security_end(world) == SecurityMark{});
+  const SecurityNews news = security_after(world, {});
   CHECK(news.is_at_end);
   CHECK((news.failed.empty() && news.actions.empty() && news.users.empty()));
 }
@@ -64,14 +64,14 @@ TEST_CASE("failed logins are told by user and address, in portions that miss non
     SecurityMark mark;
     std::map<std::string, std::uint64_t> counts;
     for (bool is_at_end = false; !is_at_end;) {
-      const SecurityNews news = after(world, mark, limit);
+      const SecurityNews news = security_after(world, mark, limit);
       for (const FailedLogins& failed : news.failed) counts[failed.user] += failed.count;
       REQUIRE((news.is_at_end || news.mark != mark));
       mark = news.mark;
       is_at_end = news.is_at_end;
     }
     CHECK(counts == std::map<std::string, std::uint64_t>{{"ann", 7}, {"eve", 3}});
-    CHECK(mark == end_of(world));
+    CHECK(mark == security_end(world));
   }
 }
 
@@ -79,12 +79,12 @@ TEST_CASE("rows that were taken away leave no mark beyond the end") {
   World world;
   make_logs(world);
   for (int i = 0; i < 5; ++i) log_in(world, "ann", false);
-  const SecurityMark told = end_of(world);
+  const SecurityMark told = security_end(world);
   world.sql("DELETE FROM accesslog");
-  const SecurityMark mark = after(world, told).mark;
+  const SecurityMark mark = security_after(world, told).mark;
   CHECK(mark.access == 0);
   log_in(world, "eve", false);
-  CHECK(after(world, mark).failed.size() == 1);
+  CHECK(security_after(world, mark).failed.size() == 1);
 }
 
 TEST_CASE("of a user's change all is told but the password") {
@@ -92,14 +92,14 @@ TEST_CASE("of a user's change all is told but the password") {
   World world;
   note_users(world);
   world.sql("INSERT INTO user(login,cap,pw) VALUES('zoe','ei','a-very-secret-one')");
-  SecurityNews news = after(world, {});
+  SecurityNews news = security_after(world, {});
   REQUIRE(news.users.size() == 1);
   CHECK(news.users[0].what == What::kNew);
   CHECK(news.users[0].capabilities == "ei");
   note_users(world);
-  CHECK(after(world, {}).users.empty());
+  CHECK(security_after(world, {}).users.empty());
   world.sql("UPDATE user SET cap='s', pw='another' WHERE login='zoe'");
-  news = after(world, {});
+  news = security_after(world, {});
   REQUIRE(news.users.size() == 2);
   CHECK(news.users[0].what == What::kCapabilities);
   CHECK(news.users[0].before == "ei");
@@ -108,7 +108,7 @@ TEST_CASE("of a user's change all is told but the password") {
   CHECK(world.sql("SELECT count(*) FROM fx_quarry_users WHERE trace GLOB '*secret*'"
                   " OR trace GLOB '*another*'") == "0");
   world.sql("DELETE FROM user WHERE login='zoe'");
-  news = after(world, {});
+  news = security_after(world, {});
   REQUIRE(news.users.size() == 1);
   CHECK(news.users[0].what == What::kGone);
   CHECK(news.users[0].before == "s");

@@ -31,7 +31,7 @@ std::size_t size_of(const Board& board) {
   return static_cast<std::size_t>(status.st_size);
 }
 
-PoolState some_state() {
+PoolState adopted_state() {
   PoolState state;
   state.started = wall_micros();
   state.limits.process_manager.assign("static");
@@ -59,7 +59,7 @@ TEST_CASE("a board that is gone on with shows what its writers say then") {
   CHECK(adopted->layout() == board.layout());
   elder.accepted();
   elder.info({.method = "POST", .uri = "/xfer"});
-  adopted->publish(some_state());
+  adopted->publish(adopted_state());
   CHECK(adopted->read(1).state.uri.view() == "/xfer");
   const auto view = adopted->read_only();
   REQUIRE(view);
@@ -79,7 +79,7 @@ TEST_CASE("whatever a child wrote over it, header and all, a board is gone on wi
     CHECK(adopted->slot_count() == 3);
     CHECK(adopted->pool() == "pool www");
     for (std::size_t i = 0; i < 3; ++i) CHECK(adopted->read(i).state.pid == 0);
-    adopted->publish(some_state());
+    adopted->publish(adopted_state());
     adopted->clear(0);
     adopted->slot(0).child_started();
     CHECK(adopted->read(0).state.pid == static_cast<std::uint32_t>(::getpid()));
@@ -117,7 +117,7 @@ TEST_CASE("memory that its other holders could take away is no board, and no mem
 
 TEST_CASE("a board without slots keeps a pool's figures") {
   Board board = some_board(0);
-  board.publish(some_state());
+  board.publish(adopted_state());
   const auto adopted = Board::adopt(again(board), board.layout(), "pool www");
   REQUIRE(adopted);
   CHECK(adopted->slot_count() == 0);

@@ -28,7 +28,7 @@ std::shared_ptr<RefusalTally> some_tally(Refuser by = Refuser::kFront) {
 
 /// Done by a child, which ends.
 template <typename What>
-void in_child(What what) {
+void in_refusing_child(What what) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     what();
@@ -44,7 +44,7 @@ void in_child(What what) {
 TEST_CASE("what a child refuses is told to the others, each reason once, the newest first") {
   const auto tally = some_tally();
   CHECK(tally->read().empty());
-  in_child([&] {
+  in_refusing_child([&] {
     if (!tally->begin()) return;
     tally->note(refusal_of(413, "a body of 1000 bytes is over the limit of 99"));
     tally->note(refusal_of(503, "too many"));
@@ -93,7 +93,7 @@ TEST_CASE("a flood of one reason leaves the others, and one of all reasons those
 TEST_CASE("who comes after one that is gone counts on") {
   const auto tally = some_tally(Refuser::kPages);
   for (int i = 0; i < 2; ++i) {
-    in_child([&] {
+    in_refusing_child([&] {
       if (tally->begin()) tally->note(refusal_of(502, "not made"));
     });
   }
@@ -104,7 +104,7 @@ TEST_CASE("who comes after one that is gone counts on") {
 
 TEST_CASE("who does not note cannot") {
   const auto tally = some_tally();
-  in_child([&] { tally->note(refusal_of(400, "no")); });
+  in_refusing_child([&] { tally->note(refusal_of(400, "no")); });
   CHECK(tally->read().empty());
 }
 

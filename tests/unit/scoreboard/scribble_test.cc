@@ -57,7 +57,7 @@ pid_t start_scribbler(Board& board) {
   }
 }
 
-void kill_and_reap(pid_t pid) {
+void kill_and_wait(pid_t pid) {
   ::kill(pid, SIGKILL);
   int status = 0;
   REQUIRE(::waitpid(pid, &status, 0) == pid);
@@ -88,7 +88,7 @@ TEST_CASE("while a child fills the board with random bytes, every page is whole 
     const std::string page = status_page(snapshot, parse_status_query("json&full"));
     CHECK(nlohmann::json::parse(page)["pool"] == "www");
   }
-  kill_and_reap(scribbler);
+  kill_and_wait(scribbler);
   CHECK(was_unreadable);
 }
 
@@ -192,7 +192,7 @@ TEST_CASE("a reader counts a child that is buried once, whenever it looks") {
     if (snapshot.totals.requests < last) ++backwards;
     last = snapshot.totals.requests;
   }
-  kill_and_reap(burier);
+  kill_and_wait(burier);
   CHECK(last > 0);
   CHECK(backwards == 0);
   CHECK(exact == 20'000);

@@ -18,7 +18,7 @@ using schedule::require;
 
 namespace {
 
-using Lock = std::unique_lock<Mutex>;
+using ErrorLock = std::unique_lock<Mutex>;
 
 }  // namespace
 
@@ -68,11 +68,11 @@ TEST_CASE("try_lock sees a mutex that is held in the middle of its holder's code
     Mutex mutex;
     int entered = 0;
     Thread holder([&mutex, &entered] {
-      const Lock lock(mutex);
+      const ErrorLock lock(mutex);
       ++entered;
     });
     {
-      const Lock lock(mutex, std::try_to_lock);
+      const ErrorLock lock(mutex, std::try_to_lock);
       if (lock) ++entered;
     }
     holder.join();
@@ -102,7 +102,7 @@ TEST_CASE("a detached thread that stays blocked is a deadlock, unless the scenar
     if (leave) schedule::leave_detached();
     auto flag = std::make_shared<Flag>();
     Thread([flag] {
-      Lock lock(flag->mutex);
+      ErrorLock lock(flag->mutex);
       flag->changed.wait(lock, [&flag] { return flag->set; });
     }).detach();
   };

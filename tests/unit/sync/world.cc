@@ -26,11 +26,6 @@ fs::path make_folder() {
   return name;
 }
 
-std::string read_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 using Rows = std::vector<std::vector<std::string>>;
 
 Rows query_file(const fs::path& path, const std::string& statements) {
@@ -88,6 +83,19 @@ const std::string& template_bytes() {
 }
 
 }  // namespace
+
+std::string read_bytes(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string igot(std::string_view name, const char* more) {
+  return fmt::format("igot {}{}\n", name, more);
+}
+
+std::string gimme(std::string_view name) {
+  return fmt::format("gimme {}\n", name);
+}
 
 std::string sha1(std::string_view content) {
   return artifact::sha1_hex(content);

@@ -20,8 +20,10 @@ inline const std::string kServerCode = "5555555555555555555555555555555555555555
 /// A client of 2.21: what it says first, and what it is told.
 inline const std::string kVersion = "pragma client-version 22100 20230226 192424\n";
 inline const std::string kServerVersion = "pragma server-version 22900 20260312 000000\n";
-inline const std::string kPull = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
-inline const std::string kPush = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
+/// The card that ends each reply to a clone.
+inline const std::string kCodes = "push " + kServerCode + " " + kProjectCode + "\n";
+inline const std::string kPullCard = "pull " + std::string(40, '9') + " " + kProjectCode + "\n";
+inline const std::string kPushCard = "push " + std::string(40, '9') + " " + kProjectCode + "\n";
 
 /// Stands still, unless it is told to go on by so many milliseconds with each look at it.
 struct StillClock : base::Clock {
@@ -41,10 +43,15 @@ std::string sha3(std::string_view content);
 std::string file(std::string_view content);
 std::string file_delta(std::string_view content, std::string_view source);
 std::string cfile(std::string_view content);
+/// MORE: what follows the name, with a space before it.
+std::string igot(std::string_view name, const char* more = "");
+std::string gimme(std::string_view name);
 /// The secret that is kept of PASSWORD.
 std::string secret_of(std::string_view user, std::string_view password);
 /// The login card of USER in front of BODY, which it signs.
 std::string login(std::string_view user, std::string_view secret, std::string_view body);
+/// All bytes of the file PATH.
+std::string read_bytes(const std::filesystem::path& path);
 /// How often WORD begins a line of TEXT.
 std::size_t count_cards(std::string_view text, std::string_view word);
 

@@ -19,7 +19,7 @@
 using namespace quarry::worker;
 using namespace std::chrono_literals;
 using quarry::base::SocketAddress;
-using quarry::scoreboard::Stage;
+using RequestStage = quarry::scoreboard::Stage;
 using worker_test::Client;
 using worker_test::post;
 using worker_test::request;
@@ -333,7 +333,7 @@ TEST_CASE("SIGQUIT lets the request in flight come whole and be answered") {
   const std::string bytes = request(post("/slow", body), body);
   Client client(server.address());
   client.send(std::string_view(bytes).substr(0, 1000000));
-  REQUIRE(eventually([&] { return server.state().stage == Stage::kExecuting; }));
+  REQUIRE(eventually([&] { return server.state().stage == RequestStage::kExecuting; }));
   server.signal(SIGQUIT);
   client.send(std::string_view(bytes).substr(1000000));
   CHECK(has(client.reply(), "/slow 2000000 x"));
@@ -348,7 +348,8 @@ TEST_CASE("SIGTERM ends a worker that waits, for a connection or for the rest of
     CHECK(has(server.ask("/a"), "/a 0 -"));
     Client client(server.address());
     client.send(std::string_view(bytes).substr(0, come));
-    const Stage stage = come == 60 ? Stage::kReadingHeaders : Stage::kExecuting;
+    const RequestStage stage =
+        come == 60 ? RequestStage::kReadingHeaders : RequestStage::kExecuting;
     REQUIRE(eventually([&] { return come == 0 || server.state().stage == stage; }));
     CHECK(server.wait_for_end(SIGTERM) == 0);
   }
@@ -358,7 +359,7 @@ TEST_CASE("SIGTERM ends a worker whose reply nobody takes") {
   Server server;
   Client client(server.address());
   client.send(request(post("/large", "")));
-  REQUIRE(eventually([&] { return server.state().stage == Stage::kEnd; }));
+  REQUIRE(eventually([&] { return server.state().stage == RequestStage::kEnd; }));
   // One signal just before the worker begins to wait would be missed; the master then kills it.
   CHECK(server.wait_for_end(SIGTERM) == 0);
 }
@@ -376,6 +377,6 @@ TEST_CASE("a client that is not allowed to connect never makes the worker busy")
   const Server server({}, {*SocketAddress::parse_ip("192.0.2.1")}, true);
   Client client(server.address());
   CHECK(client.is_closed());
-  CHECK(server.state().stage == Stage::kAccepting);
+  CHECK(server.state().stage == RequestStage::kAccepting);
   CHECK(server.state().counters.accepted == 0);
 }

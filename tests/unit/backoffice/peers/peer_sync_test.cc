@@ -52,7 +52,7 @@ class LocalTransport final : public Transport {
   std::function<void()>& meanwhile_;
 };
 
-class Processes final : public ProcessTable {
+class SyncProcesses final : public ProcessTable {
  public:
   std::string host() const override { return "here"; }
   std::optional<std::int64_t> started(std::int64_t pid) const override {
@@ -62,9 +62,9 @@ class Processes final : public ProcessTable {
   std::map<std::int64_t, std::int64_t> known{{100, 1}, {200, 2}};
 };
 
-class World {
+class PeerWorld {
  public:
-  World() {
+  PeerWorld() {
     REQUIRE(quarry::repository::init(folder_ / "server.fossil",
                                      {.project_name = "peer", .user = "admin", .password = "pw"}));
     std::filesystem::copy_file(folder_ / "server.fossil", folder_ / "ours.fossil");
@@ -121,7 +121,7 @@ class World {
   std::optional<Error> error;
   std::function<void()> meanwhile;
   bool is_interrupted = false;
-  Processes processes;
+  SyncProcesses processes;
   HeldClock clock;
   int connections = 0;
 
@@ -142,7 +142,7 @@ class World {
 }  // namespace
 
 TEST_CASE("a sync is done when it is due, and what came of it is remembered") {
-  World world;
+  PeerWorld world;
   CHECK(world.what() == What::kDone);
   CHECK(world.state().succeeded == world.clock.now().value);
   CHECK(world.state().url == "http://admin@example.org/");
@@ -156,7 +156,7 @@ TEST_CASE("a sync is done when it is due, and what came of it is remembered") {
 }
 
 TEST_CASE("one that is not due writes nothing") {
-  World world;
+  PeerWorld world;
   REQUIRE(world.what() == What::kDone);
   const auto before = world.state();
   const auto report = world.sync();
@@ -167,7 +167,7 @@ TEST_CASE("one that is not due writes nothing") {
 }
 
 TEST_CASE("failures are counted, told once, and wait ever longer; a success ends them") {
-  World world;
+  PeerWorld world;
   world.error = Error{ErrorCode::kIo, "no server"};
   auto report = world.sync();
   REQUIRE(report);
@@ -198,7 +198,7 @@ TEST_CASE("failures are counted, told once, and wait ever longer; a success ends
 }
 
 TEST_CASE("a password that is refused is tried once, and is in nothing that is kept") {
-  World world;
+  PeerWorld world;
   world.password = "wrong-secret";
   const auto report = world.sync();
   REQUIRE(report);
@@ -209,7 +209,7 @@ TEST_CASE("a password that is refused is tried once, and is in nothing that is k
 }
 
 TEST_CASE("while somebody syncs with a peer nobody else does, and who is dead does not count") {
-  World world;
+  PeerWorld world;
   std::optional<What> other;
   world.meanwhile = [&] {
     if (!other) other = world.what(true, 200);
@@ -217,7 +217,7 @@ TEST_CASE("while somebody syncs with a peer nobody else does, and who is dead do
   CHECK(world.what() == What::kDone);
   CHECK(other == What::kRunning);
 
-  World dead;
+  PeerWorld dead;
   dead.meanwhile = [&] {
     const auto runner = dead.state().runner;
     REQUIRE(runner);
@@ -230,7 +230,7 @@ TEST_CASE("while somebody syncs with a peer nobody else does, and who is dead do
 }
 
 TEST_CASE("what was asked to end has not failed, and is due again") {
-  World world;
+  PeerWorld world;
   world.error = Error{ErrorCode::kIo, "interrupted"};
   world.is_interrupted = true;
   CHECK(world.what() == What::kInterrupted);
@@ -242,7 +242,7 @@ TEST_CASE("what was asked to end has not failed, and is due again") {
 }
 
 TEST_CASE("what is known of a peer does not hold for another one that has its name") {
-  World world;
+  PeerWorld world;
   world.error = Error{ErrorCode::kIo, "no server"};
   REQUIRE(world.what() == What::kFailed);
   world.url = "http://admin@other.example.org/";
@@ -252,7 +252,7 @@ TEST_CASE("what is known of a peer does not hold for another one that has its na
 }
 
 TEST_CASE("what came while a sync went on is sent by the next one, at once") {
-  World world;
+  PeerWorld world;
   world.meanwhile = [&] {
     world.meanwhile = {};
     world.receive_something("news");

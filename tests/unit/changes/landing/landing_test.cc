@@ -18,14 +18,6 @@ using repository::test::name_of;
 
 namespace {
 
-std::string lines(int count, int changed = -1, const std::string& with = "changed") {
-  std::string text;
-  for (int i = 0; i < count; ++i) {
-    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
-  }
-  return text;
-}
-
 /// What the R card must be.
 std::string checksum_of(const FilesOf& files) {
   std::string all;

@@ -17,6 +17,14 @@ ChangeSetId id_of(int number) {
   return *ChangeSetId::parse(fmt::format("{:016x}", number));
 }
 
+std::string lines(int count, int changed, const std::string& with) {
+  std::string text;
+  for (int i = 0; i < count; ++i) {
+    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
+  }
+  return text;
+}
+
 LandingOrder LandingWorld::order(int number, const FilesOf& added,
                                  const std::vector<std::string>& removed) {
   LandingOrder order{.id = id_of(number),

@@ -49,5 +49,7 @@ class LandingWorld : public repository::test::World {
 };
 
 ChangeSetId id_of(int number);
+/// A text of COUNT lines; line CHANGED is WITH.
+std::string lines(int count, int changed = -1, const std::string& with = "changed");
 
 }  // namespace quarry::changes::test

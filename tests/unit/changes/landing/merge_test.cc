@@ -14,14 +14,6 @@ namespace {
 
 const MergeLabels kLabels{"base", "trunk", "change set"};
 
-std::string lines(int count, int changed = -1, const std::string& with = "changed") {
-  std::string text;
-  for (int i = 0; i < count; ++i) {
-    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
-  }
-  return text;
-}
-
 MaybeVersion file(std::string_view content, char permission = 0) {
   return FileVersion{content, permission};
 }

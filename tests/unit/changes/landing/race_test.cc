@@ -21,18 +21,6 @@ using artifact::HashName;
 using base::ErrorCode;
 using repository::test::faults;
 
-namespace {
-
-std::string lines(int count, int changed = -1, const std::string& with = "changed") {
-  std::string text;
-  for (int i = 0; i < count; ++i) {
-    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
-  }
-  return text;
-}
-
-}  // namespace
-
 TEST_CASE("where the tip moves while a gate decides, all begins anew") {
   LandingWorld world;
   const HashName base = world.landed(world.order(1, {{"a", {lines(40)}}}));

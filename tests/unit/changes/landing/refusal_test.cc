@@ -16,18 +16,6 @@ using base::ErrorCode;
 using repository::test::faults;
 using repository::test::name_of;
 
-namespace {
-
-std::string lines(int count, int changed = -1, const std::string& with = "changed") {
-  std::string text;
-  for (int i = 0; i < count; ++i) {
-    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
-  }
-  return text;
-}
-
-}  // namespace
-
 TEST_CASE("what changes nothing is refused, also where the repository names it by another hash") {
   LandingWorld world;
   const std::string sha1 = artifact::sha1_hex("a");

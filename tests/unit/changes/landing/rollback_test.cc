@@ -19,14 +19,6 @@ using repository::test::faults;
 
 namespace {
 
-std::string lines(int count, int changed = -1, const std::string& with = "changed") {
-  std::string text;
-  for (int i = 0; i < count; ++i) {
-    text += i == changed ? with + "\n" : "line " + std::to_string(i) + "\n";
-  }
-  return text;
-}
-
 LandingOrder rollback(LandingWorld& world, int number, const std::vector<int>& of) {
   LandingOrder order = world.order(number, {});
   for (const int each : of) order.takes_back.push_back({id_of(each), "ann"});

@@ -58,8 +58,8 @@ class FakeJobs final : public JobPlaces::Taker {
   std::size_t running_ = 0;
 };
 
-struct World {
-  explicit World(std::size_t most) : places(most), one(places, begun), other(places, begun) {}
+struct JobWorld {
+  explicit JobWorld(std::size_t most) : places(most), one(places, begun), other(places, begun) {}
 
   std::vector<std::string> begun;
   JobPlaces places;
@@ -72,7 +72,7 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("no more than may run over all services together") {
-  World world(3);
+  JobWorld world(3);
   for (int i = 0; i < 4; ++i) {
     world.one.wait("a" + std::to_string(i), i);
     world.other.wait("b" + std::to_string(i), 10 + i);
@@ -88,7 +88,7 @@ TEST_CASE("no more than may run over all services together") {
 }
 
 TEST_CASE("a place goes to who has waited longest, whichever service it was of") {
-  World world(1);
+  JobWorld world(1);
   world.one.wait("first", 0);
   world.places.share_out();
   world.one.wait("third", 3);
@@ -100,7 +100,7 @@ TEST_CASE("a place goes to who has waited longest, whichever service it was of")
 }
 
 TEST_CASE("who has paused goes before who has not begun") {
-  World world(1);
+  JobWorld world(1);
   world.one.wait("new", 1);
   world.other.wait("paused", 5, false);
   world.places.share_out();
@@ -109,7 +109,7 @@ TEST_CASE("who has paused goes before who has not begun") {
 
 TEST_CASE(
     "a service with no place of its own, or that cannot start any, keeps nobody else from his") {
-  World world(4);
+  JobWorld world(4);
   world.one.most = 1;
   for (int i = 0; i < 3; ++i) world.one.wait("a" + std::to_string(i), i);
   world.other.wait("b", 9);
@@ -124,7 +124,7 @@ TEST_CASE(
 }
 
 TEST_CASE("without a bound all run that may") {
-  World world(0);
+  JobWorld world(0);
   for (int i = 0; i < 50; ++i) world.one.wait("a", i);
   world.other.wait("b", 1);
   world.places.share_out();

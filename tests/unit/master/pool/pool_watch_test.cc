@@ -15,9 +15,9 @@ using quarry::scoreboard::SlotAllocator;
 
 namespace {
 
-class World {
+class WatchWorld {
  public:
-  World() : board_(*Board::create("pool www", 3)) {
+  WatchWorld() : board_(*Board::create("pool www", 3)) {
     Service service;
     service.processes.manager = ProcessManager::kDynamic;
     service.processes.max_children = 3;
@@ -54,7 +54,7 @@ class World {
 }  // namespace
 
 TEST_CASE("what is configured and what happens to children is told on the board") {
-  World world;
+  WatchWorld world;
   CHECK(world.told().limits.process_manager.view() == "dynamic");
   CHECK(world.told().limits.min_spare_servers == 1);
   CHECK(world.told().started > 0);
@@ -77,7 +77,7 @@ TEST_CASE("what is configured and what happens to children is told on the board"
 }
 
 TEST_CASE("the figures of a child that is gone stay, and its slot is empty") {
-  World world;
+  WatchWorld world;
   world.watch.child_started(1);
   for (int i = 1; i <= 3; ++i) {
     world.request(1);
@@ -94,7 +94,7 @@ TEST_CASE("the figures of a child that is gone stay, and its slot is empty") {
 }
 
 TEST_CASE("the most children that were active at a time are seen by looking") {
-  World world;
+  WatchWorld world;
   world.watch.child_started(3);
   world.request(0, false);
   world.request(1, false);
@@ -107,7 +107,7 @@ TEST_CASE("the most children that were active at a time are seen by looking") {
 }
 
 TEST_CASE("a child that overwrote the board takes nothing from the master's own figures") {
-  World world;
+  WatchWorld world;
   world.watch.child_started(2);
   world.request(0);
   world.watch.child_ended(0, 1);
@@ -129,7 +129,7 @@ TEST_CASE("a child that overwrote the board takes nothing from the master's own 
 }
 
 TEST_CASE("a pool goes on counting where the master before left it, in its own new limits") {
-  World world;
+  WatchWorld world;
   world.watch.child_started(2);
   world.request(0);
   world.watch.child_ended(0, 1);
@@ -159,7 +159,7 @@ TEST_CASE("a pool goes on counting where the master before left it, in its own n
 }
 
 TEST_CASE("an elder is active beside the children, and its figures stay when it has ended") {
-  World world;
+  WatchWorld world;
   world.watch.child_started(1);
   world.watch.elders(1);
   world.request(0, false);
@@ -175,7 +175,7 @@ TEST_CASE("an elder is active beside the children, and its figures stay when it 
 }
 
 TEST_CASE("a slot that no child has is empty again at the next look, whatever was written there") {
-  World world;
+  WatchWorld world;
   world.watch.child_started(1);
   world.request(0, false);
   world.board().slot(1).child_started();
@@ -200,7 +200,7 @@ TEST_CASE("a slot that no child has is empty again at the next look, whatever wa
 }
 
 TEST_CASE("what runs for a pool is counted, and goes on to be after a reload") {
-  World world;
+  WatchWorld world;
   world.watch.job_started();
   world.watch.job_started();
   world.watch.job_delayed();

@@ -17,7 +17,7 @@ using pages::RepositoryIndex;
 
 namespace {
 
-struct World : TestFolder {
+struct IndexWorld : TestFolder {
   std::string file(const std::string& name) const { return (path / (name + ".fossil")).string(); }
   void make(const std::string& name, const std::string& project) const {
     std::filesystem::create_directories(std::filesystem::path(file(name)).parent_path());
@@ -40,7 +40,7 @@ using Names = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("the index lists what everybody may read, in folders in folders too") {
-  const World world;
+  const IndexWorld world;
   for (const char* name : {"b", "a/deep/c", "a/b", "hidden", "skin"}) world.make(name, name);
   world.run("hidden", "UPDATE user SET cap='g' WHERE login='nobody'");
   world.run("skin", "INSERT INTO config(name, value, mtime) VALUES('repolist-skin', 2, 0)");
@@ -58,7 +58,7 @@ TEST_CASE("the index lists what everybody may read, in folders in folders too") 
 }
 
 TEST_CASE("the index follows what changes, and who may read it") {
-  const World world;
+  const IndexWorld world;
   world.make("a", "first");
   RepositoryIndex index(world.path, {});
   for (int round = 0; round < 20; ++round) {
@@ -82,7 +82,7 @@ TEST_CASE("the index follows what changes, and who may read it") {
 }
 
 TEST_CASE("the index sees what is in a write-ahead log that somebody holds") {
-  const World world;
+  const IndexWorld world;
   world.make("a", "first");
   TestDatabase held(world.file("a"));
   held.run("PRAGMA journal_mode=WAL; PRAGMA wal_autocheckpoint=0");
@@ -119,7 +119,7 @@ TEST_CASE("nothing of a repository is markup in the page of the index") {
 }
 
 TEST_CASE("a folder has a list of its own, and there is none of what is no folder") {
-  const World world;
+  const IndexWorld world;
   for (const char* name : {"b", "a/deep/c", "a/b", "ab/x"}) world.make(name, name);
   const TestFolder outside;
   std::filesystem::copy_file(world.file("b"), outside.path / "b.fossil");

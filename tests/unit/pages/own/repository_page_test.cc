@@ -17,8 +17,8 @@ using repository::Repository;
 
 namespace {
 
-struct World : TestFolder {
-  World() {
+struct PageWorld : TestFolder {
+  PageWorld() {
     REQUIRE(repository::init(
         file,
         {.project_name = "<the> project", .user = "ann", .password = "secret", .clock = &clock}));
@@ -60,7 +60,7 @@ struct World : TestFolder {
 }  // namespace
 
 TEST_CASE("a repository's page says how to have it") {
-  const World world;
+  const PageWorld world;
   const std::string page = world.page();
   CHECK(page.contains("<h1>&lt;the&gt; project</h1>"));
   CHECK(page.contains(
@@ -69,7 +69,7 @@ TEST_CASE("a repository's page says how to have it") {
 }
 
 TEST_CASE("who may not read it is told of nothing in it") {
-  const World world;
+  const PageWorld world;
   CHECK(world.page().contains("Newest check-ins"));
   world.run("UPDATE user SET cap='g' WHERE login='nobody'");
   std::string page = world.page();
@@ -85,7 +85,7 @@ TEST_CASE("who may not read it is told of nothing in it") {
 }
 
 TEST_CASE("a repository's page shows its check-ins, branches and tags") {
-  World world;
+  PageWorld world;
   const std::string long_text(300, 'x');
   world.check_in(long_text.substr(0, 299) + "\u00e4\u00e4 the end of it");
   const std::string page = world.page();

@@ -6,8 +6,8 @@ using namespace quarry::pages;
 using quarry::base::UnixMillis;
 
 TEST_CASE("ages are in the largest unit of which there is one") {
-  const auto age = [](std::int64_t seconds) {
-    return age_of(UnixMillis{0}, UnixMillis{seconds * 1000});
+  const auto age = [](std::int64_t passed) {
+    return age_of(UnixMillis{0}, UnixMillis{passed * 1000});
   };
   CHECK(age(0) == "just now");
   CHECK(age(-5) == "just now");

@@ -37,7 +37,7 @@ ArrivalBatch after(World& world, const ArrivalMark& mark, std::size_t limit = 10
 
 /// The names of what BATCH tells.
 template <typename Batch>
-std::vector<HashName> names_in(const Batch& batch) {
+std::vector<HashName> told_names(const Batch& batch) {
   std::vector<HashName> names;
   for (const Received& received : batch.received) {
     for (const ReceivedArtifact& each : received.artifacts) names.push_back(each.name);
@@ -66,7 +66,7 @@ std::vector<HashName> ready(World& world, const ArrivalMark& mark, std::size_t l
   REQUIRE(receipt);
   REQUIRE(Arrivals(*world.repository).forget(found));
   REQUIRE(receipt->commit());
-  return names_in(found);
+  return told_names(found);
 }
 
 std::string check_in(World& world, const std::string& content) {
@@ -134,7 +134,7 @@ TEST_CASE("whoever goes on from mark to mark is told of every artifact once, in 
           CHECK(received.receipt >= last_receipt);
           last_receipt = received.receipt;
         }
-        for (const HashName& name : names_in(batch)) told.insert(std::string(name.str()));
+        for (const HashName& name : told_names(batch)) told.insert(std::string(name.str()));
         if (batch.is_at_end || !to_the_end) return;
       }
     };
@@ -206,7 +206,7 @@ TEST_CASE("an artifact that was known by its name counts to the request that bro
   world.put(made);
   const ArrivalMark before = end_of(world);
   world.put("content");
-  CHECK(names_in(after(world, before)) == std::vector{name_of("content")});
+  CHECK(told_names(after(world, before)) == std::vector{name_of("content")});
 }
 
 TEST_CASE("what waits or is private is told when that is over, what is shunned never") {
@@ -226,12 +226,12 @@ TEST_CASE("what waits or is private is told when that is over, what is shunned n
   });
   world.sql("INSERT INTO shun(uuid) VALUES('" + std::string(name_of("bad").str()) + "')");
   const ArrivalBatch batch = after(world, before);
-  CHECK(names_in(batch) == std::vector{name_of("good")});
+  CHECK(told_names(batch) == std::vector{name_of("good")});
   note(world, batch);
   CHECK(ready(world, batch.mark).empty());
   world.put(source);
   const ArrivalBatch later = after(world, batch.mark);
-  CHECK(names_in(later) == std::vector{name_of(source)});
+  CHECK(told_names(later) == std::vector{name_of(source)});
   note(world, later);
   CHECK(ready(world, later.mark) == std::vector{name_of(target)});
   CHECK(ready(world, later.mark).empty());
@@ -250,7 +250,7 @@ TEST_CASE("what a request brings after later ones were told of is told, too") {
   const std::string number = world.sql("SELECT max(rcvid) FROM rcvfrom");
   world.put("of another request");
   const ArrivalBatch batch = after(world, before);
-  CHECK(names_in(batch).size() == 2);
+  CHECK(told_names(batch).size() == 2);
   note(world, batch);
   // `fossil pull` goes on, with the number that it has had.
   const auto bring = [&](const std::string& content) {
@@ -261,7 +261,7 @@ TEST_CASE("what a request brings after later ones were told of is told, too") {
   bring("content");
   bring("something new");
   const ArrivalBatch later = after(world, batch.mark);
-  CHECK(names_in(later).empty());
+  CHECK(told_names(later).empty());
   CHECK(later.mark != batch.mark);
   note(world, later);
   std::vector<HashName> found = ready(world, later.mark);

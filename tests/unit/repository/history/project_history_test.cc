@@ -109,8 +109,9 @@ void receive_history(World& world, std::uint32_t seed) {
 }
 
 /// A check-in of ann's at MINUTE with TAGS ("*branch"), and CONTENT for its file.
-std::string check_in(const std::vector<HashName>& parents, int minute, const std::string& content,
-                     const std::vector<artifact::CheckInText::Tag>& tags = {}) {
+std::string history_check_in(const std::vector<HashName>& parents, int minute,
+                             const std::string& content,
+                             const std::vector<artifact::CheckInText::Tag>& tags = {}) {
   return artifact::format_check_in(
       {.comment = "work of minute " + std::to_string(minute),
        .date = {HeldClock().now().value + std::int64_t{60000} * minute},
@@ -139,7 +140,7 @@ TEST_CASE("the timeline is fossil's") {
 TEST_CASE("an entry of the timeline says what an amendment has made of it") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  const HashName made = world.put(check_in({root}, 1, "one"));
+  const HashName made = world.put(history_check_in({root}, 1, "one"));
   world.repository.reset();
   REQUIRE(world.fossil("amend " + std::string(made.str()) +
                        " -m 'a better comment' --author bob --date '2020-02-02 02:02:02' -R " +
@@ -192,8 +193,8 @@ TEST_CASE(
     "the tip of a branch that has forked is its newest leaf, and work goes on from an open one") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  const HashName first = world.put(check_in({root}, 1, "one"));
-  const HashName second = world.put(check_in({root}, 2, "two"));
+  const HashName first = world.put(history_check_in({root}, 1, "one"));
+  const HashName second = world.put(history_check_in({root}, 2, "two"));
   const std::string on = " -R " + world.file().string();
   const auto trunk = [&] {
     const std::vector<Branch> branches = branches_of(world);
@@ -220,8 +221,8 @@ TEST_CASE(
 TEST_CASE("tags are those that fossil lists, and lead to what got them") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  const HashName one = world.put(check_in({root}, 1, "one"));
-  const HashName two = world.put(check_in({one}, 2, "two"));
+  const HashName one = world.put(history_check_in({root}, 1, "one"));
+  const HashName two = world.put(history_check_in({one}, 2, "two"));
   const std::string on = " -R " + world.file().string();
   REQUIRE(world.fossil("tag add v1 " + std::string(one.str()) + on));
   REQUIRE(world.fossil("tag add v2 " + std::string(one.str()) + on));
@@ -251,7 +252,7 @@ TEST_CASE("the files of every check-in are those that fossil finds in it") {
   World world;
   receive_history(world, 5);
   for (const std::string& line : fossil_timeline(world, "-n 1000 -t ci")) {
-    const std::string check_in = line.substr(0, line.find('|'));
+    const std::string history_check_in = line.substr(0, line.find('|'));
     std::set<std::string> expected;
     std::set<std::string> ours;
     for (std::string file :
@@ -260,11 +261,11 @@ TEST_CASE("the files of every check-in are those that fossil finds in it") {
                       "filename||'|'||uuid||'|'||replace(coalesce(perm,''),'w','')||'|'||"
                       "coalesce((SELECT size FROM blob WHERE blob.uuid=f.uuid),-1)"
                       " FROM files_of_checkin('" +
-                          check_in + "') AS f\"")) {
+                          history_check_in + "') AS f\"")) {
       std::erase(file, '\'');
       expected.insert(file);
     }
-    for (const CheckInFile& file : files_of(world, *HashName::parse(check_in))) {
+    for (const CheckInFile& file : files_of(world, *HashName::parse(history_check_in))) {
       ours.insert(fmt::format("{}|{}|{}|{}", file.name, file.hash.str(),
                               permission_letters(file.permission), file.size.value_or(-1)));
     }
@@ -277,7 +278,7 @@ TEST_CASE("what is private is on no page") {
   World world;
   const HashName root = *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
   const std::string hidden =
-      check_in({root}, 5, "secret", {{.kind = '*', .name = "branch", .value = "dark"}});
+      history_check_in({root}, 5, "secret", {{.kind = '*', .name = "branch", .value = "dark"}});
   world.receive([&](Receipt& receipt) {
     for (const std::string_view content : {std::string_view("secret"), std::string_view(hidden)}) {
       Arrival arrival = whole(content);

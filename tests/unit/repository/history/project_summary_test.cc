@@ -25,7 +25,7 @@ ProjectSummary summary(World& world) {
   return *open;
 }
 
-std::string check_in(const artifact::HashName& parent, int minute) {
+std::string summary_check_in(const artifact::HashName& parent, int minute) {
   return artifact::format_check_in(
       {.comment = "work",
        .date = {HeldClock().now().value + std::int64_t{60000} * minute},
@@ -42,7 +42,7 @@ TEST_CASE("a summary is of the project's name, description and newest check-in f
   World world;
   world.sql("INSERT INTO config(name, value, mtime) VALUES('project-description', 'all of it', 0)");
   const auto root = *artifact::HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
-  world.put(check_in(root, 5));
+  world.put(summary_check_in(root, 5));
   ProjectSummary found = summary(world);
   CHECK(found.name == "test");
   CHECK(found.description == "all of it");
@@ -50,7 +50,7 @@ TEST_CASE("a summary is of the project's name, description and newest check-in f
   CHECK(found.last_check_in->value == world.clock.now().value + 300'000);
   CHECK(found.is_listed);
   world.receive([&](Receipt& receipt) {
-    const std::string secret = check_in(root, 9);
+    const std::string secret = summary_check_in(root, 9);
     Arrival arrival = whole(secret);
     arrival.is_private = true;
     REQUIRE(receipt.store(arrival));

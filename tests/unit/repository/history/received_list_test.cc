@@ -53,7 +53,7 @@ class ListWorld : public World {
   }
 };
 
-std::string hash(const std::string& content) {
+std::string hash_of(const std::string& content) {
   return std::string(name_of(content).str());
 }
 
@@ -71,7 +71,7 @@ TEST_CASE("each artifact has a line that says what it is, in the order in which 
   CHECK(world.last() == before + 1);
   CHECK(world.lines(before, before + 1) ==
         fmt::format("{} file a.txt\n{} check-in to trunk by bob on 2023-11-14 22:13\n{} unknown\n",
-                    hash("content"), hash(made), hash("nobody's")));
+                    hash_of("content"), hash_of(made), hash_of("nobody's")));
   CHECK(world.lines(before + 1, before + 1).empty());
   CHECK(world.lines(before + 1, before + 99).empty());
 }
@@ -80,9 +80,9 @@ TEST_CASE("requests are told of from one to the other, no more and no less") {
   ListWorld world;
   const std::int64_t before = world.last();
   for (const char* content : {"one", "two", "three"}) world.put(content);
-  CHECK(world.lines(before, before + 1) == hash("one") + " unknown\n");
+  CHECK(world.lines(before, before + 1) == hash_of("one") + " unknown\n");
   CHECK(world.lines(before + 1, before + 3) ==
-        hash("two") + " unknown\n" + hash("three") + " unknown\n");
+        hash_of("two") + " unknown\n" + hash_of("three") + " unknown\n");
 }
 
 TEST_CASE("a list that grows too long ends where a line does, and says so") {
@@ -112,7 +112,7 @@ TEST_CASE("a hook that is late is told of a day, counted from the last request")
   }
   // The last came at hour 50: the third, at hour 20, is too old, the fourth not.
   CHECK(world.first_to_tell(numbers[0]) == numbers[2]);
-  CHECK(world.lines(world.first_to_tell(numbers[0]), world.last()).find(hash("content 3")) == 0);
+  CHECK(world.lines(world.first_to_tell(numbers[0]), world.last()).find(hash_of("content 3")) == 0);
   // Who is on time begins where he was.
   CHECK(world.first_to_tell(numbers[4]) == numbers[4]);
   CHECK(world.first_to_tell(world.last()) == world.last());
@@ -123,5 +123,5 @@ TEST_CASE("who was never told of anything does not begin with the repository its
   const std::int64_t first = world.last();
   CHECK(world.first_to_tell(0) == first);
   world.put("news");
-  CHECK(world.lines(world.first_to_tell(0), world.last()) == hash("news") + " unknown\n");
+  CHECK(world.lines(world.first_to_tell(0), world.last()) == hash_of("news") + " unknown\n");
 }

@@ -15,22 +15,22 @@ using namespace quarry::repository;
 
 namespace {
 
-using Links = std::set<std::string>;
+using LinkSet = std::set<std::string>;
 
-Links links_in(std::string_view text, Markup markup) {
+LinkSet links_in(std::string_view text, Markup markup) {
   const auto links = text_links(text, markup);
   return {links.begin(), links.end()};
 }
 
-std::string joined(const Links& links) {
+std::string joined(const LinkSet& links) {
   std::string text;
   for (const std::string& link : links) text += link + " ";
   return text;
 }
 
 /// What fossil finds in TEXT.
-Links fossils_links(const TemporaryFolder& folder, const std::string& text,
-                    const std::string& options) {
+LinkSet fossils_links(const TemporaryFolder& folder, const std::string& text,
+                      const std::string& options) {
   std::ofstream(folder / "text", std::ios::binary) << text;
   const std::string home = (folder / "").string();
   const std::string command = "cd '" + home + "' && HOME='" + home +
@@ -38,7 +38,7 @@ Links fossils_links(const TemporaryFolder& folder, const std::string& text,
                               " text >out 2>/dev/null </dev/null";
   REQUIRE(std::system(command.c_str()) == 0);
   std::ifstream out(folder / "out");
-  Links links;
+  LinkSet links;
   for (std::string line; std::getline(out, line);) {
     const std::size_t begin = line.find('\'') + 1;
     links.insert(line.substr(begin, line.find('\'', begin) - begin));
@@ -48,7 +48,7 @@ Links fossils_links(const TemporaryFolder& folder, const std::string& text,
 
 /// A text put together from PIECES, in which '#' stands for a fresh name of an artifact.
 template <std::size_t size>
-std::string text_of(std::mt19937& random, const char* const (&pieces)[size]) {
+std::string random_text(std::mt19937& random, const char* const (&pieces)[size]) {
   std::string text;
   int number = 0;
   for (auto count = 3 + random() % 30; count > 0; --count) {
@@ -74,7 +74,7 @@ void compare(const char* const (&pieces)[size], Markup markup, const std::string
   const TemporaryFolder folder;
   for (int seed = start; seed < start + count; ++seed) {
     std::mt19937 random(static_cast<std::uint32_t>(seed));
-    const std::string text = text_of(random, pieces);
+    const std::string text = random_text(random, pieces);
     CAPTURE(seed);
     CAPTURE(text);
     CHECK(joined(links_in(text, markup)) == joined(fossils_links(folder, text, options)));

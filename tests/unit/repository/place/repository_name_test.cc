@@ -11,7 +11,7 @@ namespace {
 /// What PATH may mean, in the order of trying: "name>rest", "!" where an endpoint follows.
 std::string meanings(std::string_view path) {
   std::string all;
-  for (const NameCandidate& candidate : names_in(path)) {
+  for (const NameCandidate& candidate : quarry::repository::names_in(path)) {
     all += candidate.name.str();
     all += candidate.has_endpoint ? "!" : ">";
     all += candidate.rest;

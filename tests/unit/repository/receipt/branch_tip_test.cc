@@ -16,7 +16,7 @@ using base::ErrorCode;
 
 namespace {
 
-HashName root_of(World& world) {
+HashName first_root(World& world) {
   return *HashName::parse(world.sql("SELECT uuid FROM blob WHERE rid=1"));
 }
 
@@ -46,7 +46,7 @@ base::Result<void> land(Repository& repository, const std::string& branch, const
 
 TEST_CASE("of two landings on one tip the second finds that it has moved, and changes nothing") {
   World world;
-  const HashName tip = root_of(world);
+  const HashName tip = first_root(world);
   auto opened = Repository::open(world.file(), {.clock = &world.clock});
   REQUIRE(opened);
   std::vector<base::Result<void>> outcomes(2);
@@ -74,7 +74,7 @@ TEST_CASE("of two landings on one tip the second finds that it has moved, and ch
 
 TEST_CASE("what came before in the same transaction counts for the tip") {
   World world;
-  const HashName root = root_of(world);
+  const HashName root = first_root(world);
   const std::string first = check_in(root, 1, "first");
   world.receive([&](Receipt& receipt) {
     REQUIRE(receipt.require_tip("trunk", root));
@@ -88,7 +88,7 @@ TEST_CASE("what came before in the same transaction counts for the tip") {
 
 TEST_CASE("the tip of a branch with two leaves is the newest open one") {
   World world;
-  const HashName root = root_of(world);
+  const HashName root = first_root(world);
   const HashName older = world.put(check_in(root, 1, "older"));
   const HashName newer = world.put(check_in(root, 2, "newer"));
   const auto is_tip = [&](const HashName& name) {
@@ -106,7 +106,7 @@ TEST_CASE("the tip of a branch with two leaves is the newest open one") {
 
 TEST_CASE("nothing lands on a branch that is closed, or that is not there") {
   World world;
-  const HashName root = root_of(world);
+  const HashName root = first_root(world);
   const std::string ended = check_in(
       root, 1, "side", {{'*', "branch", "side"}, {'*', "sym-side", ""}, {'+', "closed", ""}});
   world.put(ended);
@@ -123,7 +123,7 @@ TEST_CASE("nothing lands on a branch that is closed, or that is not there") {
 
 TEST_CASE("a private check-in is no tip") {
   World world;
-  const HashName root = root_of(world);
+  const HashName root = first_root(world);
   const std::string content = check_in(root, 1, "secret", {{'*', "branch", "dark"}});
   world.receive([&](Receipt& receipt) {
     Arrival arrival = whole(content);

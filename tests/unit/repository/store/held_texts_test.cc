@@ -37,7 +37,7 @@ class NoTemporaryFolder {
   std::optional<std::string> before_;
 };
 
-std::string wiki_page(std::string_view title, std::size_t size) {
+std::string held_page(std::string_view title, std::size_t size) {
   return finish(fmt::format("D 2021-02-01T00:00:00\nL {}\nU ann\nW {}\n{}\n", title, size,
                             std::string(size, 'x')));
 }
@@ -81,7 +81,7 @@ TEST_CASE("a text that cannot be read back is not said to be one that cannot be 
 
 TEST_CASE("a rebuild with more texts than memory may hold needs a temporary file") {
   World world;
-  for (const char* title : {"one", "two", "three"}) world.put(wiki_page(title, 1000));
+  for (const char* title : {"one", "two", "three"}) world.put(held_page(title, 1000));
   const NoTemporaryFolder none;
   CHECK(rebuild(world.file()));
   const auto rebuilt = rebuild(world.file(), {.walk = {.texts = 2000}});
@@ -98,10 +98,10 @@ TEST_CASE("a receipt never needs a temporary file") {
   world.repository = std::move(*opened);
   const NoTemporaryFolder none;
   world.receive([](Receipt& receipt) {
-    CHECK(receipt.store(whole(wiki_page("short", 7 * kMiB))));
-    CHECK(receipt.store(whole(wiki_page("medium", 4 * kMiB))));
-    CHECK(receipt.store(whole(wiki_page("long", 12 * kMiB))));
-    CHECK(receipt.store(whole(wiki_page("shortest", 1))));
+    CHECK(receipt.store(whole(held_page("short", 7 * kMiB))));
+    CHECK(receipt.store(whole(held_page("medium", 4 * kMiB))));
+    CHECK(receipt.store(whole(held_page("long", 12 * kMiB))));
+    CHECK(receipt.store(whole(held_page("shortest", 1))));
   });
   CHECK(world.sql("SELECT count(*) FROM event WHERE type='w'") == "4");
 }

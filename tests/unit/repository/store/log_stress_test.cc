@@ -33,7 +33,7 @@ constexpr std::size_t kBound = std::size_t{64} << 10;
 constexpr int kGuarded = 4;
 constexpr milliseconds kBusyTimeout{2000};
 
-struct Place {
+struct StressPlace {
   std::filesystem::path file;
   Fd acknowledged;  // appended to: the numbers of rows whose commit has returned
 };
@@ -69,7 +69,7 @@ class SlowCheckpoints {
 /// One process's work, until it is killed. Ends by itself only where something is wrong.
 class Child {
  public:
-  Child(const Place& place, std::uint64_t number)
+  Child(const StressPlace& place, std::uint64_t number)
       : place_(place), next_(number << 32), random_(static_cast<unsigned>(number)) {}
 
   [[noreturn]] void run(bool is_guarded) {
@@ -162,7 +162,7 @@ class Child {
     check(sqlite3_exec(handle, "COMMIT", nullptr, nullptr, nullptr), handle);
   }
 
-  const Place& place_;
+  const StressPlace& place_;
   SlowCheckpoints slow_;
   std::uint64_t next_;
   std::minstd_rand random_;
@@ -171,7 +171,7 @@ class Child {
 /// The processes. The one of another program is the first.
 class Processes {
  public:
-  explicit Processes(const Place& place) : place_(place) {
+  explicit Processes(const StressPlace& place) : place_(place) {
     for (int i = 0; i <= kGuarded; ++i) pids_.push_back(begin(i));
   }
   ~Processes() {
@@ -198,7 +198,7 @@ class Processes {
     all_were_killed_ = all_were_killed_ && WIFSIGNALED(status);
   }
 
-  const Place& place_;
+  const StressPlace& place_;
   std::vector<pid_t> pids_;
   std::uint64_t number_ = 0;
   bool all_were_killed_ = true;
@@ -216,8 +216,8 @@ std::set<std::uint64_t> numbers_in(Database& database) {
 TEST_CASE("what killed processes and another program had acknowledged is there") {
   const TemporaryFolder folder;
   const auto list = folder / "acknowledged";
-  Place place{folder / "stress.db",
-              Fd(::open(list.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))};
+  StressPlace place{folder / "stress.db",
+                    Fd(::open(list.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600))};
   // Open all the time, as some worker of a server is: a close of the others is not the last.
   Database watcher(place.file, Database::Mode::kCreate, kBusyTimeout);
   watcher.execute("PRAGMA journal_mode=WAL; CREATE TABLE t(x INTEGER PRIMARY KEY, y)");

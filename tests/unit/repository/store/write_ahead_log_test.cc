@@ -14,7 +14,7 @@ using std::chrono::milliseconds;
 
 namespace {
 
-constexpr std::size_t kBound = std::size_t{64} << 10;
+constexpr std::size_t kLogBound = std::size_t{64} << 10;
 constexpr std::size_t kArtifact = std::size_t{60} << 10;
 
 /// Does what it is told when somebody closes it, and remembers it.
@@ -45,7 +45,7 @@ class ToldGate : public LogGate {
 /// A repository that somebody writes to and others read.
 class Place {
  public:
-  Place() : writer(open(kBound)) {}
+  Place() : writer(open(kLogBound)) {}
 
   std::unique_ptr<Repository> open(std::size_t log_size) {
     OpenOptions options;
@@ -81,7 +81,7 @@ class Place {
 class Overlapping {
  public:
   explicit Overlapping(Place& place) {
-    for (int i = 0; i < 2; ++i) readers_.push_back({place.open(kBound), std::nullopt});
+    for (int i = 0; i < 2; ++i) readers_.push_back({place.open(kLogBound), std::nullopt});
   }
   void turn() {
     auto& [repository, snapshot] = readers_.front();
@@ -109,7 +109,7 @@ TEST_CASE("a log above its bound is copied after the reply, and begun anew by th
   Place place;
   SUBCASE("with what is done after a reply") {
     for (int i = 0; i < 20; ++i) place.write();
-    CHECK(place.log_size() < 5 * kBound);
+    CHECK(place.log_size() < 5 * kLogBound);
     CHECK(place.gate.closed == 0);
   }
   SUBCASE("without it") {
@@ -132,8 +132,8 @@ TEST_CASE("where those who read overlap, the log is emptied behind the gate") {
     CHECK(place.gate.closed > 0);
     CHECK(place.gate.opened == place.gate.closed);
     CHECK(place.gate.last_pause == milliseconds(0));
-    CHECK(longest > 7 * kBound);
-    CHECK(longest < 12 * kBound);
+    CHECK(longest > 7 * kLogBound);
+    CHECK(longest < 12 * kLogBound);
   }
   SUBCASE("which somebody else has closed: another time") {
     place.gate.is_refusing = true;
@@ -143,7 +143,7 @@ TEST_CASE("where those who read overlap, the log is emptied behind the gate") {
     }
     CHECK(place.gate.closed > 0);
     CHECK(place.gate.opened == 0);
-    CHECK(place.log_size() > 12 * kBound);
+    CHECK(place.log_size() > 12 * kLogBound);
   }
 }
 
@@ -152,7 +152,7 @@ TEST_CASE(
   Place place;
   Overlapping reader(place);
   reader.turn();
-  place.write(12 * kBound);
+  place.write(12 * kLogBound);
   CHECK(place.gate.closed == 1);
   CHECK(place.gate.opened == 1);
   CHECK(place.gate.last_pause > milliseconds(1000));
@@ -167,10 +167,10 @@ TEST_CASE(
 
 TEST_CASE("while another one writes the gate stays open, and who wrote empties the log after it") {
   Place place;
-  const auto other = place.open(kBound);
+  const auto other = place.open(kLogBound);
   Overlapping reader(place);
   reader.turn();
-  place.write(12 * kBound, /*replies=*/false);
+  place.write(12 * kLogBound, /*replies=*/false);
   {
     auto receipt = other->receive();
     REQUIRE(receipt);
@@ -206,15 +206,15 @@ TEST_CASE("the gate of who is alone stays open for a while after it was closed i
 
 TEST_CASE("a log that one large commit has made long is cut when it is begun anew") {
   Place place;
-  place.write(40 * kBound, /*replies=*/false);
-  CHECK(place.log_size() > 40 * kBound);
+  place.write(40 * kLogBound, /*replies=*/false);
+  CHECK(place.log_size() > 40 * kLogBound);
   {
     // What FULL does where nobody is in the way.
     Database other(place.world.file(), Database::Mode::kReadWrite, milliseconds(0));
     other.execute("PRAGMA wal_checkpoint(FULL)");
   }
   place.write(1000, /*replies=*/false);
-  CHECK(place.log_size() <= 8 * kBound);
+  CHECK(place.log_size() <= 8 * kLogBound);
 }
 
 TEST_CASE("a checkpoint in an idle moment that somebody hindered is still wanted") {

@@ -13,7 +13,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-QueueOptions on_disk(const TemporaryFolder& folder) {
+QueueOptions queue_on_disk(const TemporaryFolder& folder) {
   QueueOptions options = disk_assisted(folder);
   options.type = QueueType::kDisk;
   options.spool_directory = folder.path() / "spool";
@@ -24,7 +24,7 @@ QueueOptions on_disk(const TemporaryFolder& folder) {
 
 TEST_CASE("a message goes into no segment that was removed, and the next one into another") {
   const TemporaryFolder folder;
-  const QueueOptions options = on_disk(folder);
+  const QueueOptions options = queue_on_disk(folder);
   const TestQueue queue(options, {});
   REQUIRE(queue.put(1, 3) == 3);
   REQUIRE(fs::remove(options.spool_directory / "q.00000001"));
@@ -38,7 +38,7 @@ TEST_CASE("a message goes into no segment that was removed, and the next one int
 
 TEST_CASE("nothing is taken once the folder was moved, even where there is another in its place") {
   const TemporaryFolder folder;
-  const QueueOptions options = on_disk(folder);
+  const QueueOptions options = queue_on_disk(folder);
   TestConsumer consumer;
   consumer.close();
   const TestQueue queue(options, consumer.function());
@@ -60,7 +60,7 @@ TEST_CASE("nothing is taken once the folder was moved, even where there is anoth
 
 TEST_CASE("messages whose files have gone count as lost at the end of who only enqueues") {
   const TemporaryFolder folder;
-  const QueueOptions options = on_disk(folder);
+  const QueueOptions options = queue_on_disk(folder);
   const TestQueue queue(options, {});
   REQUIRE(queue.put(1, 3) == 3);
   fs::remove_all(options.spool_directory);

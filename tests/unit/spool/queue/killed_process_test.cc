@@ -17,7 +17,7 @@ using namespace quarry::spool;
 
 namespace {
 
-constexpr int kMessages = 40;
+constexpr int kKilledMessages = 40;
 constexpr int kAtOnce = 5;
 
 QueueOptions options_in(const TemporaryFolder& folder, bool is_disk, bool synced) {
@@ -59,7 +59,7 @@ void tell(int pipe, char what, int number) {
   {
     auto queue = Queue::start(options, consumer, {}, files);
     if (!queue) ::_exit(3);
-    for (int number = 1; number <= kMessages; number += kAtOnce) {
+    for (int number = 1; number <= kKilledMessages; number += kAtOnce) {
       std::array<Message, kAtOnce> messages;
       for (int i = 0; i < kAtOnce; ++i) {
         messages.at(static_cast<std::size_t>(i)).content = std::to_string(number + i) + padding;
@@ -75,7 +75,7 @@ void tell(int pipe, char what, int number) {
 }
 
 struct Account {
-  std::array<bool, kMessages + 1> taken{}, delivered{};
+  std::array<bool, kKilledMessages + 1> taken{}, delivered{};
   bool ended = false;
 };
 
@@ -100,16 +100,16 @@ void kill_everywhere(bool is_disk, bool synced) {
     const QueueOptions options = options_in(folder, is_disk, synced);
     const Account account = account_of(options, fuse_length);
     ended = account.ended;
-    std::array<bool, kMessages + 1> again{};
+    std::array<bool, kKilledMessages + 1> again{};
     int before = 0;
     for (const std::string& content : rest_of(options)) {
       const int number = std::stoi(content);
       CHECK(number > before);
-      REQUIRE(number <= kMessages);
+      REQUIRE(number <= kKilledMessages);
       before = number;
       again.at(static_cast<std::size_t>(number)) = true;
     }
-    for (std::size_t number = 1; number <= kMessages; ++number) {
+    for (std::size_t number = 1; number <= kKilledMessages; ++number) {
       CAPTURE(fuse_length);
       CAPTURE(number);
       const bool is_there = account.delivered.at(number) || again.at(number);

@@ -18,13 +18,13 @@ namespace {
 
 /// The default options, but for what CHANGE does.
 template <typename Change>
-QueueOptions with(Change change) {
+QueueOptions options_with(Change change) {
   QueueOptions options;
   change(options);
   return options;
 }
 
-/// What is wrong with OPTIONS; nothing if nothing is.
+/// What is wrong options_with OPTIONS; nothing if nothing is.
 std::string trouble(const QueueOptions& options) {
   const auto whole = complete(options);
   if (whole) return "";
@@ -106,7 +106,7 @@ TEST_CASE("hours are those of a day, in any order, and not the same") {
   CHECK(is_refused("dequeuetimebegin", "24"));
   CHECK(is_refused("dequeuetimeend", "26"));
   const auto during = [](int begin, int end) {
-    return with([&](QueueOptions& o) {
+    return options_with([&](QueueOptions& o) {
       o.dequeue_time_begin = begin;
       o.dequeue_time_end = end;
     });
@@ -128,7 +128,7 @@ TEST_CASE("what to do with damaged files has rsyslog's names") {
 
 TEST_CASE("nobody waits for a batch that is larger than there can be") {
   const auto least = [](std::size_t size, std::size_t batch) {
-    return complete(with([&](QueueOptions& o) {
+    return complete(options_with([&](QueueOptions& o) {
              o.size = size;
              o.dequeue_batch_size = batch;
              o.min_dequeue_batch_size = 50;
@@ -162,7 +162,7 @@ TEST_CASE("types have rsyslog's names too") {
   CHECK(set("type", "direct").type == QueueType::kDirect);
   CHECK(set("type", "disk").type == QueueType::kDisk);
   for (const char* name : {"memory", "linkedlist", "fixedarray"}) {
-    QueueOptions options = with([](QueueOptions& o) { o.type = QueueType::kDisk; });
+    QueueOptions options = options_with([](QueueOptions& o) { o.type = QueueType::kDisk; });
     CHECK(set_parameter(options, "type", name));
     CHECK(options.type == QueueType::kMemory);
   }
@@ -245,7 +245,7 @@ TEST_CASE("marks that are not set are parts of the size") {
 }
 
 TEST_CASE("marks that are set stay, and the default low water mark is below a high one that is") {
-  const auto whole = complete(with([](QueueOptions& o) {
+  const auto whole = complete(options_with([](QueueOptions& o) {
     o.size = 100;
     o.high_watermark = 50;
     o.discard_mark = 3;
@@ -259,7 +259,7 @@ TEST_CASE("marks that are set stay, and the default low water mark is below a hi
 TEST_CASE("every size has marks that work") {
   for (std::size_t size = 1; size <= 200; ++size) {
     CAPTURE(size);
-    const auto whole = complete(with([size](QueueOptions& o) {
+    const auto whole = complete(options_with([size](QueueOptions& o) {
       o.size = size;
       o.worker_threads = 8;
     }));
@@ -280,77 +280,83 @@ TEST_CASE("marks that contradict each other are told by both their names") {
     return text.contains("queue." + std::string(one)) &&
            text.contains("queue." + std::string(other));
   };
-  CHECK(tells(with([](QueueOptions& o) {
+  CHECK(tells(options_with([](QueueOptions& o) {
                 o.size = 10;
                 o.high_watermark = 11;
               }),
               "highwatermark", "size"));
-  CHECK(tells(with([](QueueOptions& o) {
+  CHECK(tells(options_with([](QueueOptions& o) {
                 o.high_watermark = 5;
                 o.low_watermark = 5;
               }),
               "lowwatermark", "highwatermark"));
-  CHECK(tells(with([](QueueOptions& o) {
+  CHECK(tells(options_with([](QueueOptions& o) {
                 o.size = 10;
                 o.full_delay_mark = 11;
               }),
               "fulldelaymark", "size"));
-  CHECK(tells(with([](QueueOptions& o) {
+  CHECK(tells(options_with([](QueueOptions& o) {
                 o.size = 10;
                 o.light_delay_mark = 11;
               }),
               "lightdelaymark", "size"));
-  CHECK(tells(with([](QueueOptions& o) {
+  CHECK(tells(options_with([](QueueOptions& o) {
                 o.size = 10;
                 o.discard_mark = 11;
               }),
               "discardmark", "size"));
-  CHECK(tells(with([](QueueOptions& o) {
+  CHECK(tells(options_with([](QueueOptions& o) {
                 o.max_file_size = 2000;
                 o.max_disk_space = 1999;
               }),
               "maxdiskspace", "maxfilesize"));
-  CHECK(trouble(with([](QueueOptions& o) {
+  CHECK(trouble(options_with([](QueueOptions& o) {
           o.max_file_size = 2000;
           o.max_disk_space = 2000;
         })).empty());
 }
 
 TEST_CASE("files need a folder and a plain name, and a disk queue needs files") {
-  CHECK(
-      trouble(with([](QueueOptions& o) { o.type = QueueType::kDisk; })).contains("queue.filename"));
-  CHECK(trouble(with([](QueueOptions& o) { o.filename = "q"; })).contains("queue.spooldirectory"));
-  CHECK(trouble(with([](QueueOptions& o) {
+  CHECK(trouble(options_with([](QueueOptions& o) {
+          o.type = QueueType::kDisk;
+        })).contains("queue.filename"));
+  CHECK(trouble(options_with([](QueueOptions& o) {
+          o.filename = "q";
+        })).contains("queue.spooldirectory"));
+  CHECK(trouble(options_with([](QueueOptions& o) {
           o.spool_directory = "/tmp";
           o.filename = "a/b";
         })).contains("queue.filename"));
-  const auto whole = complete(with([](QueueOptions& o) {
+  const auto whole = complete(options_with([](QueueOptions& o) {
     o.spool_directory = "/tmp";
     o.filename = "q";
   }));
   REQUIRE(whole);
   CHECK(whole->is_disk_assisted());
-  CHECK_FALSE(with([](QueueOptions& o) {
+  CHECK_FALSE(options_with([](QueueOptions& o) {
                 o.type = QueueType::kDisk;
                 o.filename = "q";
               }).is_disk_assisted());
 }
 
 TEST_CASE("a program's options that no text could have set are refused as well") {
-  CHECK(trouble(with([](QueueOptions& o) { o.size = 0; })).contains("queue.size"));
-  CHECK(trouble(with([](QueueOptions& o) {
+  CHECK(trouble(options_with([](QueueOptions& o) { o.size = 0; })).contains("queue.size"));
+  CHECK(trouble(options_with([](QueueOptions& o) {
           o.discard_severity = 9;
         })).contains("queue.discardseverity"));
-  CHECK(trouble(with([](QueueOptions& o) { o.max_file_size = 10; })).contains("queue.maxfilesize"));
-  CHECK(trouble(with([](QueueOptions& o) {
+  CHECK(trouble(options_with([](QueueOptions& o) {
+          o.max_file_size = 10;
+        })).contains("queue.maxfilesize"));
+  CHECK(trouble(options_with([](QueueOptions& o) {
           o.dequeue_batch_size = 0;
         })).contains("queue.dequeuebatchsize"));
-  CHECK(trouble(with([](QueueOptions& o) {
+  CHECK(trouble(options_with([](QueueOptions& o) {
           o.full_delay_mark = 0;
         })).contains("queue.fulldelaymark"));
-  CHECK(trouble(with([](QueueOptions& o) {
+  CHECK(trouble(options_with([](QueueOptions& o) {
           o.worker_thread_minimum_messages = 0;
         })).contains("queue.workerthreadminimummessages"));
-  CHECK(
-      trouble(with([](QueueOptions& o) { o.worker_threads = 0; })).contains("queue.workerthreads"));
+  CHECK(trouble(options_with([](QueueOptions& o) {
+          o.worker_threads = 0;
+        })).contains("queue.workerthreads"));
 }

@@ -47,7 +47,7 @@ Recording record(bool synced) {
   QueueOptions options = small_segments();
   options.checkpoint_interval = 3;
   const auto push = [&](StoreWorld& world, std::size_t count) {
-    std::vector<Message> messages = numbers(taken + 1, taken + count);
+    std::vector<Message> messages = numbered_messages(taken + 1, taken + count);
     quarry::base::Error error;
     REQUIRE(world.store->push(messages, &error) == count);
     taken += count;
@@ -111,12 +111,12 @@ std::vector<Message> recovered(const MemoryFileSystem::Image& image, std::string
   told = world.told;
   // And it can go on.
   REQUIRE(world.push(kMessages + 1, kMessages + 2) == 2);
-  REQUIRE(world.drain() == numbers(kMessages + 1, kMessages + 2));
+  REQUIRE(world.drain() == numbered_messages(kMessages + 1, kMessages + 2));
   return messages;
 }
 
 bool holds(const std::vector<Message>& messages, std::size_t first, std::size_t last) {
-  return std::ranges::all_of(numbers(first, last), [&](const Message& message) {
+  return std::ranges::all_of(numbered_messages(first, last), [&](const Message& message) {
     return std::ranges::find(messages, message) != messages.end();
   });
 }

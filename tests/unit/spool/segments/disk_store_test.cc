@@ -37,7 +37,7 @@ TEST_CASE("messages come out in the order in which they went in, through segment
   CHECK(world.push(1, 100) == 100);
   CHECK(segments_in(system) > 10);
   CHECK(world.store->waiting() == 100);
-  CHECK(world.drain() == numbers(1, 100));
+  CHECK(world.drain() == numbered_messages(1, 100));
   CHECK(world.store->waiting() == 0);
   CHECK(world.told.empty());
 }
@@ -65,7 +65,7 @@ TEST_CASE("a segment goes when all of it is settled, and not before") {
   CHECK(segments_in(system) == all);
   world.store->settle(std::move(first), 3);
   CHECK(segments_in(system) < all - 8);
-  CHECK(world.drain() == numbers(64, 100));
+  CHECK(world.drain() == numbered_messages(64, 100));
 }
 
 TEST_CASE("what is given back comes again before anything else") {
@@ -77,8 +77,8 @@ TEST_CASE("what is given back comes again before anything else") {
   world.store->settle(std::move(second), 2);
   world.store->settle(std::move(first), 0);
   CHECK(world.store->waiting() == 18);
-  std::vector<Message> expected = numbers(1, 5);
-  for (const Message& message : numbers(8, 20)) expected.push_back(message);
+  std::vector<Message> expected = numbered_messages(1, 5);
+  for (const Message& message : numbered_messages(8, 20)) expected.push_back(message);
   CHECK(world.drain(3) == expected);
 }
 
@@ -96,7 +96,7 @@ TEST_CASE("what is not settled is there again after a restart, as far as was wri
   StoreWorld again(system, small_segments());
   CHECK(has(again.told, "28 messages of before"));
   again.push(41, 45);
-  CHECK(again.drain() == numbers(13, 45));
+  CHECK(again.drain() == numbered_messages(13, 45));
 }
 
 TEST_CASE("a checkpoint every so many messages bounds what comes twice after a crash") {
@@ -108,7 +108,7 @@ TEST_CASE("a checkpoint every so many messages bounds what comes twice after a c
   for (int i = 0; i < 25; ++i) world.store->settle(world.store->take(1), 1);
   MemoryFileSystem crashed(system.image());
   StoreWorld again(crashed, options);
-  CHECK(again.drain() == numbers(21, 100));
+  CHECK(again.drain() == numbered_messages(21, 100));
 }
 
 TEST_CASE("an empty queue leaves no files but its locks, and can begin again") {
@@ -123,7 +123,7 @@ TEST_CASE("an empty queue leaves no files but its locks, and can begin again") {
   StoreWorld again(system, small_segments());
   CHECK(again.told.empty());
   again.push(31, 40);
-  CHECK(again.drain() == numbers(31, 40));
+  CHECK(again.drain() == numbered_messages(31, 40));
 }
 
 TEST_CASE("messages that were taken before all others can be put before them") {
@@ -131,13 +131,13 @@ TEST_CASE("messages that were taken before all others can be put before them") {
   {
     StoreWorld world(system, small_segments());
     world.push(11, 30);
-    std::vector<Message> earlier = numbers(1, 10);
+    std::vector<Message> earlier = numbered_messages(1, 10);
     Error error;
     CHECK(world.store->push_front(earlier, &error) == 10);
     CHECK(world.store->waiting() == 30);
   }
   StoreWorld again(system, small_segments());
-  CHECK(again.drain() == numbers(1, 30));
+  CHECK(again.drain() == numbered_messages(1, 30));
 }
 
 TEST_CASE("once messages were taken, others can only be put behind") {
@@ -145,10 +145,10 @@ TEST_CASE("once messages were taken, others can only be put behind") {
   StoreWorld world(system, small_segments());
   world.push(1, 20);
   world.store->settle(world.store->take(6), 6);
-  std::vector<Message> late = numbers(21, 22);
+  std::vector<Message> late = numbered_messages(21, 22);
   Error error;
   CHECK(world.store->push_front(late, &error) == 2);
-  CHECK(world.drain() == numbers(7, 22));
+  CHECK(world.drain() == numbered_messages(7, 22));
 }
 
 TEST_CASE("a segment with a flipped bit is set aside by name, and the others are delivered") {
@@ -165,7 +165,7 @@ TEST_CASE("a segment with a flipped bit is set aside by name, and the others are
       const auto got = world.drain();
       CHECK(got.size() < 40);
       CHECK(got.size() >= 33);
-      const auto all = numbers(1, 40);
+      const auto all = numbered_messages(1, 40);
       CHECK(std::ranges::includes(
           all, got, {}, [](const Message& m) { return std::stoi(m.content.substr(8)); },
           [](const Message& m) { return std::stoi(m.content.substr(8)); }));
@@ -203,9 +203,9 @@ TEST_CASE("a last message that is cut off was never taken, and is no damage") {
   image[segment_file(1)].pop_back();
   MemoryFileSystem system(image);
   StoreWorld world(system);
-  CHECK(world.drain() == numbers(1, 2));
+  CHECK(world.drain() == numbered_messages(1, 2));
   CHECK(world.push(4, 5) == 2);
-  CHECK(world.drain() == numbers(4, 5));
+  CHECK(world.drain() == numbered_messages(4, 5));
   CHECK(has(world.told, "cut off"));
   CHECK_FALSE(system.image().contains(segment_file(1) + ".damaged"));
 }
@@ -218,7 +218,7 @@ TEST_CASE("damage at the end of what is being written does not hold up what come
   const auto first = world.drain();
   CHECK(world.store->waiting() == 0);
   CHECK(world.push(9, 12) == 4);
-  CHECK(world.drain() == numbers(9, 12));
+  CHECK(world.drain() == numbered_messages(9, 12));
 }
 
 TEST_CASE("segments of another format are set aside, and the others are delivered") {
@@ -241,7 +241,7 @@ TEST_CASE("a damaged position file costs duplicates, not messages") {
     image["q.qi"] = text;
     MemoryFileSystem system(image);
     StoreWorld world(system, small_segments());
-    CHECK(world.drain() == numbers(1, 20));
+    CHECK(world.drain() == numbered_messages(1, 20));
     CHECK(has(world.told, "q.qi"));
     CHECK(system.image().at("q.qi.damaged") == text);
   }
@@ -257,7 +257,7 @@ TEST_CASE("a position file of another life of the queue does not hide messages")
   image["q.qi"] = before.image().at("q.qi");
   MemoryFileSystem system(image);
   StoreWorld world(system, small_segments());
-  CHECK(world.drain() == numbers(1, 20));
+  CHECK(world.drain() == numbered_messages(1, 20));
   CHECK(has(world.told, "not of these segments"));
 }
 
@@ -267,7 +267,7 @@ TEST_CASE("segments without a position file are delivered from the beginning") {
   MemoryFileSystem system(image);
   CHECK(DiskStore::is_there(SpoolFiles(system, "/spool", kName, false)).value());
   StoreWorld world(system, small_segments());
-  CHECK(world.drain() == numbers(1, 20));
+  CHECK(world.drain() == numbered_messages(1, 20));
 }
 
 TEST_CASE("a full disk takes nothing of a message, says so, and goes on when there is room") {
@@ -282,10 +282,10 @@ TEST_CASE("a full disk takes nothing of a message, says so, and goes on when the
   is_full = true;
   CHECK(world.push(4, 4) == 0);
   CHECK(has(world.error, "No space left"));
-  CHECK(world.drain(1) == numbers(1, 3));
+  CHECK(world.drain(1) == numbered_messages(1, 3));
   is_full = false;
   CHECK(world.push(4, 30) == 27);
-  CHECK(world.drain() == numbers(4, 30));
+  CHECK(world.drain() == numbered_messages(4, 30));
 }
 
 TEST_CASE("who waits for room does not fill the folder with empty segments") {
@@ -299,7 +299,7 @@ TEST_CASE("who waits for room does not fill the folder with empty segments") {
   for (int i = 0; i < 100; ++i) CHECK(world.store->push(std::span(&large, 1), &error) == 0);
   CHECK(has(error.message, "queue.maxdiskspace"));
   CHECK(segments_in(system) <= 2);
-  CHECK(world.drain() == numbers(1, 3));
+  CHECK(world.drain() == numbered_messages(1, 3));
   REQUIRE(world.store->make_room());
   REQUIRE(world.store->push(std::span(&large, 1), &error) == 1);
   CHECK(world.drain() == std::vector<Message>{{.content = std::string(950, 'x')}});
@@ -320,10 +320,10 @@ TEST_CASE("a disk that is full to the last byte is freed by reading") {
     return is_removal ? std::nullopt
                       : std::optional(Error{ErrorCode::kNoSpace, "No space left on device"});
   };
-  CHECK(world.drain(10) == numbers(1, 60));
+  CHECK(world.drain(10) == numbered_messages(1, 60));
   CHECK(segments_in(system) <= 2);
   CHECK(world.push(61, 64) == 4);
-  CHECK(world.drain() == numbers(61, 64));
+  CHECK(world.drain() == numbered_messages(61, 64));
 }
 
 TEST_CASE("queue.maxdiskspace bounds all segments together") {
@@ -336,9 +336,9 @@ TEST_CASE("queue.maxdiskspace bounds all segments together") {
   CHECK(taken < 50);
   CHECK(has(world.error, "queue.maxdiskspace"));
   CHECK(world.store->bytes() <= 1000);
-  CHECK(world.drain() == numbers(1, taken));
+  CHECK(world.drain() == numbered_messages(1, taken));
   CHECK(world.push(taken + 1, taken + 10) == 10);
-  CHECK(world.drain() == numbers(taken + 1, taken + 10));
+  CHECK(world.drain() == numbered_messages(taken + 1, taken + 10));
 }
 
 TEST_CASE("a second process with the same role is refused, one with the other is not") {
@@ -373,7 +373,7 @@ TEST_CASE("who reads follows who writes, as two processes do") {
     const std::size_t count = batch.messages.size();
     (*reader)->settle(std::move(batch), count);
   }
-  CHECK(got == numbers(1, 60));
+  CHECK(got == numbered_messages(1, 60));
   CHECK(segments_in(system) <= 2);
   const auto position = system.image().at("q.qi");
   REQUIRE((*writer)->checkpoint());
@@ -387,7 +387,7 @@ TEST_CASE(
   const auto quiet = [](const std::string&) {};
   const auto writer = DiskStore::open(files, {}, quiet, Roles::kWriter);
   REQUIRE(writer);
-  std::vector<Message> messages = numbers(1, 5);
+  std::vector<Message> messages = numbered_messages(1, 5);
   Error error;
   REQUIRE((*writer)->push(messages, &error) == 5);
   std::string content = system.image().at(segment_file(1));
@@ -399,7 +399,7 @@ TEST_CASE(
   const auto reader = DiskStore::open(files, {}, quiet, Roles::kReader);
   REQUIRE(reader);
   Batch batch = (*reader)->take(10);
-  REQUIRE(batch.messages == numbers(1, 1));
+  REQUIRE(batch.messages == numbered_messages(1, 1));
   (*reader)->settle(std::move(batch), 1);
 
   // The writer makes the file, and the reader looks before anything is in it.

@@ -54,7 +54,7 @@ TEST_CASE("a segment whose header is damaged anywhere gives back all of its mess
     REQUIRE(salvage.replay());
     CHECK(has(salvage.told, kAside + ": 20 messages were found though its header is damaged"));
     CHECK_FALSE(salvage.is_left_alone());
-    CHECK(salvage.rest() == numbers(1, 20));
+    CHECK(salvage.rest() == numbered_messages(1, 20));
   }
 }
 
@@ -65,10 +65,10 @@ TEST_CASE("a segment whose beginning is gone, or zeros, gives back what is behin
   REQUIRE(zeros.replay());
   const auto rest = zeros.rest();
   CHECK(rest.size() >= 20 - (100 - kSegmentHeader) * 20 / records - 2);
-  CHECK(rest == numbers(21 - rest.size(), 20));
+  CHECK(rest == numbered_messages(21 - rest.size(), 20));
   Salvage gone(whole.substr(kSegmentHeader));
   REQUIRE(gone.replay());
-  CHECK(gone.rest() == numbers(1, 20));
+  CHECK(gone.rest() == numbered_messages(1, 20));
 }
 
 TEST_CASE("damage behind a damaged header costs what it hits") {
@@ -123,7 +123,7 @@ TEST_CASE("a segment that takes too long to look at is kept, with what was not f
   CHECK(has(salvage.told, "it takes too long to look at all of it; it is kept as /spool/" + rest));
   CHECK(salvage.system.image().at(rest) == bytes);
   CHECK_FALSE(salvage.is_left_alone());
-  CHECK(salvage.rest() == numbers(1, 2));
+  CHECK(salvage.rest() == numbered_messages(1, 2));
 }
 
 TEST_CASE("a segment under the name of another gives back all of its messages") {
@@ -131,7 +131,7 @@ TEST_CASE("a segment under the name of another gives back all of its messages") 
   for (std::size_t i = 1; i <= 4; ++i) encode(bytes, 5, 99 + i, numbered(i));
   Salvage salvage(bytes);
   REQUIRE(salvage.replay());
-  CHECK(salvage.rest() == numbers(1, 4));
+  CHECK(salvage.rest() == numbered_messages(1, 4));
 }
 
 TEST_CASE("a replay that fails anywhere can be repeated, and puts nothing there twice") {
@@ -151,7 +151,7 @@ TEST_CASE("a replay that fails anywhere can be repeated, and puts nothing there 
     CHECK(is_done != has(salvage.error, "No space left on device"));
     CHECK(is_done != salvage.is_left_alone());
     REQUIRE(salvage.replay());
-    CHECK(salvage.rest() == numbers(2, 20));
+    CHECK(salvage.rest() == numbered_messages(2, 20));
     const auto left = salvage.system.image();
     CHECK(std::ranges::none_of(left, [](const auto& file) { return has(file.first, "replay"); }));
   }

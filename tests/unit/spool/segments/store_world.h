@@ -68,7 +68,7 @@ struct StoreWorld {
   std::string error;
 };
 
-inline std::vector<Message> numbers(std::size_t first, std::size_t last) {
+inline std::vector<Message> numbered_messages(std::size_t first, std::size_t last) {
   std::vector<Message> all;
   for (std::size_t i = first; i <= last; ++i) all.push_back(numbered(i));
   return all;

@@ -16,7 +16,7 @@ using namespace quarry::spool;
 
 namespace {
 
-constexpr std::uint64_t kMessages = 30;
+constexpr std::uint64_t kKilledMessages = 30;
 
 void tell(int pipe, char what, std::uint64_t number) {
   const std::array<char, 2> record{what, static_cast<char>(number)};
@@ -46,7 +46,7 @@ void deliver(Subscription& subscription, int pipe) {
     const auto mail = (*stream)->subscribe("mail");
     if (!mail) ::_exit(3);
     tell(pipe, 's', 0);
-    for (std::uint64_t number = 1; number <= kMessages; number += 5) {
+    for (std::uint64_t number = 1; number <= kKilledMessages; number += 5) {
       std::vector<NewMessage> messages;
       for (std::uint64_t i = 0; i < 5; ++i) messages.push_back(numbered_message(number + i));
       if (!(*stream)->append(messages)) ::_exit(3);
@@ -59,9 +59,9 @@ void deliver(Subscription& subscription, int pipe) {
   ::_exit(0);
 }
 
-using Ids = std::set<std::uint64_t>;
+using KilledIds = std::set<std::uint64_t>;
 struct Account {
-  Ids taken, asked, done, given_up;
+  KilledIds taken, asked, done, given_up;
   bool is_subscribed = false;
   bool is_ended = false;
 };
@@ -94,11 +94,11 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
     if (!account.is_subscribed) continue;
     StreamWorld world(quarry::base::FileSystem::real(), options);
     const auto mail = world.subscribe("mail");
-    Ids dead;
+    KilledIds dead;
     REQUIRE(mail->visit_dead(
         [&](const StreamedMessage& message) { return dead.insert(message.id).second; }));
     const auto rest = drain(*mail);
-    const Ids again(rest.begin(), rest.end());
+    const KilledIds again(rest.begin(), rest.end());
     CHECK(again.size() == rest.size());
     for (const std::uint64_t id : account.taken) {
       CAPTURE(id);

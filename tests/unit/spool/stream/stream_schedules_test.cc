@@ -64,7 +64,7 @@ struct StreamLife {
   std::vector<std::uint64_t> got;
 };
 
-void in_all(int preemptions, const schedule::Scenario& scenario) {
+void in_all_streams(int preemptions, const schedule::Scenario& scenario) {
   const schedule::Outcome outcome = schedule::explore({.preemptions = preemptions,
                                                        .timeouts = 0,
                                                        .spurious_wakeups = 0,
@@ -83,7 +83,7 @@ void in_all(int preemptions, const schedule::Scenario& scenario) {
 }  // namespace
 
 TEST_CASE("in all schedules: who takes while others append loses none, and is woken for each") {
-  in_all(2, [] {
+  in_all_streams(2, [] {
     StreamLife life;
     Thread appender([&] {
       life.append(2);
@@ -96,7 +96,7 @@ TEST_CASE("in all schedules: who takes while others append loses none, and is wo
 }
 
 TEST_CASE("in all schedules: those who append together have ids of their own") {
-  in_all(2, [] {
+  in_all_streams(2, [] {
     StreamLife life;
     Thread one([&] { life.append(1); });
     Thread other([&] { life.append(2); });
@@ -108,7 +108,7 @@ TEST_CASE("in all schedules: those who append together have ids of their own") {
 }
 
 TEST_CASE("in all schedules: two that take from one subscription get each message once") {
-  in_all(2, [] {
+  in_all_streams(2, [] {
     StreamLife life;
     life.append(5);
     Thread other([&] { life.deliver(); });

@@ -65,22 +65,22 @@ Reply ask_watched(World& world, const char* user, const std::string& cards,
 
 TEST_CASE("whatever a request is about, it ends when its time is up, and has changed nothing") {
   SlowWorld world(std::chrono::milliseconds(0));
-  REQUIRE(world.say_as("i", kPush + files(3000)).empty());
-  world.say_as("i", kPush + igots(20000));
+  REQUIRE(world.say_as("i", kPushCard + files(3000)).empty());
+  world.say_as("i", kPushCard + igots(20000));
   struct Request {
     const char* user;
     std::string cards;
   };
   const std::vector<Request> requests{
-      {"i", kPush + igots(5000)},
-      {"i", kPush + files(5000)},
-      {"i", kPush + igots(30000)},
-      {"o", kPull},                // beside 20,000 phantoms
-      {"o", kPull + igots(2000)},  // which do not count
-      {"o", kVersion + kPull + gimmes(2000)},
+      {"i", kPushCard + igots(5000)},
+      {"i", kPushCard + files(5000)},
+      {"i", kPushCard + igots(30000)},
+      {"o", kPullCard},                // beside 20,000 phantoms
+      {"o", kPullCard + igots(2000)},  // which do not count
+      {"o", kVersion + kPullCard + gimmes(2000)},
       {"g", kVersion + "clone\n"},
-      {"o", kPull + "pragma send-catalog\n"},
-      {"a", kPush + std::string(2000, '\n') + "cookie x\ncookie y\n" + igots(1000)},
+      {"o", kPullCard + "pragma send-catalog\n"},
+      {"a", kPushCard + std::string(2000, '\n') + "cookie x\ncookie y\n" + igots(1000)},
   };
   for (const Request& request : requests) {
     CAPTURE(request.cards.substr(0, 150));
@@ -91,7 +91,7 @@ TEST_CASE("whatever a request is about, it ends when its time is up, and has cha
     CHECK(world.value("SELECT count(*)||' '||total(size) FROM blob") == before);
     // The next one is not the worse for it.
     held_step = std::chrono::milliseconds(0);
-    CHECK(world.say_as("o", kVersion + kPull + gimmes(1)).find("file ") != std::string::npos);
+    CHECK(world.say_as("o", kVersion + kPullCard + gimmes(1)).find("file ") != std::string::npos);
   }
 }
 
@@ -101,7 +101,7 @@ TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
     world.options.max_time = std::chrono::hours(24);
     looks = 0;
     const Reply reply =
-        ask_watched(world, "i", kPush + files(2000), [&] { return ++looks == last; });
+        ask_watched(world, "i", kPushCard + files(2000), [&] { return ++looks == last; });
     const bool is_stored = reply.figures.error.empty();
     if (!is_stored) CHECK(reply.figures.error == "the client has left");
     // The initial check-in, and three clusters.
@@ -119,7 +119,7 @@ TEST_CASE("a push is stored whole or not at all, wherever its client leaves") {
 
 TEST_CASE("what may end early does so before its time is up, and the client goes on from there") {
   SlowWorld world(std::chrono::milliseconds(0));
-  REQUIRE(world.say_as("i", kPush + files(400)).empty());
+  REQUIRE(world.say_as("i", kPushCard + files(400)).empty());
   held_step = std::chrono::seconds(5);
   SUBCASE("a clone") {
     std::string reply = world.say_as("g", kVersion + "clone 3 1\n");
@@ -137,7 +137,7 @@ TEST_CASE("what may end early does so before its time is up, and the client goes
     CHECK(std::to_string(sent) == world.value("SELECT count(*) FROM blob"));
   }
   SUBCASE("a pull") {
-    const std::string reply = world.say_as("o", kVersion + kPull + gimmes(400));
+    const std::string reply = world.say_as("o", kVersion + kPullCard + gimmes(400));
     CHECK(world.figures().error.empty());
     CHECK(count_cards(reply, "file") > 0);
     CHECK(count_cards(reply, "igot") > 0);
@@ -149,7 +149,8 @@ TEST_CASE("a client that leaves ends its request") {
   SlowWorld world(std::chrono::milliseconds(150));
   world.options.max_time = std::chrono::hours(24);
   int asked = 0;
-  const Reply reply = ask_watched(world, "i", kPush + igots(3000), [&] { return ++asked == 3; });
+  const Reply reply =
+      ask_watched(world, "i", kPushCard + igots(3000), [&] { return ++asked == 3; });
   CHECK(asked == 3);
   CHECK(reply.figures.error == "the client has left");
   CHECK_FALSE(reply.figures.is_fault);
@@ -164,7 +165,7 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
   const auto began = std::chrono::steady_clock::now();
   const auto ask = [&](bool leaves) {
     bool is_waiting = false;
-    const std::string body = login("i", secret_of("i", "pw"), kPush + file("one"));
+    const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
     return world.ask({.body = body,
                       .on_progress =
                           [&](const Doing& now) {
@@ -179,14 +180,14 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
   CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
   sqlite3_close(writer);
   held_step = std::chrono::milliseconds(0);
-  CHECK(world.say_as("i", kPush + file("one")).empty());
+  CHECK(world.say_as("i", kPushCard + file("one")).empty());
 }
 
 TEST_CASE("a commit that has begun is brought to its end") {
   SlowWorld world(std::chrono::milliseconds(150));
   world.options.max_time = std::chrono::hours(24);
   bool is_committing = false;
-  const std::string body = login("i", secret_of("i", "pw"), kPush + file("one"));
+  const std::string body = login("i", secret_of("i", "pw"), kPushCard + file("one"));
   // So little to derive takes no look: the next thing is the commit itself.
   const Reply reply = world.ask({.body = body,
                                  .on_progress =

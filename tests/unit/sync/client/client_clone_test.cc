@@ -22,7 +22,6 @@ using quarry::repository::Repository;
 
 namespace {
 
-const std::string kCodes = "push " + kServerCode + " " + kProjectCode + "\n";
 const std::string kEnd = "clone_seqno 0\n" + kCodes;
 
 std::string cfile_of(const std::string& name, const std::string& source, std::size_t size,
@@ -79,7 +78,7 @@ struct Clone {
   std::vector<std::string> requests;
 };
 
-std::string long_text(int number) {
+std::string repeating_text(int number) {
   std::string text;
   for (int line = 0; line < 60; ++line) text += fmt::format("line {} of {}\n", line, number % 7);
   return text + fmt::format("and number {}\n", number);
@@ -97,7 +96,7 @@ TEST_CASE("a clone is right in whatever order artifacts come, and however they a
     CAPTURE(seed);
     std::mt19937 random(seed);
     std::vector<std::string> texts;
-    for (int i = 0; i < 60; ++i) texts.push_back(long_text(i));
+    for (int i = 0; i < 60; ++i) texts.push_back(repeating_text(i));
     std::vector<std::string> cards;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       // Older ones are made from newer ones, sometimes from one further off; some come whole.
@@ -130,7 +129,8 @@ TEST_CASE("a clone is right in whatever order artifacts come, and however they a
 
 TEST_CASE("what a clone brings is what its name says, or there is no clone") {
   // Mostly copied, so that it hangs on its source.
-  const std::string good = long_text(1), other = good + "and more\n", third = long_text(3);
+  const std::string good = repeating_text(1), other = good + "and more\n",
+                    third = repeating_text(3);
   const std::string delta = quarry::artifact::delta_create(good, other);
   std::string wrong;
   auto code = ErrorCode::kInvalid;
@@ -194,7 +194,7 @@ TEST_CASE("what a clone brings is what its name says, or there is no clone") {
 }
 
 TEST_CASE("what a clone's artifacts are made from is asked for where it did not come") {
-  const std::string source = long_text(1), made = long_text(2);
+  const std::string source = repeating_text(1), made = repeating_text(2);
   Clone clone;
   REQUIRE(clone.take(cfile_delta(made, source) + kEnd).has_value());
   REQUIRE_FALSE(clone.session->is_done());
@@ -216,7 +216,7 @@ TEST_CASE("what a clone's artifacts are made from is asked for where it did not 
 }
 
 TEST_CASE("a phantom that a clone was told of is filled") {
-  const std::string text = long_text(1);
+  const std::string text = repeating_text(1);
   Clone clone;
   REQUIRE(clone.take("igot " + sha3(text) + "\nclone_seqno 2\n" + kCodes).has_value());
   clone.take_all(cfile(text));
@@ -225,7 +225,7 @@ TEST_CASE("a phantom that a clone was told of is filled") {
 }
 
 TEST_CASE("what is public is never made from what is private, in a clone of both either") {
-  const std::string hidden = long_text(1), shown = long_text(2), more = long_text(3);
+  const std::string hidden = repeating_text(1), shown = repeating_text(2), more = repeating_text(3);
   ClientOptions options;
   options.with_private = true;
   Clone clone(options);
@@ -242,7 +242,7 @@ TEST_CASE("what is public is never made from what is private, in a clone of both
 
 TEST_CASE("a clone tells how far it is with what it has got, and ends when it is told to") {
   std::string cards;
-  for (int i = 0; i < 50; ++i) cards += cfile(long_text(i));
+  for (int i = 0; i < 50; ++i) cards += cfile(repeating_text(i));
   std::size_t last = 0;
   ClientOptions options;
   options.watch.progress = [&](std::size_t done, std::size_t total) {

@@ -11,14 +11,14 @@ using namespace quarry::sync;
 
 namespace {
 
-ClientOptions both_ways() {
+ClientOptions reply_both_ways() {
   ClientOptions options;
   options.pull = options.push = true;
   return options;
 }
 
 /// A clone that has just begun.
-struct Clone {
+struct ReplyClone {
   static ClientOptions options() {
     ClientOptions options;
     options.clone = true;
@@ -73,7 +73,7 @@ TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
     body = "abcdefgh";
   }
   const std::string before = client.dump();
-  ClientSession session(client.repository(), both_ways());
+  ClientSession session(client.repository(), reply_both_ways());
   REQUIRE(session.next_request().has_value());
   CHECK_FALSE(session.take_reply(type, body).has_value());
   CHECK(client.dump() == before);
@@ -81,7 +81,7 @@ TEST_CASE("a reply that is wrong in any way leaves the file as it was") {
 
 TEST_CASE("of a reply that cannot be taken it is the reply that is named") {
   World client;
-  ClientSession session(client.repository(), both_ways());
+  ClientSession session(client.repository(), reply_both_ways());
   REQUIRE(session.next_request().has_value());
   const auto message = [&](std::string_view body) {
     const auto taken = session.take_reply("application/x-fossil", std::string(body));
@@ -95,7 +95,7 @@ TEST_CASE("of a reply that cannot be taken it is the reply that is named") {
 
 TEST_CASE("a server that goes on for ever is noticed") {
   SUBCASE("a clone that does not get on") {
-    Clone clone;
+    ReplyClone clone;
     ClientSession& session = clone.session;
     const std::string reply = "clone_seqno 5\npush " + kServerCode + " " + kProjectCode + "\n";
     REQUIRE(session.next_request().has_value());
@@ -104,7 +104,7 @@ TEST_CASE("a server that goes on for ever is noticed") {
     CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
   }
   SUBCASE("a clone that gets on without anything") {
-    Clone clone;
+    ReplyClone clone;
     ClientSession& session = clone.session;
     int replies = 0;
     for (bool is_taken = true; is_taken && replies < 1000; ++replies) {
@@ -117,8 +117,8 @@ TEST_CASE("a server that goes on for ever is noticed") {
   }
   SUBCASE("promises of what never comes, and questions that no answer ends") {
     World client;
-    client.say_as("ix", kPush + file("mine\n"));
-    ClientSession session(client.repository(), both_ways());
+    client.say_as("ix", kPushCard + file("mine\n"));
+    ClientSession session(client.repository(), reply_both_ways());
     const std::string reply = "igot " + sha3("x") + "\ngimme " + sha3("mine\n") + "\n";
     int rounds = 0;
     while (!session.is_done() && rounds < 20) {
@@ -132,7 +132,7 @@ TEST_CASE("a server that goes on for ever is noticed") {
 
 TEST_CASE("what a server has for people cannot move their cursor") {
   World client;
-  ClientSession session(client.repository(), both_ways());
+  ClientSession session(client.repository(), reply_both_ways());
   REQUIRE(session.next_request().has_value());
   REQUIRE(
       session.take_reply("application/x-fossil-debug", "message a\\sb\x1b[2Jc\\n\n").has_value());
@@ -143,7 +143,7 @@ TEST_CASE("what a server has for people cannot move their cursor") {
 
 TEST_CASE("a reply tells how far the clocks are apart") {
   World client;
-  ClientSession session(client.repository(), both_ways());
+  ClientSession session(client.repository(), reply_both_ways());
   const auto skew_after = [&](std::string_view line) {
     REQUIRE(session.next_request().has_value());
     REQUIRE(session.take_reply("application/x-fossil-debug", line).has_value());

@@ -50,7 +50,7 @@ Result<void> sync(World& client, World& server, const ClientOptions& options = b
 
 /// What is sent in a push by hand, with CARDS that say more.
 void give(World& world, const std::string& cards) {
-  world.say_as("ix", kPush + cards);
+  world.say_as("ix", kPushCard + cards);
 }
 
 void mark_unsent(World& world) {
@@ -102,8 +102,8 @@ void check_right(World& world) {
 }
 
 /// A repository that is being cloned into.
-struct Clone {
-  Clone() : path(folder.path() / "clone.fossil") {
+struct SessionClone {
+  SessionClone() : path(folder.path() / "clone.fossil") {
     REQUIRE(quarry::repository::init_for_clone(path, "me").has_value());
     file = std::move(*Repository::open(path));
   }
@@ -139,7 +139,7 @@ TEST_CASE("a clone has everything that the server has, in as many replies as it 
   for (int i = 0; i < 150; ++i) cards += file(text(random, i));
   give(server, cards);
   server.sql("INSERT INTO config(name,value) VALUES('max-download','3000')");
-  Clone clone;
+  SessionClone clone;
   REQUIRE(clone.from(server).has_value());
   CHECK(clone.file->settings().project_code() == kProjectCode);
   CHECK(clone.file->settings().server_code() != kServerCode);
@@ -153,12 +153,12 @@ TEST_CASE("a clone has everything that the server has, in as many replies as it 
 TEST_CASE("a clone logs in once it knows the project, and fails where that is refused") {
   World server;
   {
-    Clone clone;
+    SessionClone clone;
     CHECK(clone.from(server, "g").has_value());
   }
   for (const char* user : {"", "o", "nobody-like-that"}) {
     CAPTURE(user);
-    Clone clone;
+    SessionClone clone;
     const auto done = clone.from(server, user);
     REQUIRE_FALSE(done.has_value());
     CHECK(done.error().code == ErrorCode::kDenied);
@@ -178,7 +178,7 @@ TEST_CASE("a clone by who may clone and no more is whole") {
   server.sql(
       "UPDATE user SET cap='g' WHERE login='nobody';"
       "INSERT INTO config(name,value) VALUES('max-download','3000'),('uv-sync','on')");
-  Clone clone;
+  SessionClone clone;
   const auto done = clone.from(server, "");
   REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().message));
   CHECK(clone.names().size() == server.values(kPublicNames).size());
@@ -189,15 +189,15 @@ TEST_CASE("private artifacts come with a clone that asks for them and has the ri
   World server;
   server.add_user("gx", "gx", secret_of("gx", "pw"));
   give(server, file("one\n") + "private\n" + file("two\n"));
-  Clone plain;
+  SessionClone plain;
   REQUIRE(plain.from(server, "gx").has_value());
   CHECK(plain.file->names().private_names().empty());
   CHECK_FALSE(plain.file->find(*quarry::artifact::HashName::parse(sha3("two\n"))));
-  Clone whole;
+  SessionClone whole;
   REQUIRE(whole.from(server, "gx", true).has_value());
   REQUIRE(whole.file->names().private_names().size() == 1);
   CHECK(whole.file->names().private_names()[0].str() == sha3("two\n"));
-  Clone refused;
+  SessionClone refused;
   CHECK_FALSE(refused.from(server, "g", true).has_value());
 }
 

@@ -15,8 +15,8 @@ ClientOptions with_files() {
   return options;
 }
 
-std::string uvfile(const std::string& name, const std::string& content, int mtime = 100) {
-  return fmt::format("uvfile {} {} {} {} 0\n{}", name, mtime, sha3(content), content.size(),
+std::string client_uvfile(const std::string& name, const std::string& content, int mtime = 100) {
+  return fmt::format("client_uvfile {} {} {} {} 0\n{}", name, mtime, sha3(content), content.size(),
                      content);
 }
 
@@ -33,13 +33,13 @@ TEST_CASE("a server that lies about an unversioned file changes nothing") {
   const std::string before = client.dump();
   std::string reply;
   SUBCASE("another content") {
-    reply = fmt::format("uvfile a 100 {} 4 0\ntwo\n", sha3("one\n"));
+    reply = fmt::format("client_uvfile a 100 {} 4 0\ntwo\n", sha3("one\n"));
   }
   SUBCASE("an hash that is none") {
-    reply = "uvfile a 100 xyz 4 0\none\n";
+    reply = "client_uvfile a 100 xyz 4 0\none\n";
   }
   SUBCASE("a size beyond the end") {
-    reply = "uvfile a 100 " + sha3("one\n") + " 40 0\none\n";
+    reply = "client_uvfile a 100 " + sha3("one\n") + " 40 0\none\n";
   }
   CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
   CHECK(client.dump() == before);
@@ -50,7 +50,7 @@ TEST_CASE("unversioned files that were not asked for, or climb, are not taken") 
   ClientSession session(client.repository(), with_files());
   REQUIRE(session.next_request().has_value());
   const std::string reply =
-      "pragma uv-push-ok\nuvigot ../a 100 " + sha3("one\n") + " 4\n" + uvfile("b", "two\n");
+      "pragma uv-push-ok\nuvigot ../a 100 " + sha3("one\n") + " 4\n" + client_uvfile("b", "two\n");
   REQUIRE(session.take_reply("application/x-fossil-debug", reply).has_value());
   CHECK(session.is_done());
   CHECK(client.repository().unversioned().all().empty());
@@ -98,7 +98,7 @@ TEST_CASE(
   const std::string cards = next();
   CHECK(count_cards(cards, "uvgimme") == 1);
   CHECK(count_cards(cards, "pragma uv-hash") == 0);
-  REQUIRE(take(catalogue + uvfile("a", "one\n")));
+  REQUIRE(take(catalogue + client_uvfile("a", "one\n")));
   CHECK(session.is_done());
   CHECK(client.repository().unversioned().all().size() == 1);
 }

@@ -11,7 +11,7 @@ namespace {
 /// The error that CARDS get from a user who may write, after a file that is all right: it must take
 /// that file with it.
 std::string error_after_good(World& world, const std::string& cards) {
-  return world.error_as("i", kVersion + kPush + kPull + file("good") + cards);
+  return world.error_as("i", kVersion + kPushCard + kPullCard + file("good") + cards);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ TEST_CASE("a compressed file that is broken, or whose size lies, takes the whole
   std::string bomb = blob;
   bomb[0] = bomb[1] = bomb[2] = bomb[3] = '\xff';
   error_after_good(world, card(bomb, 4294967295));
-  CHECK(world.say_as("i", kPush + card(blob, text.size())).empty());
+  CHECK(world.say_as("i", kPushCard + card(blob, text.size())).empty());
 }
 
 TEST_CASE("a delta that is broken takes the whole request with it") {
@@ -120,12 +120,12 @@ TEST_CASE("a request that brings too much, or takes too long, stores nothing") {
   World world;
   SUBCASE("too many artifacts") {
     world.options.max_artifacts = 2;
-    CHECK(world.say_as("i", kPush + file("one") + file("two") + file("three")) ==
+    CHECK(world.say_as("i", kPushCard + file("one") + file("two") + file("three")) ==
           "error more\\sthan\\s2\\sartifacts\\sin\\sone\\srequest\n");
   }
   SUBCASE("too long") {
     world.options.max_time = std::chrono::seconds(-1);
-    CHECK(world.say_as("i", kPush + file("one")).find("send\\sit\\sin\\sparts") !=
+    CHECK(world.say_as("i", kPushCard + file("one")).find("send\\sit\\sin\\sparts") !=
           std::string::npos);
   }
   CHECK(world.value("SELECT count(*) FROM blob") == "1");
@@ -137,9 +137,9 @@ TEST_CASE("cards of later versions and of other subjects are passed over, their 
       "reqconfig /nothing\nuvgimme a.txt\npragma uv-hash x\n"
       "pragma ci-lock a b\npragma later a b c d\ncookie text\n"
       "pragma req-clusters\npragma client-url http://127.0.0.1/\n";
-  CHECK(world.say_as("i", kPush + skipped + file("one")).empty());
+  CHECK(world.say_as("i", kPushCard + skipped + file("one")).empty());
   CHECK(world.value("SELECT count(*) FROM blob") == "2");
-  CHECK(world.say_as("a", "config /user 3\nabc\nconfig /x 0\n\n" + kPull).starts_with("igot "));
+  CHECK(world.say_as("a", "config /user 3\nabc\nconfig /x 0\n\n" + kPullCard).starts_with("igot "));
 }
 
 TEST_CASE("what is no sync request is no conversation") {
@@ -186,7 +186,8 @@ TEST_CASE("a file of a schema that nobody here knows is neither read nor written
   World world;
   world.sql("UPDATE config SET value='2031-01-01' WHERE name='aux-schema'");
   const std::string told = "database schema is out-of-date on the server.";
-  for (const std::string& body : {std::string(), "clone 3 1\n" + kPull, kPush + file("one")}) {
+  for (const std::string& body :
+       {std::string(), "clone 3 1\n" + kPullCard, kPushCard + file("one")}) {
     CAPTURE(body);
     CHECK(world.refusal_as("s", body) == told);
     CHECK(world.figures().is_fault);
@@ -194,5 +195,5 @@ TEST_CASE("a file of a schema that nobody here knows is neither read nor written
   }
   // As soon as somebody has mended it.
   world.sql("UPDATE config SET value='2015-01-24' WHERE name='aux-schema'");
-  CHECK(world.say_as("s", kPush + file("one")).empty());
+  CHECK(world.say_as("s", kPushCard + file("one")).empty());
 }

@@ -7,8 +7,6 @@ using namespace quarry::sync;
 
 namespace {
 
-const std::string kCodes = "push " + kServerCode + " " + kProjectCode + "\n";
-
 Reply clone(World& world, std::string_view user, const std::string& cards) {
   return world.ask({.body = login(user, secret_of(user, "pw"), kVersion + cards)});
 }
@@ -36,7 +34,7 @@ std::string next_of(const std::string& reply) {
 
 TEST_CASE("clone 3 copies the stored bytes and is not compressed as a whole") {
   World world;
-  world.say_as("i", kPush + file("some more text\n"));
+  world.say_as("i", kPushCard + file("some more text\n"));
   const Reply reply = clone(world, "g", "clone 3 1\n");
   CHECK(reply.content_type == "application/x-fossil-uncompressed");
   CHECK(reply.body == kServerVersion + stored_cfile(world, world.initial()) +
@@ -48,7 +46,7 @@ TEST_CASE("clone 3 copies the stored bytes and is not compressed as a whole") {
 
 TEST_CASE("a clone is continued where the reply before it stopped") {
   World world;
-  std::string push = kPush;
+  std::string push = kPushCard;
   for (int i = 0; i < 20; ++i) push += file(fmt::format("text {}\n", i));
   world.say_as("i", push);
   world.sql("INSERT INTO config(name,value) VALUES('max-download','400')");
@@ -71,7 +69,7 @@ TEST_CASE("a clone is continued where the reply before it stopped") {
 TEST_CASE("clone 2 sends files, as deltas where they are stored so") {
   World world;
   const std::string base(500, 'x');
-  world.say_as("i", kPush + file(base) + file_delta(base + "y", base));
+  world.say_as("i", kPushCard + file(base) + file_delta(base + "y", base));
   const Reply reply = clone(world, "g", "clone 2 2\n");
   CHECK(reply.content_type == "application/x-fossil-debug");
   CHECK(reply.body.starts_with(kServerVersion + file(base) + file_delta(base + "y", base) +
@@ -81,7 +79,7 @@ TEST_CASE("clone 2 sends files, as deltas where they are stored so") {
 TEST_CASE("clone 3 names the source of a delta and the size of the whole") {
   World world;
   const std::string base(500, 'x');
-  world.say_as("i", kPush + file(base) + file_delta(base + "y", base));
+  world.say_as("i", kPushCard + file(base) + file_delta(base + "y", base));
   const Reply reply = clone(world, "g", "clone 3 3\n");
   CHECK(reply.body.starts_with(
       fmt::format("{}cfile {} {} 501 ", kServerVersion, sha3(base + "y"), sha3(base))));
@@ -91,7 +89,7 @@ TEST_CASE("an artifact whose source may not be sent is sent whole") {
   World world;
   const std::string base(500, 'x');
   const std::string derived = base + "y";
-  world.say_as("i", kPush + file(base) + file_delta(derived, base));
+  world.say_as("i", kPushCard + file(base) + file_delta(derived, base));
   SUBCASE("a private source") {
     world.sql("INSERT INTO private SELECT rid FROM blob WHERE uuid='" + sha3(base) + "'");
   }
@@ -109,7 +107,7 @@ TEST_CASE("a delta that was turned round between two requests of a clone makes n
   World world;
   const std::string one(500, 'x');
   const std::string other = one + "y";
-  world.say_as("i", kPush + file(one) + file_delta(other, one));
+  world.say_as("i", kPushCard + file(one) + file_delta(other, one));
   // The first part of a clone ended behind the first of them, when that was a delta on the other.
   for (const char* version : {"2", "3"}) {
     const std::string request = fmt::format("clone {} 3\n", version);
@@ -151,8 +149,8 @@ TEST_CASE("a clone card that is none is an error") {
 
 TEST_CASE("the legacy clone names every artifact and goes on as a pull") {
   World world;
-  world.say_as("ix",
-               kPush + file("one") + "private\n" + file("two") + "igot " + sha3("three") + "\n");
+  world.say_as(
+      "ix", kPushCard + file("one") + "private\n" + file("two") + "igot " + sha3("three") + "\n");
   const std::string names = kCodes + "igot " + world.initial() + "\nigot " + sha3("one") + "\n";
   CHECK(world.say_as("g", "clone\n") == names);
   CHECK(world.say_as("g", "clone 1 1\n") == names);
@@ -174,7 +172,8 @@ TEST_CASE("a refused clone tells the project code, so that the client can log in
 
 TEST_CASE("private artifacts come in a clone that asks for them, in their place") {
   World world;
-  world.say_as("ix", kPush + "private\n" + file("one") + file("two") + "private\n" + file("three"));
+  world.say_as("ix",
+               kPushCard + "private\n" + file("one") + file("two") + "private\n" + file("three"));
   world.add_user("gx", "gx", secret_of("gx", "pw"));
   const std::string body = clone(world, "gx", "pragma send-private\nclone 3 1\n").body;
   CHECK(body == kServerVersion + stored_cfile(world, world.initial()) + "private\n" + file("one") +

@@ -27,11 +27,6 @@ bool have_program() {
   return have;
 }
 
-std::string read_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
 /// The body with which the program answers BODY.
 std::string ask_program(const fs::path& repository, std::string_view body) {
   const fs::path folder = repository.parent_path();
@@ -120,12 +115,6 @@ class Pair {
   }
 };
 
-std::string gimme(std::string_view name) {
-  return fmt::format("gimme {}\n", name);
-}
-std::string igot(std::string_view name, const char* more = "") {
-  return fmt::format("igot {}{}\n", name, more);
-}
 std::string sha1_file(std::string_view content) {
   return fmt::format("file {} {}\n{}", sha1(content), content.size(), content);
 }
@@ -140,9 +129,10 @@ TEST_CASE("the program agrees on who may do what") {
   pair.sql("UPDATE user SET cap='o' WHERE login='reader'");
   const std::string clone = kVersion + "clone 3 1\n";
   for (const char* user : {"g", "a", "s"}) pair.same_as(user, clone);
-  for (const char* user : {"o", "i", "a", "s", "u", "v"}) pair.same_as(user, kVersion + kPull);
-  for (const char* user : {"o", "u"}) pair.same_as(user, kVersion + kPull + kPush);
-  for (const char* user : {"i", "a", "s", "v"}) pair.same_as(user, kVersion + kPush + kPull);
+  for (const char* user : {"o", "i", "a", "s", "u", "v"}) pair.same_as(user, kVersion + kPullCard);
+  for (const char* user : {"o", "u"}) pair.same_as(user, kVersion + kPullCard + kPushCard);
+  for (const char* user : {"i", "a", "s", "v"})
+    pair.same_as(user, kVersion + kPushCard + kPullCard);
   pair.same("login nobody " + sha1("# x\n") + " x\n# x\n");
   pair.same("login anonymous " + sha1("# x\n") + " x\n# x\n");
 }
@@ -152,8 +142,8 @@ TEST_CASE("the program agrees on errors") {
   Pair pair;
   for (const std::string& body : std::vector<std::string>{"clone 3 1\n",
                                                           "clone\n",
-                                                          kPull,
-                                                          kPush,
+                                                          kPullCard,
+                                                          kPushCard,
                                                           "login\n",
                                                           "login a b\n",
                                                           "login a b c\n",
@@ -179,45 +169,46 @@ TEST_CASE("the program agrees on errors") {
 TEST_CASE("the program agrees on a push and what comes after it") {
   if (!have_program()) return;
   Pair pair;
-  pair.same_as("i", kVersion + kPush + file("one") + sha1_file("two\n") + file(kLong));
+  pair.same_as("i", kVersion + kPushCard + file("one") + sha1_file("two\n") + file(kLong));
   for (const char* clone : {"clone 2 1\n", "clone 2 3\n", "clone\n", "clone 1 1\n"}) {
     pair.same_as("g", kVersion + clone);
   }
-  pair.same_as("i", kVersion + kPush + file("one") + file_delta(kLong + "!", kLong));
-  pair.same_as("o", kVersion + kPull + gimme(sha3("one")) + gimme(sha1("two\n")));
-  pair.same_as("o", kVersion + kPull + gimme(sha3("unknown")));
-  pair.same_as("i", kVersion + kPull + kPush + igot(sha3("one")) + igot(sha3(kLong)));
+  pair.same_as("i", kVersion + kPushCard + file("one") + file_delta(kLong + "!", kLong));
+  pair.same_as("o", kVersion + kPullCard + gimme(sha3("one")) + gimme(sha1("two\n")));
+  pair.same_as("o", kVersion + kPullCard + gimme(sha3("unknown")));
+  pair.same_as("i", kVersion + kPullCard + kPushCard + igot(sha3("one")) + igot(sha3(kLong)));
 }
 
 TEST_CASE("the program agrees on phantoms") {
   if (!have_program()) return;
   Pair pair;
   const std::string base = kLong + "base";
-  pair.same_as("i", kVersion + kPush + igot(sha3("phantom")) + igot(sha1("phantom")));
-  pair.same_as("i", kVersion + kPush);
-  pair.same_as("i", kVersion + kPush + kPull + gimme(sha1("phantom")));
-  pair.same_as("i", kVersion + kPush + file("phantom") + sha1_file("phantom"));
-  pair.same_as("i", kVersion + kPush + file_delta(base + "!", base));
-  pair.same_as("i", kVersion + kPush + file(base));
-  pair.same_as("i", kVersion + kPush + igot(sha3("both")) + file("both"));
-  pair.same_as("o", kVersion + kPull + igot(sha3("never")));
+  pair.same_as("i", kVersion + kPushCard + igot(sha3("phantom")) + igot(sha1("phantom")));
+  pair.same_as("i", kVersion + kPushCard);
+  pair.same_as("i", kVersion + kPushCard + kPullCard + gimme(sha1("phantom")));
+  pair.same_as("i", kVersion + kPushCard + file("phantom") + sha1_file("phantom"));
+  pair.same_as("i", kVersion + kPushCard + file_delta(base + "!", base));
+  pair.same_as("i", kVersion + kPushCard + file(base));
+  pair.same_as("i", kVersion + kPushCard + igot(sha3("both")) + file("both"));
+  pair.same_as("o", kVersion + kPullCard + igot(sha3("never")));
 }
 
 TEST_CASE("the program agrees on private artifacts") {
   if (!have_program()) return;
   Pair pair;
   const std::string send_private = "pragma send-private\n";
-  pair.same_as("ix", kVersion + kPush + "private\n" + file("hidden") + file("open"));
-  pair.same_as("ix", kVersion + send_private + kPull);
-  pair.same_as("o", kVersion + kPull + gimme(sha3("hidden")));
-  pair.same_as("ix", kVersion + kPull + gimme(sha3("hidden")));
-  pair.same_as("i", kVersion + kPush + igot(sha3("other"), " 1"));
-  pair.same_as("ix", kVersion + kPush + igot(sha3("other"), " 1"));
-  pair.same_as("ix", kVersion + send_private + kPush + igot(sha3("another"), " 1"));
-  pair.same_as("i", kVersion + kPush + igot(sha3("public")));
-  pair.same_as("i", kVersion + kPush + igot(sha3("public"), " 1"));
-  pair.same_as("i", kVersion + kPush + igot(sha3("public")));
-  pair.same_as("i", kVersion + kPush + igot(sha3("public"), " 1") + igot(sha3("brand new"), " 1"));
+  pair.same_as("ix", kVersion + kPushCard + "private\n" + file("hidden") + file("open"));
+  pair.same_as("ix", kVersion + send_private + kPullCard);
+  pair.same_as("o", kVersion + kPullCard + gimme(sha3("hidden")));
+  pair.same_as("ix", kVersion + kPullCard + gimme(sha3("hidden")));
+  pair.same_as("i", kVersion + kPushCard + igot(sha3("other"), " 1"));
+  pair.same_as("ix", kVersion + kPushCard + igot(sha3("other"), " 1"));
+  pair.same_as("ix", kVersion + send_private + kPushCard + igot(sha3("another"), " 1"));
+  pair.same_as("i", kVersion + kPushCard + igot(sha3("public")));
+  pair.same_as("i", kVersion + kPushCard + igot(sha3("public"), " 1"));
+  pair.same_as("i", kVersion + kPushCard + igot(sha3("public")));
+  pair.same_as("i",
+               kVersion + kPushCard + igot(sha3("public"), " 1") + igot(sha3("brand new"), " 1"));
   pair.same_as("g", kVersion + "clone\n");
   pair.same_as("g", kVersion + "clone 2 1\n");
 }
@@ -225,7 +216,7 @@ TEST_CASE("the program agrees on private artifacts") {
 TEST_CASE("the program agrees on what somebody may do who may clone and no more") {
   if (!have_program()) return;
   Pair pair;
-  pair.same_as("i", kVersion + kPush + file("one"));
+  pair.same_as("i", kVersion + kPushCard + file("one"));
   pair.sql("UPDATE user SET cap='g' WHERE login='nobody'");
   for (const std::string& body :
        std::vector<std::string>{gimme(sha3("one")), "clone 2 1\n" + gimme(sha3("one")),
@@ -233,8 +224,8 @@ TEST_CASE("the program agrees on what somebody may do who may clone and no more"
                                 "pragma req-links\n", "pragma send-catalog\n", igot(sha3("one"))}) {
     pair.same(kVersion + body);
   }
-  for (const std::string& body :
-       std::vector<std::string>{kPull, kPull + gimme(sha3("one")), kPush, file("two")}) {
+  for (const std::string& body : std::vector<std::string>{kPullCard, kPullCard + gimme(sha3("one")),
+                                                          kPushCard, file("two")}) {
     pair.same_error(body);
   }
 }
@@ -245,7 +236,7 @@ TEST_CASE("the program agrees on a schema that is newer than it knows") {
     CAPTURE(schema);
     Pair pair;
     pair.sql(fmt::format("UPDATE config SET value='{}' WHERE name='aux-schema'", schema));
-    for (const std::string& body : std::vector<std::string>{"", kPull, "clone 3 1\n"}) {
+    for (const std::string& body : std::vector<std::string>{"", kPullCard, "clone 3 1\n"}) {
       pair.same_error(body);
     }
   }
@@ -257,8 +248,8 @@ TEST_CASE("the program agrees on hash policies") {
     CAPTURE(policy);
     Pair pair;
     pair.sql(fmt::format("REPLACE INTO config(name,value) VALUES('hash-policy',{})", policy));
-    pair.same_as("i", kVersion + kPush + sha1_file("old") + igot(sha1("other")));
-    pair.same_as("i", kVersion + kPush + file("new"));
+    pair.same_as("i", kVersion + kPushCard + sha1_file("old") + igot(sha1("other")));
+    pair.same_as("i", kVersion + kPushCard + file("new"));
   }
 }
 
@@ -271,8 +262,8 @@ TEST_CASE("the program agrees on small things") {
     pair.same(body);
   }
   for (const std::string& body :
-       std::vector<std::string>{kPull + kPull, kPush + kPush, "clone 3 99\n", "clone 3 0\n",
-                                "clone 9 1\n", "clone 3 1\n" + kPull}) {
+       std::vector<std::string>{kPullCard + kPullCard, kPushCard + kPushCard, "clone 3 99\n",
+                                "clone 3 0\n", "clone 9 1\n", "clone 3 1\n" + kPullCard}) {
     pair.same_as("s", kVersion + body);
   }
 }

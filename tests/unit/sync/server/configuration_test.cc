@@ -130,21 +130,21 @@ TEST_CASE("people who come can log in at once, and the built-in ones stay as the
                                    "' cap 'o' info 'i' photo x'00ff' jx '{}' uid 7 cookie 'c'"));
   CHECK(world.value("SELECT cap||info||hex(photo)||jx||(cookie IS NULL) FROM user WHERE "
                     "login='new'") == "oi00FF{}1");
-  CHECK(world.say_as("new", kPull).starts_with("igot "));
+  CHECK(world.say_as("new", kPullCard).starts_with("igot "));
   world.say_as("a", config("/user", "5 'nobody' cap 's'"));
   CHECK(world.value("SELECT cap FROM user WHERE login='nobody'") == "");
 }
 
 TEST_CASE("what is shunned by configuration is not sent from then on") {
   ConfigWorld world;
-  world.say_as("i", kPush + file("bad"));
-  CHECK(world.say_as("o", kVersion + kPull).find(sha3("bad")) != std::string::npos);
+  world.say_as("i", kPushCard + file("bad"));
+  CHECK(world.say_as("o", kVersion + kPullCard).find(sha3("bad")) != std::string::npos);
   world.say_as("a", config("/shun", "5 '" + sha3("bad") + "' scom 'no'"));
-  const std::string reply = world.say_as("o", kVersion + kPull + "gimme " + sha3("bad") + "\n");
+  const std::string reply = world.say_as("o", kVersion + kPullCard + "gimme " + sha3("bad") + "\n");
   CHECK(reply.find(sha3("bad")) == std::string::npos);
   CHECK(world.say_as("g", kVersion + "clone 3 1\n").find(sha3("bad")) == std::string::npos);
-  world.say_as("i", kPush + file("bad"));
-  CHECK(world.say_as("o", kVersion + kPull).find(sha3("bad")) == std::string::npos);
+  world.say_as("i", kPushCard + file("bad"));
+  CHECK(world.say_as("o", kVersion + kPullCard).find(sha3("bad")) == std::string::npos);
 }
 
 TEST_CASE("who is not admin cannot push configuration, of whatever name") {

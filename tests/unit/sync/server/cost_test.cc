@@ -69,8 +69,8 @@ class History {
   void grow(int artifacts) {
     constexpr int kPart = 500;
     for (int i = 0; i < artifacts; i += 2 * kPart) {
-      world_.say_as("i", kPush + check_ins(std::min(kPart, (artifacts - i) / 2)));
-      world_.say_as("o", kPull);
+      world_.say_as("i", kPushCard + check_ins(std::min(kPart, (artifacts - i) / 2)));
+      world_.say_as("o", kPullCard);
     }
   }
 
@@ -102,7 +102,7 @@ class Measured {
 
   /// Leaves nothing for the next pull to do. The tables are large enough to have statistics.
   void settle(const std::string& statistics) {
-    world_.say_as("o", kPull);
+    world_.say_as("o", kPullCard);
     world_.sql(statistics);
   }
 
@@ -111,7 +111,7 @@ class Measured {
     std::string igots;
     const std::vector<std::string> names = unclustered();
     for (const std::string& name : names) igots += fmt::format("igot {}\n", name);
-    const double steps = cost("i", kPull + kPush + igots);
+    const double steps = cost("i", kPullCard + kPushCard + igots);
     CHECK(reply_.empty());
     return steps / static_cast<double>(names.size() + 1);
   }
@@ -122,16 +122,18 @@ class Measured {
              fmt::format("SELECT uuid FROM blob WHERE size>=0 ORDER BY rid LIMIT {}", count))) {
       gimmes += fmt::format("gimme {}\n", row.substr(0, row.size() - 1));
     }
-    const double steps = cost("o", kPull + gimmes);
+    const double steps = cost("o", kPullCard + gimmes);
     CHECK(count_cards(reply_, "file") == static_cast<std::size_t>(count));
     return steps / count;
   }
   double push(int count) {
     std::string files;
     for (int i = 0; i < count; ++i) files += file(fmt::format("file {}\n", ++number_));
-    return cost("i", kPush + files) / count;
+    return cost("i", kPushCard + files) / count;
   }
-  double push_check_ins(int count) { return cost("i", kPush + history_.check_ins(count)) / count; }
+  double push_check_ins(int count) {
+    return cost("i", kPushCard + history_.check_ins(count)) / count;
+  }
   double push_deltas_last_first(int count) {
     const auto text = [this](int i) {
       return fmt::format("{} {}\n{}", number_, i, std::string(300, 'x'));
@@ -139,18 +141,18 @@ class Measured {
     ++number_;
     std::string cards;
     for (int i = count; i > 0; --i) cards += file_delta(text(i), text(i - 1));
-    return cost("i", kPush + cards + file(text(0))) / count;
+    return cost("i", kPushCard + cards + file(text(0))) / count;
   }
   double push_unknown_igots(int count) {
     std::string igots;
     for (int i = 0; i < count; ++i)
       igots += fmt::format("igot {}\n", sha3(fmt::format("? {}", ++number_)));
-    return cost("i", kPush + igots) / count;
+    return cost("i", kPushCard + igots) / count;
   }
   /// After COUNT `igot` of what is not here: for each of all that is missing by then.
   double pull_beside_phantoms(int count) {
     push_unknown_igots(count);
-    const double steps = cost("o", kPull);
+    const double steps = cost("o", kPullCard);
     const double phantoms = std::stod(world_.value("SELECT count(*) FROM phantom"));
     forget_phantoms();
     return steps / phantoms;
@@ -160,7 +162,7 @@ class Measured {
   double push_beside_unclustered(int count) {
     std::string cards = fmt::format("igot {}\n", sha3("missing"));
     for (int i = 0; i < count; ++i) cards += file(fmt::format("file {}\n", ++number_));
-    world_.say_as("i", kVersion + kPush + cards);
+    world_.say_as("i", kVersion + kPushCard + cards);
     std::vector<std::string> names = unclustered();
     CHECK(names.size() >= static_cast<std::size_t>(count));
     cards.clear();
@@ -169,7 +171,7 @@ class Measured {
       cards += fmt::format("igot {}\n", names.back());
       names.pop_back();
     }
-    const double steps = cost("i", kPush + cards);
+    const double steps = cost("i", kPushCard + cards);
     forget_phantoms();
     return steps;
   }

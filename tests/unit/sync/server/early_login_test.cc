@@ -12,13 +12,13 @@ using namespace quarry::sync;
 
 namespace {
 
-const std::string kFailed = "error login\\sfailed\n";
+const std::string kFailedLogin = "error login\\sfailed\n";
 const std::string kTooLarge =
     "the request is larger than 1000 bytes: without a login it may not be\n";
 
 /// A pull with so much behind it that it is too large for nobody.
 std::string large(std::size_t size = 100'000) {
-  std::string body = kPull;
+  std::string body = kPullCard;
   while (body.size() + 2 < size) {
     body += "#" + std::string(std::min<std::size_t>(size - body.size() - 2, 1000), 'x') + "\n";
   }
@@ -55,13 +55,13 @@ std::string signed_by(std::string_view user, std::string_view password, const st
   return login(user, secret_of(user, password), body);
 }
 
-std::string cookie_of(std::string_view user, std::string_view password, std::string_view body) {
+std::string early_cookie(std::string_view user, std::string_view password, std::string_view body) {
   const std::string nonce = sha1(body);
   return "x-f-l-c=login+" + std::string(user) + "+" + nonce + "+" +
          sha1(nonce + secret_of(user, password));
 }
 
-struct Guard : LoginGuard {
+struct RecordingGuard : LoginGuard {
   std::chrono::seconds wait(std::string_view user) override {
     asked = user;
     return pause;
@@ -80,7 +80,7 @@ TEST_CASE("who does not log in may send less") {
   CHECK(world.is_granted(large(1000)));
   CHECK(world.told(large(1001)) == kTooLarge);
   CHECK(world.figures().error + "\n" == kTooLarge);
-  CHECK(world.told(kPush + file(std::string(2000, 'x'))) == kTooLarge);
+  CHECK(world.told(kPushCard + file(std::string(2000, 'x'))) == kTooLarge);
   for (const std::string user : {"nobody", "anonymous"}) {
     CHECK(world.told("login " + user + " " + sha1(large()) + " x\n" + large()) == kTooLarge);
   }
@@ -89,7 +89,7 @@ TEST_CASE("who does not log in may send less") {
 TEST_CASE("who logs in may send more") {
   Sizes world;
   CHECK(world.is_granted(signed_by("o", "pw", large())));
-  CHECK(world.is_granted(large(), cookie_of("o", "pw", large())));
+  CHECK(world.is_granted(large(), early_cookie("o", "pw", large())));
   CHECK(world.is_granted("# something\n\n" + signed_by("o", "pw", large())));
   const std::string nonce = sha3(large());
   CHECK(world.is_granted("login o " + nonce + " " + sha1(nonce + secret_of("o", "pw")) + "\n" +
@@ -112,19 +112,19 @@ TEST_CASE("a login is found right wherever the pieces of its request end") {
 
 TEST_CASE("a large request whose login fails is not taken") {
   Sizes world;
-  CHECK(world.told(signed_by("o", "wrong", large())).starts_with(kFailed));
-  CHECK(world.told(signed_by("nobody-has-this", "pw", large())).starts_with(kFailed));
-  CHECK(world.told(large(), cookie_of("o", "wrong", large())).starts_with(kFailed));
-  CHECK(world.told(signed_by("reader", "pw", large())).starts_with(kFailed));
+  CHECK(world.told(signed_by("o", "wrong", large())).starts_with(kFailedLogin));
+  CHECK(world.told(signed_by("nobody-has-this", "pw", large())).starts_with(kFailedLogin));
+  CHECK(world.told(large(), early_cookie("o", "wrong", large())).starts_with(kFailedLogin));
+  CHECK(world.told(signed_by("reader", "pw", large())).starts_with(kFailedLogin));
   // The right password, and other bytes than it was given for.
-  CHECK(world.told(signed_by("o", "pw", large()) + "#\n").starts_with(kFailed));
-  CHECK(world.told(large(), cookie_of("o", "pw", large() + "#\n")).starts_with(kFailed));
-  CHECK(world.told("login o x y\n" + large()).starts_with(kFailed));
+  CHECK(world.told(signed_by("o", "pw", large()) + "#\n").starts_with(kFailedLogin));
+  CHECK(world.told(large(), early_cookie("o", "pw", large() + "#\n")).starts_with(kFailedLogin));
+  CHECK(world.told("login o x y\n" + large()).starts_with(kFailedLogin));
 }
 
 TEST_CASE("whoever guards logins is asked before a large request is looked at, and told after it") {
   Sizes world;
-  Guard guard;
+  RecordingGuard guard;
   world.told(signed_by("o", "wrong", large()), {}, &guard);
   CHECK(guard.told == "o-o-");
   guard.told.clear();

@@ -15,7 +15,8 @@ bool reads(World& world, const std::string& body) {
   return world.say(body) == "igot " + world.initial() + "\n";
 }
 
-std::string cookie_of(std::string_view user, std::string_view secret, std::string_view body) {
+std::string cookie_signed_by(std::string_view user, std::string_view secret,
+                             std::string_view body) {
   const std::string nonce = sha1(body);
   return "other=1; x-f-l-c=login+" + std::string(user) + "+" + nonce + "%20" +
          sha1(nonce + std::string(secret)) + "; last=x";
@@ -42,22 +43,22 @@ TEST_CASE("letters give rights, and some imply others") {
 
 TEST_CASE("the right password lets in") {
   World world;
-  CHECK(reads(world, login("o", secret_of("o", "pw"), kPull)));
+  CHECK(reads(world, login("o", secret_of("o", "pw"), kPullCard)));
   CHECK(world.figures().user == "o");
 }
 
 TEST_CASE("a wrong password, an unknown user and a user without a password read the same") {
   World world;
   world.add_user("empty", "s", "");
-  CHECK(world.error_of(login("o", secret_of("o", "wrong"), kPull)) == kFailed);
-  CHECK(world.error_of(login("x", secret_of("x", "pw"), kPull)) == kFailed);
-  CHECK(world.error_of(login("empty", "", kPull)) == kFailed);
-  CHECK(world.error_of(login("empty", secret_of("empty", ""), kPull)) == kFailed);
+  CHECK(world.error_of(login("o", secret_of("o", "wrong"), kPullCard)) == kFailed);
+  CHECK(world.error_of(login("x", secret_of("x", "pw"), kPullCard)) == kFailed);
+  CHECK(world.error_of(login("empty", "", kPullCard)) == kFailed);
+  CHECK(world.error_of(login("empty", secret_of("empty", ""), kPullCard)) == kFailed);
 }
 
 TEST_CASE("a login signs everything that follows it, to the byte") {
   World world;
-  const std::string good = login("o", secret_of("o", "pw"), kPull);
+  const std::string good = login("o", secret_of("o", "pw"), kPullCard);
   CHECK(world.error_of(good + "#") == kFailed);
   CHECK(world.error_of(good.substr(0, good.size() - 1)) == kFailed);
   CHECK(reads(world, "# before it anything may come\n\n" + good));
@@ -67,15 +68,15 @@ TEST_CASE("nobody and anonymous need no signature but a right nonce") {
   World world;
   world.sql("UPDATE user SET cap='o' WHERE login='nobody'");
   for (const std::string user : {"nobody", "anonymous"}) {
-    CHECK(reads(world, "login " + user + " " + sha1(kPull) + " x\n" + kPull));
+    CHECK(reads(world, "login " + user + " " + sha1(kPullCard) + " x\n" + kPullCard));
     CHECK(world.figures().user == "nobody");
-    CHECK(world.error_of("login " + user + " " + sha1("x") + " x\n" + kPull) == kFailed);
+    CHECK(world.error_of("login " + user + " " + sha1("x") + " x\n" + kPullCard) == kFailed);
   }
 }
 
 TEST_CASE("the rights of anonymous do not count") {
   World world;
-  CHECK(world.error_of("login anonymous " + sha1(kPull) + " x\n" + kPull) ==
+  CHECK(world.error_of("login anonymous " + sha1(kPullCard) + " x\n" + kPullCard) ==
         "not authorized to read");
 }
 
@@ -83,63 +84,63 @@ TEST_CASE("developer and reader never log in") {
   World world;
   for (const std::string user : {"developer", "reader"}) {
     world.sql("UPDATE user SET pw='" + secret_of(user, "pw") + "' WHERE login='" + user + "'");
-    CHECK(world.error_as(user, kPull) == kFailed);
+    CHECK(world.error_as(user, kPullCard) == kFailed);
   }
 }
 
 TEST_CASE("a clear password in an old file is taken as it stands and as the hash made of it") {
   World world;
   world.add_user("old", "o", "hello");
-  CHECK(reads(world, login("old", "hello", kPull)));
-  CHECK(reads(world, login("old", secret_of("old", "hello"), kPull)));
-  CHECK(world.error_of(login("old", secret_of("old", "hullo"), kPull)) == kFailed);
+  CHECK(reads(world, login("old", "hello", kPullCard)));
+  CHECK(reads(world, login("old", secret_of("old", "hello"), kPullCard)));
+  CHECK(world.error_of(login("old", secret_of("old", "hullo"), kPullCard)) == kFailed);
 }
 
 TEST_CASE("a hashed secret is no password") {
   World world;
   const std::string secret = secret_of("o", "pw");
-  CHECK(world.error_of(login("o", secret_of("o", secret), kPull)) == kFailed);
+  CHECK(world.error_of(login("o", secret_of("o", secret), kPullCard)) == kFailed);
 }
 
 TEST_CASE("a nonce of 64 digits is a SHA3-256 hash, a signature always SHA1") {
   World world;
-  const std::string nonce = sha3(kPull);
+  const std::string nonce = sha3(kPullCard);
   const std::string text = nonce + secret_of("o", "pw");
-  CHECK(reads(world, "login o " + nonce + " " + sha1(text) + "\n" + kPull));
-  CHECK(world.error_of("login o " + nonce + " " + sha3(text) + "\n" + kPull) == kFailed);
+  CHECK(reads(world, "login o " + nonce + " " + sha1(text) + "\n" + kPullCard));
+  CHECK(world.error_of("login o " + nonce + " " + sha3(text) + "\n" + kPullCard) == kFailed);
 }
 
 TEST_CASE("digits of a nonce or signature are in lower case") {
   World world;
-  std::string nonce = sha1(kPull);
+  std::string nonce = sha1(kPullCard);
   std::string signature = sha1(nonce + secret_of("o", "pw"));
   for (char& c : signature) c = static_cast<char>(std::toupper(c));
-  CHECK(world.error_of("login o " + nonce + " " + signature + "\n" + kPull) == kFailed);
+  CHECK(world.error_of("login o " + nonce + " " + signature + "\n" + kPullCard) == kFailed);
 }
 
 TEST_CASE("the user's name is fossilized") {
   World world;
   world.add_user("a b\\c", "o", secret_of("a b\\c", "pw"));
-  CHECK(reads(world, login("a b\\c", secret_of("a b\\c", "pw"), kPull)));
+  CHECK(reads(world, login("a b\\c", secret_of("a b\\c", "pw"), kPullCard)));
 }
 
 TEST_CASE("a user's u and v lend the rights of reader and developer") {
   World world;
-  CHECK(world.error_as("u", kPull) == "not authorized to read");
+  CHECK(world.error_as("u", kPullCard) == "not authorized to read");
   world.sql("UPDATE user SET cap='o' WHERE login='reader'");
-  CHECK(world.say_as("u", kPull) == "igot " + world.initial() + "\n");
-  CHECK(world.say_as("v", kPush).empty());
+  CHECK(world.say_as("u", kPullCard) == "igot " + world.initial() + "\n");
+  CHECK(world.say_as("v", kPushCard).empty());
   world.sql(
       "UPDATE user SET cap='u' WHERE login='developer'; UPDATE user SET cap='ov' WHERE "
       "login='reader'");
-  CHECK(world.say_as("v", kPull) == "igot " + world.initial() + "\n");
+  CHECK(world.say_as("v", kPullCard) == "igot " + world.initial() + "\n");
 }
 
 TEST_CASE("what nobody may do, everybody may") {
   World world;
   world.sql("UPDATE user SET cap='i' WHERE login='nobody'");
-  CHECK(world.say(kPush).empty());
-  CHECK(world.say_as("g", kPush).empty());
+  CHECK(world.say(kPushCard).empty());
+  CHECK(world.say_as("g", kPushCard).empty());
 }
 
 TEST_CASE("where anybody may clone, nobody may read without the right to") {
@@ -156,12 +157,12 @@ TEST_CASE("where anybody may clone, nobody may read without the right to") {
   for (const std::string& more :
        {std::string(), gimme, hash, std::string("uvgimme a\n"), std::string("reqconfig /all\n")}) {
     CAPTURE(more);
-    CHECK(world.error_of(kPull + more) == "not authorized to read");
-    CHECK(world.error_of(more + kPull) == "not authorized to read");
+    CHECK(world.error_of(kPullCard + more) == "not authorized to read");
+    CHECK(world.error_of(more + kPullCard) == "not authorized to read");
     // As with fossil, whose clients ask for such things after a clone without a pull.
     CHECK(world.say(more).empty());
   }
-  CHECK(world.error_of(kPush) == "not authorized to write");
+  CHECK(world.error_of(kPushCard) == "not authorized to write");
   const std::string cloned = world.say(kVersion + "clone 3 1\n" + hash + "reqconfig /all\n");
   CHECK(count_cards(cloned, "cfile") == 2);
   CHECK(count_cards(cloned, "uvigot") == 0);
@@ -172,7 +173,7 @@ TEST_CASE("rights of several logins add up") {
   World world;
   world.add_user("w", "i", secret_of("w", "pw"));
   world.sql("UPDATE user SET cap='x' WHERE login='ix'");
-  const std::string body = "private\n" + kPush + file("hidden");
+  const std::string body = "private\n" + kPushCard + file("hidden");
   const std::string both =
       login("ix", secret_of("ix", "pw"), login("w", secret_of("w", "pw"), body));
   CHECK(world.error_as("w", body) == "not authorized to sync private content");
@@ -184,7 +185,7 @@ TEST_CASE("rights of several logins add up") {
 
 TEST_CASE("each login card costs a hash of all that follows, so there are not many in a request") {
   World world;
-  std::string body = kPull;
+  std::string body = kPullCard;
   for (int i = 0; i < 4; ++i) body = login("nobody", "", body);
   CHECK(world.error_of(body) != "more than 4 login cards");
   CHECK(world.error_of(login("nobody", "", body)) == "more than 4 login cards");
@@ -193,33 +194,34 @@ TEST_CASE("each login card costs a hash of all that follows, so there are not ma
 TEST_CASE("where only one login is allowed, a second is an error") {
   World world;
   world.options.single_login = true;
-  CHECK(reads(world, login("o", secret_of("o", "pw"), kPull)));
-  CHECK(world.error_of(login("g", secret_of("g", "pw"), login("o", secret_of("o", "pw"), kPull))) ==
+  CHECK(reads(world, login("o", secret_of("o", "pw"), kPullCard)));
+  CHECK(world.error_of(
+            login("g", secret_of("g", "pw"), login("o", secret_of("o", "pw"), kPullCard))) ==
         "multiple login cards");
 }
 
 TEST_CASE("a login may come in a cookie, which signs the whole body") {
   World world;
-  const std::string cookie = cookie_of("o", secret_of("o", "pw"), kPull);
-  Reply reply = world.ask({.body = kPull, .cookie = cookie});
+  const std::string cookie = cookie_signed_by("o", secret_of("o", "pw"), kPullCard);
+  Reply reply = world.ask({.body = kPullCard, .cookie = cookie});
   CHECK(reply.body.starts_with("igot " + world.initial()));
   CHECK(world.figures().user == "o");
-  const std::string other = kPull + "#\n";
+  const std::string other = kPullCard + "#\n";
   reply = world.ask({.body = other, .cookie = cookie});
   CHECK(reply.body.starts_with("error login\\sfailed\n"));
 }
 
 TEST_CASE("a login in a cookie and one in the body are one too many") {
   World world;
-  const std::string body = login("o", secret_of("o", "pw"), kPull);
-  const std::string cookie = cookie_of("o", secret_of("o", "pw"), body);
+  const std::string body = login("o", secret_of("o", "pw"), kPullCard);
+  const std::string cookie = cookie_signed_by("o", secret_of("o", "pw"), body);
   CHECK(world.ask({.body = body, .cookie = cookie})
             .body.starts_with("error multiple\\slogin\\scards\n"));
 }
 
 TEST_CASE("a login cookie that holds no login card is passed over, as other cookies are") {
   World world;
-  const std::string body = login("o", secret_of("o", "pw"), kPull);
+  const std::string body = login("o", secret_of("o", "pw"), kPullCard);
   for (const char* value :
        {"", "x", "login+a+b", "login+a+b+c+d", "pull+a+b+c", "%zz", "login%", "+++", "%00"}) {
     CAPTURE(value);
@@ -236,10 +238,10 @@ TEST_CASE("a login cookie that holds no login card is passed over, as other cook
 
 TEST_CASE("a user whom the web server names is believed only where the repository says so") {
   World world;
-  const Request request{.body = kPull, .remote_user = "o"};
+  const Request request{.body = kPullCard, .remote_user = "o"};
   CHECK(world.ask(request).body.starts_with("error not\\sauthorized\\sto\\sread"));
   world.sql("INSERT INTO config(name,value) VALUES('remote_user_ok','1')");
   CHECK(world.ask(request).body.starts_with("igot "));
   CHECK(world.figures().user == "o");
-  CHECK(world.ask({.body = kPull, .remote_user = "who"}).body.starts_with("error "));
+  CHECK(world.ask({.body = kPullCard, .remote_user = "who"}).body.starts_with("error "));
 }

@@ -249,13 +249,13 @@ TEST_CASE("no configuration that is asked for has in it what a person syncs with
 
 TEST_CASE("send-catalog names everything that a pull may have") {
   World world;
-  world.say_as("i", kPush + file("one") + file("two"));
+  world.say_as("i", kPushCard + file("one") + file("two"));
   world.sql("DELETE FROM unclustered");
-  const std::string all = world.say_as("o", kVersion + kPull + "pragma send-catalog\n");
+  const std::string all = world.say_as("o", kVersion + kPullCard + "pragma send-catalog\n");
   CHECK(count_cards(all, "igot") == 3);
-  CHECK(count_cards(world.say_as("o", kVersion + kPull), "igot") == 0);
-  CHECK(count_cards(world.say_as("i", kVersion + "pragma send-catalog\n" + kPull + kPush + "igot " +
-                                          sha3("one") + "\n"),
+  CHECK(count_cards(world.say_as("o", kVersion + kPullCard), "igot") == 0);
+  CHECK(count_cards(world.say_as("i", kVersion + "pragma send-catalog\n" + kPullCard + kPushCard +
+                                          "igot " + sha3("one") + "\n"),
                     "igot") == 2);
   CHECK(world.say_as("o", "pragma send-catalog\n").empty());
 }
@@ -263,12 +263,12 @@ TEST_CASE("send-catalog names everything that a pull may have") {
 TEST_CASE(
     "send-catalog leaves out what is shunned or private, and names the private where it may") {
   World world;
-  world.say_as("ix", kPush + file("shunned") + "private\n" + file("hidden"));
+  world.say_as("ix", kPushCard + file("shunned") + "private\n" + file("hidden"));
   world.sql("INSERT INTO shun(uuid) VALUES('" + sha3("shunned") + "')");
-  const std::string open = world.say_as("ix", kVersion + kPull + "pragma send-catalog\n");
+  const std::string open = world.say_as("ix", kVersion + kPullCard + "pragma send-catalog\n");
   CHECK(open.find(sha3("hidden")) == std::string::npos);
   CHECK(open.find(sha3("shunned")) == std::string::npos);
-  CHECK(world.say_as("ix", kVersion + "pragma send-private\n" + kPull + "pragma send-catalog\n")
+  CHECK(world.say_as("ix", kVersion + "pragma send-private\n" + kPullCard + "pragma send-catalog\n")
             .find("igot " + sha3("hidden") + " 1\n") != std::string::npos);
 }
 
@@ -276,28 +276,29 @@ TEST_CASE("req-clusters names the clusters that a pull does not name by itself")
   World world;
   std::string many;
   for (int i = 0; i < 120; ++i) many += file(std::to_string(i));
-  world.say_as("i", kPush + many);
+  world.say_as("i", kPushCard + many);
   const std::string cluster = world.value(
       "SELECT uuid FROM tagxref JOIN blob USING(rid) JOIN tag USING(tagid) WHERE "
       "tagname='cluster'");
   REQUIRE(cluster.size() == 64);
-  CHECK(world.say_as("o", kVersion + kPull + "pragma req-clusters\n") ==
+  CHECK(world.say_as("o", kVersion + kPullCard + "pragma req-clusters\n") ==
         kServerVersion + "igot " + cluster + "\n");
   world.sql("DELETE FROM unclustered");
-  CHECK(world.say_as("o", kVersion + kPull) == kServerVersion);
-  CHECK(world.say_as("o", kVersion + kPull + "pragma req-clusters\n") ==
+  CHECK(world.say_as("o", kVersion + kPullCard) == kServerVersion);
+  CHECK(world.say_as("o", kVersion + kPullCard + "pragma req-clusters\n") ==
         kServerVersion + "igot " + cluster + "\n");
   CHECK(world.say_as("o", kVersion + "pragma req-clusters\n") == kServerVersion);
 }
 
 TEST_CASE("what awaits moderation is neither named nor sent, not even to who sees private things") {
   World world;
-  world.say_as("ix", kPush + file("open") + "private\n" + file("held") + "private\n" + file("own"));
+  world.say_as("ix",
+               kPushCard + file("open") + "private\n" + file("held") + "private\n" + file("own"));
   world.sql(
       "CREATE TABLE modreq(objid INTEGER PRIMARY KEY, attachRid INT, tktid TEXT);"
       "INSERT INTO modreq(objid) SELECT rid FROM blob WHERE uuid='" +
       sha3("held") + "'");
-  const std::string ask = kVersion + "pragma send-private\n" + kPull;
+  const std::string ask = kVersion + "pragma send-private\n" + kPullCard;
   for (const std::string& body :
        {ask, ask + "pragma send-catalog\n", ask + "gimme " + sha3("held") + "\n",
         kVersion + "pragma send-private\nclone 3 1\n", kVersion + "pragma send-private\nclone\n"}) {
@@ -313,8 +314,8 @@ TEST_CASE("what awaits moderation is neither named nor sent, not even to who see
 
 TEST_CASE("whom the web server let in needs no signature, where the repository agrees") {
   World world;
-  const std::string nonce = sha1(kPull);
-  const std::string body = "login o " + nonce + " " + std::string(40, '0') + "\n" + kPull;
+  const std::string nonce = sha1(kPullCard);
+  const std::string body = "login o " + nonce + " " + std::string(40, '0') + "\n" + kPullCard;
   const auto answers = [&](std::string_view user) {
     return world.ask({.body = body, .remote_user = user}).body;
   };

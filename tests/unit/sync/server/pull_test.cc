@@ -11,13 +11,6 @@ const std::string kOne = "one\n";
 const std::string kTwo = "two, which is longer\n";
 const std::string kThree = "three\n";
 
-std::string igot(std::string_view name) {
-  return fmt::format("igot {}\n", name);
-}
-std::string gimme(std::string_view name) {
-  return fmt::format("gimme {}\n", name);
-}
-
 /// A text that a delta makes much smaller.
 std::string long_text(int version) {
   std::string text;
@@ -50,31 +43,33 @@ TEST_CASE("only a client that tells its version, date and time is told the serve
 
 TEST_CASE("a pull is told what is unclustered") {
   World world;
-  world.say_as("i", kPush + file(kOne));
-  CHECK(world.say_as("o", kPull) == igot(world.initial()) + igot(sha3(kOne)));
+  world.say_as("i", kPushCard + file(kOne));
+  CHECK(world.say_as("o", kPullCard) == igot(world.initial()) + igot(sha3(kOne)));
   CHECK(world.figures().operation == "pull");
   CHECK(world.figures().cards == 2);
 }
 
 TEST_CASE("a sync is told only what the client does not say it has") {
   World world;
-  world.say_as("i", kPush + file(kOne));
-  CHECK(world.say_as("i", kPull + kPush + igot(sha3(kOne))) == igot(world.initial()));
-  CHECK(world.say_as("i", kPull + kPush + igot(sha3(kOne)) + igot(world.initial())).empty());
-  CHECK(world.say_as("i", kPull + kPush + igot(world.initial()) + file(kTwo)) == igot(sha3(kOne)));
+  world.say_as("i", kPushCard + file(kOne));
+  CHECK(world.say_as("i", kPullCard + kPushCard + igot(sha3(kOne))) == igot(world.initial()));
+  CHECK(
+      world.say_as("i", kPullCard + kPushCard + igot(sha3(kOne)) + igot(world.initial())).empty());
+  CHECK(world.say_as("i", kPullCard + kPushCard + igot(world.initial()) + file(kTwo)) ==
+        igot(sha3(kOne)));
   CHECK(world.figures().operation == "sync");
 }
 
 TEST_CASE("of many names the right ones are left out") {
   World world;
-  std::string body = kPush;
+  std::string body = kPushCard;
   std::string names;
   for (int i = 0; i < 60; ++i) {
     body += file(fmt::format("text {}", i));
     if (i % 2 == 0) names += igot(sha3(fmt::format("text {}", i)));
   }
   world.say_as("i", body);
-  const std::string reply = world.say_as("i", kPush + kPull + names + names);
+  const std::string reply = world.say_as("i", kPushCard + kPullCard + names + names);
   CHECK(count_cards(reply, "igot") == 31);
   for (int i = 0; i < 60; ++i) {
     CHECK(reply.contains(sha3(fmt::format("text {}", i))) == (i % 2 == 1));
@@ -83,24 +78,24 @@ TEST_CASE("of many names the right ones are left out") {
 
 TEST_CASE("an igot of a client that may not push does not count") {
   World world;
-  CHECK(world.say_as("o", kPull + igot(world.initial())) == igot(world.initial()));
+  CHECK(world.say_as("o", kPullCard + igot(world.initial())) == igot(world.initial()));
 }
 
 TEST_CASE("what is asked for is sent whole, and not named again") {
   World world;
-  world.say_as("i", kPush + file(kOne) + file(kThree));
+  world.say_as("i", kPushCard + file(kOne) + file(kThree));
   const std::string reply = world.say_as(
-      "o", kVersion + kPull + gimme(sha3(kOne)) + gimme(sha3(kThree)) + gimme(sha3(kOne)));
+      "o", kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kThree)) + gimme(sha3(kOne)));
   CHECK(reply == kServerVersion + file(kThree) + file(kOne) + igot(world.initial()));
   CHECK(world.figures().artifacts_out == 2);
 }
 
 TEST_CASE("what is asked for without a pull, unknown or a phantom, is not sent") {
   World world;
-  world.say_as("i", kPush + igot(sha3("phantom")));
+  world.say_as("i", kPushCard + igot(sha3("phantom")));
   CHECK(world.say_as("o", kVersion + gimme(world.initial())) == kServerVersion);
   const std::string reply =
-      world.say_as("o", kVersion + kPull + gimme(sha3("phantom")) + gimme(sha3("?")));
+      world.say_as("o", kVersion + kPullCard + gimme(sha3("phantom")) + gimme(sha3("?")));
   CHECK(reply == kServerVersion + igot(world.initial()));
 }
 
@@ -108,38 +103,38 @@ TEST_CASE("a delta is sent where the client is known to have its source") {
   World world;
   const std::string old_text = long_text(1);
   const std::string new_text = long_text(2);
-  world.say_as("i", kPush + igot(sha3(old_text)));
-  world.say_as("i", kPush + file(new_text) + file_delta(old_text, new_text));
+  world.say_as("i", kPushCard + igot(sha3(old_text)));
+  world.say_as("i", kPushCard + file(new_text) + file_delta(old_text, new_text));
   REQUIRE(world.value("SELECT count(*) FROM delta") == "1");
-  const std::string whole = world.say_as("i", kVersion + kPull + gimme(sha3(old_text)));
+  const std::string whole = world.say_as("i", kVersion + kPullCard + gimme(sha3(old_text)));
   CHECK(whole.starts_with(kServerVersion + file(old_text)));
-  const std::string has_source =
-      world.say_as("i", kVersion + kPull + kPush + igot(sha3(new_text)) + gimme(sha3(old_text)));
+  const std::string has_source = world.say_as(
+      "i", kVersion + kPullCard + kPushCard + igot(sha3(new_text)) + gimme(sha3(old_text)));
   CHECK(has_source == kServerVersion + file_delta(old_text, new_text) + igot(world.initial()));
   const std::string both =
-      world.say_as("i", kVersion + kPull + gimme(sha3(old_text)) + gimme(sha3(new_text)));
+      world.say_as("i", kVersion + kPullCard + gimme(sha3(old_text)) + gimme(sha3(new_text)));
   CHECK(both.contains(file(new_text)));
   CHECK(both.contains(file_delta(old_text, new_text)));
 }
 
 TEST_CASE("when the reply is full, the rest is named so that the client asks again") {
   World world;
-  world.say_as("i", kPush + file(kOne) + file(kTwo) + file(kThree));
+  world.say_as("i", kPushCard + file(kOne) + file(kTwo) + file(kThree));
   world.sql("INSERT INTO config(name,value) VALUES('max-download','50')");
   const std::string asking = gimme(sha3(kOne)) + gimme(sha3(kTwo)) + gimme(sha3(kThree));
-  const std::string reply = world.say_as("o", kVersion + kPull + asking);
+  const std::string reply = world.say_as("o", kVersion + kPullCard + asking);
   CHECK(count_cards(reply, "file") == 1);
   CHECK(count_cards(reply, "igot") == 3);
   world.sql("UPDATE config SET value='0' WHERE name='max-download'");
-  CHECK(count_cards(world.say_as("o", kVersion + kPull + asking), "file") == 1);
+  CHECK(count_cards(world.say_as("o", kVersion + kPullCard + asking), "file") == 1);
 }
 
 TEST_CASE("a time that is up ends a reply as its size does") {
   World world;
-  world.say_as("i", kPush + file(kOne) + file(kTwo));
+  world.say_as("i", kPushCard + file(kOne) + file(kTwo));
   world.sql("INSERT INTO config(name,value) VALUES('max-download-time','5')");
-  const std::string asking =
-      login("o", secret_of("o", "pw"), kVersion + kPull + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
+  const std::string asking = login("o", secret_of("o", "pw"),
+                                   kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kTwo)));
   CHECK(count_cards(world.ask({.body = asking}).body, "file") == 2);
   world.options.now = advancing<6000>;
   world.options.max_time = std::chrono::hours(24);
@@ -148,7 +143,7 @@ TEST_CASE("a time that is up ends a reply as its size does") {
 
 TEST_CASE("a time of nothing, or of less, is a second, whatever becomes of the wall clock") {
   World world;
-  world.say_as("i", kPush + file(kOne) + file(kTwo));
+  world.say_as("i", kPushCard + file(kOne) + file(kTwo));
   world.options.max_time = std::chrono::hours(24);
   world.clock().step = 3'600'000;
   for (const char* seconds : {"0", "-1", "-9223372036854775808", "1"}) {
@@ -159,7 +154,7 @@ TEST_CASE("a time of nothing, or of less, is a second, whatever becomes of the w
       world.options.now = now;
       const Reply reply =
           world.ask({.body = login("o", secret_of("o", "pw"),
-                                   kVersion + kPull + gimme(sha3(kOne)) + gimme(sha3(kTwo)))});
+                                   kVersion + kPullCard + gimme(sha3(kOne)) + gimme(sha3(kTwo)))});
       CHECK(count_cards(reply.body, "file") == sent);
     }
   }
@@ -168,35 +163,35 @@ TEST_CASE("a time of nothing, or of less, is a second, whatever becomes of the w
 TEST_CASE("a client from before SHA3 is told so when it would get one") {
   World world;
   const std::string old = "pragma client-version 10000 20120101 120000\n";
-  CHECK(world.error_as("o", old + kPull + gimme(world.initial())) ==
+  CHECK(world.error_as("o", old + kPullCard + gimme(world.initial())) ==
         "Fossil version 2.0 or later required.");
-  world.say_as("i", kPush + fmt::format("file {} {}\n{}", sha1(kOne), kOne.size(), kOne));
-  CHECK(count_cards(world.say_as("o", old + kPull + gimme(sha1(kOne))), "file") == 1);
+  world.say_as("i", kPushCard + fmt::format("file {} {}\n{}", sha1(kOne), kOne.size(), kOne));
+  CHECK(count_cards(world.say_as("o", old + kPullCard + gimme(sha1(kOne))), "file") == 1);
 }
 
 TEST_CASE("a private artifact is sent in a private session alone") {
   World world;
-  world.say_as("ix", kPush + "private\n" + file(kOne) + file(kTwo));
+  world.say_as("ix", kPushCard + "private\n" + file(kOne) + file(kTwo));
   const std::string send_private = "pragma send-private\n";
   const std::string names = igot(world.initial()) + igot(sha3(kTwo));
-  CHECK(world.say_as("i", kPull) == names);
-  CHECK(world.say_as("ix", kPull) == names);
-  CHECK(world.say_as("ix", send_private + kPull) == names + "igot " + sha3(kOne) + " 1\n");
-  CHECK(world.say_as("ix", kVersion + send_private + kPull + gimme(sha3(kOne))) ==
+  CHECK(world.say_as("i", kPullCard) == names);
+  CHECK(world.say_as("ix", kPullCard) == names);
+  CHECK(world.say_as("ix", send_private + kPullCard) == names + "igot " + sha3(kOne) + " 1\n");
+  CHECK(world.say_as("ix", kVersion + send_private + kPullCard + gimme(sha3(kOne))) ==
         kServerVersion + "private\n" + file(kOne) + names);
   // Only named: so that a client stops asking for what a public check-in refers to.
-  CHECK(world.say_as("i", kVersion + kPull + gimme(sha3(kOne))) ==
+  CHECK(world.say_as("i", kVersion + kPullCard + gimme(sha3(kOne))) ==
         kServerVersion + "igot " + sha3(kOne) + " 1\n" + names);
   const std::string old = "pragma client-version 21100 20200412 120000\n";
-  CHECK(world.say_as("i", old + kPull + gimme(sha3(kOne))) == kServerVersion + names);
-  CHECK(world.error_as("i", send_private + kPull) == "not authorized to sync private content");
+  CHECK(world.say_as("i", old + kPullCard + gimme(sha3(kOne))) == kServerVersion + names);
+  CHECK(world.error_as("i", send_private + kPullCard) == "not authorized to sync private content");
 }
 
 TEST_CASE("a shunned artifact is neither named nor sent") {
   World world;
-  world.say_as("i", kPush + file(kOne));
+  world.say_as("i", kPushCard + file(kOne));
   world.sql("INSERT INTO shun(uuid) VALUES('" + sha3(kOne) + "')");
-  CHECK(world.say_as("o", kPull + gimme(sha3(kOne))) == igot(world.initial()));
+  CHECK(world.say_as("o", kPullCard + gimme(sha3(kOne))) == igot(world.initial()));
   CHECK(count_cards(world.say_as("s", kVersion + "clone 3 1\n"), "cfile") == 1);
   CHECK(world.say_as("s", "clone\n") ==
         "push " + kServerCode + " " + kProjectCode + "\n" + igot(world.initial()));
@@ -204,14 +199,14 @@ TEST_CASE("a shunned artifact is neither named nor sent") {
 
 TEST_CASE("a pull makes a cluster where a hundred artifacts are unclustered") {
   World world;
-  std::string many = kPush;
+  std::string many = kPushCard;
   for (int i = 0; i < 98; ++i) many += file(fmt::format("text {}", i));
   world.say_as("i", many);
-  CHECK(count_cards(world.say_as("o", kPull), "igot") == 99);
+  CHECK(count_cards(world.say_as("o", kPullCard), "igot") == 99);
   // Written behind the server's back, so that no push makes the cluster first.
   world.sql("INSERT INTO blob(rcvid,size,uuid,content) VALUES(1,0,'" + sha3("") +
             "',x'00000000789c030000000001'); INSERT INTO unclustered VALUES(last_insert_rowid())");
-  const std::string reply = world.say_as("o", kPull);
+  const std::string reply = world.say_as("o", kPullCard);
   CHECK(count_cards(reply, "igot") == 1);
   const std::string cluster = world.value("SELECT uuid FROM unclustered JOIN blob USING(rid)");
   CHECK(reply == igot(cluster));

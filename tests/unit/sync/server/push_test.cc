@@ -11,13 +11,6 @@ namespace artifact = quarry::artifact;
 
 namespace {
 
-std::string igot(std::string_view name, const char* more = "") {
-  return fmt::format("igot {}{}\n", name, more);
-}
-std::string gimme(std::string_view name) {
-  return fmt::format("gimme {}\n", name);
-}
-
 std::string content_of(World& world, std::string_view name) {
   const auto parsed = quarry::artifact::HashName::parse(name);
   auto snapshot = world.repository().snapshot();
@@ -32,7 +25,7 @@ const std::string kPhantom = sha3("a phantom");
 
 TEST_CASE("what is pushed is stored, with who sent it") {
   World world;
-  CHECK(world.say_as("i", kVersion + kPush + file("one") + file("two")) == kServerVersion);
+  CHECK(world.say_as("i", kVersion + kPushCard + file("one") + file("two")) == kServerVersion);
   CHECK(content_of(world, sha3("one")) == "one");
   CHECK(content_of(world, sha3("two")) == "two");
   CHECK(world.figures().artifacts_in == 2);
@@ -40,14 +33,14 @@ TEST_CASE("what is pushed is stored, with who sent it") {
   CHECK(world.value("SELECT login||' '||rcvfrom.ipaddr FROM rcvfrom JOIN user USING(uid)"
                     " WHERE rcvid=(SELECT max(rcvid) FROM rcvfrom)") == "i 192.0.2.7");
   CHECK(world.value("SELECT nonce FROM rcvfrom WHERE rcvid=(SELECT max(rcvid) FROM rcvfrom)") ==
-        sha1(kVersion + kPush + file("one") + file("two")));
+        sha1(kVersion + kPushCard + file("one") + file("two")));
 }
 
 TEST_CASE("what is there already is not stored again, and nothing says that it was received") {
   World world;
-  world.say_as("i", kPush + file("one"));
+  world.say_as("i", kPushCard + file("one"));
   const std::string before = world.dump();
-  CHECK(world.say_as("i", kVersion + kPush + file("one")) == kServerVersion);
+  CHECK(world.say_as("i", kVersion + kPushCard + file("one")) == kServerVersion);
   CHECK(world.figures().artifacts_in == 0);
   CHECK(world.dump() == before);
 }
@@ -55,14 +48,15 @@ TEST_CASE("what is there already is not stored again, and nothing says that it w
 TEST_CASE("a push without a login leaves no nonce") {
   World world;
   world.sql("UPDATE user SET cap='i' WHERE login='nobody'");
-  world.say(kPush + file("one"));
+  world.say(kPushCard + file("one"));
   CHECK(world.value("SELECT login||quote(nonce) FROM rcvfrom JOIN user USING(uid)"
                     " WHERE rcvid=(SELECT max(rcvid) FROM rcvfrom)") == "nobodyNULL");
 }
 
 TEST_CASE("a compressed file and one named by SHA1 are stored") {
   World world;
-  world.say_as("i", kPush + cfile("compressed text") + fmt::format("file {} 3\nold", sha1("old")));
+  world.say_as("i",
+               kPushCard + cfile("compressed text") + fmt::format("file {} 3\nold", sha1("old")));
   CHECK(content_of(world, sha3("compressed text")) == "compressed text");
   CHECK(content_of(world, sha1("old")) == "old");
 }
@@ -70,29 +64,32 @@ TEST_CASE("a compressed file and one named by SHA1 are stored") {
 TEST_CASE("a delta that comes before its source waits for it, and the source is asked for") {
   World world;
   const std::string base(300, 'b');
-  CHECK(world.say_as("i", kPush + file_delta(base + "!", base)) == gimme(sha3(base)));
-  CHECK(world.say_as("i", kPush + file(base)).empty());
+  CHECK(world.say_as("i", kPushCard + file_delta(base + "!", base)) == gimme(sha3(base)));
+  CHECK(world.say_as("i", kPushCard + file(base)).empty());
   CHECK(content_of(world, sha3(base + "!")) == base + "!");
 }
 
 TEST_CASE("what the client has and the server does not becomes a phantom that is asked for") {
   World world;
-  CHECK(world.say_as("i", kVersion + kPush + igot(kPhantom)) == kServerVersion + gimme(kPhantom));
+  CHECK(world.say_as("i", kVersion + kPushCard + igot(kPhantom)) ==
+        kServerVersion + gimme(kPhantom));
   CHECK(world.value("SELECT count(*) FROM phantom") == "1");
-  CHECK(world.say_as("i", kPush) == gimme(kPhantom));
-  CHECK(world.say_as("i", kPush + file("a phantom")).empty());
+  CHECK(world.say_as("i", kPushCard) == gimme(kPhantom));
+  CHECK(world.say_as("i", kPushCard + file("a phantom")).empty());
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
 TEST_CASE("an artifact that is named and sent in one request is no phantom") {
   World world;
-  CHECK(world.say_as("i", kPush + igot(kPhantom) + file("a phantom") + igot(kPhantom)).empty());
-  CHECK(world.say_as("i", kPush + igot(kPhantom)).empty());
+  CHECK(world.say_as("i", kPushCard + igot(kPhantom) + file("a phantom") + igot(kPhantom)).empty());
+  CHECK(world.say_as("i", kPushCard + igot(kPhantom)).empty());
 }
 
 TEST_CASE("what the client itself asks for is not asked of it") {
   World world;
-  CHECK(world.say_as("i", kPull + kPush + igot(world.initial()) + igot(kPhantom) + gimme(kPhantom))
+  CHECK(world
+            .say_as("i", kPullCard + kPushCard + igot(world.initial()) + igot(kPhantom) +
+                             gimme(kPhantom))
             .empty());
 }
 
@@ -100,15 +97,15 @@ TEST_CASE("no more is asked for at a time than is allowed") {
   World world;
   std::string names;
   for (int i = 0; i < 501; ++i) names += igot(sha3(fmt::format("phantom {}", i)));
-  CHECK(count_cards(world.say_as("i", kPush + names), "gimme") == 500);
+  CHECK(count_cards(world.say_as("i", kPushCard + names), "gimme") == 500);
   CHECK(world.value("SELECT count(*) FROM phantom") == "501");
   world.options.max_gimme = 10;
-  CHECK(count_cards(world.say_as("i", kPush + names), "gimme") == 10);
+  CHECK(count_cards(world.say_as("i", kPushCard + names), "gimme") == 10);
 }
 
 TEST_CASE("an igot before the push card, or without one, is not believed") {
   World world;
-  CHECK(world.say_as("i", igot(kPhantom) + kPush).empty());
+  CHECK(world.say_as("i", igot(kPhantom) + kPushCard).empty());
   CHECK(world.say_as("i", kVersion + igot(kPhantom)) == kServerVersion);
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
@@ -116,21 +113,21 @@ TEST_CASE("an igot before the push card, or without one, is not believed") {
 TEST_CASE("who may pull but not push is told so in words that stop the client pushing") {
   World world;
   const std::string names = igot(world.initial());
-  CHECK(world.say_as("o", kPull + kPush + igot(kPhantom)) ==
+  CHECK(world.say_as("o", kPullCard + kPushCard + igot(kPhantom)) ==
         "message pull\\sonly\\s-\\snot\\sauthorized\\sto\\spush\n" + names);
   CHECK(world.figures().operation == "sync");
-  CHECK(world.error_as("o", kPush + kPull) == "not authorized to write");
-  CHECK(world.error_as("o", kPull + kPush + file("one")) == "not authorized to write");
+  CHECK(world.error_as("o", kPushCard + kPullCard) == "not authorized to write");
+  CHECK(world.error_as("o", kPullCard + kPushCard + file("one")) == "not authorized to write");
 }
 
 TEST_CASE("pushing, pulling and sending files take the right to do so") {
   World world;
-  CHECK(world.error_of(kPush) == "not authorized to write");
-  CHECK(world.error_of(kPull) == "not authorized to read");
-  CHECK(world.error_as("g", kPush) == "not authorized to write");
-  CHECK(world.error_as("g", kPull) == "not authorized to read");
+  CHECK(world.error_of(kPushCard) == "not authorized to write");
+  CHECK(world.error_of(kPullCard) == "not authorized to read");
+  CHECK(world.error_as("g", kPushCard) == "not authorized to write");
+  CHECK(world.error_as("g", kPullCard) == "not authorized to read");
   CHECK(world.error_as("i", file("one")) == "not authorized to write");
-  CHECK(world.error_as("i", "private\n" + kPush + file("one")) ==
+  CHECK(world.error_as("i", "private\n" + kPushCard + file("one")) ==
         "not authorized to sync private content");
   CHECK(world.error_as("i", "config /user 3\nabc\n") == "not authorized to push configuration");
 }
@@ -152,12 +149,12 @@ TEST_CASE("a client with the server's own code is refused only where that is ask
   CHECK(world.say_as("i", card) == igot(world.initial()));
   world.options.refuse_own_server_code = true;
   CHECK(world.error_as("i", card).starts_with("server loop"));
-  CHECK(world.say_as("i", kPull) == igot(world.initial()));
+  CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
 }
 
 TEST_CASE("private applies to the next file alone") {
   World world;
-  world.say_as("ix", kPush + "private\n" + igot(kPhantom) + file("one") + file("two"));
+  world.say_as("ix", kPushCard + "private\n" + igot(kPhantom) + file("one") + file("two"));
   CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == sha3("one"));
   CHECK(world.value("SELECT count(*) FROM private") == "1");
   CHECK(world.value("SELECT count(*) FROM unclustered JOIN blob USING(rid) WHERE uuid='" +
@@ -166,24 +163,25 @@ TEST_CASE("private applies to the next file alone") {
 
 TEST_CASE("a private artifact that somebody has as a public one becomes public") {
   World world;
-  world.say_as("ix", kPush + "private\n" + file("one") + "private\n" + file("two"));
-  CHECK(world.say_as("ix", kPush + igot(sha3("one"))).empty());
-  CHECK(world.say_as("i", kPush + file("two")).empty());
+  world.say_as("ix", kPushCard + "private\n" + file("one") + "private\n" + file("two"));
+  CHECK(world.say_as("ix", kPushCard + igot(sha3("one"))).empty());
+  CHECK(world.say_as("i", kPushCard + file("two")).empty());
   CHECK(world.value("SELECT count(*) FROM private") == "0");
 }
 
 TEST_CASE("to name a private artifact is not to publish it: it has to be sent") {
   World world;
-  world.say_as("ix", kPush + "private\n" + file("one"));
+  world.say_as("ix", kPushCard + "private\n" + file("one"));
   const std::string before = world.dump();
-  CHECK(world.say_as("i", kPush + igot(sha3("one"))) == gimme(sha3("one")));
+  CHECK(world.say_as("i", kPushCard + igot(sha3("one"))) == gimme(sha3("one")));
   // Its name with other bytes, and a delta that copies what it is to prove.
-  world.say_as("i", kPush + fmt::format("file {} 3\nxyz", sha3("one")));
-  world.say_as("i", kPush + fmt::format("file {} {} 10\n3\n3@0,1hUUU;", sha3("one"), sha3("one")));
+  world.say_as("i", kPushCard + fmt::format("file {} 3\nxyz", sha3("one")));
+  world.say_as("i",
+               kPushCard + fmt::format("file {} {} 10\n3\n3@0,1hUUU;", sha3("one"), sha3("one")));
   CHECK(world.value("SELECT count(*) FROM private") == "1");
-  CHECK(world.say_as("o", kPull + gimme(sha3("one"))).find("one") == std::string::npos);
+  CHECK(world.say_as("o", kPullCard + gimme(sha3("one"))).find("one") == std::string::npos);
   CHECK(before == world.dump());
-  CHECK(world.say_as("i", kPush + file("one")).empty());
+  CHECK(world.say_as("i", kPushCard + file("one")).empty());
   CHECK(world.value("SELECT count(*) FROM private") == "0");
 }
 
@@ -191,30 +189,30 @@ TEST_CASE("what is private where it is, and nobody has sent, is remembered as pr
   for (const char* user : {"i", "ix"}) {
     CAPTURE(user);
     World world;
-    CHECK(world.say_as("i", kPush + igot(kPhantom)) == gimme(kPhantom));
-    CHECK(world.say_as(user, kPush + igot(kPhantom, " 1")).empty());
+    CHECK(world.say_as("i", kPushCard + igot(kPhantom)) == gimme(kPhantom));
+    CHECK(world.say_as(user, kPushCard + igot(kPhantom, " 1")).empty());
     CHECK(world.value("SELECT uuid FROM private JOIN blob USING(rid)") == kPhantom);
     CHECK(world.value("SELECT count(*) FROM unclustered JOIN phantom USING(rid)") == "0");
     // Until somebody has it as a public one, or sends it.
-    CHECK(world.say_as("i", kPush + igot(kPhantom)) == gimme(kPhantom));
-    world.say_as(user, kPush + igot(kPhantom, " 1"));
-    CHECK(world.say_as("i", kPush + file("a phantom")).empty());
+    CHECK(world.say_as("i", kPushCard + igot(kPhantom)) == gimme(kPhantom));
+    world.say_as(user, kPushCard + igot(kPhantom, " 1"));
+    CHECK(world.say_as("i", kPushCard + file("a phantom")).empty());
     CHECK(world.value("SELECT count(*) FROM private") == "0");
-    CHECK(world.say_as("o", kPull).find(igot(kPhantom)) != std::string::npos);
+    CHECK(world.say_as("o", kPullCard).find(igot(kPhantom)) != std::string::npos);
   }
 }
 
 TEST_CASE("who may not see private artifacts makes none of what is here, and brings none") {
   World world;
-  world.say_as("i", kPush + file("one"));
+  world.say_as("i", kPushCard + file("one"));
   const std::string before = world.dump();
-  CHECK(world.say_as("i", kPush + igot(sha3("one"), " 1") + igot(kPhantom, " 1")).empty());
+  CHECK(world.say_as("i", kPushCard + igot(sha3("one"), " 1") + igot(kPhantom, " 1")).empty());
   CHECK(world.dump() == before);
 }
 
 TEST_CASE("a delta on itself is the fault of who sends it") {
   World world;
-  world.say_as("i", kPush + igot(kPhantom) + file("one"));
+  world.say_as("i", kPushCard + igot(kPhantom) + file("one"));
   const std::string delta = artifact::delta_create("x", "x");
   for (const std::string& name : {sha3("new"), kPhantom, sha3("one")}) {
     for (const std::string& card :
@@ -222,7 +220,7 @@ TEST_CASE("a delta on itself is the fault of who sends it") {
           fmt::format("cfile {0} {0} 1 {1}\n{2}\n", name, artifact::blob_compress(delta).size(),
                       artifact::blob_compress(delta))}) {
       CAPTURE(card);
-      CHECK(world.error_as("i", kPush + card) ==
+      CHECK(world.error_as("i", kPushCard + card) ==
             fmt::format("artifact {}: its delta is made from itself", name));
       CHECK_FALSE(world.figures().is_fault);
     }
@@ -237,20 +235,20 @@ TEST_CASE("what everybody may have is never stored as a delta on what not everyb
            world.value("SELECT count(*) FROM private") == "1";
   };
   World after;
-  after.say_as("ix", kPush + "private\n" + file(secret));
-  after.say_as("i", kPush + file_delta(open, secret));
-  after.say_as("i", kPush + file(open));
+  after.say_as("ix", kPushCard + "private\n" + file(secret));
+  after.say_as("i", kPushCard + file_delta(open, secret));
+  after.say_as("i", kPushCard + file(open));
   CHECK(is_whole(after));
   World before;
-  before.say_as("ix", kPush + igot(sha3(secret), " 1"));
-  before.say_as("i", kPush + file_delta(open, secret) + file(open));
-  before.say_as("ix", kPush + "private\n" + file(secret));
+  before.say_as("ix", kPushCard + igot(sha3(secret), " 1"));
+  before.say_as("i", kPushCard + file_delta(open, secret) + file(open));
+  before.say_as("ix", kPushCard + "private\n" + file(secret));
   CHECK(is_whole(before));
   World published;
   published.say_as("ix",
-                   kPush + "private\n" + file(secret) + "private\n" + file_delta(open, secret));
+                   kPushCard + "private\n" + file(secret) + "private\n" + file_delta(open, secret));
   CHECK(published.value("SELECT count(*) FROM delta") == "1");
-  published.say_as("ix", kPush + igot(sha3(open)));
+  published.say_as("ix", kPushCard + igot(sha3(open)));
   CHECK(is_whole(published));
 }
 
@@ -258,12 +256,12 @@ TEST_CASE("a delta that waits for its source keeps nobody from the rest") {
   World world;
   const std::string source(1000, 's');
   const std::string target = source + " and more";
-  world.say_as("i", kPush + file_delta(target, source) + file("one"));
-  const std::string pulled = world.say_as("o", kVersion + kPull);
+  world.say_as("i", kPushCard + file_delta(target, source) + file("one"));
+  const std::string pulled = world.say_as("o", kVersion + kPullCard);
   CHECK(pulled.find(sha3(target)) == std::string::npos);
   CHECK(pulled.find(igot(sha3("one"))) != std::string::npos);
   const std::string asked =
-      world.say_as("o", kVersion + kPull + gimme(sha3(target)) + gimme(sha3("one")));
+      world.say_as("o", kVersion + kPullCard + gimme(sha3(target)) + gimme(sha3("one")));
   CHECK(count_cards(asked, "file") == 1);
   CHECK(count_cards(asked, "error") == 0);
   for (const char* clone : {"clone 3 1\n", "clone 2 1\n", "clone\n"}) {
@@ -271,8 +269,8 @@ TEST_CASE("a delta that waits for its source keeps nobody from the rest") {
     CHECK(cloned.find(sha3(target)) == std::string::npos);
     CHECK(count_cards(cloned, "error") == 0);
   }
-  world.say_as("i", kPush + file(source));
-  CHECK(world.say_as("o", kVersion + kPull).find(igot(sha3(target))) != std::string::npos);
+  world.say_as("i", kPushCard + file(source));
+  CHECK(world.say_as("o", kVersion + kPullCard).find(igot(sha3(target))) != std::string::npos);
 }
 
 TEST_CASE("a delta on what is shunned is asked for whole") {
@@ -280,10 +278,10 @@ TEST_CASE("a delta on what is shunned is asked for whole") {
   const std::string source(1000, 's');
   const std::string target = source + " and more";
   world.sql("INSERT INTO shun(uuid) VALUES('" + sha3(source) + "')");
-  CHECK(world.say_as("i", kPush + file_delta(target, source)) == gimme(sha3(target)));
+  CHECK(world.say_as("i", kPushCard + file_delta(target, source)) == gimme(sha3(target)));
   CHECK(world.value("SELECT count(*) FROM blob WHERE uuid='" + sha3(source) + "'") == "0");
   CHECK(count_cards(world.say_as("g", kVersion + "clone 3 1\n"), "error") == 0);
-  CHECK(world.say_as("i", kPush + file(target)).empty());
+  CHECK(world.say_as("i", kPushCard + file(target)).empty());
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
 }
 
@@ -291,14 +289,14 @@ TEST_CASE("a delta on what is private tells nothing of it: what it makes is aske
   World world;
   const std::string secret(1000, 's');
   const std::string right = secret + " and more";
-  world.say_as("ix", kPush + "private\n" + file(secret));
+  world.say_as("ix", kPushCard + "private\n" + file(secret));
   const std::string guess = file_delta(right, secret);
-  CHECK(world.say_as("i", kPush + guess) == gimme(sha3(right)));
-  CHECK(world.say_as("i", kPush + file(right)).empty());
+  CHECK(world.say_as("i", kPushCard + guess) == gimme(sha3(right)));
+  CHECK(world.say_as("i", kPushCard + file(right)).empty());
   // A wrong guess gets the same answer.
   std::string wrong = guess;
   wrong.replace(guess.find(sha3(right)), 64, kPhantom);
-  CHECK(world.say_as("i", kPush + wrong) == gimme(kPhantom));
+  CHECK(world.say_as("i", kPushCard + wrong) == gimme(kPhantom));
   CHECK(world.value("SELECT count(*) FROM delta") == "0");
 }
 
@@ -307,34 +305,34 @@ TEST_CASE("an artifact that fossil crashes at is not taken") {
   const std::string cards =
       fmt::format("D 2020-01-01T00:00:00\nT +parent {}\nU w\n", world.initial());
   const std::string crashing = fmt::format("{}Z {}\n", cards, quarry::artifact::md5_hex(cards));
-  CHECK(world.error_as("i", kPush + file(crashing)).ends_with("fossil crashes at it"));
+  CHECK(world.error_as("i", kPushCard + file(crashing)).ends_with("fossil crashes at it"));
 }
 
 TEST_CASE("nobody makes a public artifact private") {
   World world;
-  world.say_as("i", kPush + file("one"));
+  world.say_as("i", kPushCard + file("one"));
   const std::string before = world.dump();
-  CHECK(world.say_as("i", kPush + igot(sha3("one"), " 1")).empty());
-  CHECK(world.say_as("ix", kPush + igot(sha3("one"), " 1")).empty());
-  CHECK(world.say_as("ix", kPush + "private\n" + file("one")).empty());
+  CHECK(world.say_as("i", kPushCard + igot(sha3("one"), " 1")).empty());
+  CHECK(world.say_as("ix", kPushCard + igot(sha3("one"), " 1")).empty());
+  CHECK(world.say_as("ix", kPushCard + "private\n" + file("one")).empty());
   CHECK(world.dump() == before);
 }
 
 TEST_CASE("an unknown private artifact becomes a private phantom for who may see it") {
   World world;
-  CHECK(world.say_as("i", kPush + igot(kPhantom, " 1")).empty());
+  CHECK(world.say_as("i", kPushCard + igot(kPhantom, " 1")).empty());
   CHECK(world.value("SELECT count(*) FROM phantom") == "0");
-  CHECK(world.say_as("ix", kPush + igot(kPhantom, " 1")).empty());
+  CHECK(world.say_as("ix", kPushCard + igot(kPhantom, " 1")).empty());
   CHECK(world.value("SELECT count(*) FROM phantom JOIN private USING(rid)") == "1");
-  CHECK(world.say_as("i", kPush).empty());
-  CHECK(world.say_as("ix", "pragma send-private\n" + kPush) == gimme(kPhantom));
+  CHECK(world.say_as("i", kPushCard).empty());
+  CHECK(world.say_as("ix", "pragma send-private\n" + kPushCard) == gimme(kPhantom));
 }
 
 TEST_CASE("a shunned artifact never comes back") {
   World world;
   world.sql("INSERT INTO shun(uuid) VALUES('" + sha3("one") + "')");
   const std::string before = world.dump();
-  CHECK(world.say_as("i", kPush + file("one") + igot(sha3("one"))).empty());
+  CHECK(world.say_as("i", kPushCard + file("one") + igot(sha3("one"))).empty());
   CHECK(world.dump() == before);
 }
 
@@ -343,38 +341,38 @@ TEST_CASE(
   World world;
   const std::string old = fmt::format("file {} 3\nold", sha1("old"));
   world.sql("REPLACE INTO config(name,value) VALUES('hash-policy',4)");
-  CHECK(world.say_as("i", kPush + old + igot(sha1("other"))).empty());
+  CHECK(world.say_as("i", kPushCard + old + igot(sha1("other"))).empty());
   CHECK(world.value("SELECT count(*) FROM blob") == "1");
   world.sql("REPLACE INTO config(name,value) VALUES('hash-policy',1)");
-  world.say_as("i", kPush + old);
+  world.say_as("i", kPushCard + old);
   CHECK(world.value("SELECT value FROM config WHERE name='hash-policy'") == "1");
-  world.say_as("i", kPush + file("new"));
+  world.say_as("i", kPushCard + file("new"));
   CHECK(world.value("SELECT value FROM config WHERE name='hash-policy'") == "2");
 }
 
 TEST_CASE("hooks wait while more is asked for, and no longer") {
   World world;
   const std::string embargo = "SELECT value FROM config WHERE name='hook-embargo'";
-  world.say_as("i", kPush + file("one"));
+  world.say_as("i", kPushCard + file("one"));
   CHECK(world.value(embargo) == "(none)");
-  world.say_as("i", kPush + igot(kPhantom));
+  world.say_as("i", kPushCard + igot(kPhantom));
   CHECK(world.value(embargo) == "1700000060");
-  world.say_as("i", kPush + file("a phantom"));
+  world.say_as("i", kPushCard + file("a phantom"));
   CHECK(world.value(embargo) == "(none)");
   world.sql("INSERT INTO config(name,value) VALUES('hook-embargo','1')");
-  world.say_as("i", kPush);
+  world.say_as("i", kPushCard);
   CHECK(world.value(embargo) == "(none)");
 }
 
 TEST_CASE("a whole push ends in clusters, half of one does not") {
   World world;
-  std::string many = kPush;
+  std::string many = kPushCard;
   for (int i = 0; i < 120; ++i) many += file(fmt::format("text {}", i));
   const std::string clusters =
       "SELECT count(*) FROM tagxref JOIN tag USING(tagid) WHERE tagname='cluster'";
   world.say_as("i", many + igot(kPhantom));
   CHECK(world.value(clusters) == "0");
-  world.say_as("i", kPush + file("a phantom"));
+  world.say_as("i", kPushCard + file("a phantom"));
   CHECK(world.value(clusters) == "1");
 }
 
@@ -386,13 +384,13 @@ TEST_CASE(
   {
     auto receipt = (*other)->receive();
     REQUIRE(receipt.has_value());
-    CHECK(world.refusal_as("i", kPush + file("one"))
+    CHECK(world.refusal_as("i", kPushCard + file("one"))
               .starts_with("the repository is busy: try again"));
     // Whoever has nothing to store does not wait.
-    CHECK(world.say_as("i", kPull + kPush + igot(world.initial())).empty());
-    CHECK(world.say_as("i", kPull) == igot(world.initial()));
+    CHECK(world.say_as("i", kPullCard + kPushCard + igot(world.initial())).empty());
+    CHECK(world.say_as("i", kPullCard) == igot(world.initial()));
   }
-  CHECK(world.say_as("i", kPush + file("one")).empty());
+  CHECK(world.say_as("i", kPushCard + file("one")).empty());
 }
 
 TEST_CASE("a pull makes no cluster while another one writes, and does not wait") {
@@ -407,5 +405,5 @@ TEST_CASE("a pull makes no cluster while another one writes, and does not wait")
   auto other = quarry::repository::Repository::open(world.path());
   auto receipt = (*other)->receive();
   REQUIRE(receipt.has_value());
-  CHECK(count_cards(world.say_as("o", kPull), "igot") == 111);
+  CHECK(count_cards(world.say_as("o", kPullCard), "igot") == 111);
 }

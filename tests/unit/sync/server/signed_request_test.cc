@@ -12,11 +12,11 @@ namespace {
 
 constexpr std::string_view kTarget = "/project/queue?type=DC";
 constexpr std::string_view kDate = "2023-11-14T22:13:20.000Z";
-constexpr UnixMillis kNow{1700000000000};
+constexpr UnixMillis kRequestTime{1700000000000};
 constexpr std::string_view kBody = "a tarball";
 
-std::string cookie_of(std::string_view user, std::string_view password,
-                      std::string_view date = kDate) {
+std::string signed_cookie(std::string_view user, std::string_view password,
+                          std::string_view date = kDate) {
   return sign_request(kProjectCode, user, password,
                       signed_text("POST", kTarget, date, body_hash(kBody)));
 }
@@ -26,7 +26,7 @@ SignedHead head_with(std::string_view cookie, std::string_view date = kDate) {
 }
 
 /// Counts what a guard is asked and told.
-struct Guard : LoginGuard {
+struct RequestGuard : LoginGuard {
   std::chrono::seconds wait(std::string_view) override {
     ++asked;
     return delay;
@@ -40,7 +40,7 @@ struct Guard : LoginGuard {
 std::string outcome(World& world, const SignedHead& head, std::string_view body = kBody,
                     LoginGuard* guard = nullptr) {
   SignedRequest request(world.repository(), guard);
-  auto done = request.begin(head, kNow);
+  auto done = request.begin(head, kRequestTime);
   if (!done) return done.error().message;
   // However it comes.
   request.add_body(body.substr(0, 1));
@@ -55,20 +55,20 @@ TEST_CASE("who signs with his password is let in, with his letters and those of 
   World world;
   world.sql("UPDATE user SET cap='gh' WHERE login='nobody'");
   SignedRequest request(world.repository(), nullptr);
-  REQUIRE(request.begin(head_with(cookie_of("ix", "pw")), kNow));
+  REQUIRE(request.begin(head_with(signed_cookie("ix", "pw")), kRequestTime));
   request.add_body(kBody);
   CHECK(request.confirm());
   CHECK(request.person().login == "ix");
   CHECK(request.person().letters == "ghix");
   CHECK(request.person().is_somebody);
   CHECK(request.signature().size() == 40);
-  CHECK(request.date() == kNow);
+  CHECK(request.date() == kRequestTime);
 }
 
 TEST_CASE("a request without a login is nobody's") {
   World world;
   SignedRequest request(world.repository(), nullptr);
-  REQUIRE(request.begin(head_with("", ""), kNow));
+  REQUIRE(request.begin(head_with("", ""), kRequestTime));
   request.add_body(kBody);
   CHECK(request.confirm());
   CHECK(request.person().login == "nobody");
@@ -78,7 +78,7 @@ TEST_CASE("a request without a login is nobody's") {
 
 TEST_CASE("each part of a request is signed") {
   World world;
-  const std::string cookie = cookie_of("i", "pw");
+  const std::string cookie = signed_cookie("i", "pw");
   const SignedHead good = head_with(cookie);
   CHECK(outcome(world, good).empty());
   SignedHead other = good;
@@ -96,14 +96,14 @@ TEST_CASE("each part of a request is signed") {
 TEST_CASE("a wrong password, an unknown user and lenders of rights read the same") {
   World world;
   for (const char* user : {"i", "x", "reader", "developer"}) {
-    CHECK(outcome(world, head_with(cookie_of(user, "wrong"))) == "login failed");
+    CHECK(outcome(world, head_with(signed_cookie(user, "wrong"))) == "login failed");
   }
 }
 
 TEST_CASE("a signature is good for five minutes, before and after") {
   World world;
   const auto at = [&](std::string_view date) {
-    return outcome(world, head_with(cookie_of("i", "pw", date), date));
+    return outcome(world, head_with(signed_cookie("i", "pw", date), date));
   };
   CHECK(at("2023-11-14T22:18:20Z").empty());
   CHECK(at("2023-11-14T22:08:20").empty());
@@ -118,22 +118,22 @@ TEST_CASE("a signature is good for five minutes, before and after") {
 TEST_CASE("who has no password learns nothing of the clock") {
   World world;
   const std::string_view old = "2020-01-01T00:00:00Z";
-  CHECK(outcome(world, head_with(cookie_of("i", "wrong", old), old)) == "login failed");
+  CHECK(outcome(world, head_with(signed_cookie("i", "wrong", old), old)) == "login failed");
 }
 
 TEST_CASE("failures count for the guard, and so do logins that are right in both halves") {
   World world;
-  Guard guard;
-  CHECK(outcome(world, head_with(cookie_of("i", "wrong")), kBody, &guard) == "login failed");
+  RequestGuard guard;
+  CHECK(outcome(world, head_with(signed_cookie("i", "wrong")), kBody, &guard) == "login failed");
   CHECK(guard.bad == 1);
   // What was signed for another body shows no password that could be wrong.
-  CHECK(outcome(world, head_with(cookie_of("i", "pw")), "x", &guard) == "login failed");
+  CHECK(outcome(world, head_with(signed_cookie("i", "pw")), "x", &guard) == "login failed");
   CHECK(guard.bad == 1);
   CHECK(guard.good == 0);
-  CHECK(outcome(world, head_with(cookie_of("i", "pw")), kBody, &guard).empty());
+  CHECK(outcome(world, head_with(signed_cookie("i", "pw")), kBody, &guard).empty());
   CHECK(guard.good == 1);
   guard.delay = std::chrono::seconds(7);
-  CHECK(outcome(world, head_with(cookie_of("i", "pw")), kBody, &guard) ==
+  CHECK(outcome(world, head_with(signed_cookie("i", "pw")), kBody, &guard) ==
         "too many failed logins: try again in 7 s");
 }
 
@@ -142,11 +142,11 @@ TEST_CASE("whom the web server let in is somebody where the repository agrees, w
   SignedHead head = head_with("");
   head.remote_user = "i";
   SignedRequest stranger(world.repository(), nullptr);
-  REQUIRE(stranger.begin(head, kNow));
+  REQUIRE(stranger.begin(head, kRequestTime));
   CHECK(stranger.person().login == "nobody");
   world.sql("INSERT OR REPLACE INTO config(name,value,mtime) VALUES('remote_user_ok','1',1)");
   SignedRequest known(world.repository(), nullptr);
-  REQUIRE(known.begin(head, kNow));
+  REQUIRE(known.begin(head, kRequestTime));
   CHECK(known.confirm());
   CHECK(known.person().login == "i");
 }
@@ -155,5 +155,5 @@ TEST_CASE("a name that a cookie could not hold as it stands is signed and read t
   World world;
   const std::string name = "a b;c=%+\\";
   world.add_user(name, "i", secret_of(name, "pw"));
-  CHECK(outcome(world, head_with(cookie_of(name, "pw"))).empty());
+  CHECK(outcome(world, head_with(signed_cookie(name, "pw"))).empty());
 }

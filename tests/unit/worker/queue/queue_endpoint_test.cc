@@ -32,9 +32,9 @@ constexpr std::string_view kAction = "application/x-quarry-action";
 
 /// A repository with users who are called as their rights are, each with the password "pw", and its
 /// queue's endpoint.
-class World {
+class QueueWorld {
  public:
-  World() {
+  QueueWorld() {
     repository_ = std::move(*Repository::open(world_.repository("x.fossil")));
     auto receipt = repository_->receive();
     REQUIRE(receipt);
@@ -169,7 +169,7 @@ bool has(const QueueReply& reply, std::string_view text) {
 }  // namespace
 
 TEST_CASE("what a writer sends is in the queue's folders, with who sent it, when it is answered") {
-  World world;
+  QueueWorld world;
   const QueueReply reply = world.submit();
   REQUIRE(reply.status == 202);
   CHECK(reply.user == "writer");
@@ -190,7 +190,7 @@ TEST_CASE("what a writer sends is in the queue's folders, with who sent it, when
 }
 
 TEST_CASE("who may not submit is refused before his body is read, and nothing is left of it") {
-  World world;
+  QueueWorld world;
   CHECK(world.submit("").status == 401);
   CHECK(world.submit("guest").status == 403);
   CHECK(world.submit("looker").status == 403);
@@ -205,7 +205,7 @@ TEST_CASE("who may not submit is refused before his body is read, and nothing is
 }
 
 TEST_CASE("a wrong password is told to the log with the name, and reads nothing") {
-  World world;
+  QueueWorld world;
   const QueueReply reply = world.ask(
       {.method = "POST", .target = "/x/queue", .password = "wrong", .type = kTarball, .body = "x"});
   CHECK(reply.status == 403);
@@ -215,7 +215,7 @@ TEST_CASE("a wrong password is told to the log with the name, and reads nothing"
 }
 
 TEST_CASE("a body that is not the one that was signed leaves nothing") {
-  World world;
+  QueueWorld world;
   const QueueReply reply = world.ask({.method = "POST",
                                       .target = "/x/queue",
                                       .type = kTarball,
@@ -227,7 +227,7 @@ TEST_CASE("a body that is not the one that was signed leaves nothing") {
 }
 
 TEST_CASE("a request is taken once, and one of long ago not at all") {
-  World world;
+  QueueWorld world;
   CHECK(world.submit().status == 202);
   CHECK(world.send_again().status == 409);
   CHECK(world.directories.list(Stage::kPrequeue)->size() == 1);
@@ -237,7 +237,7 @@ TEST_CASE("a request is taken once, and one of long ago not at all") {
 }
 
 TEST_CASE("a tarball that is too large, or of unknown size, is refused before it is read") {
-  World world;
+  QueueWorld world;
   world.options.max_size = 5;
   CHECK(world.submit().status == 413);
   CHECK_FALSE(world.was_read);
@@ -245,7 +245,7 @@ TEST_CASE("a tarball that is too large, or of unknown size, is refused before it
 }
 
 TEST_CASE("a body that breaks off, or a full disk, leaves nothing") {
-  World world;
+  QueueWorld world;
   using quarry::base::ErrorCode;
   world.read_error = {ErrorCode::kInvalid, "the body ended after 1 of 2 bytes"};
   CHECK(world.submit().status == 400);
@@ -259,7 +259,7 @@ TEST_CASE("a body that breaks off, or a full disk, leaves nothing") {
 }
 
 TEST_CASE("who may read the repository sees the queue, and others hear nothing but how to log in") {
-  World world;
+  QueueWorld world;
   const std::string id = world.queued(world.submit());
   for (const char* user : {"looker", "writer", "admin"}) {
     CHECK(has(world.ask({.user = user}), id));
@@ -283,7 +283,7 @@ TEST_CASE("who may read the repository sees the queue, and others hear nothing b
 }
 
 TEST_CASE("a page of the queue leads to the next one, with what was asked for") {
-  World world;
+  QueueWorld world;
   for (int i = 0; i < 3; ++i) world.queued(world.submit());
   const QueueReply first = world.ask({.target = "/x/queue.json?limit=2&branch=trunk"});
   REQUIRE(first.status == 200);
@@ -314,7 +314,7 @@ TEST_CASE("a page of the queue leads to the next one, with what was asked for") 
 }
 
 TEST_CASE("in the page nothing that somebody wrote is markup, and no script can run") {
-  World world;
+  QueueWorld world;
   const std::string id = world.queued(world.submit());
   for (const std::string& target : {std::string("/x/queue"), "/x/queue/" + id}) {
     const QueueReply page = world.ask({.target = target});
@@ -332,7 +332,7 @@ TEST_CASE("in the page nothing that somebody wrote is markup, and no script can 
 }
 
 TEST_CASE("actions are for whom the table allows them, and go with the beginning of an id") {
-  World world;
+  QueueWorld world;
   const std::string id = world.queued(world.submit());
   const std::string part = id.substr(0, 6);
   CHECK(world.act(part, "hold", "writer").status == 403);
@@ -356,7 +356,7 @@ TEST_CASE("actions are for whom the table allows them, and go with the beginning
 }
 
 TEST_CASE("branches are frozen by whom the table allows it, and what waits for that is told") {
-  World world;
+  QueueWorld world;
   const std::string id = world.queued(world.submit());
   const auto freeze = [&](const char* word, const char* user) {
     return world.ask({.method = "POST",
@@ -376,7 +376,7 @@ TEST_CASE("branches are frozen by whom the table allows it, and what waits for t
 }
 
 TEST_CASE("what is posted has a content type that no form of a web page can have") {
-  World world;
+  QueueWorld world;
   for (const char* type :
        {"application/x-www-form-urlencoded", "text/plain", "", "multipart/form-data"}) {
     CHECK_FALSE(is_queue_content_type(type));

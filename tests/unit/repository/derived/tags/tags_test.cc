@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/core.h>
 
+#include "derived/odd_artifacts.h"
 #include "quarry/artifact/digest.h"
 #include "store/database.h"
 #include "world.h"
@@ -13,34 +14,18 @@ using namespace quarry::repository::test;
 
 namespace {
 
-std::string finish(const std::string& cards) {
-  return cards + "Z " + artifact::md5_hex(cards) + "\n";
-}
-
-std::string hash(const std::string& content) {
-  return std::string(name_of(content).str());
-}
-
-std::string check_in(const std::string& comment, const std::string& parent, int day,
-                     const std::string& tags = "") {
+std::string tagged_check_in(const std::string& comment, const std::string& parent, int day,
+                            const std::string& tags = "") {
   return finish(fmt::format("C {}\nD 2021-01-{:02d}T00:00:00\n{}{}U ann\n", comment, day,
                             parent.empty() ? "" : "P " + hash(parent) + "\n", tags));
 }
 
 /// A control artifact of that DAY with CARDS, in their order, in each of which % is the target.
-std::string control(int day, const std::string& target, std::vector<std::string> cards) {
+std::string tag_control(int day, const std::string& target, std::vector<std::string> cards) {
   std::string text = fmt::format("D 2021-02-{:02d}T00:00:00\n", day);
   for (std::string& card : cards)
     text += "T " + card.replace(card.find('%'), 1, hash(target)) + "\n";
   return finish(text + "U bob\n");
-}
-
-/// Checks that what came into WORLD is what fossil's rebuild makes of it, and quarry's.
-void prove(World& world) {
-  CHECK(faults(world.file()) == "");
-  const std::vector<std::string> ours = derived_text(world.file());
-  REQUIRE(world.fossil("rebuild " + world.file().string()));
-  CHECK(difference(ours, derived_text(world.file())) == "");
 }
 
 std::string tag_of(const World& world, const std::string& target, const std::string& tag) {
@@ -59,12 +44,12 @@ std::string event_of(const World& world, const std::string& check_in, const std:
 
 TEST_CASE("an older amendment is lost where it meets an ancestor's later one") {
   World world;
-  const std::string one = check_in("one", "", 1, "T *branch * trunk\nT *sym-trunk *\n");
-  const std::string two = check_in("two", one, 2);
-  const std::string three = check_in("three", two, 3);
-  const std::string on_one = control(2, one, {"*branch % first"});
-  const std::string on_two = control(1, two, {"*branch % second"});
-  const std::string take_back = control(3, one, {"-branch %"});
+  const std::string one = tagged_check_in("one", "", 1, "T *branch * trunk\nT *sym-trunk *\n");
+  const std::string two = tagged_check_in("two", one, 2);
+  const std::string three = tagged_check_in("three", two, 3);
+  const std::string on_one = tag_control(2, one, {"*branch % first"});
+  const std::string on_two = tag_control(1, two, {"*branch % second"});
+  const std::string take_back = tag_control(3, one, {"-branch %"});
   for (const std::string& artifact : {one, two, three}) world.put(artifact);
   SUBCASE("which is there") {
     world.put(on_one);
@@ -75,7 +60,7 @@ TEST_CASE("an older amendment is lost where it meets an ancestor's later one") {
       CHECK(tag_of(world, two, "branch") == "");
     }
     SUBCASE("and stays so for a check-in that comes then") {
-      world.put(check_in("four", three, 4));
+      world.put(tagged_check_in("four", three, 4));
     }
   }
   SUBCASE("but not where it is there first") {
@@ -116,9 +101,9 @@ TEST_CASE("an older amendment is lost where it meets an ancestor's later one") {
 
 TEST_CASE("a check-in that comes late makes tags meet that did not") {
   World world;
-  const std::string one = check_in("one", "", 1, "T *branch * trunk\nT *sym-trunk *\n");
-  const std::string two = check_in("two", one, 2);
-  const std::string three = check_in("three", two, 3);
+  const std::string one = tagged_check_in("one", "", 1, "T *branch * trunk\nT *sym-trunk *\n");
+  const std::string two = tagged_check_in("two", one, 2);
+  const std::string three = tagged_check_in("three", two, 3);
   world.receive([&](Receipt& receipt) {
     for (const std::string& each : {one, two, three}) {
       REQUIRE(receipt.add_phantom(name_of(each), false));
@@ -126,8 +111,8 @@ TEST_CASE("a check-in that comes late makes tags meet that did not") {
   });
   world.put(one);
   world.put(three);
-  world.put(control(2, one, {"*bgcolor % #111111"}));
-  world.put(control(1, three, {"*bgcolor % #222222"}));
+  world.put(tag_control(2, one, {"*bgcolor % #111111"}));
+  world.put(tag_control(1, three, {"*bgcolor % #222222"}));
   CHECK(tag_of(world, three, "bgcolor") == "2 '#222222'");
   world.put(two);
   CHECK(tag_of(world, three, "bgcolor") == "2 '#111111'");
@@ -139,11 +124,12 @@ TEST_CASE("an amendment that was lost counts where a check-in is looked at later
   World world;
   // So much alike that a rebuild makes a delta of each parent, and looks at it last.
   const std::string text(400, 'x');
-  const std::string one = check_in("one" + text, "", 1), two = check_in("two" + text, one, 2);
-  const std::string three = check_in("three" + text, two, 3),
-                    four = check_in("four" + text, two, 4);
-  const std::string on_one = control(2, one, {"*bgcolor % #111111"});
-  const std::string on_three = control(1, three, {"*bgcolor % #222222"});
+  const std::string one = tagged_check_in("one" + text, "", 1),
+                    two = tagged_check_in("two" + text, one, 2);
+  const std::string three = tagged_check_in("three" + text, two, 3),
+                    four = tagged_check_in("four" + text, two, 4);
+  const std::string on_one = tag_control(2, one, {"*bgcolor % #111111"});
+  const std::string on_three = tag_control(1, three, {"*bgcolor % #222222"});
   world.receive([&](Receipt& receipt) {
     for (const std::string& each : {one, four, two, three, on_one, on_three}) {
       REQUIRE(receipt.add_phantom(name_of(each), false));
@@ -156,7 +142,7 @@ TEST_CASE("an amendment that was lost counts where a check-in is looked at later
     CHECK(tag_of(world, three, "bgcolor") == "2 '#222222'");
   }
   SUBCASE("and what it met has been taken back") {
-    world.put(control(3, one, {"-bgcolor %"}));
+    world.put(tag_control(3, one, {"-bgcolor %"}));
     CHECK(tag_of(world, three, "bgcolor") == "");
     world.put(four);
     CHECK(tag_of(world, three, "bgcolor") == "2 '#222222'");
@@ -188,9 +174,9 @@ TEST_CASE("a time is by the close child that is looked at last, also where that 
 
 TEST_CASE("an inherited comment, user or date does not show on the timeline") {
   World world;
-  const std::string one = check_in("one", "", 1), two = check_in("two", one, 2);
+  const std::string one = tagged_check_in("one", "", 1), two = tagged_check_in("two", one, 2);
   const std::string tags =
-      control(1, one, {"*comment % new\\s[deadbeef12]", "*date % 2020-01-01", "*user % zed"});
+      tag_control(1, one, {"*comment % new\\s[deadbeef12]", "*date % 2020-01-01", "*user % zed"});
   SUBCASE("after the check-ins") {
     for (const std::string& each : {one, two, tags}) world.put(each);
   }
@@ -210,9 +196,9 @@ TEST_CASE("an inherited comment, user or date does not show on the timeline") {
 
 TEST_CASE("a tag that takes something back leaves nothing, but for a check-in that comes later") {
   World world;
-  const std::string made = check_in("made", "", 1);
-  const std::string bare = control(1, made, {"-comment %", "-date %", "-user %"});
-  const std::string valued = control(
+  const std::string made = tagged_check_in("made", "", 1);
+  const std::string bare = tag_control(1, made, {"-comment %", "-date %", "-user %"});
+  const std::string valued = tag_control(
       1, made,
       {"-bgcolor % #aabbcc", "-comment % [deadbeef99]", "-date % 2020-01-01", "-user % zed"});
   std::string comment = "NULL", day = "2459215.5";
@@ -243,25 +229,25 @@ TEST_CASE("a tag that would give a ticket the change of another one is refused")
     return finish(
         fmt::format("D 2021-01-01T00:00:00\nJ title t\nK {}\nU ann\n", std::string(40, digit)));
   };
-  const std::string one = change('1'), two = change('2'), made = check_in("made", "", 1);
+  const std::string one = change('1'), two = change('2'), made = tagged_check_in("made", "", 1);
   for (const std::string& each : {one, two, made}) world.put(each);
   const std::string tag = "tkt-" + std::string(40, '2');
   world.receive([&](Receipt& receipt) {
     for (const char* kind : {"*", "+", "-"}) {
-      CHECK(!receipt.store(whole(control(1, one, {kind + tag + " %"}))));
+      CHECK(!receipt.store(whole(tag_control(1, one, {kind + tag + " %"}))));
     }
-    CHECK(!receipt.store(whole(control(1, change('3'), {"+" + tag + " %"}))));
-    CHECK(receipt.store(whole(control(1, two, {"+" + tag + " %"}))));
-    CHECK(receipt.store(whole(control(1, made, {"+" + tag + " %"}))));
+    CHECK(!receipt.store(whole(tag_control(1, change('3'), {"+" + tag + " %"}))));
+    CHECK(receipt.store(whole(tag_control(1, two, {"+" + tag + " %"}))));
+    CHECK(receipt.store(whole(tag_control(1, made, {"+" + tag + " %"}))));
   });
   prove(world);
 }
 
 TEST_CASE("a rebuild leaves what a tag makes private among the unclustered, as fossil's does") {
   World world;
-  const std::string made = check_in("made", "", 1);
+  const std::string made = tagged_check_in("made", "", 1);
   // As if the tag had been here before the server knew what it means.
-  for (const std::string& each : {made, control(1, made, {"*private %"})}) world.put(each);
+  for (const std::string& each : {made, tag_control(1, made, {"*private %"})}) world.put(each);
   world.sql("DELETE FROM private");
   world.repository.reset();
   const auto copy = world.folder / "copy.fossil";
