@@ -16,7 +16,7 @@ ClientOptions with_files() {
 }
 
 std::string client_uvfile(const std::string& name, const std::string& content, int mtime = 100) {
-  return fmt::format("client_uvfile {} {} {} {} 0\n{}", name, mtime, sha3(content), content.size(),
+  return fmt::format("uvfile {} {} {} {} 0\n{}", name, mtime, sha3(content), content.size(),
                      content);
 }
 
@@ -33,13 +33,13 @@ TEST_CASE("a server that lies about an unversioned file changes nothing") {
   const std::string before = client.dump();
   std::string reply;
   SUBCASE("another content") {
-    reply = fmt::format("client_uvfile a 100 {} 4 0\ntwo\n", sha3("one\n"));
+    reply = fmt::format("uvfile a 100 {} 4 0\ntwo\n", sha3("one\n"));
   }
   SUBCASE("an hash that is none") {
-    reply = "client_uvfile a 100 xyz 4 0\none\n";
+    reply = "uvfile a 100 xyz 4 0\none\n";
   }
   SUBCASE("a size beyond the end") {
-    reply = "client_uvfile a 100 " + sha3("one\n") + " 40 0\none\n";
+    reply = "uvfile a 100 " + sha3("one\n") + " 40 0\none\n";
   }
   CHECK_FALSE(session.take_reply("application/x-fossil-debug", reply).has_value());
   CHECK(client.dump() == before);
