@@ -4,12 +4,16 @@
 passed=0
 failed=0
 skipped=0
-# For meson: several sources of a library are compiled as one, which takes half of the time.
-# shellcheck disable=SC2034
-together=(-Dunity=on -Dunity_size=6)
-
-# heading NAME: says what comes, and when.
-heading() { printf '\n== %s (%d:%02d)\n' "$1" $((SECONDS / 60)) $((SECONDS % 60)); }
+part=
+part_begin=0
+parts=()
+# heading NAME: begins a part, and remembers how long the part before it took.
+heading() {
+  [ -z "$part" ] || parts+=("$(printf '%3d:%02d  %s' $(((SECONDS - part_begin) / 60)) $(((SECONDS - part_begin) % 60)) "$part")")
+  part=$1
+  part_begin=$SECONDS
+  [ -z "$part" ] || printf '\n== %s\n' "$part"
+}
 
 # count_from FILE: adds what its last line, "N passed, N failed[, N skipped]", says. A file without such
 # a line is a failure: what was to write it died.
@@ -43,8 +47,7 @@ one() {
 # thread_sanitizer: what starts threads, under ThreadSanitizer: the tests of the disk-assisted queue and of streams,
 # but for those that kill processes (it does not follow a fork), and of a walk along all artifacts.
 thread_sanitizer() {
-  [ -f build-tsan/build.ninja ] || meson setup build-tsan -Dwerror=true -Db_sanitize=thread \
-    -Db_lundef=false -Doptimization=1 -Dcpp_args=-g1 "${together[@]}" &&
+  configure build-tsan . -Dwerror=true -Db_sanitize=thread -Db_lundef=false "${quick_build[@]}" -Dcpp_args=-g1 &&
     ninja -C build-tsan tests/unit/spool/test-spool tests/unit/spool/test-spool-stream \
       tests/unit/repository/test-repository-walk &&
     TSAN_OPTIONS=halt_on_error=1 timeout 20m build-tsan/tests/unit/spool/test-spool \
@@ -69,8 +72,11 @@ fuzz() {
   [ $targets -gt 0 ] || failed=$((failed + 1))
 }
 
-# finish: prints the sum and exits; with 1 if anything failed, or if nothing ran.
+# finish: prints how long each part took, and the sum, and exits; with 1 if anything failed, or if nothing ran.
 finish() {
+  heading ""
+  printf '\n'
+  printf '%s\n' "${parts[@]}"
   local line="$passed passed, $failed failed"
   [ "$skipped" -eq 0 ] || line+=", $skipped skipped"
   printf '\n%s\n' "$line"

@@ -36,13 +36,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes long; only with --full")
+    config.addinivalue_line("markers", "every_server: through each kind of server, also without --full")
     config.addinivalue_line("markers", "ours(reason): something that `fossil server` does not do as we do")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "server_kind" in metafunc.fixturenames:
         chosen = metafunc.config.getoption("--peer")
-        metafunc.parametrize("server_kind", [chosen] if chosen else list(servers.KINDS), indirect=True)
+        is_every = metafunc.config.getoption("--full") or metafunc.definition.get_closest_marker("every_server")
+        kinds = [chosen] if chosen else list(servers.KINDS if is_every else servers.KINDS[:1])
+        metafunc.parametrize("server_kind", kinds, indirect=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -2,7 +2,6 @@
 // queues, and by `quarry queue run`.
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <csignal>
@@ -18,6 +17,7 @@
 #include <vector>
 
 #include "changes_directives.h"
+#include "command_line.h"
 #include "event_heads.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
@@ -28,7 +28,6 @@
 #include "quarry/spool/hand_over.h"
 #include "queues.h"
 #include "tarball_checker.h"
-#include "usage.h"
 
 namespace {
 
@@ -43,23 +42,12 @@ namespace spool = quarry::spool;
 constexpr int kFailed = 1;
 constexpr std::chrono::milliseconds kHandOverTime{5'000};
 
-struct CommandLine {
-  std::string kind;
-  std::string place;  // a repository, or a folder of them
-  std::string queue;  // the queue's folder, of a repository
-  std::string courier;
-  bool has_notices = false;
-  std::vector<std::string> settings;
-  bool is_folder = false;
-  bool is_once = false;
-};
-
 int failed(const base::Error& error) {
   base::log(base::LogLevel::kError, "{}", error.message);
   return kFailed;
 }
 
-base::Result<changes::PoolOptions> options_of(const CommandLine& line) {
+base::Result<changes::PoolOptions> options_of(const app::ChangesCommandLine& line) {
   static constexpr auto kWords = app::changes_directives<app::QueueWords>();
   const std::span<const master::Directive<app::QueueWords>> table(kWords);
   app::QueueWords words;
@@ -140,7 +128,7 @@ std::optional<event::Event> notice_of(app::EventHeads& heads, const changes::Que
 }
 
 /// Tells the courier of a move. Where it cannot be told, the queue goes on: the log has it.
-changes::Report report_to(const CommandLine& line, const fs::path& folder) {
+changes::Report report_to(const app::ChangesCommandLine& line, const fs::path& folder) {
   if (line.courier.empty()) return {};
   return [courier = line.courier, has_notices = line.has_notices,
           heads = std::make_shared<app::EventHeads>(folder)](
@@ -177,7 +165,7 @@ std::vector<changes::QueueOptions> queues_as(const changes::PoolOptions& options
 using ListQueues = std::function<std::optional<std::vector<app::ServedQueue>>()>;
 
 /// Serves the queues of LIST, and where they COME AND GO, those that it gives later.
-base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& options,
+base::Result<void> serve(const app::ChangesCommandLine& line, const changes::PoolOptions& options,
                          const ListQueues& list, bool come_and_go) {
   changes::DaemonOptions daemon;
   daemon.scan_interval = options.scan;
@@ -211,7 +199,7 @@ base::Result<void> serve(const CommandLine& line, const changes::PoolOptions& op
   });
 }
 
-int run(const CommandLine& line) {
+int run(const app::ChangesCommandLine& line) {
   const auto options = options_of(line);
   if (!options) return failed(options.error());
   const fs::path place = fs::absolute(line.place).lexically_normal();
@@ -236,33 +224,10 @@ void block_signals() {
 }
 
 int run_command_line(int argc, char** argv) {
-  CommandLine line;
-  CLI::App cli(
-      "The daemons of change-set queues: what is submitted is looked at, put in order, and "
-      "landed.",
-      "quarry-changes");
-  cli.set_version_flag("--version", "quarry-changes " QUARRY_VERSION);
-  cli.add_option("KIND", line.kind, "which of them: prequeue, queueing or execution")
-      ->required()
-      ->check(CLI::IsMember({"prequeue", "queueing", "execution"}));
-  cli.add_option("PLACE", line.place, "the repository file, or with --folder a folder of them")
-      ->required();
-  auto* folder = cli.add_flag("--folder", line.is_folder, "serve all repositories below PLACE");
-  cli.add_option("--queue", line.queue, "the queue's folder (default: PLACE.changes)")
-      ->excludes(folder);
-  cli.add_option("--set", line.settings, "WORD=VALUE, as in quarry.conf(5)")
-      ->allow_extra_args(false);
-  cli.add_option("--courier", line.courier, "the socket of the courier, for events");
-  cli.add_flag("--notices", line.has_notices,
-               "tell it as well where to write to who submitted what did not land");
-  cli.add_flag("--once", line.is_once, "end when nothing is left to do");
-  try {
-    cli.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app::end_of_parse(cli, error);
-  }
+  const auto line = app::parse_changes_command_line(argc, argv);
+  if (!line) return line.error();
   block_signals();
-  return run(line);
+  return run(*line);
 }
 
 }  // namespace

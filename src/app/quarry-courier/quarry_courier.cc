@@ -3,19 +3,18 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <ctime>
 #include <exception>
 #include <string>
 
+#include "command_line.h"
 #include "courier_configuration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
 #include "quarry/base/socket.h"
 #include "quarry/courier/courier.h"
 #include "quarry/master/credentials.h"
-#include "usage.h"
 
 namespace {
 
@@ -65,17 +64,9 @@ base::Result<void> run(const courier::CourierConfig& config) {
 }
 
 int run_command_line(int argc, char** argv) {
-  std::string path;
-  CLI::App cli("Delivers events: to webhooks, by mail, to programs, logs and files.",
-               "quarry-courier");
-  cli.set_version_flag("--version", "quarry-courier " QUARRY_VERSION);
-  cli.add_option("-c,--config", path, "The configuration file of quarryd")->required();
-  try {
-    cli.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app::end_of_parse(cli, error);
-  }
-  app::CourierReading reading = app::read_courier_config(path);
+  const auto path = app::parse_courier_command_line(argc, argv);
+  if (!path) return path.error();
+  app::CourierReading reading = app::read_courier_config(*path);
   for (const std::string& mistake : reading.mistakes) fmt::print(stderr, "{}\n", mistake);
   if (!reading.mistakes.empty()) return kFailed;
   reading.config.options.log.ident = "quarry-courier";

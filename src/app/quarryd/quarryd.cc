@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include <vector>
 
 #include "background.h"
+#include "command_line.h"
 #include "compose.h"
 #include "configuration.h"
 #include "quarry/base/log.h"
@@ -31,7 +31,6 @@
 #include "running_server.h"
 #include "serve_path.h"
 #include "start_check.h"
-#include "usage.h"
 
 namespace {
 
@@ -39,25 +38,13 @@ namespace app = quarry::app;
 namespace base = quarry::base;
 namespace master = quarry::master;
 
+using app::CommandLine;
+
 constexpr int kFailed = 1;
 constexpr int kWrongUsage = 2;
 
 constexpr const char* kFolderNote = "serve folder";
 constexpr const char* kPidFileNote = "pid file";
-
-struct CommandLine {
-  std::string config;
-  std::string prefix;
-  std::string serve;
-  std::string http = "127.0.0.1:8080";
-  std::size_t children = 0;
-  bool has_changes = false;
-  bool has_no_pages = false;
-  int test = 0;  // how often it was said: twice also shows what is tested
-  bool daemonize = false;
-  bool in_foreground = false;      // whatever the configuration says
-  std::vector<std::string> words;  // all of it
-};
 
 int failed(const std::string& message) {
   fmt::print(stderr, "quarryd: {}\n", message);
@@ -248,50 +235,11 @@ int run_serve(const CommandLine& line, std::optional<master::Handover>& handover
 }
 
 int run_command_line(int argc, char** argv) {
-  CommandLine line;
-  line.words.assign(argv, argv + argc);
-  CLI::App cli("Serves Fossil repositories: FastCGI to a web server, or HTTP by itself.",
-               "quarryd");
-  cli.set_version_flag("--version", "quarryd " QUARRY_VERSION);
-  auto* config = cli.add_option("-c,--config", line.config, "The configuration file");
-  auto* serve = cli.add_option("--serve", line.serve,
-                               "Serve this .fossil file, or this folder of them, without a file");
-  cli.add_option("--http", line.http, "Where --serve listens")->capture_default_str()->needs(serve);
-  cli.add_option("--children", line.children, "How many workers --serve starts")
-      ->check(CLI::Range(1, 10000))
-      ->needs(serve);
-  cli.add_flag("--changes", line.has_changes,
-               "With --serve: take change sets, and land them on branches in order")
-      ->needs(serve);
-  cli.add_flag("--no-pages", line.has_no_pages,
-               "With --serve: no web pages, though fossil, which makes them, is installed")
-      ->needs(serve);
-  cli.add_flag("-t,--test", line.test, "Check the configuration and end; -tt also prints it whole");
-  auto* background =
-      cli.add_flag("-D,--daemonize", line.daemonize, "Go to the background when ready");
-  cli.add_flag("-F,--nodaemonize", line.in_foreground,
-               "Stay in the foreground, whatever the configuration says")
-      ->needs(config)
-      ->excludes(background->needs(config));
-  cli.add_option("-p,--prefix", line.prefix,
-                 "The folder that relative paths in the configuration are relative to")
-      ->check(CLI::ExistingDirectory)
-      ->needs(config);
-  serve->excludes(config);
-  try {
-    cli.parse(argc, argv);
-    if (line.config.empty() == line.serve.empty()) {
-      throw CLI::ValidationError("one of --config FILE and --serve PATH is needed");
-    }
-    if (line.test > 1 && line.config.empty()) {
-      throw CLI::ValidationError("-tt shows a configuration: it needs --config FILE");
-    }
-  } catch (const CLI::ParseError& error) {
-    return app::end_of_parse(cli, error);
-  }
+  const auto line = app::parse_command_line(argc, argv);
+  if (!line) return line.error();
   auto handover = master::take_handover();
   if (!handover) return failed(handover.error().message);
-  return line.serve.empty() ? run_config(line, *handover) : run_serve(line, *handover);
+  return line->serve.empty() ? run_config(*line, *handover) : run_serve(*line, *handover);
 }
 
 }  // namespace

@@ -1,0 +1,28 @@
+// The command line of quarryd.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <string>
+#include <vector>
+
+namespace quarry::app {
+
+struct CommandLine {
+  std::string config;
+  std::string prefix;
+  std::string serve;
+  std::string http = "127.0.0.1:8080";
+  std::size_t children = 0;
+  bool has_changes = false;
+  bool has_no_pages = false;
+  int test = 0;  // how often it was said: twice also shows what is tested
+  bool daemonize = false;
+  bool in_foreground = false;      // whatever the configuration says
+  std::vector<std::string> words;  // all of it
+};
+
+/// What ARGV asks for; or the exit code, after --help, --version or an error, each of which is answered.
+std::expected<CommandLine, int> parse_command_line(int argc, char** argv);
+
+}  // namespace quarry::app
