@@ -102,7 +102,7 @@ TEST_CASE("bound of an address: none") {
 }
 
 TEST_CASE(
-    "a newcomer gets the place of who contains_text been silent longest, from however many "
+    "a newcomer gets the place of who has been silent longest, from however many "
     "addresses") {
   const World world(serve_echo, [](GatewayOptions& options) { options.max_connections = 20; });
   std::list<Client> silent;
@@ -264,7 +264,7 @@ TEST_CASE("while everybody keeps up, a newcomer waits") {
 }
 
 TEST_CASE(
-    "who is answered when one too many contains_text come gives way, and contains_text his whole "
+    "who is answered when one too many has come gives way, and has his whole "
     "reply first") {
   HeldPool pool;
   const World world([&pool](int connection) { pool(connection); },
