@@ -1,6 +1,12 @@
 # Adding up what ran, and the line that says so. Sourced by check and .ci/run.
 # shellcheck shell=bash disable=SC2154
 
+# Nothing is left in the tree but build folders.
+export PYTHONDONTWRITEBYTECODE=1
+# Of several Pythons, the one that Debian's packages are for.
+python=/usr/bin/python3
+[ -x $python ] || python=python3
+
 passed=0
 failed=0
 skipped=0
@@ -42,6 +48,23 @@ one() {
     echo "$name: FAILED"
     failed=$((failed + 1))
   fi
+}
+
+# end_to_end BUILD OPTION…: the end-to-end tests, with pytest's OPTIONs, counted test by test.
+end_to_end() {
+  local build=$1 options=(-q --tb=short "--junitxml=$work/e2e.xml")
+  shift
+  # Without axe-core, two of the tests of pages are skipped; in CI none may be.
+  if ! fetch_axe "$build/axe-core"; then
+    [ -z "${CI:-}" ] || failed=$((failed + 1))
+    echo "Going on without axe-core."
+  fi
+  [ ! -f "$build/axe-core/axe.min.js" ] || export QUARRY_AXE=$build/axe-core/axe.min.js
+  # Much of their time is waiting. The tests of a file stay together: they share servers.
+  $python -c 'import xdist' 2> /dev/null && options+=(-n $(($(nproc) + 1)) --dist loadfile)
+  QUARRY_BUILD=$build $python -m pytest "${options[@]}" "$@" || true
+  $python tests/junit_count.py "$work/e2e.xml" > "$work/e2e.log" || true
+  count_from "$work/e2e.log"
 }
 
 # thread_sanitizer: what starts threads, under ThreadSanitizer: the tests of the disk-assisted queue and of streams,

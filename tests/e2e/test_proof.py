@@ -7,6 +7,7 @@ import proof
 from support import repofile
 
 
+@pytest.mark.slow
 def test_a_repository_that_fossil_made_is_right(small, fossil):
     proof.check(small, fossil)
 
@@ -34,6 +35,7 @@ def test_a_planted_wrong_row_is_found(small, fossil, damage, trace):
     assert any(trace in line for line in proof.findings(small, fossil))
 
 
+@pytest.mark.slow
 def test_a_generated_repository_is_the_same_for_the_same_seed(small_original, fossil, tmp_path):
     """Failures can be looked at again, and benchmarks of two days be compared."""
     again = tmp_path / "again.fossil"
@@ -41,6 +43,7 @@ def test_a_generated_repository_is_the_same_for_the_same_seed(small_original, fo
     assert repofile.artifacts(again) == repofile.artifacts(small_original)
 
 
+@pytest.mark.slow
 def test_the_generated_repository_holds_what_it_promises(generated_original):
     def count(sql: str) -> int:
         return repofile.value(generated_original, f"SELECT count(*) FROM {sql}")

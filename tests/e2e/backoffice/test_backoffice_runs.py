@@ -132,6 +132,7 @@ def test_several_are_run_each_for_itself(fresh, small, tmp_path):
     assert done.stderr.count(": begins") == 2 and "nothing.fossil" in done.stderr
 
 
+@pytest.mark.slow
 def test_polling_runs_what_has_changed(fresh, small, tmp_path, fossil):
     log = tmp_path / RUNS
     polling = subprocess.Popen([program("quarry"), "backoffice", "--poll", "1", "--logfile", log, fresh, small])
@@ -253,6 +254,7 @@ def test_all_have_a_run_now_and_then_though_nobody_comes(start, tmp_path, fossil
     assert {"one.fossil", "two.fossil"} == {re.search(r"(\w+\.fossil)", line).group(1) for line in runs(tmp_path / RUNS)}
 
 
+@pytest.mark.slow
 def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
     """Nothing is asked of the server: its own timer has the run that finds a new day."""
     mail.set_up(fresh, fossil, tmp_path / "mails")

@@ -128,6 +128,7 @@ def both_at_once(*actions):
             done.result()
 
 
+@pytest.mark.slow
 def test_no_alert_goes_out_twice_or_is_lost_whoever_has_the_lease(both, fossil):
     """News come by quarryd, and both servers are asked for something, one first or both at once; then a minute passes.
     Nobody sleeps, so that a row that is set back is as good as a minute."""

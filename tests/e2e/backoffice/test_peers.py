@@ -212,6 +212,7 @@ def test_a_restart_goes_on_where_it_was(world):
     theirs.wait_for(made)
 
 
+@pytest.mark.slow
 def test_where_nothing_is_new_nothing_is_written_there(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     world.serve(theirs, world.peer("ours", ours, interval="1h"), pool={"backoffice": "no"})
@@ -337,6 +338,7 @@ def test_repositories_of_a_folder_have_peers_of_their_own(world, start, fossil):
 # --- peers that are no good --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_wrong_password_is_told_and_tried_ever_more_seldom_and_never_logged(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     world.password.write_text("not-the-password\n")
@@ -417,6 +419,7 @@ def test_a_peer_that_hangs_keeps_nobody_else_waiting(world):
         assert world.status(ours, "hangs")["condition"] != "syncing"
 
 
+@pytest.mark.slow
 def test_a_peer_that_says_nothing_is_given_up_after_the_timeout(world):
     ours = world.place("ours")
     with hanging() as port:
@@ -448,6 +451,7 @@ LIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", LIES)
 def test_a_peer_that_lies_is_told_and_changes_nothing(world, kind):
     status, content_type, body = LIES[kind]
@@ -514,6 +518,7 @@ def test_what_a_peer_brought_is_told_to_the_courier_though_nobody_comes(world):
     wait_until(lambda: told.exists() and made in told.read_text(), "the event", SECONDS)
 
 
+@pytest.mark.slow
 def test_a_peer_that_has_moved_is_told_once(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     world.serve(theirs)
@@ -585,6 +590,7 @@ def test_peers_are_synced_with_by_hand(world):
     assert done.returncode == 1 and "has no [peer nobody]" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_reload_puts_other_peers_in_force(world):
     ours, theirs = world.place("ours"), world.place("theirs")
     world.serve(theirs)

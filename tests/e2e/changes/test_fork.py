@@ -24,6 +24,7 @@ def server(launch, repository, everybodys, mark):
                                    **({"changes.gate_user": "nobody"} if os.geteuid() == 0 else {})})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fork_is", ["older", "newer"])
 def test_a_fork_pushed_while_a_gate_decides_is_for_a_person_to_join(server, fresh, fossil, tmp_path, everybodys, mark,
                                                                          fork_is):

@@ -51,6 +51,7 @@ def test_what_has_landed_is_forgotten_and_never_lands_again(launch, repository, 
     proof.check(repository, fossil)
 
 
+@pytest.mark.slow
 def test_what_something_waits_for_stays(launch, repository, quarry, tmp_path):
     queue = Queue.of(repository)
     server = launch(repository, settings={"changes": "on", "changes.scan": "1s"})

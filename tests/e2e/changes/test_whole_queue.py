@@ -96,6 +96,7 @@ def test_what_is_wrong_with_a_change_set_is_in_its_history(writer, fresh):
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 2
 
 
+@pytest.mark.slow
 def test_what_is_hostile_fails_with_a_reason_and_others_land(writer, fresh, fossil, tmp_path):
     work = Checkout(fossil, fresh, tmp_path / "closing")
     work.write("a.txt", "closed\n")

@@ -456,6 +456,7 @@ def test_redirect_is_followed_without_the_login(quarry, launch_fossil, fresh, tm
     assert remembered == (there.url() if status in (301, 308) else here.url("writer"))
 
 
+@pytest.mark.slow
 def test_redirects_that_are_not_followed(quarry, tmp_path):
     clone = tmp_path / "clone.fossil"
     made = certificate(tmp_path)

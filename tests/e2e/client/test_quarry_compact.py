@@ -79,6 +79,7 @@ def test_small_history(small, fossil, tmp_path):
     assert_compacts(small, fossil, tmp_path)
 
 
+@pytest.mark.slow
 def test_generated_history(generated, fossil, tmp_path):
     assert_compacts(generated, fossil, tmp_path)
 
@@ -147,6 +148,7 @@ def test_a_damaged_artifact_is_told_and_left_alone(small, fossil):
     assert "nothing has come" in compact(small)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_ended_in_the_middle_the_file_is_right_and_the_next_one_goes_on(generated, fossil, number):
     contents = store_whole(generated)
@@ -173,6 +175,7 @@ def test_a_budget_ends_it_and_the_next_one_goes_on(generated, fossil):
     assert "nothing has come" in compact(generated)
 
 
+@pytest.mark.slow
 def test_two_at_once(generated, fossil):
     contents = store_whole(generated)
     both = [start_compacting(generated), start_compacting(generated)]
@@ -181,6 +184,7 @@ def test_two_at_once(generated, fossil):
     assert deltas(generated) > 500
 
 
+@pytest.mark.slow
 def test_commits_pushes_and_clones_meanwhile(launch_gateway, generated, fossil, tmp_path):
     contents = store_whole(generated)
     repofile.add_user(generated, "boss", "word", "agio")
@@ -229,6 +233,7 @@ def test_a_server_leaves_it_where_it_is_not_asked_for(start, small, tmp_path):
     assert deltas(small) == 0 and progress(small) == ""
 
 
+@pytest.mark.slow
 def test_pages_are_given_back(generated, fossil):
     contents = store_whole(generated)
     before = generated.stat().st_size

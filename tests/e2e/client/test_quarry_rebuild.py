@@ -59,6 +59,7 @@ def test_small_history(small, fossil, tmp_path):
     assert_rebuilds_like_fossil(small, fossil, tmp_path)
 
 
+@pytest.mark.slow
 def test_generated_history(generated, fossil, tmp_path):
     assert_rebuilds_like_fossil(generated, fossil, tmp_path)
 
@@ -156,6 +157,7 @@ def test_alerts_are_left_alone(small):
     assert not repofile.query(small, "SELECT * FROM pending_alert")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_ended_in_the_middle_it_leaves_the_file_as_it_was(generated, number):
     damage(generated)

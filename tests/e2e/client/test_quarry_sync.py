@@ -36,6 +36,7 @@ def assert_equal(one, other):
     assert not repofile.phantoms(one) and not repofile.phantoms(other)
 
 
+@pytest.mark.slow
 def test_two_people_meet_in_a_merge(pair, quarry, fresh, fossil, tmp_path):
     server, left = pair
     other = tmp_path / "other.fossil"
@@ -181,6 +182,7 @@ def test_who_may_only_read_is_told_so_and_pulls(pair, quarry, fresh, fossil, tmp
     assert "pull only" in output and received(output) > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["fossil", "quarry"])
 def test_over_a_file(quarry, fresh, fossil, tmp_path, program):
     clone = repofile.copy(fresh, tmp_path / "clone.fossil")

@@ -47,6 +47,7 @@ def test_people(serve, quarry, fresh, fossil, tmp_path, who):
     assert "add one.txt" in fossil.timeline(ours)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FILES)
 def test_files(quarry, fresh, fossil, tmp_path, name):
     folder = tmp_path / "a folder"

@@ -206,6 +206,7 @@ def bytes_in(pipe: int) -> int:
     return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
 
 
+@pytest.mark.slow
 def test_pipe_that_nobody_reads_keeps_its_events_and_stops_nobody(tmp_path: Path):
     path = tmp_path / "pipe"
     os.mkfifo(path)

@@ -92,6 +92,7 @@ def test_starttls(tmp_path: Path):
         assert not server.mails
 
 
+@pytest.mark.slow
 def test_a_login_and_a_wrong_one(tmp_path: Path):
     tls = certificate(tmp_path)
     with MailServer(tls, login=("ann", "secret")) as server:

@@ -110,6 +110,7 @@ def test_after_so_many_tries_an_event_is_given_up(tmp_path: Path):
             assert courier.status()["chat"]["dead"] == 1 and "after 3 tries" in courier.log()
 
 
+@pytest.mark.slow
 def test_who_is_away_delays_nobody(tmp_path: Path):
     with Webhook() as away, Webhook(lambda number, body: 20.0) as slow, Webhook() as there:
         away.__exit__()

@@ -85,6 +85,7 @@ def test_no_sync_is_answered_by_fossil_itself(served, target, kind):
         assert page.status == 415 and "error bad" not in page.text
 
 
+@pytest.mark.slow
 def test_who_fails_to_log_in_by_the_page_is_named(served, fresh):
     """As who fails to sync, so that fail2ban finds both."""
     server, port = served

@@ -1,5 +1,7 @@
 """Pages and background work on one file: what follows a push goes out once, whoever shows pages meanwhile."""
 
+import pytest
+
 import contextlib
 import re
 import threading
@@ -14,6 +16,7 @@ from support.wire import Peer, file_card, sha3
 TO = "ann@example.net"
 
 
+@pytest.mark.slow
 def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_path):
     path, mails, hook = tmp_path / "served.fossil", tmp_path / "mails", tmp_path / "hooked"
     fossil.new(path)

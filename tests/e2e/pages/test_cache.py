@@ -179,6 +179,7 @@ class Changes:
                             self.right, self.user_configuration])()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_no_page_is_stale(serve, project, fresh, fossil, seed):
     repofile.add_user(fresh, "member", "word", "cdefghijkmnorstuwz23456")
@@ -229,6 +230,7 @@ def test_what_a_moderator_decides_is_seen_at_once(serve, project, fresh, kind, p
         assert (title in visitor.get(page).text) == approves
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("agent", AGENTS)
 def test_each_agent_has_the_page_that_fossil_makes_for_it(serve, project, agent):
     """The same for all that are taken for equal."""

@@ -101,6 +101,7 @@ def destinations(port: int) -> dict[str, dict]:
     return {each["name"]: each for each in document(port).get("courier", {}).get("destinations", [])}
 
 
+@pytest.mark.slow
 def test_the_destinations_of_the_courier_are_shown_without_what_is_secret(start, fresh, tmp_path):
     with Webhook(lambda number, body: 500) as server:
         two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), **ONE)

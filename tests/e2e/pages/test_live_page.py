@@ -81,6 +81,7 @@ def test_a_browser_shows_the_pool_as_it_is(server, fossil, tmp_path):
     assert re.search(r'id="times"[^>]*>(?s:.*)<rect', shown.dom)
 
 
+@pytest.mark.slow
 @webdriver.needs_webdriver
 def test_its_figures_move_while_clones_run(server, fossil, tmp_path):
     is_over = threading.Event()

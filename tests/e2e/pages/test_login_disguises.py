@@ -60,6 +60,7 @@ DISGUISES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("disguise", DISGUISES)
 def test_a_login_in_disguise_counts(served, fresh, disguise):
     repofile.set_config(fresh, "walias:/enter", "/login")
@@ -131,6 +132,7 @@ SPELLINGS = ["/login", "//login", "/./login", "/x/../login", "/login/", "/login/
              "/./json/login?n=ann&p=word", "/json?command=%6Cogin&n=ann&p=word"]
 
 
+@pytest.mark.slow
 def test_no_other_spelling_of_the_address_is_looked_at(launch, fresh):
     """As web servers make paths of them."""
     repofile.add_user(fresh, "ann", "word", "deip")

@@ -22,6 +22,7 @@ def served(start, fresh):
     return serve_pages(start, fresh)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["form", "json"])
 def test_who_fails_has_to_wait_and_who_gets_in_begins_anew(served, way):
     guess = getattr(Stranger(served), way)
@@ -245,6 +246,7 @@ def test_guesses_at_the_same_time_are_not_had_for_the_price_of_one(served):
     assert served.log().count("login failed") - served_before <= 2
 
 
+@pytest.mark.slow
 def test_a_reload_forgets_nothing(start, fresh):
     repofile.add_user(fresh, "ann", "word", "dei")
     server = start({"pages": "fossil", "sync.login_failures": "1"})
@@ -267,6 +269,7 @@ esac
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", ["exit 1", "echo /timeline", "exec sleep 60"])
 def test_a_fossil_that_does_not_tell_its_pages(start, fresh, tmp_path, words):
     """What it calls a login is one all the same; what an administrator calls one is not known."""

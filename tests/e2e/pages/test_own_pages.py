@@ -82,6 +82,7 @@ def slow(folder):
     return program
 
 
+@pytest.mark.slow
 def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(launch, fresh, tmp_path):
     begun = tmp_path / "begun"
     server = launch(fresh, settings={"pages.program": str(slow(tmp_path)), "pages.max_children": 1, "pages.max_waiting": 0},
@@ -212,6 +213,7 @@ def test_a_browser_shows_what_cannot_be_made_without_complaint(launch, fresh, tm
     assert "<title>502 " in shown.dom and shown.console == []
 
 
+@pytest.mark.slow
 @chromium.needs_chromium
 def test_a_browser_shows_when_to_come_back_without_complaint(launch, fresh, tmp_path):
     server = launch(fresh, settings={"pages.max_children": 1, "pages.max_waiting": 0, "pages.program": str(slow(tmp_path))},

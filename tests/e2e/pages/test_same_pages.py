@@ -160,6 +160,7 @@ def way(fossil, small, tmp_path):
         each.stop_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 @pytest.mark.parametrize("prefix", ["", "/code"])
 @pytest.mark.parametrize("kind", [*KINDS, "apache"])

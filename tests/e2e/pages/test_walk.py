@@ -86,6 +86,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     assert repofile.value(path, "SELECT count(*) FROM forumpost") == 2
 
 
+@pytest.mark.slow
 @needs_webdriver
 @pytest.mark.parametrize("limit", ["http.max_body", "pages.max_body"])
 def test_a_form_with_a_file_that_is_too_large_ends_at_a_page_that_says_so(launch, fresh, browser, tmp_path, limit):
@@ -109,6 +110,7 @@ def test_a_form_with_a_file_that_is_too_large_ends_at_a_page_that_says_so(launch
     browser.wait_for_text("Timeline")
 
 
+@pytest.mark.slow
 @needs_webdriver
 def test_who_has_too_many_connections_sees_a_page_that_says_so(launch, fresh, browser, tmp_path):
     program, begun = tmp_path / "slow", tmp_path / "begun"
@@ -131,6 +133,7 @@ def test_who_has_too_many_connections_sees_a_page_that_says_so(launch, fresh, br
     held.close()
 
 
+@pytest.mark.slow
 @needs_webdriver
 def test_who_guesses_passwords_sees_a_page_that_says_for_how_long_he_has_to_wait(launch, fresh, browser):
     if (server := launch(fresh, settings={"sync.login_failures": 2}, web_pages=True)).kind == "fossil":

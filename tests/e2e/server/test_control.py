@@ -309,6 +309,7 @@ def test_others_are_refused_by_the_mode_and_by_the_master(watched, open_folder):
     assert document(path)["pid"] == server.main.pid
 
 
+@pytest.mark.slow
 def test_client_that_says_nothing_is_dropped_and_so_is_half_a_question(watched):
     server = watched()
     with connect(server.control) as silent, connect(server.control) as half:
@@ -339,6 +340,7 @@ def test_garbage_is_refused_and_nothing_else_happens(watched, garbage):
     assert process.children(server.main.pid) == before
 
 
+@pytest.mark.slow
 def test_two_hundred_silent_clients_keep_nobody_out_and_cost_nothing(watched):
     server = watched(settings={"rlimit_files": 64})
     silent = [connect(server.control) for _ in range(200)]
@@ -355,6 +357,7 @@ def test_two_hundred_silent_clients_keep_nobody_out_and_cost_nothing(watched):
     assert b"A Fossil repository" in fastcgi.get(server.socket)
 
 
+@pytest.mark.slow
 def test_master_that_hangs_is_given_up_with_a_message(watched):
     server = watched()
     os.kill(server.main.pid, signal.SIGSTOP)

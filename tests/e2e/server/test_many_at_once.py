@@ -196,6 +196,7 @@ def test_thousands_of_requests_leave_nothing_behind(launch, fresh, peer_of):
         assert process.memory_kib(worker, "VmRSS") <= before[0] + 2048
 
 
+@pytest.mark.slow
 @pytest.mark.ours("it forks for each request")
 def test_large_pushes_at_the_same_time_leave_no_memory_behind(launch, fresh, peer_of):
     """What many hold together is what they sent and little more, and is given back."""

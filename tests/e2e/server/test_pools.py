@@ -94,6 +94,7 @@ def test_two_hundred_connections_at_once_are_all_served_by_twenty_workers(start)
     assert 1 <= len(seen) <= 20, "no worker was started in another's place"
 
 
+@pytest.mark.slow
 def test_master_rests_while_all_workers_are_held_and_more_connections_wait(start):
     pool = start(20, pm="ondemand")
     held = [fastcgi.hold(pool.socket) for _ in range(40)]
@@ -129,6 +130,7 @@ def test_worker_killed_in_a_request_leaves_the_next_connection_to_another(start)
     held.close()
 
 
+@pytest.mark.slow
 def test_dynamic_pool_keeps_idle_workers_in_reserve(start):
     pool = start(8, pm="dynamic", pm__start_servers="2", pm__min_spare_servers="2", pm__max_spare_servers="3")
     wait_until(lambda: len(pool.workers()) == 2, "start_servers")
@@ -154,6 +156,7 @@ def test_dynamic_pool_starts_in_the_middle_where_it_is_not_told_how_many(start):
     assert re.search(r"ready: process \d+ with 4 children", pool.log())
 
 
+@pytest.mark.slow
 def test_dynamic_pool_starts_no_more_than_max_spawn_rate_in_a_second(start):
     pool = start(30, pm="dynamic", pm__start_servers="20", pm__min_spare_servers="20", pm__max_spare_servers="25",
                  pm__max_spawn_rate="2")

@@ -142,6 +142,7 @@ def test_a_hundred_pools_and_one_less(start, tmp_path):  # noqa: F811
     assert not (tmp_path / "128.sock").exists()
 
 
+@pytest.mark.slow
 def test_worker_that_heeds_no_signal_is_killed_in_the_end(start):  # noqa: F811
     pool = start(1, pm="static")
     pool.config.write_text(pool.config.read_text().replace("[global]", "[global]\nprocess_control_timeout = 1s"))

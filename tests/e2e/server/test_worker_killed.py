@@ -85,6 +85,7 @@ def offer(client, names):
         connection.executemany("INSERT INTO unsent SELECT rid FROM blob WHERE uuid=?", [(name,) for name in names])
 
 
+@pytest.mark.slow
 @pytest.mark.ours("it has no workers")
 def test_fifty_kills_at_different_moments(launch, server_kind, generated_original, fossil, tmp_path):
     """A history arrives in many pushes. Into each of fifty a kill falls, later and later in its course. (Behind a web

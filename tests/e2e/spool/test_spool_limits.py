@@ -68,6 +68,7 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
         assert spool("drain") == b""
 
 
+@pytest.mark.slow
 @needs_root
 @pytest.mark.parametrize("size", ["64k", "1m"])
 def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size):

@@ -93,6 +93,7 @@ def test_failures_of_one_lock_nobody_else_out(served):
     assert client(login="other", password="ink", address=ELSEWHERE).error() == "", "and somebody else wherever he is"
 
 
+@pytest.mark.slow
 def test_guesses_from_ever_new_addresses_are_few(served):
     """However many they are, and whatever comes in between; the user himself gets in where he did before."""
     client = served(sync__login_failures=2)

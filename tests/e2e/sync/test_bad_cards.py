@@ -230,6 +230,7 @@ DATA = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", [*LARGE, *DATA])
 def test_ten_megabytes_of_cards(launch, fresh, peer_of, fossil, what, request):
     """They are understood as fossil understands them, within the memory that such a size may take."""

@@ -47,6 +47,7 @@ def cookie_of(card: bytes) -> dict[str, str]:
     return {"Cookie": "x-f-l-c=" + urllib.parse.quote_plus(card.decode().strip())}
 
 
+@pytest.mark.slow
 def test_nobody_gets_half_a_gigabyte(served, compressed):
     peer, peak = served
     before = peak()

@@ -135,6 +135,7 @@ def test_a_fossil_that_we_start_has_the_library(quarry, fresh, tmp_path):
     assert repofile.public_artifacts(clone) == repofile.public_artifacts(fresh)
 
 
+@pytest.mark.slow
 def test_the_log_stays_short_while_requests_overlap(launch_gateway, generated, peer_of):
     """Clones over and over, while others push: what is done after a reply keeps the log near its bound. (That it does so
     whoever reads is shown, without luck, in tests/unit/repository/store/write_ahead_log_test.cc.)"""

@@ -37,6 +37,7 @@ def make_old(path, lacks):
         connection.executescript(LACKS[lacks])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lacks", LACKS)
 def test_it_is_cloned_pulled_and_pushed_to(launch, fresh, fossil, tmp_path, lacks):
     repofile.add_user(fresh, "boss", "word", "agio")

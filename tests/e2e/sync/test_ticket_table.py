@@ -133,6 +133,7 @@ def test_a_table_that_cannot_hold_tickets_is_refused(with_tickets, fossil, tmp_p
     assert done.returncode == 1 and "ticket-table" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_given_up(with_tickets, tmp_path):
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, f"{TICKET} WITH {TENS} SELECT count(*) FROM {', '.join(f't AS t{n}' for n in range(15))}")
@@ -180,6 +181,7 @@ sys.exit(code)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GREEDY)
 def test_what_takes_too_much_is_given_up(with_tickets, tmp_path, name):
     """Whatever a statement is greedy of, it has seconds and some megabytes, and leaves the file as it was."""

@@ -38,6 +38,7 @@ def push_everything(launch, fossil, original, tmp_path):
     return empty
 
 
+@pytest.mark.slow
 def test_generated_history(launch, generated, fossil, tmp_path):
     push_everything(launch, fossil, generated, tmp_path)
 
