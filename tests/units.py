@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 """Runs the unit tests of a build folder, and counts their cases.
 
-    tests/units.py BUILD [NAME...]
+    tests/units.py [--long] BUILD [NAME...]
     tests/units.py --targets BUILD NAME...
 
-NAME chooses tests/unit/**/test-NAME; without one, all run. With --targets, prints the targets of ninja that the tests
-need instead. A program that fails is shown with its output. The last line is "N passed, N failed"; exits with 1 if
+NAME chooses tests/unit/**/test-NAME; without one, all run. With --long, runs the cases of doctest's suite "long", which
+are left out otherwise. With --targets, prints the targets of ninja that the tests need instead. A program that fails is shown with its output. The last line is "N passed, N failed"; exits with 1 if
 anything failed, or if nothing ran.
 """
 
@@ -36,11 +36,11 @@ def programs(build: Path, names: list[str]) -> dict[str, str]:
     return {name: target for name, target in found.items() if not names or name in names}
 
 
-def run(program: Path) -> tuple[int, int, float, str]:
+def run(program: Path, option: str) -> tuple[int, int, float, str]:
     """Cases passed and failed, seconds, and the output. A program that dies is a failure itself."""
     begin = time.monotonic()
     try:
-        done = subprocess.run([program], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        done = subprocess.run([program, option], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                               timeout=SECONDS, check=False)
         output, is_good = done.stdout.decode(errors="replace"), done.returncode == 0
         output += "" if is_good else f"\n(exit code {done.returncode})"
@@ -57,12 +57,15 @@ def main() -> int:
         helpers = ["tests/unit/master/small-master"] if "master" in names else []
         print(*programs(build, names).values(), *helpers, sep="\n")
         return 0
-    build, names = Path(sys.argv[1]).resolve(), sys.argv[2:]
+    is_long = sys.argv[1] == "--long"
+    option = "--test-suite=long" if is_long else "--test-suite-exclude=long"
+    build, *names = sys.argv[1 + is_long:]
+    build = Path(build).resolve()
     chosen = programs(build, names)
     chosen = {name: chosen[name] for name in sorted(chosen, key=lambda name: name not in LONG)}
     passed = failed = 0
     with ThreadPoolExecutor(2 * os.cpu_count()) as pool:
-        running = {pool.submit(run, build / target): name for name, target in chosen.items()}
+        running = {pool.submit(run, build / target, option): name for name, target in chosen.items()}
         for done in as_completed(running):
             good, bad, seconds, output = done.result()
             passed += good

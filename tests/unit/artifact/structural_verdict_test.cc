@@ -33,7 +33,7 @@ TEST_CASE("each text has the type that it should, or none") {
   }
 }
 
-TEST_CASE("fossil's verdict on each text is the same") {
+TEST_CASE("fossil's verdict on each text is the same" * doctest::test_suite("long")) {
   if (!test::have_fossil()) return;
   const test::TempDir dir;
   const auto cases = test::structural_cases();

@@ -266,7 +266,8 @@ TEST_CASE(
   });
 }
 
-TEST_CASE("whenever it stops, those of a line land once, in their order") {
+TEST_CASE("whenever it stops, those of a line land once, in their order" *
+          doctest::test_suite("long")) {
   Machine machine;
   Life life;
   machine.world.options.batch = life.batch = 3;
@@ -297,7 +298,8 @@ TEST_CASE("whenever it stops, those of a line land once, in their order") {
   });
 }
 
-TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing") {
+TEST_CASE("whenever it stops, a rollback takes back all of it, or nothing" *
+          doctest::test_suite("long")) {
   Machine machine;
   Life life;
   machine.begin();

@@ -341,7 +341,8 @@ class World {
 
 }  // namespace
 
-TEST_CASE("in every history order, lanes and dependencies are kept, and nobody waits for ever") {
+TEST_CASE("in every history order, lanes and dependencies are kept, and nobody waits for ever" *
+          doctest::test_suite("long")) {
   for (unsigned seed = 0; seed < kHistories; ++seed) {
     CAPTURE(seed);
     World world(seed);

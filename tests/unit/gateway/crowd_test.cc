@@ -182,7 +182,8 @@ TEST_CASE("who does not take his reply gives way, and is closed after a while in
   }
 }
 
-TEST_CASE("what was sent or taken at once does not excuse a long silence") {
+TEST_CASE("what was sent or taken at once does not excuse a long silence" *
+          doctest::test_suite("long")) {
   const std::string large = fastcgi_answer("X: y\r\n\r\n" + std::string(20'000'000, 'x'));
   const World world(
       [&large](int connection) {

@@ -351,7 +351,7 @@ TEST_CASE("as many files as a change set may have are read") {
   CHECK(content->files().size() == kMostFiles);
 }
 
-TEST_CASE("a bomb ends at its limit") {
+TEST_CASE("a bomb ends at its limit" * doctest::test_suite("long")) {
   const std::string zeros = gzip_zeros(std::size_t{300} << 20);
   CHECK(zeros.size() < 400'000);
   CHECK(has(refusal(zeros, {}, ErrorCode::kLimit),

@@ -169,7 +169,7 @@ TEST_CASE("versions that were pushed as deltas on older ones are turned round") 
   CHECK(faults(world.file()) == "");
 }
 
-TEST_CASE("chains stay below a bound, however the versions come") {
+TEST_CASE("chains stay below a bound, however the versions come" * doctest::test_suite("long")) {
   World world;
   Project project(world);
   SUBCASE("all before they are compacted") {

@@ -135,7 +135,8 @@ void check_pushed(std::uint32_t seed, History::Kind kind, bool has_gaps) {
 
 }  // namespace
 
-TEST_CASE("histories of every kind are the same before and after, and make what fossil makes") {
+TEST_CASE("histories of every kind are the same before and after, and make what fossil makes" *
+          doctest::test_suite("long")) {
   // In 19 and 56 it counts of which check-ins fossil makes deltas on its way, in 30 which it looks
   // at twice, in 4 and 26 when it compares which child with its parent, in 1134 which of two cards
   // of the same date it sees first.
@@ -161,7 +162,8 @@ TEST_CASE("histories of every kind are the same before and after, and make what 
   });
 }
 
-TEST_CASE("histories that were pushed as deltas on versions before make what fossil makes") {
+TEST_CASE("histories that were pushed as deltas on versions before make what fossil makes" *
+          doctest::test_suite("long")) {
   // All that is sent so fossil looks at twice: in 161 and 187 at what it has made deltas on it
   // meanwhile, too; in 130 not, since that has become a delta itself. In 159 and 132 a check-in that
   // changes no file takes what its tags say by then, in 114 and 118 a technote words the removal of
