@@ -14,12 +14,11 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parents[1]
 
 LAYERS: dict[str, set[str]] = {
-    "app": {"master", "gateway", "worker", "replica", "backoffice", "pages", "changes", "courier", "spool", "transport",
+    "app": {"master", "gateway", "worker", "backoffice", "pages", "changes", "courier", "spool", "transport",
             "sync", "repository", "artifact", "event", "http", "control", "scoreboard", "libraries", "base"},
     "master": {"control", "scoreboard", "base"},
     "gateway": {"http", "control", "scoreboard", "base"},
     "worker": {"pages", "sync", "changes", "repository", "event", "http", "control", "scoreboard", "base"},
-    "replica": {"transport", "sync", "spool", "repository", "event", "control", "scoreboard", "base"},
     "backoffice": {"transport", "sync", "courier", "spool", "repository", "event", "control", "scoreboard", "base"},
     "pages": {"repository", "http", "scoreboard", "base"},
     "changes": {"repository", "artifact", "event", "control", "scoreboard", "base"},

@@ -8,8 +8,8 @@
 // several processes never mix. Text that comes from outside (request paths, user names) goes
 // through printable() first; control characters never reach a line, whoever wrote them.
 //
-// Opened by the master before it has children; they inherit it. One of the two globals that the
-// style page allows.
+// Opened by the master before it has children; they inherit it. Global state, of which
+// there is otherwise only the worker's stop signal.
 #pragma once
 
 #include <fmt/core.h>

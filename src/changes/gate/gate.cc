@@ -104,7 +104,7 @@ std::string reason_of(GateProcess::End end, const GateOptions& options) {
       return fmt::format("it had more than {} bytes of memory (changes.gate_memory)",
                          options.memory);
     case GateProcess::End::kTooManyFiles:
-      return fmt::format("it had more than {} files (changes.gate_files)", options.files);
+      return fmt::format("it had more than {} files", options.files);
     default:
       return "it was interrupted";
   }

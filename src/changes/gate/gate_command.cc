@@ -113,7 +113,7 @@ Result<void> check_options(const GateOptions& options) {
     if (!path.starts_with('/')) {
       return fail(
           ErrorCode::kInvalid,
-          fmt::format("changes.gate_readable: \"{}\" is no absolute path", base::printable(path)));
+          fmt::format("changes.gate_read: \"{}\" is no absolute path", base::printable(path)));
     }
   }
   if (!options.is_sandboxed) return {};
@@ -125,7 +125,7 @@ Result<void> check_options(const GateOptions& options) {
     if (!is_seen) continue;
     return fail(ErrorCode::kInvalid,
                 fmt::format("a gate could read {}: it lies in a folder of the system, or "
-                            "changes.gate_readable names it or a folder around it",
+                            "changes.gate_read names it or a folder around it",
                             base::printable(path)));
   }
   return {};

@@ -1,6 +1,6 @@
 // How a worker learns that it should end (SIGQUIT after the request in flight, SIGTERM at once),
-// and that its logs were moved away (SIGUSR1, between requests). One of the two globals that the
-// style page allows.
+// and that its logs were moved away (SIGUSR1, between requests). Global state,
+// because signal handlers can reach no other.
 #pragma once
 
 #include <csignal>
