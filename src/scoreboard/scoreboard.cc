@@ -13,6 +13,7 @@
 #include <new>
 #include <utility>
 
+#include "quarry/scoreboard/login_limiter.h"
 #include "shared_memory.h"
 #include "shared_state.h"
 
@@ -20,7 +21,7 @@ namespace quarry::scoreboard {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x51425264;  // "QBRd"
-constexpr std::uint32_t kLayoutVersion = 8;
+constexpr std::uint32_t kLayoutVersion = 9;
 
 struct alignas(64) BoardHeader {
   std::uint32_t magic;

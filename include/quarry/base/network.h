@@ -11,8 +11,4 @@ namespace quarry::base {
 /// IPv4-mapped address is its IPv4 address. What is no address is its own network.
 std::string network_of(std::string_view ip);
 
-/// The network that is likely one owner's: the first 2 bytes of an IPv4 address (a /16), the first
-/// 4 of an IPv6 address (a /32). What is no address is its own.
-std::string wide_network_of(std::string_view ip);
-
 }  // namespace quarry::base

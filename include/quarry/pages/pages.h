@@ -16,7 +16,7 @@
 #include "quarry/base/access_log.h"
 #include "quarry/pages/figures.h"
 #include "quarry/pages/options.h"
-#include "quarry/scoreboard/login_memory.h"
+#include "quarry/scoreboard/login_limiter.h"
 #include "quarry/scoreboard/refusal_tally.h"
 
 namespace quarry::pages {
@@ -29,8 +29,8 @@ struct Handles {
   base::AccessLog* access_log = nullptr;  // null: none
   /// What it answers by itself is noted there, which run() begins; null: nowhere.
   scoreboard::RefusalTally* refusals = nullptr;
-  /// What the pool remembers of logins, and how many failures it allows (scoreboard/login_book.h);
-  /// null, or 0: none has to wait.
+  /// The pool's memory of logins and the failures that cause no wait (scoreboard/login_limiter.h);
+  /// null, or 0: logins are not limited.
   scoreboard::LoginMemory* logins = nullptr;
   std::uint64_t login_failures = 0;
 };

@@ -9,7 +9,7 @@
 //   HoldMemory       see holds.h; written by the children
 //   RefusalMemory    the last refusals, a Refusal each; written by the children
 //   SlotMemory[]     one a child: a sequence number, then a SlotState
-//   LoginMemory      see login_memory.h; written by the children
+//   LoginMemory      see login_limiter.h; written by the children
 //
 // States are arrays of 64-bit atomic words, each under a sequence lock with exactly one writer: the
 // child, or the master. The number is odd while the writer writes. A reader copies the words and
@@ -34,10 +34,11 @@
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 #include "quarry/scoreboard/holds.h"
-#include "quarry/scoreboard/login_memory.h"
 #include "quarry/scoreboard/state.h"
 
 namespace quarry::scoreboard {
+
+struct LoginMemory;
 
 /// A State that one process writes and many read.
 template <typename State>

@@ -51,12 +51,13 @@ std::optional<std::string> user_logged_in(const http::ReplyHeader& header) {
 
 }  // namespace
 
-LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, Book* book)
+LoginAttempt::LoginAttempt(const PageRequest& request, std::vector<Guess> guesses,
+                           LoginLimiter* limiter)
     : client_(
           fmt::format("client {}", base::printable(request.get(parameter::kRemoteAddress), 60))),
       address_(request.get(parameter::kRemoteAddress)),
       is_head_(request.is_head()),
-      book_(book) {
+      limiter_(limiter) {
   const std::string_view uri = request.get(parameter::kRequestUri);
   request_ =
       fmt::format("{} \"{}\"", base::printable(request.get(parameter::kRequestMethod), 20),
@@ -72,10 +73,10 @@ std::string LoginAttempt::in_words(std::string_view what, const Tried& one) cons
 }
 
 std::optional<Refusal> LoginAttempt::begin() {
-  if (book_ == nullptr) return std::nullopt;
+  if (limiter_ == nullptr) return std::nullopt;
   for (Tried& one : all_) {
-    one.tried = book_->try_of(one.guess.repository, one.guess.user, address_);
-    const auto wait = book_->wait(one.tried, Book::now());
+    one.attempt = limiter_->attempt_of(one.guess.repository, one.guess.user, address_);
+    const auto wait = limiter_->wait(one.attempt, LoginLimiter::now());
     one.is_begun = wait.count() == 0;
     if (one.is_begun) continue;
     const std::string text = fmt::format("too many failed logins: try again in {} s", wait.count());
@@ -93,19 +94,19 @@ bool LoginAttempt::reads_body() const {
 void LoginAttempt::fail(Tried& one) {
   if (one.outcome != Outcome::kOpen) return;
   one.outcome = Outcome::kFailed;
-  if (one.is_begun) book_->failed(one.tried, Book::now());
+  if (one.is_begun) limiter_->failed(one.attempt, LoginLimiter::now());
   base::log(base::LogLevel::kNotice, "{}", in_words("login failed", one));
 }
 
 void LoginAttempt::succeed(Tried& one) {
   one.outcome = Outcome::kSucceeded;
-  if (one.is_begun) book_->succeeded(one.tried, Book::now());
+  if (one.is_begun) limiter_->succeeded(one.attempt, LoginLimiter::now());
 }
 
 void LoginAttempt::pass_by(Tried& one) {
   if (one.outcome != Outcome::kOpen) return;
   one.outcome = Outcome::kPassedBy;
-  if (one.is_begun) book_->passed_by(one.tried, Book::now());
+  if (one.is_begun) limiter_->unchecked(one.attempt, LoginLimiter::now());
 }
 
 void LoginAttempt::fail_all() {

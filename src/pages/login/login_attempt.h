@@ -1,5 +1,5 @@
 // What becomes of the passwords in one request, as fossil's reply tells: logged where they are wrong,
-// and counted in the pool's book of logins.
+// and counted by the pool's login limiter.
 #pragma once
 
 #include <event2/buffer.h>
@@ -11,21 +11,21 @@
 
 #include "guess.h"
 #include "quarry/http/reply_header.h"
-#include "quarry/scoreboard/login_book.h"
+#include "quarry/scoreboard/login_limiter.h"
 
 namespace quarry::pages {
 
 class LoginAttempt {
  public:
-  using Book = scoreboard::LoginBook;
+  using LoginLimiter = scoreboard::LoginLimiter;
 
-  /// Of GUESSES in REQUEST. BOOK, null where nothing is counted, must outlive it.
-  LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, Book* book);
+  /// Of GUESSES in REQUEST. LIMITER, null if nothing is counted, must outlive it.
+  LoginAttempt(const PageRequest& request, std::vector<Guess> guesses, LoginLimiter* limiter);
   LoginAttempt(const LoginAttempt&) = delete;
   LoginAttempt& operator=(const LoginAttempt&) = delete;
   ~LoginAttempt() { on_complete(); }
 
-  /// Asks the book, before fossil is asked. How it is refused, if one has to wait.
+  /// Asks the limiter, before fossil is asked. Returns the refusal if a guess has to wait.
   std::optional<Refusal> begin();
   /// Whether the text of the reply is to be looked at, so that it must not be compressed.
   bool reads_body() const;
@@ -41,7 +41,7 @@ class LoginAttempt {
   enum class Outcome { kOpen, kFailed, kSucceeded, kPassedBy };
   struct Tried {
     Guess guess;
-    Book::Try tried = {};
+    LoginLimiter::Attempt attempt = {};
     bool is_begun = false;
     Outcome outcome = Outcome::kOpen;
   };
@@ -57,7 +57,7 @@ class LoginAttempt {
   std::string address_;
   bool is_head_;
   std::vector<Tried> all_;
-  Book* book_;
+  LoginLimiter* limiter_;
   std::string tail_;  // of the body, that may be the beginning of what is looked for
 };
 

@@ -1,5 +1,5 @@
-// Which requests of visitors may have fossil look at a password now, as of syncs workers decide: with
-// the same book.
+// Which requests may have fossil check a password now. Uses the same login limiter as the workers,
+// which decide this for syncs.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 #include "guess.h"
 #include "login_attempt.h"
-#include "quarry/scoreboard/login_book.h"
+#include "quarry/scoreboard/login_limiter.h"
 
 namespace quarry::pages {
 
@@ -27,7 +27,7 @@ class Logins {
                                                               const Target& target);
 
  private:
-  std::optional<scoreboard::LoginBook> book_;
+  std::optional<scoreboard::LoginLimiter> limiter_;
   PageNames pages_;
   bool trust_remote_user_;
 };

@@ -5,9 +5,8 @@
 namespace quarry::worker {
 namespace {
 
-using scoreboard::LoginBook;
+using scoreboard::LoginLimiter;
 using scoreboard::SlotState;
-using std::chrono::seconds;
 
 }  // namespace
 
@@ -15,7 +14,7 @@ Admission::Admission(const AdmissionOptions& options, const scoreboard::Board& b
                      scoreboard::Slot& slot, const std::filesystem::path& repository,
                      std::string_view address)
     : options_(options), board_(board), slot_(slot), repository_(repository), address_(address) {
-  if (options.login_failures > 0) book_.emplace(board.logins(), options.login_failures);
+  if (options.login_failures > 0) limiter_.emplace(board.logins(), options.login_failures);
 }
 
 std::optional<std::string> Admission::begin() {
@@ -45,18 +44,18 @@ std::optional<std::string> Admission::begin() {
   return std::nullopt;
 }
 
-seconds Admission::wait(std::string_view user) {
-  if (!book_) return seconds(0);
-  tried_ = book_->try_of(repository_.native(), user, address_);
-  return book_->wait(tried_, LoginBook::now());
+std::chrono::seconds Admission::wait(std::string_view user) {
+  if (!limiter_) return std::chrono::seconds(0);
+  attempt_ = limiter_->attempt_of(repository_.native(), user, address_);
+  return limiter_->wait(attempt_, LoginLimiter::now());
 }
 
 void Admission::tell(bool succeeded) {
-  if (!book_) return;
+  if (!limiter_) return;
   if (succeeded) {
-    book_->succeeded(tried_, LoginBook::now());
+    limiter_->succeeded(attempt_, LoginLimiter::now());
   } else {
-    book_->failed(tried_, LoginBook::now());
+    limiter_->failed(attempt_, LoginLimiter::now());
   }
 }
 

@@ -5,7 +5,7 @@
 //
 //   sessions   of those that are under way for one repository, or from one address, only the first
 //              so many go on; the others are told to come again
-//   logins     after some failures each further one has to wait: see scoreboard/login_book.h
+//   logins     after some failures each further one has to wait: see scoreboard/login_limiter.h
 //
 // A /64 of IPv6 is one address.
 #pragma once
@@ -16,7 +16,7 @@
 #include <string>
 #include <string_view>
 
-#include "quarry/scoreboard/login_book.h"
+#include "quarry/scoreboard/login_limiter.h"
 #include "quarry/scoreboard/scoreboard.h"
 #include "quarry/sync/request.h"
 #include "quarry/worker/worker_options.h"
@@ -42,8 +42,8 @@ class Admission : public sync::LoginGuard {
   scoreboard::Slot& slot_;
   const std::filesystem::path& repository_;
   std::string address_;
-  std::optional<scoreboard::LoginBook> book_;  // nothing where no login has to wait
-  scoreboard::LoginBook::Try tried_;           // that wait() was asked about last
+  std::optional<scoreboard::LoginLimiter> limiter_;  // nothing if logins are not limited
+  scoreboard::LoginLimiter::Attempt attempt_;        // that wait() was asked about last
 };
 
 }  // namespace quarry::worker

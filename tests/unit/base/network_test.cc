@@ -3,7 +3,6 @@
 #include <doctest/doctest.h>
 
 using quarry::base::network_of;
-using quarry::base::wide_network_of;
 
 TEST_CASE("an address of IPv4 counts for itself, one of IPv6 for its /64") {
   CHECK(network_of("192.0.2.1") != network_of("192.0.2.2"));
@@ -12,16 +11,7 @@ TEST_CASE("an address of IPv4 counts for itself, one of IPv6 for its /64") {
   CHECK(network_of("2001:db8::1") != network_of("2001:db8:0:1::1"));
 }
 
-TEST_CASE("a wide network is a /16 of IPv4, a /32 of IPv6") {
-  CHECK(wide_network_of("192.0.2.1") == wide_network_of("192.0.255.1"));
-  CHECK(wide_network_of("192.0.2.1") != wide_network_of("192.1.2.1"));
-  CHECK(wide_network_of("192.0.2.1") == wide_network_of("::ffff:192.0.9.9"));
-  CHECK(wide_network_of("2001:db8::1") == wide_network_of("2001:db8:ffff::1"));
-  CHECK(wide_network_of("2001:db8::1") != wide_network_of("2001:db9::1"));
-}
-
 TEST_CASE("what is no address is a network of its own") {
   CHECK(network_of("") == "");
   CHECK(network_of("unix:") == "unix:");
-  CHECK(wide_network_of("unix:") == "unix:");
 }

@@ -1,0 +1,90 @@
+// Limits how fast passwords can be guessed. The workers of a pool, for syncs, and the process that
+// makes its pages share one memory for this on the pool's board.
+//
+//   pair (a user and an address)  after some failures, each further attempt has to wait, twice as
+//                                 long each time
+//   address                       has tokens for failures of any users
+//   user (of one repository)      has tokens for failures from any addresses
+//   known pair                    has logged in before; only its own failures limit it
+//
+// An IPv6 /64 is one address. Names that do not exist are limited like users, so replies do not
+// show which names exist. Users that have logged in are marked, so that names cannot evict them.
+//
+// While a user is under attack, an address that was told to wait, and did, may spend one token more
+// than an address that is new. So attackers with ever new addresses cannot keep the user out.
+//
+// An attempt is counted when it has failed, so that many clients of one user at one address do not
+// delay each other. After some failures it is counted before its password is checked, so that
+// simultaneous guesses do not cost less.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <string_view>
+
+#include "quarry/scoreboard/token_table.h"
+
+namespace quarry::scoreboard {
+
+/// All zero at first, but for the salt, which is random.
+struct alignas(64) LoginMemory {
+  std::array<std::atomic<std::uint64_t>, 2> salt;
+  TokenTable::Memory users;
+  TokenTable::Memory addresses;
+  TokenTable::Memory known_pairs;
+  TokenTable::Memory other_pairs;
+};
+
+class LoginLimiter {
+ public:
+  /// MEMORY must outlive it. FREE_FAILURES: failures of a pair that cause no wait, at least 1.
+  LoginLimiter(LoginMemory& memory, std::uint64_t free_failures);
+
+  /// Who tries to log in and from where, and what was counted before the password is checked.
+  struct Attempt {
+    TableKey user = 0;
+    TableKey address = 0;
+    TableKey pair = 0;
+    TableKey known_pair = 0;
+    bool is_known = false;
+    bool is_counted_for_user = false;
+    bool is_counted_for_address = false;
+    bool is_counted_for_pair = false;
+    Tally pair_before = {};
+  };
+  /// USER is one of the repository in the file REPOSITORY.
+  Attempt attempt_of(std::string_view repository, std::string_view user,
+                     std::string_view address) const;
+
+  /// The time that the other functions expect.
+  static Tick now();
+
+  /// How long ATTEMPT has to wait; 0: its password may be checked, and then one of the functions
+  /// below has to be called.
+  std::chrono::seconds wait(Attempt& attempt, Tick now);
+  void failed(const Attempt& attempt, Tick now);
+  void succeeded(const Attempt& attempt, Tick now);
+  /// The password of ATTEMPT was not checked, or the result is unknown: it does not count.
+  void unchecked(const Attempt& attempt, Tick now);
+
+ private:
+  std::uint32_t user_tokens() const { return 3 * free_failures_; }
+  std::uint32_t address_tokens() const { return 6 * free_failures_; }
+  TableKey key_of(std::string_view kind, std::string_view text) const;
+  Tick wait_for_user(const Attempt& attempt, Tick now);
+  Tick wait_for_pair(Attempt& attempt, Tick now);
+  template <typename Change>
+  void update_pair(const Attempt& attempt, Tick now, Change change);
+  void give_back(const Attempt& attempt, Tick now);
+
+  LoginMemory& memory_;
+  const std::uint32_t free_failures_;
+  TokenTable users_;        // count: 1 if the user has logged in
+  TokenTable addresses_;    // count: 0
+  TokenTable known_pairs_;  // count: failures; time: of the last attempt
+  TokenTable other_pairs_;  // the same, or with count 0: of the first refusal
+};
+
+}  // namespace quarry::scoreboard

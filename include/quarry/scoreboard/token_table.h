@@ -1,0 +1,86 @@
+// A hash table of fixed size in shared memory: how many tokens of a key are missing, and a count.
+//
+//   entry: tag of the key, 24 bits | count, 8 bits | time, 32 bits; all zero: empty
+//
+// A key spends one token at a time and regains one every INTERVAL; the entry's time is when it has
+// regained all of them. Callers may instead use update() and give time a meaning of their own.
+//
+// A key has one of the 16 entries of its set. In a full set, a new key evicts the entry with the
+// lowest count, and of those the one with the earliest time, which has regained most tokens. So the
+// entries that a flood of new keys evicts are its own, and not those of keys that have spent more.
+//
+// Keys are hashes under a secret salt. Each entry is one atomic word and there is no lock, so a
+// process may die at any point. Two processes that insert a key at the same moment may lose a token.
+// Random words in the memory cost wrong tallies until those have expired.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace quarry::scoreboard {
+
+/// Time in units of 1/8 s of the monotonic clock.
+using Tick = std::uint32_t;
+inline constexpr Tick kTicksPerSecond = 8;
+
+using TableKey = std::uint64_t;
+
+struct Tally {
+  std::uint32_t count = 0;  // at most 255
+  Tick time = 0;            // 0: the key has no entry
+
+  bool operator==(const Tally&) const = default;
+};
+
+class TokenTable {
+ public:
+  static constexpr std::size_t kSets = 4096;
+  static constexpr std::size_t kWays = 16;
+  /// All zero at first.
+  using Memory = std::array<std::atomic<std::uint64_t>, kSets * kWays>;
+
+  /// MEMORY must outlive it. At most MAX_SPENT tokens can be missing; an entry with a later time
+  /// was not written by this class and is ignored. A count expires COUNT_LIFETIME after the time.
+  TokenTable(Memory& memory, Tick interval, std::uint32_t max_spent, Tick count_lifetime)
+      : memory_(memory),
+        interval_(interval),
+        max_ahead_(interval * max_spent),
+        count_lifetime_(count_lifetime) {}
+
+  /// How long until KEY, which has TOKENS when it has spent none, has one to spend; 0: it has.
+  Tick wait(TableKey key, std::uint32_t tokens, Tick now) const;
+  void spend(TableKey key, Tick now);
+  /// Gives back a token that was spent.
+  void give_back(TableKey key, Tick now);
+
+  Tally find(TableKey key, Tick now) const;
+  /// Replaces KEY's tally by what CHANGE returns for it, which may be called several times. Writes
+  /// nothing when that is the same.
+  template <typename Change>
+  void update(TableKey key, Tick now, Change change) {
+    auto& entry = entry_of(key, now);
+    std::uint64_t word = entry.load(std::memory_order_relaxed);
+    while (true) {
+      const Tally before = is_of(word, key) ? tally_in(word, now) : Tally{};
+      const Tally after = change(before);
+      if (after == before) return;
+      if (entry.compare_exchange_weak(word, word_of(key, after), std::memory_order_relaxed)) return;
+    }
+  }
+
+ private:
+  static bool is_of(std::uint64_t word, TableKey key);
+  static std::uint64_t word_of(TableKey key, const Tally& tally);
+  Tally tally_in(std::uint64_t word, Tick now) const;
+  /// KEY's entry, or the one that it evicts.
+  std::atomic<std::uint64_t>& entry_of(TableKey key, Tick now) const;
+
+  Memory& memory_;
+  Tick interval_;
+  Tick max_ahead_;
+  Tick count_lifetime_;
+};
+
+}  // namespace quarry::scoreboard

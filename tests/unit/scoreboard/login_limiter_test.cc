@@ -1,0 +1,244 @@
+#include "quarry/scoreboard/login_limiter.h"
+
+#include <doctest/doctest.h>
+#include <fmt/core.h>
+
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+using namespace quarry::scoreboard;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr std::uint64_t kFree = 5;
+const std::string kHome = "192.0.2.1";
+const std::string kAway = "203.0.113.9";
+constexpr Tick kMinute = 60 * kTicksPerSecond;
+
+/// A pool whose clock stands still until the test moves it.
+struct Pool {
+  seconds attempt(std::string_view user, std::string_view address, bool is_right) {
+    LoginLimiter::Attempt attempt = limiter.attempt_of("repository", user, address);
+    const seconds wait = limiter.wait(attempt, now);
+    if (wait.count() > 0) return wait;
+    if (is_right) {
+      limiter.succeeded(attempt, now);
+    } else {
+      limiter.failed(attempt, now);
+      ++checked;
+    }
+    return seconds(0);
+  }
+  seconds guess(std::string_view user, std::string_view address) {
+    return attempt(user, address, false);
+  }
+  bool lets_in(std::string_view user, std::string_view address) {
+    return attempt(user, address, true).count() == 0;
+  }
+  /// How many of COUNT guesses are checked, from ADDRESS or, without one, from new networks.
+  std::size_t checked_of(int count, std::string_view user, std::string_view address = {}) {
+    const std::size_t before = checked;
+    for (int i = 0; i < count; ++i) guess(user, address.empty() ? new_network() : address);
+    return checked - before;
+  }
+  /// An IPv6 address in a /64 that was not used before.
+  std::string new_network() {
+    ++networks;
+    return fmt::format("2001:db8:{:x}:{:x}::1", networks >> 16U, networks & 0xffffU);
+  }
+
+  std::unique_ptr<LoginMemory> memory = std::make_unique<LoginMemory>();
+  LoginLimiter limiter{*memory, kFree};
+  Tick now = 1'000'000;
+  std::size_t checked = 0;  // guesses that did not have to wait
+  std::uint32_t networks = 0;
+};
+
+}  // namespace
+
+TEST_CASE("a flood of names and networks buys no guess, and known pairs still log in") {
+  Pool pool;
+  CHECK(pool.lets_in("owner", kHome));
+  CHECK(pool.checked_of(10, "owner", kHome) == 5);
+  CHECK(pool.checked_of(100, "victim") == 15);
+  for (int i = 0; i < 100; ++i) pool.guess(fmt::format("name{}", i), kAway);
+  CHECK(pool.checked_of(1, "one-more", kAway) == 0);
+  CHECK(pool.lets_in("member", kHome));
+
+  for (int i = 0; i < 1'000'000; ++i) {
+    pool.guess(fmt::format("flood{}", i), pool.new_network());
+    if (i % 2500 == 0) ++pool.now;
+  }
+  CHECK(pool.checked > 1'000'000);
+  // 50 s have passed: two tokens of the user and five of the address are back, and one attempt
+  // of the pair.
+  CHECK(pool.checked_of(100, "victim") == 2);
+  CHECK(pool.checked_of(10, "owner", kHome) == 1);
+  std::size_t before = pool.checked;
+  for (int i = 0; i < 100; ++i) pool.guess(fmt::format("more{}", i), kAway);
+  CHECK(pool.checked - before == 5);
+  CHECK(pool.lets_in("member", kHome));
+  CHECK(pool.lets_in("stranger", "203.0.114.1"));
+}
+
+TEST_CASE("names that do not exist get the same replies as users") {
+  Pool pool;
+  CHECK(pool.lets_in("owner", kHome));
+  for (int i = 0; i < 200; ++i) {
+    const std::string network = pool.new_network();
+    CHECK(pool.guess("owner", network) == pool.guess("nobody-has-this", network));
+    ++pool.now;
+  }
+}
+
+TEST_CASE("guesses at one user from ever new networks are few") {
+  Pool pool;
+  CHECK(pool.lets_in("owner", kHome));
+  for (int second = 0; second < 600; ++second) {
+    pool.checked_of(50, "owner");
+    pool.now += kTicksPerSecond;
+    CHECK(pool.lets_in("owner", kHome));
+  }
+  // Of 30,000: the tokens, and one more in 20 s.
+  CHECK(pool.checked >= 15);
+  CHECK(pool.checked <= 15 + 600 / 20);
+}
+
+TEST_CASE("the right password gets in from a new address while others guess") {
+  for (int start = 200; start < 220; ++start) {
+    Pool pool;
+    const auto attack_for = [&](seconds time) {
+      for (auto left = time.count(); left > 0; --left) {
+        pool.checked_of(50, "owner");
+        pool.now += kTicksPerSecond;
+      }
+    };
+    attack_for(seconds(start));
+    const seconds wait = pool.attempt("owner", kAway, true);
+    if (wait.count() == 0) continue;
+    CHECK(wait == seconds(20));
+    attack_for(wait);
+    CHECK(pool.lets_in("owner", kAway));
+  }
+}
+
+TEST_CASE("one address that guesses at one user does not slow him elsewhere") {
+  Pool pool;
+  for (int second = 0; second < 3600; ++second) {
+    pool.guess("owner", "198.51.100.1");
+    pool.now += kTicksPerSecond;
+  }
+  CHECK(pool.checked < 5 + 6 + 60 + 5);
+  CHECK(pool.lets_in("owner", kAway));
+}
+
+TEST_CASE("an address that guesses at many users has to wait, but not a user known there") {
+  Pool pool;
+  CHECK(pool.lets_in("owner", kHome));
+  for (int i = 0; i < 1000; ++i) pool.guess(fmt::format("user{}", i), kHome);
+  CHECK(pool.checked == 30);
+  CHECK_FALSE(pool.lets_in("other", kHome));
+  CHECK(pool.lets_in("owner", kHome));
+  pool.now += 10 * kTicksPerSecond;
+  CHECK(pool.lets_in("other", kHome));
+}
+
+TEST_CASE("a right login of one's own does not pay for guesses at others") {
+  Pool pool;
+  for (int i = 0; i < 1000; ++i) {
+    CHECK(pool.lets_in("attacker", kHome));
+    pool.guess(fmt::format("user{}", i % 7), kHome);
+    pool.guess("victim", kHome);
+  }
+  CHECK(pool.checked == 30);
+}
+
+TEST_CASE("simultaneous logins of one user do not delay each other") {
+  Pool pool;
+  std::vector<LoginLimiter::Attempt> attempts(
+      50, pool.limiter.attempt_of("repository", "owner", kHome));
+  for (auto& each : attempts) CHECK(pool.limiter.wait(each, pool.now).count() == 0);
+  for (auto& each : attempts) pool.limiter.succeeded(each, pool.now);
+  for (auto& each : attempts) CHECK(pool.limiter.wait(each, pool.now).count() == 0);
+}
+
+TEST_CASE("simultaneous guesses count one by one when the free failures are used up") {
+  Pool pool;
+  CHECK(pool.checked_of(5, "owner", kHome) == 5);
+  pool.now += kTicksPerSecond;
+  std::size_t passed = 0;
+  LoginLimiter::Attempt attempt = pool.limiter.attempt_of("repository", "owner", kHome);
+  for (int i = 0; i < 50; ++i) {
+    if (pool.limiter.wait(attempt, pool.now).count() == 0) ++passed;
+  }
+  CHECK(passed == 1);
+}
+
+TEST_CASE("an attempt with an unknown result does not count") {
+  Pool pool;
+  CHECK(pool.checked_of(5, "owner", kHome) == 5);
+  const auto try_unchecked = [&](std::string_view address) {
+    LoginLimiter::Attempt attempt = pool.limiter.attempt_of("repository", "owner", address);
+    const seconds wait = pool.limiter.wait(attempt, pool.now);
+    if (wait.count() == 0) pool.limiter.unchecked(attempt, pool.now);
+    return wait.count();
+  };
+  CHECK(try_unchecked(kHome) == 1);
+  pool.now += kTicksPerSecond;
+  for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kHome) == 0);
+  // Nor does it make the pair known, or clear its failures.
+  CHECK(pool.guess("owner", kHome).count() == 0);
+  CHECK(try_unchecked(kHome) == 2);
+  for (int i = 0; i < 100; ++i) CHECK(try_unchecked(kAway) == 0);
+  CHECK(pool.guess("owner", kAway).count() == 0);
+}
+
+TEST_CASE("the wait of a pair doubles, and its failures expire long before its success") {
+  Pool pool;
+  CHECK(pool.checked_of(5, "owner", kHome) == 5);
+  for (const int pause : {1, 2, 4, 8}) {
+    CHECK(pool.guess("owner", kHome) == seconds(pause));
+    pool.now += static_cast<Tick>(pause) * kTicksPerSecond;
+    CHECK(pool.guess("owner", kHome) == seconds(0));
+  }
+  pool.now += 10 * kMinute;
+  CHECK(pool.checked_of(10, "owner", kHome) == 5);
+  pool.now += kMinute;
+  CHECK(pool.lets_in("owner", kHome));
+  for (const int days : {20, 20}) {
+    pool.now += static_cast<Tick>(days * 24 * 60) * kMinute;
+    pool.checked_of(1000, "owner");
+    CHECK(pool.lets_in("owner", kHome));
+  }
+  pool.now += 31U * 24 * 60 * kMinute;
+  pool.checked_of(1000, "owner");
+  CHECK(pool.checked_of(10, "owner", kHome) == 1);
+}
+
+TEST_CASE("logins of one user from everywhere evict only his own pairs") {
+  Pool pool;
+  CHECK(pool.lets_in("owner", kHome));
+  for (int i = 0; i < 10'000; ++i) CHECK(pool.lets_in("member", pool.new_network()));
+  CHECK(pool.checked_of(100, "owner") == 15);
+  CHECK(pool.lets_in("owner", kHome));
+}
+
+TEST_CASE("with random bytes in the memory, a login waits for a limited time") {
+  Pool pool;
+  std::mt19937_64 random(7);
+  auto* const words = reinterpret_cast<std::uint64_t*>(pool.memory.get());
+  for (std::size_t i = 0; i < sizeof(LoginMemory) / sizeof *words; ++i) words[i] = random();
+  for (int i = 0; i < 200; ++i) {
+    const std::string user = fmt::format("user{}", i);
+    for (int tries = 0;; ++tries) {
+      REQUIRE(tries < 10);
+      const seconds wait = pool.attempt(user, kHome, true);
+      if (wait.count() == 0) break;
+      REQUIRE(wait <= seconds(1200));
+      pool.now += static_cast<Tick>(wait.count()) * kTicksPerSecond;
+    }
+  }
+}
