@@ -25,7 +25,7 @@ LAYERS: dict[str, set[str]] = {
     "courier": {"spool", "event", "control", "scoreboard", "base"},
     "spool": {"base"},
     "transport": {"sync", "http", "repository", "artifact", "base"},
-    "sync": {"repository", "artifact", "base"},
+    "sync": {"repository", "artifact", "http", "base"},
     "repository": {"artifact", "base"},
     "artifact": {"base"},
     "event": {"base"},

@@ -1,11 +1,12 @@
 #include "quarry/transport/remote_url.h"
-#include "quarry/base/hex.h"
 
 #include <curl/curl.h>
 #include <fmt/core.h>
 
 #include <algorithm>
 #include <memory>
+
+#include "quarry/http/form.h"
 
 namespace quarry::transport {
 namespace {
@@ -43,20 +44,9 @@ auto no_url(std::string_view why) {
 
 /// TEXT as Fossil reads every part of a URL.
 Result<std::string> decoded(std::string_view text) {
-  std::string made;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      made += text[i] == '+' ? ' ' : text[i];
-      continue;
-    }
-    const int high = i + 2 < text.size() ? base::hex_value(text[i + 1]) : -1;
-    const int low = i + 2 < text.size() ? base::hex_value(text[i + 2]) : -1;
-    if (high < 0 || low < 0) return no_url("a % without two hex digits (a % itself is %25)");
-    if (high == 0 && low == 0) return no_url("it contains %00");
-    made += static_cast<char>(high * 16 + low);
-    i += 2;
-  }
-  return made;
+  auto made = http::form_decode(text);
+  if (!made) return no_url("a % without two hex digits (a % itself is %25), or %00");
+  return *std::move(made);
 }
 
 std::string encoded(std::string_view text, std::string_view plain, std::string_view space) {

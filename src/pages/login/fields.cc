@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "quarry/base/ascii.h"
+#include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::pages {
@@ -20,13 +21,6 @@ constexpr std::array<std::string_view, 10> kNames{"u",    "p",  "n1",   "n2",   
 constexpr std::size_t kLongestKey = 15;
 constexpr std::string_view kBase64 =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-std::optional<int> digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  c = base::ascii_lower(c);
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  return std::nullopt;
-}
 
 std::string_view until_nul(std::string_view text) {
   return text.substr(0, text.find('\0'));
@@ -93,19 +87,7 @@ std::uint32_t bits_of(char c) {
 }  // namespace
 
 std::string decoded_as_fossil_does(std::string_view text) {
-  std::string decoded;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool has_two = text[i] == '%' && i + 2 < text.size();
-    const auto high = has_two ? digit(text[i + 1]) : std::nullopt;
-    const auto low = has_two ? digit(text[i + 2]) : std::nullopt;
-    if (high && low) {
-      decoded += static_cast<char>(*high * 16 + *low);
-      i += 2;
-    } else {
-      decoded += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return std::string(until_nul(decoded));
+  return std::string(until_nul(http::form_decode_leniently(text)));
 }
 
 std::string base64_as_fossil_does(std::string_view text) {

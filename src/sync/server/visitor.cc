@@ -9,6 +9,7 @@
 #include "quarry/artifact/digest.h"
 #include "quarry/artifact/fossilize.h"
 #include "quarry/base/hex.h"
+#include "quarry/http/form.h"
 
 namespace quarry::sync {
 namespace {
@@ -50,21 +51,6 @@ bool signs(std::string_view signature, std::string_view nonce, std::string_view 
 
 bool is_hashed_secret(std::string_view secret) {
   return secret.size() == 40 && base::is_hex(secret);
-}
-
-std::string form_decode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size() && base::hex_value(text[i + 1]) >= 0 &&
-        base::hex_value(text[i + 2]) >= 0) {
-      out += static_cast<char>(base::hex_value(text[i + 1]) * 16 + base::hex_value(text[i + 2]));
-      i += 2;
-    } else {
-      out += text[i] == '+' ? ' ' : text[i];
-    }
-  }
-  return out;
 }
 
 /// The value of the cookie called NAME in HEADER.
@@ -154,7 +140,7 @@ Result<void> Visitor::let_in(const std::string& login, std::string_view nonce,
 std::optional<LoginCard> Visitor::login_in(std::string_view cookie) {
   const auto value = find_cookie(cookie, kLoginCookie);
   if (!value) return std::nullopt;
-  const std::string card = form_decode(*value);
+  const std::string card = http::form_decode_leniently(*value);
   std::array<std::string_view, 4> words;
   // What is no login card is nothing, and one in the body counts.
   if (!split_words(card, words) || words[0] != "login") return std::nullopt;

@@ -14,10 +14,10 @@
 #include "quarry/changes/queue_view.h"
 #include "quarry/changes/seen_requests.h"
 #include "quarry/changes/triggers.h"
+#include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "quarry/sync/signed_request.h"
-#include "query.h"
 #include "queue_page.h"
 #include "queue_paths.h"
 #include "queue_submission.h"
@@ -191,7 +191,7 @@ class Answer {
 
   Result<void> show_queue() {
     reply_.operation = "queue";
-    if (wants_json() && query_value(request_.query, "ask") == "project") {
+    if (wants_json() && http::form_value(request_.query, "ask") == "project") {
       reply_.body = fmt::format("{{\"project_code\":{}}}\n", json_string(project_code_));
       return {};
     }
@@ -213,7 +213,7 @@ class Answer {
   Result<void> show_one() {
     reply_.operation = "queue";
     QUARRY_TRY_ASSIGN(const auto place, changes::find_one(directories_, path_));
-    const auto question = query_value(request_.query, "ask");
+    const auto question = http::form_value(request_.query, "ask");
     if (question == "why") return tell_why(place.name.id);
     if (question == "rollback") return tell_what_goes(place.name.id);
     QUARRY_TRY_ASSIGN(const auto view, changes::look_at(directories_, place));
@@ -263,7 +263,7 @@ class Answer {
 
   Result<void> take(base::UnixMillis now) {
     reply_.operation = "submit";
-    const auto word = query_value(request_.query, "type");
+    const auto word = http::form_value(request_.query, "type");
     const auto type = word && word->empty() ? changes::MoveType::kDevelopment
                                             : changes::move_type_named(word.value_or("?"));
     if (!type) return fail(ErrorCode::kInvalid, "type is one of DC, BF, EM and RB");
@@ -307,7 +307,7 @@ class Answer {
   /// A branch, not a change set.
   Result<void> freeze(bool is_frozen, base::UnixMillis now) {
     reply_.operation = is_frozen ? "freeze" : "thaw";
-    const auto branch = query_value(request_.query, "branch");
+    const auto branch = http::form_value(request_.query, "branch");
     if (!branch || !changes::is_branch_name(*branch)) {
       return fail(ErrorCode::kInvalid, "branch: it is no name of a branch");
     }
@@ -339,7 +339,7 @@ class Answer {
     const auto action = changes::action_named(path_.substr(std::min(slash + 1, path_.size())));
     if (!action) return fail(ErrorCode::kNotFound, "there is no such action");
     reply_.operation = changes::word_of(*action);
-    auto text = query_value(request_.query, "text");
+    auto text = http::form_value(request_.query, "text");
     if (!text || text->size() > kMostText) {
       return fail(ErrorCode::kInvalid, fmt::format("text is of up to {} bytes", kMostText));
     }

@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
-#include "query.h"
 
 namespace quarry::worker {
 namespace {
@@ -18,7 +18,7 @@ using base::Result;
 /// The value of NAME, a number; OTHERWISE where there is none.
 Result<std::size_t> number_in(std::string_view query, std::string_view name,
                               std::size_t otherwise) {
-  const auto text = query_value(query, name);
+  const auto text = http::form_value(query, name);
   if (text && text->empty()) return otherwise;
   const auto value = text ? http::parse_decimal(*text) : std::nullopt;
   if (value && *value <= changes::kMostViewed) return static_cast<std::size_t>(*value);
@@ -34,14 +34,14 @@ Result<changes::ViewOptions> view_options_of(std::string_view query) {
   QUARRY_TRY_ASSIGN(options.most_over, number_in(query, "limit", options.most_over));
   QUARRY_TRY_ASSIGN(options.most_waiting, number_in(query, "waiting", options.most_waiting));
   QUARRY_TRY_ASSIGN(options.most_over, number_in(query, "over", options.most_over));
-  auto branch = query_value(query, "branch");
+  auto branch = http::form_value(query, "branch");
   if (!branch) return fail(ErrorCode::kInvalid, "branch: it is wrongly encoded");
   options.branch = std::move(*branch);
-  const auto words = query_value(query, "state");
+  const auto words = http::form_value(query, "state");
   const auto stages = words ? changes::stages_named(*words) : std::nullopt;
   if (!stages) return fail(ErrorCode::kInvalid, "state: " + changes::stages_help());
   options.stages = *stages;
-  const auto after = query_value(query, "after");
+  const auto after = http::form_value(query, "after");
   if (after && after->empty()) return options;
   options.after = after ? changes::Bookmark::parse(*after) : std::nullopt;
   if (options.after) return options;
@@ -51,7 +51,7 @@ Result<changes::ViewOptions> view_options_of(std::string_view query) {
 std::string query_with(std::string_view query, std::string_view state, std::string_view after) {
   std::string made;
   for (const std::string_view name : {"limit", "waiting", "over", "branch", "state", "after"}) {
-    std::string value = query_value(query, name).value_or("");
+    std::string value = http::form_value(query, name).value_or("");
     if (name == "state" && !state.empty()) value = state;
     if (name == "after") value = after;
     if (value.empty()) continue;
