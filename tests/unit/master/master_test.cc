@@ -12,6 +12,7 @@
 #include <fstream>
 #include <string>
 
+#include "quarry/scoreboard/login_limiter.h"
 #include "world.h"
 
 using namespace quarry::master;

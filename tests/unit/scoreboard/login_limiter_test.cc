@@ -59,7 +59,8 @@ struct Pool {
 
 }  // namespace
 
-TEST_CASE("a flood of names and networks buys no guess, and known pairs still log in") {
+TEST_CASE("a flood of names and networks buys no guess, and known pairs still log in" *
+          doctest::test_suite("long")) {
   Pool pool;
   CHECK(pool.lets_in("owner", kHome));
   CHECK(pool.checked_of(10, "owner", kHome) == 5);
