@@ -7,7 +7,7 @@ build_packages=(g++ meson ninja-build pkg-config libfmt-dev libcli11-dev nlohman
 demo_packages=(fossil)
 test_packages=(fossil nginx-light apache2-bin sqlite3 python3-pytest python3-pytest-xdist python3-pytest-timeout
   clang-format shellcheck
-  procps acl util-linux bubblewrap prometheus openssl python3-aiosmtpd
+  procps strace acl util-linux bubblewrap prometheus openssl python3-aiosmtpd
   chromium chromium-driver python3-selenium)
 bench_packages=(wrk)
 # The first clang in Debian 12 that has std::expected.

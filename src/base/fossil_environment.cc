@@ -13,30 +13,16 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPreload = "LD_PRELOAD=";
 constexpr std::string_view kLogGuard = "libquarry-log-guard.so";
 
-/// BUILD/src of BUILD/src/app/PROGRAM; empty: this program is not run in a build folder.
-fs::path built_rooms() {
+/// The library in the build folder of the running program; empty: it is not run in one.
+fs::path built_library() {
   std::error_code error;
   const fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
   if (error || !folder.string().ends_with("/src/app")) return {};
-  return folder.parent_path();
+  return folder.parent_path() / "repository" / kLogGuard;
 }
 
-}  // namespace
-
-fs::path library_for_fossil(std::string_view room, std::string_view name) {
-  std::error_code error;
-  const fs::path built = built_rooms();
-  if (fs::path path = built / room / name; !built.empty() && fs::is_regular_file(path, error)) {
-    return path;
-  }
-  fs::path installed = fs::path(QUARRY_LIBRARY_FOLDER) / name;
-  return fs::is_regular_file(installed, error) ? installed : fs::path();
-}
-
-fs::path log_guard_library() {
-  return library_for_fossil("repository", kLogGuard);
-}
-
+/// Has the dynamic linker load LIBRARY before all that ENVIRONMENT ("NAME=value" each) names. False,
+/// and nothing is changed: it cannot be told of its path.
 bool preload(std::vector<std::string>& environment, const fs::path& library) {
   // What separates several of them.
   if (library.empty() || library.string().find_first_of(" :") != std::string::npos) return false;
@@ -49,6 +35,16 @@ bool preload(std::vector<std::string>& environment, const fs::path& library) {
   std::erase_if(environment, [](const std::string& each) { return each.starts_with(kPreload); });
   environment.push_back(std::string(kPreload) + value);
   return true;
+}
+
+}  // namespace
+
+fs::path log_guard_library() {
+  std::error_code error;
+  for (const fs::path& path : {built_library(), fs::path(QUARRY_LIBRARY_FOLDER) / kLogGuard}) {
+    if (fs::is_regular_file(path, error)) return path;
+  }
+  return {};
 }
 
 std::vector<std::string> fossil_environment(const char* const* environment,

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "fossil/fossil_process.h"
+#include "fossil/fossil_starter.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/log.h"
 #include "server.h"
@@ -52,6 +53,12 @@ std::filesystem::path find_program(const std::string& program) {
 int run(const Options& options, const Place& place, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGINT, SIG_IGN);
+  // Before the event loop, which a fork must not share.
+  auto starter = FossilStarter::make(FossilProcess::plan(options, place));
+  if (!starter) {
+    base::log(LogLevel::kError, "{}", starter.error().message);
+    return 1;
+  }
   const base::EventBasePtr base(event_base_new());
   if (!base) {
     base::log(LogLevel::kError, "cannot make an event loop");
@@ -69,19 +76,30 @@ int run(const Options& options, const Place& place, const Handles& handles) {
   }
   Logins logins(handles.logins, handles.login_failures, names_of_pages(options.program),
                 place.trust_remote_user);
-  Server server(base.get(), options, place, handles, logins);
+  Server server(base.get(), options, place, handles, logins, *starter);
   event_base* const loop = base.get();
   const auto persistent = static_cast<short>(EV_SIGNAL | EV_PERSIST);
   base::Event quick(loop, SIGTERM, persistent, [loop] { event_base_loopbreak(loop); });
   base::Event graceful(loop, SIGQUIT, persistent, [&server] { server.stop(); });
   base::Event reopening(loop, SIGUSR1, persistent,
                         [log = handles.access_log] { reopen_logs(log); });
-  base::Event reaping(loop, SIGCHLD, persistent, [&server] { server.reap(); });
+  bool has_failed = false;
+  base::Event reaping(loop, starter->ended_fd(), EV_READ | EV_PERSIST, [&] {
+    const auto ended = starter->ended();
+    if (!ended) {
+      // The master makes another pages process, with a starter of its own.
+      base::log(LogLevel::kError, "{}", ended.error().message);
+      has_failed = true;
+      event_base_loopbreak(loop);
+      return;
+    }
+    for (const auto& [pid, status] : *ended) server.on_ended(pid, status);
+  });
   for (base::Event* const event : {&quick, &graceful, &reopening, &reaping}) event->wait();
   base::let_reopening_be_told();
   server.start();
   event_base_dispatch(loop);
-  return 0;
+  return has_failed ? 1 : 0;
 }
 
 }  // namespace quarry::pages

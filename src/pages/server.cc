@@ -28,7 +28,7 @@ constexpr std::string_view kRetryAfter = "Retry-After: 5\r\n";
 }  // namespace
 
 Server::Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
-               Logins& logins)
+               Logins& logins, FossilStarter& starter)
     : base_(base),
       options_(options),
       place_(place),
@@ -37,7 +37,7 @@ Server::Server(event_base* base, const Options& options, const Place& place, con
       visit_limits_{.max_body = options.max_body, .timeout = options.timeout},
       run_limits_{.timeout = options.timeout, .max_reply = options.max_reply},
       surroundings_(options),
-      pool_(base, options, place, surroundings_),
+      pool_(base, options, place, surroundings_, starter),
       cache_(options.cache, options.cache_ttl),
       taking_(base, handles.taking, EV_READ | EV_PERSIST, [this] { take_connections(); }),
       sweeping_(base, -1, 0, [this] {
@@ -67,14 +67,11 @@ void Server::end_if_done() {
   if (is_stopping_ && visits_.empty() && runs_.empty()) event_base_loopbreak(base_);
 }
 
-void Server::reap() {
-  pool_.reap([this](pid_t pid, int status) {
-    const auto is_it = [pid](const auto& each) { return each.second.run->pid() == pid; };
-    const auto ended = std::ranges::find_if(runs_, is_it);
-    if (ended == runs_.end()) return false;
-    ended->second.run->on_exit(status);
-    return true;
-  });
+void Server::on_ended(pid_t pid, int status) {
+  const auto is_it = [pid](const auto& each) { return each.second.run->pid() == pid; };
+  const auto ended = std::ranges::find_if(runs_, is_it);
+  if (ended != runs_.end()) ended->second.run->on_exit(status);
+  pool_.on_ended(pid, ended != runs_.end());
 }
 
 void Server::take_connections() {

@@ -28,7 +28,7 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
  public:
   /// All must outlive it.
   Server(event_base* base, const Options& options, const Place& place, const Handles& handles,
-         Logins& logins);
+         Logins& logins, FossilStarter& starter);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() override;
@@ -36,8 +36,8 @@ class Server final : private Visit::Owner, private FossilRun::Owner {
   void start();
   /// Takes what was passed on until now; the loop ends with the last of it.
   void stop();
-  /// Some children have ended.
-  void reap();
+  /// A fossil has ended; STATUS as in waitpid(2).
+  void on_ended(pid_t pid, int status);
 
  private:
   struct Visiting {

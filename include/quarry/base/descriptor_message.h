@@ -1,6 +1,5 @@
 // A message with descriptors over a pair of sockets whose messages never run together
-// (SOCK_SEQPACKET): SCM_RIGHTS, unix(7). Of libc alone, so that it can be used in a library that is
-// loaded into another program.
+// (SOCK_SEQPACKET): SCM_RIGHTS, unix(7).
 #pragma once
 
 #include <sys/socket.h>

@@ -5,18 +5,9 @@
 
 #include <filesystem>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace quarry::base {
-
-/// Where the library NAME is that is loaded into a fossil: installed, or in the build folder of the
-/// running program (BUILD/src/ROOM). Empty: nowhere.
-std::filesystem::path library_for_fossil(std::string_view room, std::string_view name);
-
-/// Has the dynamic linker load LIBRARY before all that ENVIRONMENT ("NAME=value" each) names. False,
-/// and nothing is changed: it cannot be told of its path.
-bool preload(std::vector<std::string>& environment, const std::filesystem::path& library);
 
 /// The library that keeps it from endangering others' commits. Empty: nowhere.
 std::filesystem::path log_guard_library();

@@ -101,14 +101,9 @@ std::vector<std::filesystem::path> user_configurations() {
 Surroundings::Surroundings(const Options& options)
     : program_(find_program(options.program)), configurations_(user_configurations()) {}
 
-std::string Surroundings::program() const {
-  std::string key;
-  return append(key, program_.string(), 0) ? key : "";
-}
-
 std::optional<std::string> Surroundings::state() const {
-  std::string key = program();
-  if (key.empty()) return std::nullopt;
+  std::string key;
+  if (!append(key, program_.string(), 0)) return std::nullopt;
   for (const std::filesystem::path& database : configurations_) {
     const auto state = state_of(database);
     if (!state) return std::nullopt;

@@ -31,8 +31,6 @@ class Surroundings {
   explicit Surroundings(const Options& options);
   /// As state_of().
   std::optional<std::string> state() const;
-  /// Of the program alone; "": it cannot be told.
-  std::string program() const;
 
  private:
   std::filesystem::path program_;

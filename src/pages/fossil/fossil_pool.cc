@@ -2,10 +2,8 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 
 #include <algorithm>
-#include <cerrno>
 
 #include "quarry/base/log.h"
 
@@ -27,11 +25,11 @@ std::string identity_of(const std::filesystem::path& file) {
 }  // namespace
 
 FossilPool::FossilPool(event_base* base, const Options& options, const Place& place,
-                       const Surroundings& surroundings)
+                       const Surroundings& surroundings, FossilStarter& starter)
     : options_(options),
       place_(place),
       surroundings_(surroundings),
-      starter_(FossilProcess::plan(options, place)),
+      starter_(starter),
       replenishing_(base, -1, 0, [this] { replenish(); }) {}
 
 void FossilPool::start() {
@@ -44,10 +42,6 @@ void FossilPool::drop_outdated() {
   if (state) now += *state;
   if (!state || now != begun_with_) spare_.clear();
   begun_with_ = std::move(now);
-  if (std::string program = surroundings_.program(); program != program_) {
-    starter_.forget();
-    program_ = std::move(program);
-  }
 }
 
 base::Result<FossilProcess> FossilPool::take() {
@@ -55,7 +49,7 @@ base::Result<FossilProcess> FossilPool::take() {
   // After the request was begun, so that nobody waits for it.
   replenishing_.wait(rest_);
   if (spare_.empty()) {
-    auto started = FossilProcess::start(starter_, options_);
+    auto started = FossilProcess::start(starter_);
     if (started) ++running_;
     return started;
   }
@@ -68,7 +62,7 @@ base::Result<FossilProcess> FossilPool::take() {
 void FossilPool::replenish() {
   drop_outdated();
   while (spare_.size() < options_.spare_children) {
-    auto started = FossilProcess::start(starter_, options_);
+    auto started = FossilProcess::start(starter_);
     if (!started) return fell(started.error().message);
     spare_.push_back(std::move(*started));
   }
@@ -80,22 +74,16 @@ void FossilPool::fell(const std::string& why) {
   replenishing_.wait(rest_);
 }
 
-void FossilPool::reap(const std::function<bool(pid_t, int)>& tell) {
-  int status = 0;
-  for (;;) {
-    const pid_t pid = ::waitpid(-1, &status, WNOHANG);
-    if (pid < 0 && errno == EINTR) continue;
-    if (pid <= 0) return;
-    const auto waiting = std::ranges::find(spare_, pid, &FossilProcess::pid);
-    if (waiting == spare_.end()) {
-      // What could not be executed ends here, too.
-      if (tell(pid, status)) rest_ = milliseconds{0};
-      continue;
-    }
-    waiting->reaped();
-    spare_.erase(waiting);
-    fell(fmt::format("{} ended before it had a request", options_.program));
+void FossilPool::on_ended(pid_t pid, bool had_request) {
+  if (had_request) {
+    rest_ = milliseconds{0};
+    return;
   }
+  const auto waiting = std::ranges::find(spare_, pid, &FossilProcess::pid);
+  if (waiting == spare_.end()) return;
+  waiting->reaped();
+  spare_.erase(waiting);
+  fell(fmt::format("{} ended before it had a request", options_.program));
 }
 
 }  // namespace quarry::pages

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <cstdint>
-#include <functional>
+#include <cstddef>
 #include <list>
 #include <string>
 
@@ -17,7 +16,7 @@ class FossilPool {
  public:
   /// All must outlive it.
   FossilPool(event_base* base, const Options& options, const Place& place,
-             const Surroundings& surroundings);
+             const Surroundings& surroundings, FossilStarter& starter);
 
   /// Has the first ones started.
   void start();
@@ -25,27 +24,25 @@ class FossilPool {
   /// One for a request; counts as running until gave_back(). Errors: those of starting it.
   base::Result<FossilProcess> take();
   void gave_back() { --running_; }
-  /// All children that have ended. TELL is told of each, and how (waitpid(2)), and says whether it
-  /// had a request.
-  void reap(const std::function<bool(pid_t, int)>& tell);
+  /// The process PID has ended.
+  void on_ended(pid_t pid, bool had_request);
   std::size_t running() const { return running_; }
   std::size_t spare() const { return spare_.size(); }
 
  private:
   void replenish();
-  /// Those of a file that has been replaced would show the old one, and those that have begun with
-  /// another configuration may know something of it; of a program that has been replaced nothing stays.
+  /// Those of a file or program that has been replaced would show the old one, and those that have
+  /// begun with another configuration may know something of it.
   void drop_outdated();
   void fell(const std::string& why);
 
   const Options& options_;
   const Place& place_;
   const Surroundings& surroundings_;
-  FossilStarter starter_;
+  FossilStarter& starter_;
   std::list<FossilProcess> spare_;
   std::size_t running_ = 0;
   std::string begun_with_;             // what the spare ones have
-  std::string program_;                // what the starter has kept
   std::chrono::milliseconds rest_{0};  // before another is started, after failures
   base::Event replenishing_;
 };

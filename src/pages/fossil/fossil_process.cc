@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <pwd.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,16 +37,6 @@ base::Result<Pipe> make_pipe() {
 
 void do_not_block(const base::Fd& fd) {
   ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
-}
-
-/// As soon as it is there: what it does before is its own start alone.
-void bound(pid_t pid, std::size_t max_memory, int nice) {
-  // A group of its own, which it makes, too: whoever is first.
-  ::setpgid(pid, pid);
-  const rlimit limit{.rlim_cur = max_memory, .rlim_max = max_memory};
-  ::prlimit(pid, RLIMIT_AS, &limit, nullptr);
-  const int own = ::getpriority(PRIO_PROCESS, 0);
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(pid), own + nice);
 }
 
 /// What the program that is first of WORDS writes, as far as it does within a few seconds. Errors: kIo.
@@ -89,7 +78,7 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const Place& pla
                                      "/dev/stdin", target.string()},
                            .environment = base::fossil_environment(environ),
                            .nice = options.nice,
-                           .keeper = base::library_for_fossil("pages", "libquarry-kept-fossil.so")};
+                           .max_memory = options.max_memory};
   // Where it looks for its user's own configuration.
   const auto is_home = [](const std::string& variable) { return variable.starts_with("HOME="); };
   const passwd* const user = ::getpwuid(::geteuid());
@@ -99,14 +88,13 @@ FossilStarter::Plan FossilProcess::plan(const Options& options, const Place& pla
   return plan;
 }
 
-base::Result<FossilProcess> FossilProcess::start(FossilStarter& starter, const Options& options) {
+base::Result<FossilProcess> FossilProcess::start(FossilStarter& starter) {
   QUARRY_TRY_ASSIGN(Pipe input, make_pipe());
   QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
   QUARRY_TRY_ASSIGN(Pipe errors, make_pipe());
   FossilProcess process;
   QUARRY_TRY_ASSIGN(process.pid_.number, starter.start({input.reading.get(), output.writing.get(),
                                                         errors.writing.get()}));
-  bound(process.pid(), options.max_memory, options.nice);
   process.input_ = std::move(input.writing);
   process.output_ = std::move(output.reading);
   process.errors_ = std::move(errors.reading);

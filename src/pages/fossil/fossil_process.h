@@ -2,8 +2,9 @@
 // writes the reply to its standard output, and ends.
 //
 // It runs in a process group of its own (fossil_starter.h), niced and with a bound on its memory, and
-// is told nothing but by pipes: there is no port that anybody else could reach. Standard input is named as a file
-// (--in), so that fossil takes it for no terminal and leaves the lease of its backoffice alone.
+// is told nothing but by pipes: there is no port that anybody else could reach. Standard input is
+// named as a file (--in), so that fossil takes it for no terminal and leaves the lease of its
+// backoffice alone.
 #pragma once
 
 #include <sys/types.h>
@@ -24,7 +25,7 @@ class FossilProcess {
   /// How all of a pool's are started.
   static FossilStarter::Plan plan(const Options& options, const Place& place);
   /// Errors: kNotFound (there is no such program), kIo.
-  static base::Result<FossilProcess> start(FossilStarter& starter, const Options& options);
+  static base::Result<FossilProcess> start(FossilStarter& starter);
   FossilProcess(FossilProcess&& other) noexcept = default;
   FossilProcess& operator=(FossilProcess&&) = delete;
   /// Ends it, and its group, if it has not been reaped.

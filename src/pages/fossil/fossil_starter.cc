@@ -1,39 +1,41 @@
 #include "fossil_starter.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
-#include <sched.h>
-#include <sys/mman.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <optional>
+#include <set>
 #include <thread>
 #include <utility>
 
-#include "page_order.h"
-#include "quarry/base/fossil_environment.h"
-#include "quarry/base/log.h"
+#include "quarry/base/descriptor_message.h"
 #include "quarry/base/spawn.h"
 
 namespace quarry::pages {
 namespace {
 
 using base::Result;
+using Ended = FossilStarter::Ended;
 
-constexpr int kFailed = 127;
-constexpr time_t kPatience = 5;  // seconds, for an answer
+constexpr const char* kUnexpectedEnd = "the page starter has ended unexpectedly";
 
-/// Lowers the share of this session. A kernel that knows nothing of it has no need of it.
+struct Started {
+  pid_t pid;
+  base::ErrorCode code;  // if PID is -1
+  std::array<char, 200> reason;
+};
+
+/// Lowers the share of this session. A kernel without autogroup does not need it.
 void lower_share(int nice) {
-  // Who may do less may do this ten times a second, all of a machine together.
+  // Unprivileged processes may do this ten times a second, all on the machine together.
   constexpr auto kPause = std::chrono::milliseconds(110);
   constexpr int kAttempts = 10;
   const base::Fd file(::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC));
@@ -45,153 +47,136 @@ void lower_share(int nice) {
   }
 }
 
-/// Makes the session whose share is lowered, in which nothing is open but the socket for orders.
-/// False: errno.
-bool be_starter(const base::Fd& socket, int nice, pid_t owner) {
-  sigset_t all;
-  ::sigfillset(&all);
-  // It ends with its owner, whatever a group is told.
-  ::sigprocmask(SIG_BLOCK, &all, nullptr);
-  ::prctl(PR_SET_NAME, kStarterName);
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) return false;
-  // The sockets of others are to be closed when they close them. Below it are standard input, output
-  // and errors, in whose place an order's descriptors never come.
-  const int own = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, kOrders);
-  const int nothing = ::open("/dev/null", O_RDWR);
-  if (own < 0 || nothing < 0 || ::dup2(nothing, 0) < 0 || ::dup2(nothing, 1) < 0) return false;
-  ::dup2(own, kOrders);
-  ::fcntl(kOrders, F_SETFD, 0);
-  ::close_range(kOrders + 1, ~0U, 0);
-  if (::setsid() < 0 || ::chdir("/") != 0) return false;
-  lower_share(nice);
-  return true;
+/// Where the starter has its ends; nothing else is open above standard error.
+constexpr int kOrders = 3;
+constexpr int kEnded = 4;
+
+void keep_only(int orders, int ended) {
+  // Above both places first, so that neither overwrites the other.
+  const int orders_above = ::fcntl(orders, F_DUPFD, kEnded + 1);
+  const int ended_above = ::fcntl(ended, F_DUPFD, kEnded + 1);
+  ::dup2(orders_above, kOrders);
+  ::dup2(ended_above, kEnded);
+  ::close_range(kEnded + 1, ~0U, 0);
 }
 
-/// Becomes the program, which its library keeps. Returns if it cannot be executed, with errno.
-void become_kept(const FossilStarter::Plan& plan, pid_t owner) {
-  auto environment = plan.environment;
-  base::preload(environment, plan.keeper);
-  environment.push_back(fmt::format("{}={}", kOwnerVariable, owner));
-  environment.push_back(fmt::format("{}=1", kLinkAtOnce));
-  ::execvpe(plan.words[0].c_str(), base::pointers_to(plan.words).data(),
-            base::pointers_to(environment).data());
-}
+/// The starter, in its own process.
+class Starter {
+ public:
+  explicit Starter(const FossilStarter::Plan& plan) : plan_(plan) {}
 
-/// Executes the program for each order. Returns when there is nobody any more who would order.
-void execute_for_each(const FossilStarter::Plan& plan, pid_t owner) {
-  ::fcntl(kOrders, F_SETFD, FD_CLOEXEC);
-  void* const shared =
-      ::mmap(nullptr, sizeof(int), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (shared == MAP_FAILED) return;
-  int* const error = static_cast<int*>(shared);
-  const auto words = base::pointers_to(plan.words);
-  const auto environment = base::pointers_to(plan.environment);
-  Started answer{.pid = 0, .error = 0};
-  while (send_answer(kOrders, answer)) {
-    const auto descriptors = receive_order(kOrders);
-    if (!descriptors) return;
-    *error = 0;
-    // A child of its parent's, which is executed, or gone, when this returns. It has its own memory,
-    // so that it can do as it likes, and nobody else works in it.
-    const long pid = ::syscall(SYS_clone, CLONE_PARENT | CLONE_VFORK, nullptr, nullptr, nullptr, 0);
-    if (pid == 0) {
-      if (be_as_ordered(*descriptors, owner)) ::execvpe(words[0], words.data(), environment.data());
-      *error = errno;
-      ::_exit(kFailed);
+  [[noreturn]] void run() {
+    set_up();
+    const base::Fd deaths(::signalfd(-1, &deaths_, SFD_CLOEXEC | SFD_NONBLOCK));
+    std::array<pollfd, 2> waiting{{{kOrders, POLLIN, 0}, {deaths.get(), POLLIN, 0}}};
+    bool is_wanted = static_cast<bool>(deaths);
+    while (is_wanted) {
+      ::poll(waiting.data(), waiting.size(), -1);
+      if (waiting[1].revents != 0) reap(deaths.get());
+      if (waiting[0].revents != 0) is_wanted = follow_order();
     }
-    answer = {.pid = static_cast<pid_t>(pid), .error = pid < 0 ? errno : *error};
-    for (const int each : *descriptors) ::close(each);
+    for (const pid_t pid : running_) ::kill(-pid, SIGKILL);
+    ::_exit(0);
   }
-}
 
-/// The whole life of the starter.
-[[noreturn]] void serve(const base::Fd& socket, const FossilStarter::Plan& plan, bool is_kept,
-                        pid_t owner) {
-  if (!be_starter(socket, plan.nice, owner)) ::_exit(kFailed);
-  if (is_kept) {
-    become_kept(plan, owner);
-    send_answer(kOrders, {.pid = 0, .error = errno});
-  } else {
-    execute_for_each(plan, owner);
+ private:
+  void set_up() {
+    ::prctl(PR_SET_NAME, "page starter");
+    // Signals to a group or a terminal are for the pages process.
+    sigset_t all;
+    ::sigfillset(&all);
+    ::sigprocmask(SIG_BLOCK, &all, nullptr);
+    ::sigemptyset(&deaths_);
+    ::sigaddset(&deaths_, SIGCHLD);
+    ::setsid();
+    lower_share(plan_.nice);
+    ::setpriority(PRIO_PROCESS, 0, ::getpriority(PRIO_PROCESS, 0) + plan_.nice);
   }
-  ::_exit(0);
-}
 
-std::optional<Started> receive_answer(int socket) {
-  Started started{};
-  ssize_t size = 0;
-  do {
-    size = ::recv(socket, &started, sizeof started, 0);
-  } while (size < 0 && errno == EINTR);
-  return size == sizeof started ? std::optional(started) : std::nullopt;
-}
+  /// False: the pages process has ended.
+  bool follow_order() {
+    std::array<std::byte, 1> nothing{};
+    std::array<int, 3> descriptors{};
+    const std::size_t came = base::receive_descriptors(kOrders, nothing, descriptors);
+    if (came != descriptors.size()) return false;
+    const auto pid = base::spawn({.words = plan_.words,
+                                  .environment = plan_.environment,
+                                  .descriptors = {descriptors.begin(), descriptors.end()}});
+    for (const int each : descriptors) ::close(each);
+    Started started{.pid = -1, .code = {}, .reason = {}};
+    if (pid) {
+      const rlimit limit{.rlim_cur = plan_.max_memory, .rlim_max = plan_.max_memory};
+      ::prlimit(*pid, RLIMIT_AS, &limit, nullptr);
+      running_.insert(*pid);
+      started.pid = *pid;
+    } else {
+      started.code = pid.error().code;
+      pid.error().message.copy(started.reason.data(), started.reason.size() - 1);
+    }
+    return ::send(kOrders, &started, sizeof started, MSG_NOSIGNAL) == sizeof started;
+  }
 
-Result<pid_t> result_of(const Started& started, const std::string& program) {
-  if (started.error == 0) return started.pid;
-  errno = started.error;
-  auto failure = base::fail_errno("cannot start " + program);
-  if (started.error == ENOENT) failure.error().code = base::ErrorCode::kNotFound;
-  return failure;
-}
+  void reap(int deaths) {
+    signalfd_siginfo one;
+    while (::read(deaths, &one, sizeof one) > 0) {
+    }
+    Ended ended{};
+    while ((ended.pid = ::waitpid(-1, &ended.status, WNOHANG)) > 0) {
+      running_.erase(ended.pid);
+      (void)!::write(kEnded, &ended, sizeof ended);
+    }
+  }
+
+  const FossilStarter::Plan& plan_;
+  sigset_t deaths_{};
+  std::set<pid_t> running_;
+};
 
 }  // namespace
 
-FossilStarter::FossilStarter(Plan plan)
-    : plan_(std::move(plan)), can_be_kept_(!plan_.keeper.empty()) {}
+FossilStarter::FossilStarter(base::Fd orders, base::Fd ended)
+    : orders_(std::move(orders)), ended_(std::move(ended)) {}
 
-Result<void> FossilStarter::make_starter() {
-  if (can_be_kept_) {
-    QUARRY_TRY_ASSIGN(const bool is_ready, make_starter(true));
-    if (is_ready) return {};
-    can_be_kept_ = false;
-    base::log(base::LogLevel::kNotice, "{} is executed for each page: {} cannot be loaded into it",
-              plan_.words[0], plan_.keeper.string());
-  }
-  QUARRY_TRY_ASSIGN(const bool is_ready, make_starter(false));
-  if (is_ready) return {};
-  return base::fail(base::ErrorCode::kIo, "who starts " + plan_.words[0] + " has died");
-}
-
-Result<bool> FossilStarter::make_starter(bool is_kept) {
+Result<FossilStarter> FossilStarter::make(const Plan& plan) {
+  const auto failed = [] { return base::fail_errno("cannot make the page starter"); };
   std::array<int, 2> ends{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-    return base::fail_errno("no socket for who starts " + plan_.words[0]);
-  }
-  base::Fd ours(ends[0]), its(ends[1]);
-  const timeval patience{.tv_sec = kPatience, .tv_usec = 0};
-  ::setsockopt(ours.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-  const pid_t owner = ::getpid();
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return failed();
+  base::Fd orders(ends[0]);
+  const base::Fd its_orders(ends[1]);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return failed();
+  base::Fd ended(ends[0]);
+  const base::Fd its_ended(ends[1]);
+  ::fcntl(ended.get(), F_SETFL, O_NONBLOCK);
   const pid_t pid = ::fork();
-  if (pid < 0) return base::fail_errno("nobody can be made who starts " + plan_.words[0]);
-  if (pid == 0) serve(its, plan_, is_kept, owner);
-  its.reset();
-  const auto ready = receive_answer(ours.get());
-  if (!ready) {
-    ::kill(pid, SIGKILL);
-    return false;
+  if (pid < 0) return failed();
+  if (pid == 0) {
+    keep_only(its_orders.get(), its_ended.get());
+    Starter(plan).run();
   }
-  QUARRY_TRY(result_of(*ready, plan_.words[0]));
-  socket_ = std::move(ours);
-  return true;
+  return FossilStarter(std::move(orders), std::move(ended));
 }
 
-void FossilStarter::forget() {
-  socket_.reset();
-  can_be_kept_ = !plan_.keeper.empty();
+Result<pid_t> FossilStarter::start(const std::array<int, 3>& descriptors) {
+  constexpr std::array kNothing{std::byte{0}};
+  Started started{};
+  ssize_t size = -1;
+  if (base::send_descriptors(orders_.get(), kNothing, descriptors)) {
+    do {
+      size = ::recv(orders_.get(), &started, sizeof started, 0);
+    } while (size < 0 && errno == EINTR);
+  }
+  if (size != sizeof started) return base::fail(base::ErrorCode::kIo, kUnexpectedEnd);
+  if (started.pid < 0) return base::fail(started.code, started.reason.data());
+  return started.pid;
 }
 
-Result<pid_t> FossilStarter::start(const PageDescriptors& descriptors) {
-  if (!socket_ || !send_order(socket_.get(), descriptors)) {
-    // There is none yet, or it has died.
-    QUARRY_TRY(make_starter());
-    if (!send_order(socket_.get(), descriptors)) {
-      return base::fail_errno("cannot ask for the start of " + plan_.words[0]);
-    }
-  }
-  const auto started = receive_answer(socket_.get());
-  if (started) return result_of(*started, plan_.words[0]);
-  socket_.reset();
-  return base::fail(base::ErrorCode::kIo, "who starts " + plan_.words[0] + " has died");
+Result<std::vector<Ended>> FossilStarter::ended() {
+  std::vector<Ended> all;
+  Ended one{};
+  ssize_t size = 0;
+  while ((size = ::read(ended_.get(), &one, sizeof one)) == sizeof one) all.push_back(one);
+  if (size == 0 && all.empty()) return base::fail(base::ErrorCode::kIo, kUnexpectedEnd);
+  return all;
 }
 
 }  // namespace quarry::pages

@@ -1,23 +1,23 @@
-// Starts the processes that make pages, from a session of its own.
+// The page starter: a child of the pages process that starts each fossil, in a session of its own.
 //
-// Where the kernel shares processor time among sessions first (sched(7), autogroup), the niceness of
-// a process counts among those of its own session only: next to syncs, the web server and the
-// clients of this machine a niced fossil would have as much as all of them. So the processes are
-// started by one that leads a session of their own, whose share is what is lowered. They are children
-// of who asks for them, all the same: he waits for them, and ends them.
+//   pages process ── standard input, output and errors ──> page starter ── base::spawn ──> fossil
+//                 <── its process id, or an error ────────
+//                 <── each fossil that has ended ─────────
 //
-// Who starts them is the program itself, which was executed and linked once and is kept at its
-// beginning (kept_fossil.cc), and forks. A program into which no library can be loaded is executed
-// for each of them.
+// Where the kernel shares processor time among sessions first (sched(7), autogroup), niceness counts
+// only within a session: a niced fossil would still take as much as all syncs, the web server and
+// the clients on this machine together. So all of them are in one session, and its share is lowered.
+//
+// When the pages process ends, even by a crash, its starter kills every fossil that still runs.
 #pragma once
 
 #include <sys/types.h>
 
-#include <filesystem>
+#include <array>
+#include <cstddef>
 #include <string>
 #include <vector>
 
-#include "page_order.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
 
@@ -25,31 +25,34 @@ namespace quarry::pages {
 
 class FossilStarter {
  public:
-  /// A program and its arguments; what is looked for in PATH is looked for in that of the caller.
   struct Plan {
+    /// The program and its arguments. The program is looked up in PATH if it has no slash.
     std::vector<std::string> words;
     std::vector<std::string> environment;
-    int nice;                      // of all of them together, beside other sessions; 0 to 19
-    std::filesystem::path keeper;  // the library that keeps the program; empty: there is none
+    int nice;                // added to the niceness of the processes, and of their session
+    std::size_t max_memory;  // bytes of address space of each process
+  };
+  struct Ended {
+    pid_t pid;
+    int status;  // as in waitpid(2)
   };
 
-  explicit FossilStarter(Plan plan);
+  /// Forks the starter. Errors: kIo.
+  static base::Result<FossilStarter> make(const Plan& plan);
 
-  /// Starts one with DESCRIPTORS, which stay the caller's, as its standard input, output and errors;
-  /// in a process group of its own, its signals as they are by default. Waits until it is executed.
-  /// Errors: kNotFound (there is no such program), kIo.
-  base::Result<pid_t> start(const PageDescriptors& descriptors);
-  /// The program's file is another one: what is kept of it is the old one.
-  void forget();
+  /// Starts a fossil with DESCRIPTORS, which stay the caller's, as its standard input, output and
+  /// errors, as the leader of a process group. Errors: kNotFound (no such program), kIo.
+  base::Result<pid_t> start(const std::array<int, 3>& descriptors);
+  /// Readable when ended() has news.
+  int ended_fd() const { return ended_.get(); }
+  /// The processes that have ended since the last call. Errors: kIo (the starter has died).
+  base::Result<std::vector<Ended>> ended();
 
  private:
-  base::Result<void> make_starter();
-  /// False: nobody answers.
-  base::Result<bool> make_starter(bool is_kept);
+  FossilStarter(base::Fd orders, base::Fd ended);
 
-  Plan plan_;
-  base::Fd socket_;  // to who starts them; empty: there is none
-  bool can_be_kept_;
+  base::Fd orders_;
+  base::Fd ended_;
 };
 
 }  // namespace quarry::pages

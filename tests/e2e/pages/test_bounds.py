@@ -82,22 +82,17 @@ def serve(start, tmp_path):
     return begin
 
 
-def children_of_relay(server):
-    return [pid for each in server.children("pages www") for pid in children(each)]
+def starter(server):
+    """The process that starts those that make pages."""
+    def found():
+        return [pid for pid in children(server.child("pages www")) if name(pid) == "page starter"]
 
-
-def starters(server):
-    """Its children are called so, too, for a moment."""
-    return [pid for pid in children_of_relay(server) if name(pid) == "page starter"]
-
-
-def the_starter(server):
-    wait_until(lambda: len(starters(server)) == 1, "the one that starts the others")
-    return starters(server)[0]
+    wait_until(lambda: len(found()) == 1, "the page starter", 60)
+    return found()[0]
 
 
 def makers(server):
-    return [pid for pid in children_of_relay(server) if name(pid) != "page starter"]
+    return children(starter(server))
 
 
 @pytest.mark.parametrize(("path", "status", "reason"), [
@@ -148,13 +143,10 @@ def test_a_reply_that_never_ends_is_broken_off(serve):
 
 def test_a_process_has_bounds(serve):
     server, visitor = serve(**{"pages.max_memory": "200M", "pages.priority": 3})
-    # The one that is asked for its version is none of them.
-    server.wait_for_log("the pages are made by")
     wait_until(lambda: [nice(pid) for pid in makers(server)] == [nice(os.getpid()) + 3], "one that waits")
     assert visitor.get("/memory").status == 502
     server.wait_for_log("MemoryError")
-    surroundings = visitor.get("/env").text
-    assert "QUARRY" not in surroundings and "kept-fossil" not in surroundings
+    assert "QUARRY" not in visitor.get("/env").text
 
 
 def test_they_have_a_small_share_beside_other_sessions(serve):
@@ -166,24 +158,31 @@ def test_they_have_a_small_share_beside_other_sessions(serve):
     server, visitor = serve(**{"pages.priority": 3, "pages.spare_children": 2})
     assert visitor.get("/other").status == 200
     wait_until(lambda: len(makers(server)) == 2, "those that wait")
-    wait_until(lambda: [share(pid)[1:] for pid in starters(server)] == [["nice", "3"]], "their session")
-    groups = {share(pid)[0] for pid in makers(server)}
-    assert groups == {share(pid)[0] for pid in starters(server)}
-    assert groups.isdisjoint(share(pid)[0] for pid in [server.main.pid, *server.children("pages www")])
+    session, *lowered = share(starter(server))
+    assert lowered == ["nice", "3"]
+    assert {share(pid)[0] for pid in makers(server)} == {session}
+    assert session not in {share(pid)[0] for pid in [server.main.pid, *server.children("pages www")]}
 
 
-def test_who_starts_them_is_replaced_and_ends_with_the_relay(serve):
-    server, visitor = serve(**{"pages.spare_children": 0})
-    assert visitor.get("/other").status == 200
-    starter = the_starter(server)
-    os.kill(starter, signal.SIGKILL)
-    wait_until(lambda: not exists(starter), "its end")
-    assert visitor.get("/other").status == 200
-    starter = the_starter(server)
-    [relay] = server.children("pages www")
-    os.kill(relay, signal.SIGKILL)
-    wait_until(lambda: not exists(starter), "the end of who starts them")
-    wait_until(lambda: visitor.get("/other").status == 200, "another relay")
+def test_the_page_starter_and_the_relay_end_together_and_are_replaced(serve):
+    server, visitor = serve()
+    for is_relay in (False, True):
+        assert visitor.get("/other").status == 200
+        pair = (starter(server), server.child("pages www"))
+        os.kill(pair[is_relay], signal.SIGKILL)
+        wait_until(lambda pair=pair: not any(map(exists, pair)), "the end of both", 60)
+        wait_until(lambda: visitor.get("/other").status == 200, "others", 60)
+
+
+def test_a_program_that_is_replaced_makes_no_more_pages(serve, tmp_path):
+    server, visitor = serve()
+    assert visitor.get("/").text == "told 0"
+    wait_until(lambda: len(makers(server)) == 1, "the one that waits", 60)
+    other = tmp_path / "other"
+    other.write_text("#!/bin/sh\nprintf 'HTTP/1.0 200 OK\\r\\nContent-Length: 3\\r\\n\\r\\nnew'\n")
+    other.chmod(0o755)
+    other.replace(tmp_path / "fossil-of-ours")
+    assert visitor.get("/").text == "new"
 
 
 def test_a_page_that_hangs_ends_with_the_relay(serve):
@@ -226,8 +225,6 @@ def test_who_stops_reading_holds_nobody_up(serve):
 
 def test_who_leaves_has_his_page_ended(serve):
     server, visitor = serve()
-    # Then those that are asked for their version, or become who starts the others, are none of them.
-    assert visitor.get("/other").status == 200
     wait_until(lambda: len(makers(server)) == 1, "the one that waits")
     with socket.create_connection(("127.0.0.1", visitor.port)) as leaving:
         leaving.sendall(b"GET /hangs HTTP/1.0\r\nHost: x\r\n\r\n")

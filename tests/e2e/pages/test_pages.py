@@ -27,8 +27,9 @@ def served(launch, fresh, fossil, tmp_path):
 
 def makers(server):
     """The processes that make pages, also those that wait for a request."""
-    relay = [pid for pid in process.children(server.main.pid) if process.name(pid).startswith("pages ")]
-    return [pid for each in relay for pid in process.children(each) if process.name(pid) == "fossil"]
+    relays = [pid for pid in process.children(server.main.pid) if process.name(pid).startswith("pages ")]
+    starters = [pid for relay in relays for pid in process.children(relay)]
+    return [pid for starter in starters for pid in process.children(starter) if process.name(pid) == "fossil"]
 
 
 def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):

@@ -1,0 +1,155 @@
+"""The write-ahead log's rules (src/repository/store/log_locks.h) hold for the processes that make pages: none copies
+frames of the log into the file without the write lock."""
+
+import random
+import re
+import shutil
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from support import process, repofile, wire
+from support.browser import Browser
+from support.process import free_port, wait_until
+
+# Bytes of the log's index that SQLite locks. Before a checkpoint copies frames it asks for a reader's exclusively.
+WRITE, CHECKPOINT, READERS = 120, 121, range(123, 128)
+CHECKPOINTS = 10
+
+LOCK = re.compile(r"fcntl\(\d+<[^>]*/fresh\.fossil-shm>, F_SETLK, "
+                  r"\{l_type=(\w+), l_whence=SEEK_SET, l_start=(\d+), l_len=(\d+)\}\) = (-?\d+)")
+COPY = re.compile(r"pwrite64\(\d+<[^>]*/fresh\.fossil>, ")
+
+
+@pytest.fixture
+def serve(start):
+    """Pages that are made each time."""
+    def begin(**more):
+        port = free_port()
+        server = start({"pages": "fossil", "pages.cache_ttl": "0s", "pm.max_children": 4, **more.pop("pool", {})},
+                       http={"listen": f"127.0.0.1:{port}"}, **more)
+        return server, port
+    return begin
+
+
+def page_processes(server) -> list[int]:
+    """Those that make a page, or will."""
+    found, parents = [], server.children("pages www")
+    while parents:
+        parents = [child for parent in parents for child in process.children(parent)]
+        found += [pid for pid in parents if process.name(pid) == "fossil"]
+    return found
+
+
+def contents(repository: Path) -> str:
+    """Read by another process, because this one would drop its SQLite's locks when it closes the file."""
+    return subprocess.run(["sha256sum", repository], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_page_copies_nothing_while_another_writes(serve, fresh):
+    with repofile.database(fresh, write=True) as writer:
+        writer.isolation_level = None
+        writer.execute("PRAGMA journal_mode=WAL")
+        writer.execute("PRAGMA wal_autocheckpoint=0")
+        server, port = serve(pool={"pages.spare_children": 0})
+
+        def show_page():
+            assert Browser(port).get("/timeline").status == 200
+            # fossil makes a checkpoint when it closes the repository, after its reply.
+            wait_until(lambda: not page_processes(server), "the end of its process", 60)
+
+        show_page()  # fossil stores the address of its first visit
+        writer.execute("INSERT INTO config VALUES('one','1',1)")
+        writer.execute("BEGIN IMMEDIATE")
+        before = contents(fresh)
+        show_page()
+        assert contents(fresh) == before
+        writer.execute("ROLLBACK")
+        show_page()
+        assert contents(fresh) != before
+
+
+class Crowd:
+    """Clients that push, and visitors, until it is left."""
+
+    def __init__(self, port: int, repository: Path):
+        self.port = port
+        self.peers = [wire.Peer(port, "/", f"hand{number}", repofile.add_user(repository, f"hand{number}", "written", "giox"),
+                                repofile.project_code(repository)) for number in range(4)]
+        self.ended = threading.Event()
+        self.failures = []
+        self.threads = [threading.Thread(target=self.repeat, args=(self.push, peer)) for peer in self.peers]
+        self.threads += [threading.Thread(target=self.repeat, args=(self.visit, Browser(port))) for _ in range(4)]
+
+    def __enter__(self):
+        # The workers' connections stay, so that no page's is the last: closing that one needs no lock.
+        self.push(self.peers[0])
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ended.set()
+        for thread in self.threads:
+            thread.join()
+
+    def repeat(self, work, *arguments) -> None:
+        try:
+            while not self.ended.is_set():
+                work(*arguments)
+        except Exception as error:  # whatever it is, the test has to hear of it
+            self.failures.append(error)
+            self.ended.set()
+
+    def push(self, peer: wire.Peer) -> None:
+        answer = peer.push(wire.file_card(random.randbytes(10_000)))
+        assert answer.status == 200 and not answer.errors(), answer.raw
+
+    def visit(self, browser: Browser) -> None:
+        # 400 where fossil met another writer.
+        assert browser.get("/timeline").status in (200, 400)
+
+
+def page_checkpoints(server, traces: Path) -> list[bool]:
+    """The checkpoints of processes that make pages: whether each held the write lock all the time."""
+    others = [server.main.pid, *process.children(server.main.pid)]
+    return [held for trace in traces.iterdir() if int(trace.suffix[1:]) not in others for held in checkpoints(trace)]
+
+
+def checkpoints(trace: Path) -> list[bool]:
+    """Of one process."""
+    held, current, found = set(), [], []
+    for line in trace.read_text().splitlines():
+        lock = LOCK.match(line)
+        asked = set(range(int(lock[2]), int(lock[2]) + int(lock[3]))) if lock else set()
+        is_exclusive = lock is not None and lock[1] == "F_WRLCK"
+        if CHECKPOINT in held and (COPY.match(line) or (is_exclusive and asked.intersection(READERS))):
+            current.append(WRITE in held)
+        if lock and lock[4] == "0":
+            held = held | asked if is_exclusive else held - asked
+        if CHECKPOINT not in held and current:
+            found.append(all(current))
+            current = []
+    return found
+
+
+def can_trace() -> bool:
+    return shutil.which("strace") is not None and subprocess.run(["strace", "-qo", "/dev/null", "true"], check=False).returncode == 0
+
+
+@pytest.mark.skipif(not can_trace(), reason="strace cannot trace processes here")
+def test_pages_beside_pushes_copy_only_with_the_write_lock(serve, fresh, tmp_path):
+    traces = tmp_path / "traces"
+    traces.mkdir()
+    # Traced by a process beside it, so that quarryd is the test's own child.
+    trace = ["strace", "-D", "-ff", "-qq", "-y", "-s", "0", "-e", "trace=fcntl,pwrite64", "-e", "signal=none",
+             "-o", traces / "of"]
+    server, port = serve(command=trace)
+    with Crowd(port, fresh) as crowd:
+        wait_until(lambda: len(page_checkpoints(server, traces)) >= CHECKPOINTS or crowd.ended.is_set(),
+                   "checkpoints by pages", 300, pause=0.5)
+        seen = page_checkpoints(server, traces)
+    assert not crowd.failures, crowd.failures[0]
+    assert all(seen), f"{seen.count(False)} of {len(seen)} checkpoints began to copy without the write lock"
