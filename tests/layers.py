@@ -15,7 +15,7 @@ TOP = Path(__file__).resolve().parents[1]
 
 LAYERS: dict[str, set[str]] = {
     "app": {"master", "gateway", "worker", "backoffice", "pages", "changes", "courier", "spool", "transport",
-            "sync", "repository", "artifact", "event", "http", "control", "scoreboard", "libraries", "base"},
+            "sync", "repository", "artifact", "event", "http", "control", "scoreboard", "base"},
     "master": {"control", "scoreboard", "base"},
     "gateway": {"http", "control", "scoreboard", "base"},
     "worker": {"pages", "sync", "changes", "repository", "event", "http", "control", "scoreboard", "base"},
@@ -32,7 +32,6 @@ LAYERS: dict[str, set[str]] = {
     "http": {"base"},
     "control": {"base"},
     "scoreboard": {"base"},
-    "libraries": set(),
     "base": set(),
 }
 
@@ -80,7 +79,7 @@ ROOMS: dict[str, dict[str, set[str]]] = {
     "spool": {"": set(), "segments": {""}, "queue": {"", "segments"}, "stream": {"", "segments"}},
 }
 
-# Header (as a pattern) -> the module that may include it beside "libraries", and in how many files.
+# Header (as a pattern) -> the module that may include it, and in how many files.
 LIBRARIES: dict[str, tuple[str, int | None]] = {
     r"sqlite3(ext)?\.h": ("repository", None),
     r"git2(/.*)?\.h": ("changes", 1),
@@ -147,7 +146,7 @@ def breaches_of(module: str, path: Path, included: list[tuple[str, str]]) -> lis
             elif breach := breach_of_rooms(module, path, header, file):
                 found.append(f"{name}: {breach}")
         for pattern, (owner, _) in LIBRARIES.items():
-            if re.fullmatch(pattern, header) and module not in (owner, "libraries"):
+            if re.fullmatch(pattern, header) and module != owner:
                 found.append(f"{name}: {header} is for {owner} alone")
     return found
 
@@ -196,7 +195,7 @@ def main() -> int:
         includes[path] = [header for header in headers if header is not None]
         for _, header in included:
             for pattern in LIBRARIES:
-                if re.fullmatch(pattern, header) and module != "libraries":
+                if re.fullmatch(pattern, header):
                     users.setdefault(pattern, set()).add(path)
     for pattern, (owner, limit) in LIBRARIES.items():
         files = users.get(pattern, set())

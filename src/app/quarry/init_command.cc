@@ -6,14 +6,12 @@
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "common/first_user.h"
-#include "quarry/libraries/at_once.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 
 namespace quarry::app {
 
 int run_init(const InitArguments& asked) {
-  libraries::load_at_once();
   InitArguments arguments = asked;
   const bool is_random = arguments.password.empty();
   if (is_random) arguments.password = random_password();

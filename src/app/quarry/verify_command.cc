@@ -6,14 +6,12 @@
 #include "commands.h"
 #include "common/exit_codes.h"
 #include "common/progress.h"
-#include "quarry/libraries/at_once.h"
 #include "quarry/repository/repository.h"
 #include "quarry/repository/whole_file.h"
 
 namespace quarry::app {
 
 int run_verify(const VerifyArguments& arguments) {
-  libraries::load_at_once();
   const auto findings = [&] {
     Progress progress(arguments.quiet);
     return repository::verify(

@@ -56,27 +56,3 @@ def test_what_is_not_understood_is_shown_without_a_password_and_on_one_line():
     line = complaint("quarry", "verify", "a", "http://ann:secret@h/x")
     assert line == 'quarry verify: one word too many: "http://h/x" (quarry verify --help)'
     assert '"\\x1b[2J\\x0ax"' in complaint("quarry", "\x1b[2J\nx")
-
-
-def test_what_few_commands_need_is_not_loaded_with_the_program():
-    """Some fifty libraries for mail, networks and tarballs, and those for artifacts, would take longer than most
-    commands."""
-    loaded = subprocess.run([places.program("quarry")], env={"LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True, text=True,
-                            check=True).stdout
-    assert "libsqlite3" in loaded
-    assert not any(name in loaded for name in ("libcurl", "libgmime", "libarchive", "libcrypto", "libacl", "libdeflate"))
-
-
-@pytest.mark.parametrize("library", ["libcrypto.so.3", "libdeflate.so.0"])
-def test_where_a_library_is_missing_nothing_is_left_half_done(tmp_path, library):
-    (tmp_path / "libraries").mkdir()
-    (tmp_path / "libraries" / library).touch()
-    made = tmp_path / "made.fossil"
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    environment = {"LD_LIBRARY_PATH": str(tmp_path / "libraries"), "USER": "ann", "TMPDIR": str(temporary)}
-    for words in (["init", made], ["clone", "http://127.0.0.1:1/", made], ["verify", made]):
-        done = subprocess.run([places.program("quarry"), *words], env=environment, capture_output=True, text=True, check=False)
-        assert done.returncode == 127
-        assert done.stderr.startswith("quarry: a library cannot be loaded: ") and library in done.stderr
-    assert sorted(tmp_path.iterdir()) == [tmp_path / "libraries", temporary] and not list(temporary.iterdir())

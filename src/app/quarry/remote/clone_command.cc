@@ -16,7 +16,6 @@
 #include "common/progress.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/file_system.h"
-#include "quarry/libraries/at_once.h"
 #include "quarry/repository/whole_file.h"
 #include "remote.h"
 #include "remote_commands.h"
@@ -136,7 +135,6 @@ base::Result<void> run(const CloneArguments& arguments) {
 }  // namespace
 
 int run_clone(const CloneArguments& arguments) {
-  libraries::load_at_once();
   const Interruption interruption;
   const auto done = run(arguments);
   if (Interruption::signal() != 0) return end_by(Interruption::signal());
