@@ -14,6 +14,7 @@
 #include "quarry/base/duration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
+#include "pool/request_bounds.h"
 #include "reload/execute.h"
 #include "reload/succession.h"
 
@@ -64,13 +65,12 @@ void Loop::second_passed() {
 
 void Loop::check_requests() {
   for (const auto& one : services_) {
-    if (RequestBounds::smallest_of(one->service()).count() == 0) continue;
-    request_bounds_.check(one->children);
+    if (smallest_request_bound(one->service()).count() == 0) continue;
+    check_request_bounds(one->children);
     elders_.for_each_on_board(one->service().name, [&](Elder& elder) {
-      request_bounds_.check(one->children, {elder.pid, *elder.slot, elder.slow_request});
+      check_request_bounds(one->children, {elder.pid, *elder.slot, elder.slow_request});
     });
   }
-  request_bounds_.write_slow_log();
 }
 
 void Loop::on_message(const Service& from, const control::Message& message) {
@@ -115,7 +115,6 @@ void Loop::bury_the_dead() {
 
 void Loop::bury(pid_t pid, int status) {
   if (const auto departed = elders_.bury(pid, status)) return bury_elder(*departed, status);
-  if (request_bounds_.bury(pid, status)) return;
   for (const auto& one : services_) {
     const auto remains = one->children.bury(pid, status);
     if (remains) return bury_child(*one, *remains, status);

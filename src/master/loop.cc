@@ -12,6 +12,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
+#include "pool/request_bounds.h"
 #include "quarry/master/pid_file.h"
 #include "reload/succession.h"
 
@@ -122,7 +123,7 @@ base::Result<void> Loop::set_up() {
   for (const auto& one : services_) {
     QUARRY_TRY(set_up_board(one->children, reload_.boards, elders_));
     QUARRY_TRY(one->starter->set_up());
-    const milliseconds bound = RequestBounds::smallest_of(one->service());
+    const milliseconds bound = smallest_request_bound(one->service());
     if (bound.count() > 0) smallest = smallest.count() == 0 ? bound : std::min(smallest, bound);
   }
   reload_.boards.clear();  // of pools that are no more
@@ -136,7 +137,7 @@ base::Result<void> Loop::set_up() {
       tell_of(*one);
     }
   });
-  const milliseconds heartbeat = RequestBounds::heartbeat(smallest);
+  const milliseconds heartbeat = request_heartbeat(smallest);
   if (heartbeat.count() > 0) every(heartbeat, [this] { check_requests(); });
   return {};
 }

@@ -23,7 +23,6 @@
 #include "job/job_places.h"
 #include "pool/emergency_restart.h"
 #include "pool/process_max.h"
-#include "pool/request_bounds.h"
 #include "pool/situation.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/master/config.h"
@@ -89,7 +88,6 @@ class Loop {
   ProcessMax process_max_;
   JobPlaces job_places_;
   EmergencyRestart emergency_;
-  RequestBounds request_bounds_;
   Elders elders_;
   Stopping stopping_;
   StatusLine status_line_;

@@ -53,6 +53,7 @@ void Slot::accepted() {
   enter(Stage::kAccepted);
   state_.request_started = state_.stage_since;
   state_.content_length = 0;
+  state_.received = 0;
   state_.reply_size = 0;
   state_.method.assign("");
   state_.uri.assign("");
@@ -89,6 +90,11 @@ void Slot::info(const RequestInfo& request) {
 void Slot::executing(std::string_view repository) {
   enter(Stage::kExecuting);
   state_.repository.assign(repository);
+  publish();
+}
+
+void Slot::received(std::uint64_t size) {
+  state_.received = size;
   publish();
 }
 

@@ -147,6 +147,7 @@ class Server {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
                 number_or_zero(request.content_length)});
+    exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
     if (is_of_interest(answered)) slot_.refused(rejection_of(request, answered));
     const Reply reply = for_browser(request, std::move(answered));

@@ -32,11 +32,10 @@
 
 namespace quarry::master {
 
-/// request_slowlog_*: whose request takes longer than this is told of in the slow log.
+/// A request that takes longer than the timeout gets a line in the slow log.
 struct SlowLogConfig {
   std::string path;                      // slowlog
-  std::chrono::milliseconds timeout{0};  // 0: never
-  std::uint64_t trace_depth = 20;        // frames of the backtrace
+  std::chrono::milliseconds timeout{0};  // request_slowlog_timeout; 0: never
 };
 
 struct GlobalConfig {

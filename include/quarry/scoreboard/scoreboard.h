@@ -96,6 +96,8 @@ class Slot {
   void info(const RequestInfo& request);
   /// REPOSITORY is the name under which it is served, "" if there is just one.
   void executing(std::string_view repository);
+  /// SIZE bytes of the body were read so far.
+  void received(std::uint64_t size);
   /// What the session is doing in the stage executing, as far as it knows by now.
   void doing(std::string_view user, std::string_view operation, std::string_view what);
   /// A sync session of CLIENT, an address, begins; it ends with the request.

@@ -66,6 +66,7 @@ struct SlotState {
   std::uint64_t peak_memory = 0;      // of the child, after its last request: bytes
   std::uint64_t requests = 0;         // finished by this child
   std::uint64_t content_length = 0;   // of the present request, or the last; and so on:
+  std::uint64_t received = 0;         // bytes of its body that were read so far
   std::uint64_t reply_size = 0;       // bytes of body; 0 until it is known
   FixedText<16> method;
   FixedText<16> operation;

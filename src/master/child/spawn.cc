@@ -38,10 +38,6 @@ base::Result<void> prepare(const Service& service, pid_t master) {
   // After the change of user, which would take it back.
   ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);
   if (::getppid() != master) return base::fail(base::ErrorCode::kIo, "the master is gone");
-  // Yama lets only those be looked into who ask for it, and nobody asks for more than the master.
-  if (service.slow_log.timeout.count() > 0) {
-    ::prctl(PR_SET_PTRACER, static_cast<unsigned long>(master), 0, 0, 0);
-  }
   ::prctl(PR_SET_NAME, service.name.c_str(), 0, 0, 0);
   return {};
 }

@@ -165,7 +165,6 @@ constexpr auto kPoolDirectives = std::to_array<Directive<PoolConfig>>({
     {"request_terminate_timeout_track_finished", Switch(), QUARRY_FIELD(terminate_track_finished)},
     {"request_slowlog_timeout", Duration(), QUARRY_FIELD(slow_log.timeout)},
     {"slowlog", Path(), QUARRY_FIELD(slow_log.path)},
-    {"request_slowlog_trace_depth", Number<1, 1000>(), QUARRY_FIELD(slow_log.trace_depth)},
     {"access.log", Path(), QUARRY_FIELD(access.path)},
     {"access.format", Format(), QUARRY_FIELD(access.format)},
     {"access.suppress_path[]", Paths(), QUARRY_FIELD(access.suppress_paths)},

@@ -8,6 +8,7 @@
 
 #include "quarry/base/duration.h"
 #include "quarry/base/log.h"
+#include "slow_log.h"
 
 namespace quarry::master {
 namespace {
@@ -35,62 +36,27 @@ std::string described(const SlotState& state) {
                      base::printable(state.uri.view()));
 }
 
-}  // namespace
-
-milliseconds RequestBounds::heartbeat(milliseconds smallest) {
-  return smallest.count() == 0 ? smallest : std::clamp(smallest / 3, kFastest, kSlowest);
-}
-
-milliseconds RequestBounds::smallest_of(const Service& service) {
-  const milliseconds terminate = service.request_terminate_timeout;
-  const milliseconds slow = service.slow_log.timeout;
-  if (terminate.count() == 0 || slow.count() == 0) return std::max(terminate, slow);
-  return std::min(terminate, slow);
-}
-
-void RequestBounds::check(Children& children) {
-  const std::int64_t now = scoreboard::monotonic_micros();
-  for (const auto& child : children.living()) {
-    if (child->slot) check(children, {child->pid, *child->slot, child->slow_request}, now);
-  }
-}
-
-void RequestBounds::check(Children& children, const Checked& child) {
-  check(children, child, scoreboard::monotonic_micros());
-}
-
-void RequestBounds::check(Children& children, const Checked& child, std::int64_t now) {
-  const scoreboard::Board::Reading reading = children.board().read(child.slot);
-  if (!reading.is_torn) tell_if_slow(children, child, reading.state, now);
-  end_if_overdue(children.service(), child.pid, reading.state, now);
-}
-
-void RequestBounds::tell_if_slow(Children& children, const Checked& child, const SlotState& state,
-                                 std::int64_t now) {
+void log_if_slow(Children& children, const CheckedChild& child, const SlotState& state,
+                 std::int64_t now) {
   const Service& service = children.service();
   const std::int64_t micros = micros_between(state.request_started, now);
   // As long as the worker works: what a client makes it wait for says nothing about it.
   const bool is_working = state.stage == Stage::kInfo || state.stage == Stage::kExecuting;
   if (!is_working || !is_over(micros, service.slow_log.timeout)) return;
-  if (std::exchange(child.told, state.request_started) == state.request_started) return;
+  if (std::exchange(child.logged, state.request_started) == state.request_started) return;
   children.watch().slow_request();
   const double time = static_cast<double>(micros) / 1000000;
   base::log(LogLevel::kWarning,
             "[{}] child {}, request {}: executing too slow ({:.3f} sec), logging", service.name,
             child.pid, described(state), time);
-  SlowRequest request;
-  request.service = service.name;
-  request.pid = child.pid;
-  request.seconds = time;
-  request.micros_since_sql = micros_between(state.sql_seen, now);
-  request.state = state;
-  request.log = service.slow_log;
-  request.kept_descriptors = service.kept_descriptors;
-  slow_log_.add(std::move(request));
+  write_slow_log(service.slow_log.path, {.service = service.name,
+                                         .pid = child.pid,
+                                         .seconds = time,
+                                         .micros_since_sql = micros_between(state.sql_seen, now),
+                                         .state = state});
 }
 
-void RequestBounds::end_if_overdue(const Service& service, pid_t pid, const SlotState& state,
-                                   std::int64_t now) {
+void kill_if_overdue(const Service& service, pid_t pid, const SlotState& state, std::int64_t now) {
   const std::int64_t micros = micros_between(state.request_started, now);
   // The time in which a finished reply is taken is its client's, who has a bound of its own.
   const Stage beyond = service.terminate_track_finished ? Stage::kFinished : Stage::kEnd;
@@ -99,6 +65,36 @@ void RequestBounds::end_if_overdue(const Service& service, pid_t pid, const Slot
   base::log(LogLevel::kWarning, "[{}] child {} is killed: {} took longer than {}", service.name,
             pid, described(state), base::in_words(service.request_terminate_timeout));
   ::kill(pid, SIGKILL);
+}
+
+void check(Children& children, const CheckedChild& child, std::int64_t now) {
+  const scoreboard::Board::Reading reading = children.board().read(child.slot);
+  if (!reading.is_torn) log_if_slow(children, child, reading.state, now);
+  kill_if_overdue(children.service(), child.pid, reading.state, now);
+}
+
+}  // namespace
+
+milliseconds request_heartbeat(milliseconds smallest) {
+  return smallest.count() == 0 ? smallest : std::clamp(smallest / 3, kFastest, kSlowest);
+}
+
+milliseconds smallest_request_bound(const Service& service) {
+  const milliseconds terminate = service.request_terminate_timeout;
+  const milliseconds slow = service.slow_log.timeout;
+  if (terminate.count() == 0 || slow.count() == 0) return std::max(terminate, slow);
+  return std::min(terminate, slow);
+}
+
+void check_request_bounds(Children& children) {
+  const std::int64_t now = scoreboard::monotonic_micros();
+  for (const auto& child : children.living()) {
+    if (child->slot) check(children, {child->pid, *child->slot, child->slow_request}, now);
+  }
+}
+
+void check_request_bounds(Children& children, const CheckedChild& child) {
+  check(children, child, scoreboard::monotonic_micros());
 }
 
 }  // namespace quarry::master

@@ -1,6 +1,6 @@
-// How long a request may take: who is over request_slowlog_timeout is told of in the slow log, who
-// is over request_terminate_timeout is ended. The scoreboard shows it, which is looked at again and
-// again.
+// How long a request may take: one that takes longer than request_slowlog_timeout gets a line in the
+// slow log, and the worker of one that takes longer than request_terminate_timeout is killed. The
+// master looks at the scoreboard for them at every heartbeat.
 #pragma once
 
 #include <sys/types.h>
@@ -10,41 +10,23 @@
 #include <cstdint>
 
 #include "children.h"
-#include "slow_log.h"
 
 namespace quarry::master {
 
-class RequestBounds {
- public:
-  /// Who is looked at.
-  struct Checked {
-    pid_t pid;
-    std::size_t slot;
-    std::int64_t& told;  // start of the request that the slow log has already
-  };
+/// The shortest bound that SERVICE has; 0: none.
+std::chrono::milliseconds smallest_request_bound(const Service& service);
+/// How often to look, where SMALLEST is the shortest bound of all; 0: never.
+std::chrono::milliseconds request_heartbeat(std::chrono::milliseconds smallest);
 
-  /// The shortest bound that SERVICE has; 0: none.
-  static std::chrono::milliseconds smallest_of(const Service& service);
-  /// How often to look, where SMALLEST is the shortest bound of all; 0: never.
-  static std::chrono::milliseconds heartbeat(std::chrono::milliseconds smallest);
-
-  /// All children of a service.
-  void check(Children& children);
-  /// An elder, which stands on its service's board.
-  void check(Children& children, const Checked& child);
-  /// To be called after a look at all.
-  void write_slow_log() { slow_log_.flush(); }
-  /// Whether PID, which ended with STATUS, was the slow log's writer.
-  bool bury(pid_t pid, int status) { return slow_log_.bury(pid, status); }
-
- private:
-  void check(Children& children, const Checked& child, std::int64_t now);
-  void tell_if_slow(Children& children, const Checked& child, const scoreboard::SlotState& state,
-                    std::int64_t now);
-  static void end_if_overdue(const Service& service, pid_t pid, const scoreboard::SlotState& state,
-                             std::int64_t now);
-
-  SlowLog slow_log_;
+struct CheckedChild {
+  pid_t pid;
+  std::size_t slot;
+  std::int64_t& logged;  // start of the request that the slow log has already
 };
+
+/// All children of a service.
+void check_request_bounds(Children& children);
+/// An elder, which stands on its service's board.
+void check_request_bounds(Children& children, const CheckedChild& child);
 
 }  // namespace quarry::master

@@ -1,123 +1,53 @@
 #include "slow_log.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
+#include <fmt/format.h>
 #include <unistd.h>
-#include <csignal>
 
-#include <exception>
+#include <string_view>
 
-#include "child/spawn.h"
+#include "quarry/base/escape.h"
 #include "quarry/base/fd.h"
 #include "quarry/base/log.h"
+#include "quarry/base/result.h"
 #include "quarry/base/time.h"
-#include "quarry/scoreboard/state.h"
 
 namespace quarry::master {
 namespace {
 
-using base::LogLevel;
-using base::printable;
-
-// Seconds for one entry. Reading the tables of a large program with debug information takes one.
-constexpr unsigned kBound = 10;
-
-void write_entry(const SlowRequest& request, pid_t master) {
-  const auto backtrace = backtrace_of(request.pid, master, request.log.trace_depth);
-  if (!backtrace) {
-    base::log(LogLevel::kWarning, "[{}] no backtrace of child {}: {}", request.service, request.pid,
-              backtrace.error().message);
-  }
-  if (backtrace) {
-    base::log(LogLevel::kDebug, "[{}] child {} stood still for {} us to be looked into",
-              request.service, request.pid, backtrace->stood_still.count());
-  }
-  const std::string entry = fmt::format("[{}] {}", base::iso_micros(scoreboard::wall_micros()),
-                                        slow_log_entry(request, backtrace));
-  // Opened by name each time: whoever rotates the file need not tell us.
-  const base::Fd file(
-      ::open(request.log.path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0640));
-  if (!file || ::write(file.get(), entry.data(), entry.size()) < 0) {
-    base::log(LogLevel::kError, "{}",
-              base::fail_errno(fmt::format("cannot write the slow log {}", request.log.path))
-                  .error()
-                  .message);
-  }
-}
-
-[[noreturn]] void run_writer(const std::vector<SlowRequest>& requests, pid_t master) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  ::prctl(PR_SET_NAME, "slow log", 0, 0, 0);
-  std::vector<int> kept;
-  for (const SlowRequest& request : requests) {
-    kept.insert(kept.end(), request.kept_descriptors.begin(), request.kept_descriptors.end());
-  }
-  close_all_but(std::move(kept));
-  try {
-    for (const SlowRequest& request : requests) {
-      ::alarm(kBound);
-      write_entry(request, master);
-    }
-  } catch (const std::exception& error) {
-    base::log(LogLevel::kError, "slow log: {}", error.what());
-  }
-  ::_exit(0);
+void append_text(std::string& line, std::string_view name, std::string_view text) {
+  line += fmt::format(" {}=\"", name);
+  base::append_printable(line, text, 256, "\"");
+  line += '"';
 }
 
 }  // namespace
 
-std::string slow_log_entry(const SlowRequest& request, const base::Result<Backtrace>& backtrace) {
+std::string slow_log_line(const SlowRequest& request) {
   const scoreboard::SlotState& state = request.state;
-  std::string entry = fmt::format(
-      "[{}] pid {}\nrequest = {} \"{}\" ({} bytes)\nuser = {}\nrepository = {}\noperation = {}\n"
-      "seconds = {:.3f}\nstage = {}\ndoing = {}\n",
-      request.service, request.pid, printable(state.method.view()), printable(state.uri.view()),
-      state.content_length, printable(state.user.view()), printable(state.repository.view()),
-      printable(state.operation.view()), request.seconds, name_of(state.stage),
-      printable(state.doing.view()));
+  std::string line =
+      fmt::format("[{}] pid={} seconds={:.3f}", request.service, request.pid, request.seconds);
+  append_text(line, "request", fmt::format("{} {}", state.method.view(), state.uri.view()));
+  append_text(line, "repository", state.repository.view());
+  append_text(line, "user", state.user.view());
+  append_text(line, "operation", state.operation.view());
+  line += fmt::format(" received={}/{}", state.received, state.content_length);
+  append_text(line, "doing", state.doing.view());
   if (!state.sql.view().empty()) {
-    entry += fmt::format("sql = {} ({:.3f} s ago)\n", printable(state.sql.view()),
-                         static_cast<double>(request.micros_since_sql) / 1000000);
+    append_text(line, "sql", state.sql.view());
+    line += fmt::format(" sql_age={:.3f}", static_cast<double>(request.micros_since_sql) / 1000000);
   }
-  if (backtrace) {
-    for (const std::string& frame : backtrace->frames) entry += printable(frame, 4096) + "\n";
-  } else {
-    entry += fmt::format("no backtrace: {}\n", printable(backtrace.error().message, 4096));
-  }
-  return entry + "\n";
+  return line;
 }
 
-void SlowLog::add(SlowRequest request) {
-  waiting_.push_back(std::move(request));
-}
-
-void SlowLog::flush() {
-  if (waiting_.empty() || writer_ > 0) return;
-  const pid_t master = ::getpid();
-  const SignalsHeld held;
-  writer_ = ::fork();
-  if (writer_ == 0) {
-    put_signals_to_rest();
-    run_writer(waiting_, master);
-  }
-  if (writer_ < 0) {
-    base::log(LogLevel::kWarning, "{}",
-              base::fail_errno("cannot make a process for the slow log").error().message);
-    return;
-  }
-  waiting_.clear();
-}
-
-bool SlowLog::bury(pid_t pid, int status) {
-  if (pid != writer_) return false;
-  writer_ = -1;
-  if (WIFSIGNALED(status)) {
-    base::log(LogLevel::kWarning, "the writer of the slow log was ended by signal {}{}",
-              WTERMSIG(status), WTERMSIG(status) == SIGALRM ? ": a backtrace took too long" : "");
-  }
-  return true;
+void write_slow_log(const std::string& path, const SlowRequest& request) {
+  const std::string line = fmt::format("[{}] {}\n", base::iso_micros(scoreboard::wall_micros()),
+                                       slow_log_line(request));
+  const base::Fd file(
+      ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0640));
+  if (file && ::write(file.get(), line.data(), line.size()) >= 0) return;
+  base::log(base::LogLevel::kError, "{}",
+            base::fail_errno(fmt::format("cannot write the slow log {}", path)).error().message);
 }
 
 }  // namespace quarry::master

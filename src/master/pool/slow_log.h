@@ -1,31 +1,19 @@
-// The slow log: what requests that take longer than request_slowlog_timeout are doing.
+// The slow log: one line for each request that takes longer than request_slowlog_timeout, with what
+// the scoreboard shows of it.
 //
-//   [2026-03-04T05:06:07.123456Z] [pool www] pid 1234
-//   request = POST "/team/xfer" (5120 bytes)
-//   user = writer
-//   repository = team/project
-//   operation =
-//   seconds = 5.023
-//   stage = executing
-//   doing = reading cards: 1200 file, 30 igot
-//   sql = SELECT … (0.002 s ago)              the last statement that ran for long, if one did
-//   [0x000055d1c0de0042] quarry::sync::Intake::file(…) intake.cc:80
-//   …                                                          and an empty line
+//   [2026-03-04T05:06:07.123456Z] [pool www] pid=1234 seconds=5.023 request="POST /team/xfer"
+//   repository="team/project" user="writer" operation="push" received=5120/5120
+//   doing="reading cards: 1200 file, 30 igot" sql="INSERT …" sql_age=0.002
 //
-// The master notices such a request on the scoreboard. The entry is written by a process that it
-// forks for that, one at a time: a backtrace takes time and memory and reads what the child could
-// have prepared, and must neither hold up nor endanger the master. What takes too long is ended.
+// (on one line; sql and sql_age only if a statement ran for long).
 #pragma once
 
 #include <sys/types.h>
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
-#include <vector>
 
-#include "backtrace.h"
-#include "quarry/master/config.h"
-#include "quarry/scoreboard/scoreboard.h"
+#include "quarry/scoreboard/state.h"
 
 namespace quarry::master {
 
@@ -36,25 +24,13 @@ struct SlowRequest {
   double seconds = 0;
   std::int64_t micros_since_sql = 0;  // since state.sql was seen running
   scoreboard::SlotState state;
-  SlowLogConfig log;
-  std::vector<int> kept_descriptors;  // of the service
 };
 
-/// The entry of REQUEST, without its time. What a child or client wrote is made printable.
-std::string slow_log_entry(const SlowRequest& request, const base::Result<Backtrace>& backtrace);
+/// The line of REQUEST, without its time. What a child or client wrote is made printable.
+std::string slow_log_line(const SlowRequest& request);
 
-class SlowLog {
- public:
-  /// Has REQUEST written at the next flush().
-  void add(SlowRequest request);
-  /// Begins to write what was added, unless a writer is still at work: then a later call does.
-  void flush();
-  /// Whether PID, which ended with STATUS, was the writer.
-  bool bury(pid_t pid, int status);
-
- private:
-  std::vector<SlowRequest> waiting_;
-  pid_t writer_ = -1;
-};
+/// Appends the line to the file PATH, which is opened each time: whoever rotates it need not send a
+/// signal. A failure is logged.
+void write_slow_log(const std::string& path, const SlowRequest& request);
 
 }  // namespace quarry::master

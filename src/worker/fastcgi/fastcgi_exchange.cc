@@ -227,8 +227,8 @@ void FastCgiExchange::take_params() {
 }
 
 // Even without a signal handler, a read with a time limit is broken off when its process was
-// stopped, by a debugger say, or by the slow log's look at it (signal(7)). libfcgi then takes the
-// stream for broken, though it has changed nothing else in it.
+// stopped, by a debugger say (signal(7)). libfcgi then takes the stream for broken, though it has
+// changed nothing else in it.
 bool FastCgiExchange::goes_on_reading() {
   if (FCGX_GetError(fcgx_.in) != EINTR || stop_now_requested()) return false;
   FCGX_ClearError(fcgx_.in);
@@ -270,6 +270,7 @@ base::Result<std::string> FastCgiExchange::read(std::size_t size) {
     body.resize_and_overwrite(before + piece, [&](char* bytes, std::size_t) {
       return before + take_body(bytes + before, piece);
     });
+    on_body_(body.size());
     has_ended = body.size() < before + piece;
   }
   QUARRY_TRY(end_of_body(body.size(), size));
@@ -286,6 +287,7 @@ base::Result<void> FastCgiExchange::read_into(const BodySink& sink, std::size_t 
     const std::size_t taken = take_body(piece.data(), wanted);
     QUARRY_TRY(sink(std::string_view(piece).substr(0, taken)));
     came += taken;
+    on_body_(came);
     if (taken < wanted) break;
   }
   return end_of_body(came, size);

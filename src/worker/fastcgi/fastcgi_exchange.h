@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "quarry/base/fd.h"
 #include "quarry/base/result.h"
@@ -48,6 +49,8 @@ class FastCgiExchange : public BodyReader {
   bool is_passed_on(const std::function<bool(const Request& request, int connection)>& takes) const;
   /// After await_head(): reads the parameters. Errors: kInvalid (no FastCGI request).
   base::Result<void> read_head();
+  /// ON_BODY is told how many bytes of the body were read so far.
+  void watch_body(std::function<void(std::size_t size)> on_body) { on_body_ = std::move(on_body); }
   /// Of the request whose head was read. Its views last as long as this object.
   const Request& request() const { return request_; }
   /// Memory is taken as the bytes come.
@@ -85,6 +88,7 @@ class FastCgiExchange : public BodyReader {
   std::chrono::milliseconds pause_{5};
   FCGX_Request fcgx_{};
   std::string seen_;  // of the head, while it was only looked at
+  std::function<void(std::size_t size)> on_body_ = [](std::size_t) {};
   bool is_begun_ = false;
   bool is_whole_ = false;
   bool is_kept_ = false;

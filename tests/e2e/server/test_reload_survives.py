@@ -164,7 +164,7 @@ def test_old_worker_is_bounded_and_told_of_like_a_new_one(start, tmp_path):
     server.wait_for_log(f"child {old} is killed: POST \"/xfer\" took longer than 3 s")
     server.wait_for_log(f"child {old} of generation 1 was ended by signal 9")
     held.close()
-    assert (tmp_path / "slow.log").read_text().count(f"pid {old}") == 1
+    assert (tmp_path / "slow.log").read_text().count(f" pid={old} ") == 1
 
 
 def test_old_worker_that_does_not_finish_is_told_of(start):

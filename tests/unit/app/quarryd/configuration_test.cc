@@ -340,8 +340,6 @@ TEST_CASE("a slow log needs a file, and an access list takes the place of the so
   CHECK(mistake(world.pool("request_slowlog_timeout = 5s\n")) ==
         "q.conf:4: request_slowlog_timeout needs slowlog = FILE beside it");
   CHECK(mistake(world.pool("request_slowlog_timeout = 5s\nslowlog = /tmp/slow\n")).empty());
-  CHECK(mistake(world.pool("request_slowlog_trace_depth = 0\n"))
-            .starts_with("q.conf:4: request_slowlog_trace_depth"));
   CHECK(mistake(world.pool("listen.acl_users = root, nobody-here\n")) ==
         "q.conf:4: listen.acl_users: there is no user \"nobody-here\"");
   CHECK(mistake(world.pool("listen.acl_groups = nobody-here\n")) ==
