@@ -60,7 +60,7 @@ Result<void> remove_stale(const SocketAddress& address) {
     return fail_errno(fmt::format("cannot look at {}", path));
   }
   if (!S_ISSOCK(status.st_mode)) {
-    return fail(ErrorCode::kBusy, fmt::format("{} is in the way: it is not a socket", path));
+    return fail(ErrorCode::kInvalid, fmt::format("{} is in the way: it is not a socket", path));
   }
   // Non-blocking: a server whose queue is full is there all the same.
   const Fd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "loop.h"
+#include "pool/request_bounds.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
-#include "pool/request_bounds.h"
 #include "reload/execute.h"
 #include "reload/succession.h"
 

@@ -10,9 +10,9 @@
 #include <string>
 #include <utility>
 
+#include "pool/request_bounds.h"
 #include "quarry/base/log.h"
 #include "quarry/base/service_manager.h"
-#include "pool/request_bounds.h"
 #include "quarry/master/pid_file.h"
 #include "reload/succession.h"
 

@@ -74,11 +74,6 @@ base::Result<void> check_owner(const base::Fd& fd, const std::string& path, pid_
 
 }  // namespace
 
-pid_t running_process_of(const std::string& path) {
-  const auto fd = open_pid_file(path, O_RDONLY);
-  return fd ? living_process_in(*fd, ::getpid()) : 0;
-}
-
 base::Result<void> check_pid_file(const std::string& path, pid_t self) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) == 0) {

@@ -9,12 +9,9 @@
 
 namespace quarry::master {
 
-/// The process in the pid file PATH ("": none), if it is another one of this program that runs; 0
-/// if not. One that has ended does not run, even where its parent has yet to wait for it.
-pid_t running_process_of(const std::string& path);
-
 /// Whether the pid file PATH may become that of the master SELF: it is not another's that runs,
-/// and can be written. Makes and changes nothing. Errors: kBusy, kInvalid (it is no file), kIo.
+/// and can be written. A process that has ended does not run, even if its parent has yet to wait for
+/// it. Makes and changes nothing. Errors: kBusy, kInvalid (it is no file), kIo.
 base::Result<void> check_pid_file(const std::string& path, pid_t self);
 /// Writes this process's number into PATH, which is no link. Errors: as above.
 base::Result<void> write_pid_file(const std::string& path);

@@ -28,7 +28,6 @@
 #include "quarry/master/master.h"
 #include "quarry/master/pid_file.h"
 #include "quarry/master/process_setup.h"
-#include "running_server.h"
 #include "serve_path.h"
 #include "start_check.h"
 
@@ -162,8 +161,7 @@ int run(const master::Config& config, const CommandLine& line,
   return done ? 0 : failed(done.error().message);
 }
 
-/// Where --test is run by a master before it reloads, that one hands its sockets over. Run by an
-/// administrator, it may find the server that runs with the same configuration, which would do so.
+/// A master that runs --test before it reloads says which sockets it will hand over.
 app::StartConditions conditions_of(const CommandLine& line, const master::Config& config) {
   app::StartConditions start;
   start.in_background = goes_to_background(line, config);
@@ -171,9 +169,6 @@ app::StartConditions conditions_of(const CommandLine& line, const master::Config
     std::istringstream lines{std::string(variable)};
     for (std::string each; std::getline(lines, each);) start.inheritable.push_back(each);
     start.master = ::getppid();
-  } else if (!line.config.empty()) {
-    start.inheritable = app::addresses_of_running(line.config, config.global.pid_file);
-    start.knows_addresses = !app::may_have_unseen_sockets();
   }
   std::vector<master::InheritedSocket> activated;
   add_activated_sockets(activated);

@@ -22,7 +22,10 @@ using Lines = std::vector<std::string>;
 /// The addresses of a configuration, bound while this lives.
 class Places {
  public:
-  explicit Places(const std::vector<std::string>& inheritable) : inheritable_(inheritable) {}
+  enum class InUse { kIsFailure, kIsIgnored };
+
+  Places(const std::vector<std::string>& inheritable, InUse in_use)
+      : inheritable_(inheritable), in_use_(in_use) {}
 
   /// Each bound like the server would, and beside those before it.
   void bind_all(const master::Config& config) {
@@ -53,11 +56,14 @@ class Places {
       held_.push_back(std::move(*listener));
       return;
     }
+    const bool is_in_use = listener.error().code == base::ErrorCode::kBusy;
+    if (is_in_use && in_use_ == InUse::kIsIgnored) return;
     const std::string& why = listener.error().message;
     not_free_.push_back(place.empty() ? why : fmt::format("{}: {}", place, why));
   }
 
   const std::vector<std::string>& inheritable_;
+  InUse in_use_;
   std::vector<master::Listener> held_;
   Lines not_free_;
 };
@@ -71,8 +77,9 @@ class Check {
     if (start_.in_background) note("daemonize", check_background(config_));
     check_logs();
     check_pid_file();
-    Places places(start_.inheritable);
-    if (start_.knows_addresses) places.bind_all(config_);
+    Places places(start_.inheritable,
+                  start_.master ? Places::InUse::kIsFailure : Places::InUse::kIsIgnored);
+    places.bind_all(config_);
     std::ranges::copy(places.not_free(), std::back_inserter(found_));
     check_children(places);
     check_descriptors();
@@ -96,7 +103,6 @@ class Check {
     }
   }
 
-  /// Run by an administrator, --test may find that of the server that runs, which is no mistake.
   void check_pid_file() {
     const std::string& path = config_.global.pid_file;
     if (path.empty()) return;
@@ -173,7 +179,7 @@ Lines obstacles(const master::Config& config, const StartConditions& start) {
 }
 
 Lines not_free(const master::Config& config, const std::vector<std::string>& inheritable) {
-  Places places(inheritable);
+  Places places(inheritable, Places::InUse::kIsFailure);
   places.bind_all(config);
   return places.not_free();
 }

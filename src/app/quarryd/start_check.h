@@ -1,6 +1,6 @@
 // What would keep quarryd from starting with a configuration that is right in itself: an address
-// that is taken, a log that cannot be written, a user that cannot be become. For --test, and before
-// a reload. Every look leaves things as they were.
+// that cannot be bound, a log that cannot be written, a user that cannot be become. For --test, and
+// before a reload. Every look leaves things as they were.
 #pragma once
 
 #include <sys/types.h>
@@ -17,11 +17,10 @@ namespace quarry::app {
 struct StartConditions {
   /// Whether it would go to the background.
   bool in_background = false;
-  /// Whether it is known which sockets it would be handed.
-  bool knows_addresses = true;
   /// Addresses of the sockets that it would be handed, as SocketAddress::str().
   std::vector<std::string> inheritable;
-  /// Whose pid file there may be; nothing: that of any quarryd that runs.
+  /// The master that is about to reload. Nothing: a server may be running with this configuration,
+  /// so that an address in use, or a pid file of one that runs, is not an obstacle.
   std::optional<pid_t> master;
 };
 

@@ -41,8 +41,8 @@ std::string slow_log_line(const SlowRequest& request) {
 }
 
 void write_slow_log(const std::string& path, const SlowRequest& request) {
-  const std::string line = fmt::format("[{}] {}\n", base::iso_micros(scoreboard::wall_micros()),
-                                       slow_log_line(request));
+  const std::string line =
+      fmt::format("[{}] {}\n", base::iso_micros(scoreboard::wall_micros()), slow_log_line(request));
   const base::Fd file(
       ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0640));
   if (file && ::write(file.get(), line.data(), line.size()) >= 0) return;
