@@ -67,8 +67,7 @@ std::string status_document(control::Question question, const MasterFacts& facts
     auto snapshot = scoreboard::take_snapshot(one->children.board(),
                                               base::ListenQueue::of(service.listener.fd()));
     snapshot.pool = service.pool;
-    document["pools"].push_back(ordered_json::parse(
-        scoreboard::status_page(snapshot, {scoreboard::StatusFormat::kJson, is_full})));
+    document["pools"].push_back(scoreboard::status_json(snapshot, is_full));
   }
   return document.dump(-1, ' ', true, ordered_json::error_handler_t::replace) + "\n";
 }

@@ -120,16 +120,16 @@ std::uint64_t Histogram::count() const {
 }
 
 std::string Histogram::bound_text(std::uint64_t bound) const {
-  return unit == 1 ? fmt::format("{}", bound)
-                   : fmt::format("{:.6g}", static_cast<double>(bound) * unit);
+  return per_unit == 1 ? fmt::format("{}", bound)
+                       : fmt::format("{:.6g}", static_cast<double>(bound) / per_unit);
 }
 
 Histogram durations_of(const Counters& counters) {
-  return {kDurationBounds, counters.durations, counters.duration, 1e-6};
+  return {kDurationBounds, counters.durations, counters.duration, kSecond};
 }
 
 Histogram sync_durations_of(const Counters& counters) {
-  return {kDurationBounds, counters.sync_durations, counters.sync_duration, 1e-6};
+  return {kDurationBounds, counters.sync_durations, counters.sync_duration, kSecond};
 }
 
 Histogram reply_sizes_of(const Counters& counters) {

@@ -23,7 +23,7 @@ struct Histogram {
   std::span<const std::uint64_t> bounds;
   std::span<const std::uint64_t> counts;  // one more than bounds
   std::uint64_t sum = 0;
-  double unit = 1;  // what bounds and sum are to be multiplied with
+  double per_unit = 1;  // what bounds and sum are to be divided by
 
   /// Calls EACH with the bound as text ("+Inf" for the last) and how many were at most that.
   template <typename Each>

@@ -5,6 +5,7 @@
 // characters.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 
@@ -27,5 +28,8 @@ StatusQuery parse_status_query(std::string_view query);
 std::string_view content_type_of(StatusFormat format);
 
 std::string status_page(const PoolSnapshot& snapshot, const StatusQuery& query);
+
+/// What the JSON format writes, as an object for a larger document. Its texts may hold anything.
+nlohmann::ordered_json status_json(const PoolSnapshot& snapshot, bool is_full);
 
 }  // namespace quarry::scoreboard
