@@ -1,10 +1,9 @@
-// quarry status: how a running server is.
+// quarry status: shows the status of a running server.
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,69 +11,66 @@
 #include "quarry/base/escape.h"
 #include "server_place.h"
 #include "status_commands.h"
+#include "status_document.h"
 #include "status_view.h"
 
 namespace quarry::app {
 namespace {
-
-// The master's order is one for readers.
-using nlohmann::ordered_json;
 
 void print(const Lines& lines) {
   for (const std::string& line : lines) fmt::print("{}\n", line);
 }
 
 /// Whether all pools that are asked for are among SERVER's.
-base::Result<void> check_names(const StatusArguments& arguments, const ServerStatus& server) {
-  std::string known;
-  for (const PoolStatus& pool : server.pools) known += (known.empty() ? "" : ", ") + pool.name;
+base::Result<void> check_names(const StatusArguments& arguments, StatusObject server) {
+  std::vector<std::string> known;
+  for (const StatusObject pool : server.list("pools")) known.push_back(pool.text("pool"));
   for (const std::string& name : arguments.pools) {
-    if (std::ranges::find(server.pools, name, &PoolStatus::name) != server.pools.end()) continue;
+    if (std::ranges::find(known, name) != known.end()) continue;
     return base::fail(base::ErrorCode::kNotFound,
                       fmt::format("there is no pool \"{}\"; there are: {}", base::printable(name),
-                                  base::printable(known)));
+                                  base::printable(fmt::format("{}", fmt::join(known, ", ")))));
   }
   return {};
 }
 
-void print_json(const StatusArguments& arguments, const std::string& document) {
-  ordered_json root = ordered_json::parse(document);
-  ordered_json wanted = ordered_json::array();
-  for (ordered_json& pool : root["pools"]) {
-    if (arguments.wants(pool["pool"])) wanted.push_back(std::move(pool));
+/// The entries of LIST whose pool, by POOL_OF, is asked for.
+template <typename PoolOf>
+StatusDocument wanted(const StatusArguments& arguments, const StatusDocument& list,
+                      PoolOf pool_of) {
+  StatusDocument found = StatusDocument::array();
+  for (const StatusDocument& each : list) {
+    if (arguments.wants(pool_of(each))) found.push_back(each);
   }
-  root["pools"] = std::move(wanted);
-  fmt::print("{}\n", root.dump(2, ' ', true, ordered_json::error_handler_t::replace));
+  return found;
 }
 
 }  // namespace
 
 int run_status(const StatusArguments& arguments) {
-  const auto document = arguments.server.ask(arguments.is_full ? control::Question::kFullStatus
-                                                               : control::Question::kStatus);
+  const auto answer = arguments.server.ask(arguments.is_full ? control::Question::kFullStatus
+                                                             : control::Question::kStatus);
+  if (!answer) return failed(answer.error());
+  auto document = parse_status(*answer);
   if (!document) return failed(document.error());
-  auto server = read_status(*document);
-  if (!server) return failed(server.error());
-  if (const auto known = check_names(arguments, *server); !known) return failed(known.error());
+  const StatusObject server = *document;
+  if (const auto known = check_names(arguments, server); !known) return failed(known.error());
+  (*document)["pools"] =
+      wanted(arguments, server.list("pools"), [](StatusObject pool) { return pool.text("pool"); });
   if (arguments.as_json) {
-    print_json(arguments, *document);
+    fmt::print("{}\n", document->dump(2, ' ', true, StatusDocument::error_handler_t::replace));
     return kDone;
   }
-  std::erase_if(server->pools, [&](const PoolStatus& pool) { return !arguments.wants(pool.name); });
-  std::erase_if(server->jobs, [&](const JobStatus& one) { return !arguments.wants(one.pool()); });
-  std::erase_if(server->pages,
-                [&](const PagesStatus& one) { return !arguments.wants(one.pool()); });
+  (*document)["services"] = wanted(arguments, server.list("services"), pool_of_service);
   const std::int64_t now = std::time(nullptr);
-  print(server_lines(*server, now));
-  fmt::print("\n");
-  print(pool_lines(*server, now));
-  if (!server->jobs.empty()) fmt::print("\n");
-  print(job_lines(*server));
-  if (!server->pages.empty()) fmt::print("\n");
-  print(pages_lines(*server));
+  print(server_lines(server, now));
+  for (const Lines& lines : {pool_lines(server, now), job_lines(server), pages_lines(server)}) {
+    if (!lines.empty()) fmt::print("\n");
+    print(lines);
+  }
   if (!arguments.is_full) return kDone;
-  for (const PoolStatus& pool : server->pools) {
-    fmt::print("\n[{}]\n", base::printable(pool.name));
+  for (const StatusObject pool : server.list("pools")) {
+    fmt::print("\n[{}]\n", base::printable(pool.text("pool")));
     print(child_lines(pool));
   }
   return kDone;

@@ -14,140 +14,168 @@ std::uint64_t micros_since(std::int64_t then, std::int64_t now) {
   return static_cast<std::uint64_t>(std::max<std::int64_t>(0, now - then)) * 1000000;
 }
 
+std::string figure(StatusObject object, const char* name) {
+  return std::to_string(object.number(name));
+}
+
+std::string amount(StatusObject object, const char* name) {
+  return short_amount(static_cast<double>(object.number(name)));
+}
+
 /// What an operator should know of POOL and no column says.
-std::string note_of(const PoolStatus& pool, std::int64_t now) {
+std::string note_of(StatusObject pool, std::int64_t now) {
   std::string note;
   const auto add = [&](const std::string& more) { note += (note.empty() ? "" : "; ") + more; };
-  if (pool.next_start > 0) {
-    add(fmt::format("starts again in {}: {}", short_time(micros_since(now, pool.next_start)),
-                    pool.backoff_reason));
+  if (const std::int64_t next = pool.instant("next start"); next > 0) {
+    add(fmt::format("starts again in {}: {}", short_time(micros_since(now, next)),
+                    pool.text("backoff reason")));
   }
-  if (pool.held_back > 0) add(fmt::format("process.max holds {} back", pool.held_back));
-  if (pool.elders > 0) add(fmt::format("{} of earlier generations", pool.elders));
-  if (pool.unreadable > 0) add(fmt::format("{} unreadable slots", pool.unreadable));
+  if (const auto held_back = pool.number("children held back"); held_back > 0) {
+    add(fmt::format("process.max holds {} back", held_back));
+  }
+  if (const auto elders = pool.number("children of earlier generations"); elders > 0) {
+    add(fmt::format("{} of earlier generations", elders));
+  }
+  if (const auto unreadable = pool.number("unreadable slots"); unreadable > 0) {
+    add(fmt::format("{} unreadable slots", unreadable));
+  }
   return note;
 }
 
-std::string children_of(const PoolStatus& pool) {
-  return fmt::format("{}/{}", pool.of_generation, pool.max_children);
+std::string children_of(StatusObject pool) {
+  return fmt::format("{}/{}", pool.number("children"), pool.number("max children"));
 }
 
-std::string rate(double value) {
+std::string tenths(double value) {
   return fmt::format("{:.1f}", value);
 }
 
+/// What a pool did between two looks.
 struct Activity {
-  const PoolStatus* pool;
-  Rates rates;
-};
+  StatusObject pool;
+  std::optional<StatusObject> before;
+  double seconds = 0;
 
-bool is_before(const Activity& one, const Activity& other, Order order) {
-  const auto weight = [order](const Activity& each) {
-    if (order == Order::kBytes) return each.rates.bytes_in + each.rates.bytes_out;
-    if (order == Order::kActive) return static_cast<double>(each.pool->active);
-    return order == Order::kRequests ? each.rates.requests : 0;
-  };
-  if (weight(one) != weight(other)) return weight(one) > weight(other);
-  return one.pool->name < other.pool->name;
-}
+  double rate(const char* name) const {
+    return before ? rate_between(*before, pool, name, seconds) : 0;
+  }
+  double weight(Order order) const {
+    if (order == Order::kBytes) return rate("bytes in") + rate("bytes out");
+    if (order == Order::kActive) return static_cast<double>(pool.number("active processes"));
+    return order == Order::kRequests ? rate("requests") : 0;
+  }
+};
 
 std::vector<Activity> activities(const std::optional<Look>& before, const Look& after,
                                  Order order) {
   std::vector<Activity> found;
-  for (const PoolStatus& pool : after.server.pools) {
-    found.push_back({&pool, {}});
+  for (const StatusDocument& pool : StatusObject(after.server).list("pools")) {
+    found.push_back({.pool = pool, .before = {}});
     if (!before) continue;
-    const auto& pools = before->server.pools;
-    const auto last = std::ranges::find(pools, pool.name, &PoolStatus::name);
-    if (last == pools.end()) continue;
-    found.back().rates = rates_between(*last, pool, after.at - before->at);
+    found.back().seconds = after.at - before->at;
+    const std::string name = found.back().pool.text("pool");
+    for (const StatusDocument& one : StatusObject(before->server).list("pools")) {
+      if (StatusObject(one).text("pool") == name) found.back().before = one;
+    }
   }
-  std::ranges::sort(found,
-                    [&](const Activity& a, const Activity& b) { return is_before(a, b, order); });
+  std::ranges::sort(found, [&](const Activity& one, const Activity& other) {
+    if (one.weight(order) != other.weight(order)) return one.weight(order) > other.weight(order);
+    return one.pool.text("pool") < other.pool.text("pool");
+  });
   return found;
 }
 
-Lines work_lines(const ServerStatus& server) {
-  std::vector<std::pair<const PoolStatus*, const ChildStatus*>> busy;
-  for (const PoolStatus& pool : server.pools) {
-    for (const ChildStatus& child : pool.children) {
-      if (!child.is_idle()) busy.emplace_back(&pool, &child);
+Lines work_lines(StatusObject server) {
+  std::vector<std::pair<StatusObject, StatusObject>> busy;
+  for (const StatusDocument& pool : server.list("pools")) {
+    for (const StatusDocument& child : StatusObject(pool).list("processes")) {
+      if (StatusObject(child).text("state") != "Idle") busy.emplace_back(pool, child);
     }
   }
   std::ranges::sort(busy, std::ranges::greater{},
-                    [](const auto& each) { return each.second->duration; });
+                    [](const auto& each) { return each.second.number("request duration"); });
   Table table({">PID", "POOL", "STATE", ">TIME", "METHOD", "URI", "USER", "REPOSITORY"});
   for (const auto& [pool, child] : busy) {
-    table.add({std::to_string(child->pid), pool->name, child->state, short_time(child->duration),
-               child->method, child->uri, child->user, child->repository});
+    table.add({figure(child, "pid"), pool.text("pool"), child.text("state"),
+               short_time(child.number("request duration")), child.text("request method"),
+               child.text("request uri"), child.text("user"), child.text("script")});
   }
   return table.lines();
 }
 
 }  // namespace
 
-Lines server_lines(const ServerStatus& server, std::int64_t now) {
-  Lines lines = {fmt::format(
-      "quarryd {}, process {}, {} for {}, generation {} for {}, {}",
-      base::printable(server.version), server.pid, base::printable(server.state),
-      short_time(micros_since(server.started, now)), server.generation,
-      short_time(micros_since(server.generation_began, now)), base::printable(server.config))};
-  if (server.elders > 0) {
-    lines.push_back(fmt::format("children of earlier generations that finish: {}", server.elders));
+Lines server_lines(StatusObject server, std::int64_t now) {
+  Lines lines = {fmt::format("quarryd {}, process {}, {} for {}, generation {} for {}, {}",
+                             base::printable(server.text("version")), server.number("pid"),
+                             base::printable(server.text("state")),
+                             short_time(micros_since(server.instant("start time"), now)),
+                             server.number("generation"),
+                             short_time(micros_since(server.instant("generation start time"), now)),
+                             base::printable(server.text("config")))};
+  if (const auto& elders = server.list("elders"); !elders.empty()) {
+    lines.push_back(fmt::format("children of earlier generations that finish: {}", elders.size()));
   }
-  if (server.crashes > 0) {
-    lines.push_back(fmt::format("crashes lately: {}; at {} all children are replaced",
-                                server.crashes, server.emergency_restart_threshold));
+  if (const auto crashes = server.number("crashes"); crashes > 0) {
+    lines.push_back(fmt::format("crashes lately: {}; at {} all children are replaced", crashes,
+                                server.number("emergency restart threshold")));
   }
   return lines;
 }
 
-Lines pool_lines(const ServerStatus& server, std::int64_t now) {
+Lines pool_lines(StatusObject server, std::int64_t now) {
   Table table({"POOL", "PM", ">CHILDREN", ">ACTIVE", ">IDLE", ">MOST", ">QUEUE", ">REQUESTS",
                ">REFUSED", ">SLOW", ">FULL", "NOTE"});
-  for (const PoolStatus& pool : server.pools) {
-    table.add({pool.name, pool.manager, children_of(pool), std::to_string(pool.active),
-               std::to_string(pool.idle), std::to_string(pool.max_active),
-               std::to_string(pool.queue), std::to_string(pool.totals.requests),
-               std::to_string(pool.totals.refusals), std::to_string(pool.slow),
-               std::to_string(pool.max_children_reached), note_of(pool, now)});
+  for (const StatusObject pool : server.list("pools")) {
+    table.add({pool.text("pool"), pool.text("process manager"), children_of(pool),
+               figure(pool, "active processes"), figure(pool, "idle processes"),
+               figure(pool, "max active processes"), figure(pool, "listen queue"),
+               figure(pool, "requests"), figure(pool, "refusals"), figure(pool, "slow requests"),
+               figure(pool, "max children reached"), note_of(pool, now)});
   }
   return table.lines();
 }
 
-Lines job_lines(const ServerStatus& server) {
-  if (server.jobs.empty()) return {};
+Lines job_lines(StatusObject server) {
   Table table({"SERVICE", ">RUNNING", ">WAITING", ">ASLEEP", ">STARTED", ">FAILED", ">DELAYED",
                ">HELD BACK"});
-  for (const JobStatus& one : server.jobs) {
-    table.add({one.service, std::to_string(one.running), std::to_string(one.waiting),
-               std::to_string(one.paused), std::to_string(one.started), std::to_string(one.failed),
-               std::to_string(one.delayed), std::to_string(one.held_back)});
+  bool has_any = false;
+  for (const StatusObject service : server.list("services")) {
+    const StatusObject jobs = service.member("jobs");
+    if (!service.member("jobs").is_object()) continue;
+    has_any = true;
+    table.add({service.text("service"), figure(jobs, "running"), figure(jobs, "waiting"),
+               figure(jobs, "paused"), figure(jobs, "started"), figure(jobs, "failed"),
+               figure(jobs, "delayed"), figure(jobs, "held back")});
   }
-  return table.lines();
+  return has_any ? table.lines() : Lines();
 }
 
-Lines pages_lines(const ServerStatus& server) {
-  if (server.pages.empty()) return {};
+Lines pages_lines(StatusObject server) {
   Table table({"SERVICE", "PROGRAM", ">RUNNING", ">WAITING", ">MADE", ">CACHED", ">SHARED",
                ">REFUSED", ">FAILED", ">KEPT"});
-  for (const PagesStatus& one : server.pages) {
-    table.add({one.service, one.program, std::to_string(one.running), std::to_string(one.waiting),
-               std::to_string(one.made), std::to_string(one.from_cache), std::to_string(one.shared),
-               std::to_string(one.refused), std::to_string(one.failed),
-               short_amount(static_cast<double>(one.cache_size))});
+  bool has_any = false;
+  for (const StatusObject service : server.list("services")) {
+    const StatusObject pages = service.member("pages");
+    if (!service.member("pages").is_object()) continue;
+    has_any = true;
+    table.add({service.text("service"), pages.text("about"), figure(pages, "running"),
+               figure(pages, "waiting"), figure(pages, "made"), figure(pages, "from cache"),
+               figure(pages, "shared"), figure(pages, "refused"), figure(pages, "failed"),
+               amount(pages, "cache size")});
   }
-  return table.lines();
+  return has_any ? table.lines() : Lines();
 }
 
-Lines child_lines(const PoolStatus& pool) {
+Lines child_lines(StatusObject pool) {
   Table table({">PID", ">GEN", "STATE", ">TIME", ">REQUESTS", ">CPU%", ">MEMORY", "METHOD", "URI",
                "USER", "REPOSITORY"});
-  for (const ChildStatus& child : pool.children) {
-    table.add({std::to_string(child.pid), std::to_string(child.generation), child.state,
-               short_time(child.duration), std::to_string(child.requests), rate(child.cpu),
-               short_amount(static_cast<double>(child.memory)), child.method, child.uri, child.user,
-               child.repository});
+  for (const StatusObject child : pool.list("processes")) {
+    table.add({figure(child, "pid"), figure(child, "generation"), child.text("state"),
+               short_time(child.number("request duration")), figure(child, "requests"),
+               tenths(child.fraction("last request cpu")), amount(child, "last request memory"),
+               child.text("request method"), child.text("request uri"), child.text("user"),
+               child.text("script")});
   }
   return table.lines();
 }
@@ -156,11 +184,12 @@ Lines activity_lines(const std::optional<Look>& before, const Look& after, Order
                      std::int64_t now) {
   Table table({"POOL", ">CHILDREN", ">ACTIVE", ">QUEUE", ">REQ/S", ">CLONE/S", ">PULL/S", ">PUSH/S",
                ">SYNC/S", ">IN/S", ">OUT/S", "NOTE"});
-  for (const auto& [pool, rates] : activities(before, after, order)) {
-    table.add({pool->name, children_of(*pool), std::to_string(pool->active),
-               std::to_string(pool->queue), rate(rates.requests), rate(rates.clones),
-               rate(rates.pulls), rate(rates.pushes), rate(rates.syncs),
-               short_amount(rates.bytes_in), short_amount(rates.bytes_out), note_of(*pool, now)});
+  for (const Activity& one : activities(before, after, order)) {
+    table.add({one.pool.text("pool"), children_of(one.pool), figure(one.pool, "active processes"),
+               figure(one.pool, "listen queue"), tenths(one.rate("requests")),
+               tenths(one.rate("clones")), tenths(one.rate("pulls")), tenths(one.rate("pushes")),
+               tenths(one.rate("syncs")), short_amount(one.rate("bytes in")),
+               short_amount(one.rate("bytes out")), note_of(one.pool, now)});
   }
   Lines lines = table.lines();
   const Lines work = work_lines(after.server);

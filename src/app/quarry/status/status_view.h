@@ -7,29 +7,29 @@
 #include <string>
 #include <vector>
 
-#include "server_status.h"
+#include "status_document.h"
 
 namespace quarry::app {
 
 using Lines = std::vector<std::string>;
 
 /// What there is to say of the whole server, one line or more. NOW: seconds since 1970.
-Lines server_lines(const ServerStatus& server, std::int64_t now);
+Lines server_lines(StatusObject server, std::int64_t now);
 /// A table of the pools.
-Lines pool_lines(const ServerStatus& server, std::int64_t now);
+Lines pool_lines(StatusObject server, std::int64_t now);
 /// A table of what runs on request, the backoffice of each pool; none where there is none.
-Lines job_lines(const ServerStatus& server);
-/// A table of who has web pages made; none where there is none.
-Lines pages_lines(const ServerStatus& server);
+Lines job_lines(StatusObject server);
+/// A table of the services that make web pages; none where there is none.
+Lines pages_lines(StatusObject server);
 /// A table of the children of a pool.
-Lines child_lines(const PoolStatus& pool);
+Lines child_lines(StatusObject pool);
 
 /// What `quarry top` puts first.
 enum class Order { kRequests, kBytes, kActive, kName };
 
 /// A look at the server, and when it was: seconds of a steady clock.
 struct Look {
-  ServerStatus server;
+  StatusDocument server;
   double at = 0;
 };
 

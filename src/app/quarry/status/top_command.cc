@@ -25,9 +25,9 @@ using std::chrono::steady_clock;
 constexpr const char* kKeys = "q: quit   first: r requests, b bytes, a active, n name";
 
 base::Result<Look> look_at(const ServerPlace& place) {
-  QUARRY_TRY_ASSIGN(const auto document, place.ask(control::Question::kFullStatus));
+  QUARRY_TRY_ASSIGN(const auto answer, place.ask(control::Question::kFullStatus));
   const double at = duration<double>(steady_clock::now().time_since_epoch()).count();
-  QUARRY_TRY_ASSIGN(auto server, read_status(document));
+  QUARRY_TRY_ASSIGN(auto server, parse_status(answer));
   return Look{std::move(server), at};
 }
 
