@@ -1,4 +1,4 @@
-"""The table of PHP-FPM's tests in README.md: each behaviour once, and the tests that it names exist."""
+"""The table of PHP-FPM's tests in README.md, and the source map in src/README.md: the tests and files that they name exist."""
 
 import re
 from pathlib import Path
@@ -37,3 +37,10 @@ def test_tests_that_are_named_exist():
                 sentences = re.findall(r'TEST_CASE\(\s*"([^"]*)', source)
                 assert any(test in sentence for sentence in sentences), f"{names}: {file}::{test}"
         assert here.count("::") == len(re.findall(r"`[^`]+::[^`]+`", here)), f"{names}: {here}"
+
+
+def test_files_that_the_source_map_names_exist():
+    folders = (TOP / "src", TOP / "include" / "quarry", TOP)
+    names = re.findall(r"`([\w/.-]+/[\w.-]*)`", (TOP / "src" / "README.md").read_text())
+    assert len(names) > 80
+    assert not [name for name in names if not any((folder / name).exists() for folder in folders)]
