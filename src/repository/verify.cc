@@ -5,13 +5,17 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <ranges>
+#include <set>
 
 #include "derived/derived_rows.h"
+#include "derived/order_dependence.h"
 #include "newer_schema.h"
 #include "older_schema.h"
 #include "quarry/repository/whole_file.h"
@@ -82,17 +86,30 @@ class Verification {
 
   void check_artifacts(const std::function<void(std::size_t, std::size_t)>& progress);
   void check_derived();
-  Findings take() { return std::move(findings_); }
+  Verified take() { return std::move(verified_); }
 
  private:
   void check_artifact(const ArtifactWalk::Artifact& artifact, const std::string& content);
   void report(const ArtifactWalk::Artifact& artifact, std::string_view what);
   void check_integrity();
   bool is_same(const DerivedRows& comparison);
+  /// A row that only one side has.
+  struct LonelyRow {
+    std::string text;
+    std::map<std::string, std::string> values;  // of `event`, by column
+  };
+  using RowKey = std::pair<std::int64_t, std::int64_t>;
+  using LonelyRows = std::map<RowKey, std::vector<LonelyRow>>;
+  LonelyRows rows_only_in(const DerivedRows& comparison, const std::string& source,
+                          const std::string& other);
+  static std::set<std::string> changed_columns(const std::vector<LonelyRow>& before,
+                                               const std::vector<LonelyRow>& after);
   void compare(const DerivedRows& comparison);
+  void report_rows(const DerivedRows& comparison, std::string_view verdict, const Findings& rows);
 
   Repository::State& r_;
-  Findings findings_;
+  OrderDependence order_{r_.database, r_.names, r_.manifests};
+  Verified verified_;
   std::mutex mutex_;  // of the two below
   std::multimap<Rid, std::string> of_artifacts_;
   std::vector<std::pair<Rid, artifact::StructuralType>> structural_;
@@ -101,7 +118,8 @@ class Verification {
 void Verification::check_integrity() {
   Query query = r_.database.query("PRAGMA integrity_check(20)");
   while (query.step()) {
-    if (query.text(0) != "ok") findings_.push_back(fmt::format("the file: {}", query.text(0)));
+    if (query.text(0) != "ok")
+      verified_.faults.push_back(fmt::format("the file: {}", query.text(0)));
   }
 }
 
@@ -134,8 +152,9 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
         "SELECT rid, srcid FROM delta WHERE NOT EXISTS(SELECT 1 FROM blob WHERE rid=srcid)"
         " OR NOT EXISTS(SELECT 1 FROM blob WHERE rid=delta.rid)");
     while (lost.step()) {
-      findings_.push_back(fmt::format("delta: the row {} -> {} names an artifact that is not there",
-                                      lost.integer(0), lost.integer(1)));
+      verified_.faults.push_back(
+          fmt::format("delta: the row {} -> {} names an artifact that is not there",
+                      lost.integer(0), lost.integer(1)));
     }
   }
   {
@@ -144,8 +163,9 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
         " FROM delta AS d WHERE EXISTS(SELECT 1 FROM private WHERE rid=d.srcid)"
         " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=d.rid)");
     while (hidden.step()) {
-      findings_.push_back(fmt::format("delta: {} is public and made from {}, which is private",
-                                      hidden.text(0), hidden.text(1)));
+      verified_.faults.push_back(
+          fmt::format("delta: {} is public and made from {}, which is private", hidden.text(0),
+                      hidden.text(1)));
     }
   }
   r_.manifests.hold_all();
@@ -162,7 +182,7 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
                 [&](std::size_t done, std::size_t total) {
                   if (progress) progress(done, total);
                 }});
-  for (auto& [rid, finding] : of_artifacts_) findings_.push_back(std::move(finding));
+  for (auto& [rid, finding] : of_artifacts_) verified_.faults.push_back(std::move(finding));
 }
 
 void Verification::check_derived() {
@@ -210,30 +230,78 @@ bool Verification::is_same(const DerivedRows& comparison) {
   return !after.step();
 }
 
-/// Tells the rows that only one side has.
+/// The rows that SOURCE has and OTHER has not, or less often, by their keys.
+Verification::LonelyRows Verification::rows_only_in(const DerivedRows& comparison,
+                                                    const std::string& source,
+                                                    const std::string& other) {
+  const auto counted = [&](const std::string& from) {
+    return fmt::format("SELECT {}, ({}) AS line, *, count(*) FROM {} AS {} GROUP BY line",
+                       comparison.key, comparison.text, from, comparison.table);
+  };
+  LonelyRows rows;
+  Query query = r_.database.query_once(counted(source) + " EXCEPT " + counted(other));
+  while (query.step()) {
+    LonelyRow& row = rows[{query.integer(0), query.integer(1)}].emplace_back();
+    row.text = query.text(2);
+    if (comparison.table != std::string_view("event")) continue;
+    int column = 3;
+    for (const auto name : std::views::split(comparison.columns, ',')) {
+      row.values[std::string(name.begin(), name.end())] = query.text(column++);
+    }
+  }
+  return rows;
+}
+
+/// The columns in which the rows of one event differ; none if one side has no row.
+std::set<std::string> Verification::changed_columns(const std::vector<LonelyRow>& before,
+                                                    const std::vector<LonelyRow>& after) {
+  std::set<std::string> changed;
+  if (before.empty() || after.empty()) return changed;
+  for (const auto& [column, value] : before.front().values) {
+    if (after.front().values.at(column) != value) changed.insert(column);
+  }
+  return changed;
+}
+
+/// Reports or counts the rows that only one side has.
 void Verification::compare(const DerivedRows& comparison) {
-  const auto report = [&](std::string_view verdict, const std::string& sql) {
-    Query query = r_.database.query_once(sql);
-    std::size_t count = 0;
-    while (query.step()) {
-      if (++count <= kMaxFindingsPerTable) {
-        findings_.push_back(fmt::format("{}: {}: {}", comparison.table, verdict, query.text(0)));
-      }
+  const std::string in_file = fmt::format("before_{}", comparison.table);
+  const std::string computed = fmt::format("({})", comparison.select_columns());
+  const LonelyRows before = rows_only_in(comparison, in_file, computed);
+  const LonelyRows after = rows_only_in(comparison, computed, in_file);
+  std::set<RowKey> keys;
+  for (const auto& [key, rows] : before) keys.insert(key);
+  for (const auto& [key, rows] : after) keys.insert(key);
+  Findings extra, missing;
+  for (const RowKey& key : keys) {
+    const auto found = [&](const LonelyRows& side) {
+      const auto at = side.find(key);
+      return at == side.end() ? std::vector<LonelyRow>() : at->second;
+    };
+    const std::vector<LonelyRow> old_rows = found(before), new_rows = found(after);
+    const OrderClass order =
+        order_.class_of(comparison.table, key, changed_columns(old_rows, new_rows));
+    if (order) {
+      verified_.order_dependent[{comparison.table, std::string(*order)}] +=
+          std::max(old_rows.size(), new_rows.size());
+      continue;
     }
-    if (count > kMaxFindingsPerTable) {
-      findings_.push_back(fmt::format("{}: {}: {} rows more", comparison.table, verdict,
-                                      count - kMaxFindingsPerTable));
-    }
-  };
-  const auto counted = [&](const std::string& texts) {
-    return fmt::format("SELECT line, count(*) FROM ({}) GROUP BY line", texts);
-  };
-  const std::string before =
-      counted(comparison.select_text(fmt::format("before_{}", comparison.table)));
-  const std::string after =
-      counted(comparison.select_text(fmt::format("({})", comparison.select_columns())));
-  report("is there but should not be", fmt::format("{} EXCEPT {}", before, after));
-  report("should be there but is not", fmt::format("{} EXCEPT {}", after, before));
+    for (const LonelyRow& row : old_rows) extra.push_back(row.text);
+    for (const LonelyRow& row : new_rows) missing.push_back(row.text);
+  }
+  report_rows(comparison, "is there but should not be", extra);
+  report_rows(comparison, "should be there but is not", missing);
+}
+
+void Verification::report_rows(const DerivedRows& comparison, std::string_view verdict,
+                               const Findings& rows) {
+  for (std::size_t i = 0; i < rows.size() && i < kMaxFindingsPerTable; ++i) {
+    verified_.faults.push_back(fmt::format("{}: {}: {}", comparison.table, verdict, rows[i]));
+  }
+  if (rows.size() > kMaxFindingsPerTable) {
+    verified_.faults.push_back(fmt::format("{}: {}: {} rows more", comparison.table, verdict,
+                                           rows.size() - kMaxFindingsPerTable));
+  }
 }
 
 /// Calls FUNCTION, which writes the copy and nothing else.
@@ -249,7 +317,7 @@ auto writing_copy(Function&& function) {
   }
 }
 
-Findings verify_copy(const std::filesystem::path& path,
+Verified verify_copy(const std::filesystem::path& path,
                      const std::function<void(std::size_t, std::size_t)>& progress,
                      const WalkBounds& bounds) {
   const OpenOptions options{.max_artifact_size = kLargestArtifact,
@@ -267,13 +335,13 @@ Findings verify_copy(const std::filesystem::path& path,
 
 }  // namespace
 
-base::Result<Findings> verify(const std::filesystem::path& path,
+base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress,
                               const WalkBounds& bounds) {
   if (!std::filesystem::exists(path)) {
     return base::fail(ErrorCode::kNotFound, fmt::format("{}: no such file", path.string()));
   }
-  return guarded(path, [&]() -> base::Result<Findings> {
+  return guarded(path, [&]() -> base::Result<Verified> {
     const TemporaryFile copy;
     {
       const auto original = open_original(path);

@@ -45,10 +45,11 @@ fs::path folder() {
 
 /// Says what is wrong with the file, and stops.
 void check(const fs::path& path) {
-  const auto findings = quarry::repository::verify(path);
-  REQUIRE(findings.has_value());
-  for (const std::string& finding : *findings) std::fprintf(stderr, "%s\n", finding.c_str());
-  REQUIRE(findings->empty());
+  const auto verified = quarry::repository::verify(path);
+  REQUIRE(verified.has_value());
+  for (const std::string& fault : verified->faults) std::fprintf(stderr, "%s\n", fault.c_str());
+  REQUIRE(verified->faults.empty());
+  REQUIRE(verified->order_dependent.empty());
 }
 
 void let_nobody_do_everything(Repository& repository) {

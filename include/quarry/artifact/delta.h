@@ -30,8 +30,4 @@ base::Result<std::string> delta_apply(std::string_view source, std::string_view 
 /// time that grows with the sizes of both, whatever their bytes.
 std::string delta_create(std::string_view source, std::string_view target);
 
-/// The size of the delta that fossil itself makes then, to the byte: on that it hangs whether it
-/// stores one.
-std::size_t fossil_delta_size(std::string_view source, std::string_view target);
-
 }  // namespace quarry::artifact

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "quarry/base/result.h"
@@ -28,11 +30,19 @@ base::Result<void> init(const std::filesystem::path& path, const InitOptions& op
 base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
                                   const base::Clock& clock = base::system_clock());
 
-/// What verify() found wrong, one line each, made for a person.
+/// What is wrong with a file, one line each, made for a person.
 using Findings = std::vector<std::string>;
+
+struct Verified {
+  Findings faults;
+  /// Rows that another order of processing the same artifacts gives, `fossil rebuild`'s for example:
+  /// their number by table and class (both for people).
+  std::map<std::pair<std::string, std::string>, std::size_t> order_dependent;
+};
+
 /// Checks every hash, every delta, and that the derived tables equal a recomputation. The file is
 /// only read. Starts threads. PROGRESS (may be empty) is told (done, total) artifacts.
-base::Result<Findings> verify(const std::filesystem::path& path,
+base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const WalkBounds& bounds = {});
 

@@ -12,16 +12,22 @@
 namespace quarry::app {
 
 int run_verify(const VerifyArguments& arguments) {
-  const auto findings = [&] {
+  const auto verified = [&] {
     Progress progress(arguments.quiet);
     return repository::verify(
         arguments.file, [&](std::size_t done, std::size_t total) { progress.show(done, total); });
   }();
-  if (!findings) return failed(findings.error());
-  for (const std::string& finding : *findings) fmt::print("{}\n", finding);
-  if (!findings->empty()) {
-    return failed(
-        {.message = fmt::format("{}: {} faults found", arguments.file, findings->size())});
+  if (!verified) return failed(verified.error());
+  for (const std::string& fault : verified->faults) fmt::print("{}\n", fault);
+  if (!arguments.quiet) {
+    for (const auto& [where, rows] : verified->order_dependent) {
+      fmt::print("{}: {} row{} by processing order ({})\n", where.first, rows,
+                 rows == 1 ? " differs" : "s differ", where.second);
+    }
+  }
+  if (const std::size_t count = verified->faults.size(); count > 0) {
+    return failed({.message = fmt::format("{}: {} fault{} found", arguments.file, count,
+                                          count == 1 ? "" : "s")});
   }
   if (!arguments.quiet) fmt::print("{}: no fault found\n", arguments.file);
   return kDone;

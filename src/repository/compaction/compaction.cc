@@ -1,5 +1,7 @@
 #include "quarry/repository/compaction.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -45,6 +47,7 @@ class CompactionRun {
  private:
   bool is_over() const { return options_.is_over && options_.is_over(); }
   base::Result<void> begin();
+  void drop_former_tables();
   base::Result<void> plan();
   bool look_at(Rid rid);
   void step_below(Rid rid, bool has_row);
@@ -64,9 +67,7 @@ class CompactionRun {
   CompactionProgress noted_;
   std::vector<Rewriting> planned_;
   std::size_t planned_bytes_ = 0;
-  int missing_ = 0;              // numbers without a row, one after the other
-  bool has_disputes_ = true;     // among tags
-  std::uint64_t looked_in_ = 0;  // the state of the file in which that is so
+  int missing_ = 0;  // numbers without a row, one after the other
   CompactedSlice slice_;
 };
 
@@ -78,6 +79,17 @@ base::Result<void> CompactionRun::begin() {
   const Rid last = query.step() ? query.integer(0) : 0;
   progress_.begin(last, phantoms_up_to(r_.database, progress_.done), options_.is_whole);
   return {};
+}
+
+/// Former versions of this program kept notes of tags in them.
+void CompactionRun::drop_former_tables() {
+  for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
+    if (!r_.database.has_table(table)) continue;
+    r_.pass_gate();
+    Transaction transaction(r_.database, Transaction::Kind::kWrite);
+    r_.database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
+    commit(transaction);
+  }
 }
 
 /// Whatever is wrong with RID, it is left as it is, and told. Whether there is a row of it.
@@ -113,11 +125,6 @@ void CompactionRun::step_below(Rid rid, bool has_row) {
 base::Result<void> CompactionRun::plan() {
   const auto end = steady_clock::now() + kPlanningTime;
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-  if (looked_in_ != r_.epoch) {
-    has_disputes_ = r_.derivation.has_disputes();
-    deltification_.forget_others();
-  }
-  looked_in_ = r_.epoch;
   while (progress_.next > progress_.bottom) {
     const Rid rid = progress_.next;
     const bool has_row = look_at(rid);
@@ -155,21 +162,14 @@ base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
   const auto begin = steady_clock::now();
   // Where somebody else has written, all that is remembered goes.
   r_.refresh();
-  const bool is_as_planned = r_.epoch == looked_in_;
-  if (!is_as_planned) deltification_.forget_others();
-  std::vector<Moved> moved;
   std::vector<const Rewriting*> done;
   while (first < planned_.size() && steady_clock::now() - begin < kLockTime) {
     const Rewriting& rewriting = planned_[first++];
-    if (rewriting.hangs_on_dates && !is_as_planned) continue;
-    QUARRY_TRY_ASSIGN(const bool is_applied, deltification_.apply(rewriting, moved));
+    QUARRY_TRY_ASSIGN(const bool is_applied, deltification_.apply(rewriting));
     if (!is_applied) continue;
     done.push_back(&rewriting);
     if (rewriting.former != 0 || rewriting.whole_source) progress_.turned = now();
   }
-  // What of the derived tables hangs on the order in which a rebuild looks at artifacts.
-  r_.derivation.stored_anew(std::move(moved), has_disputes_ || !is_as_planned);
-  r_.manifests.forget_all();
   const bool has_turned = progress_.turned != noted_.turned;
   if (first == planned_.size() || has_turned) {
     // Until all is written, a run that comes after this one begins where this one did.
@@ -213,8 +213,6 @@ base::Result<void> CompactionRun::note() {
 
 void CompactionRun::commit(Transaction& transaction) {
   transaction.commit();
-  // Where somebody else has changed the file since, it is looked at again.
-  if (looked_in_ == r_.epoch) ++looked_in_;
   ++r_.epoch;
   r_.wants_checkpoint = true;
   r_.settings.clear();
@@ -228,6 +226,7 @@ void CompactionRun::rest(steady_clock::time_point since) const {
 
 base::Result<CompactedSlice> CompactionRun::work() {
   QUARRY_TRY(begin());
+  drop_former_tables();
   while (progress_.is_under_way() && !is_over()) {
     const auto begin = steady_clock::now();
     const Rid top = progress_.top;

@@ -24,8 +24,8 @@ constexpr int kChainAnew = kLongestChain / 10;
 constexpr std::size_t kEndless = 200000;
 // What is smaller than this makes no delta that is worth it.
 constexpr std::int64_t kSmallestDelta = 50;
-// An artifact from which more are made stays as it is: of all of them is looked, while others wait,
-// what hangs on when a rebuild comes to them. So one version of so many stays whole.
+// An artifact from which more are made stays as it is: all of them are walked over while others wait.
+// So one version of so many stays whole.
 constexpr std::size_t kMostDependents = 1000;
 // Larger ones are not expanded while others wait: that their bytes are there must do.
 constexpr std::size_t kExpandedAtOnce = std::size_t{4} << 20;
@@ -81,18 +81,6 @@ std::vector<Rid> Deltification::chain_of(Rid rid, const PlannedSources& planned)
   return chain;
 }
 
-/// Whether REWRITING, after what is PLANNED, makes an artifact from what a rebuild would make a
-/// delta on it.
-bool Deltification::makes_looked_at_twice(const Rewriting& rewriting,
-                                          const PlannedSources& planned) {
-  PlannedSources after = planned;
-  note_planned(rewriting, after);
-  const Rid whole = chain_of(rewriting.rid, after).back();
-  return std::ranges::any_of(rebuild_deltas_.tried_for(whole), [&](Rid rid) {
-    return chain_of(rid, after).back() == whole && chain_of(rid, planned).back() != whole;
-  });
-}
-
 base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   std::vector<Rewriting> plan;
   auto row = row_of(rid);
@@ -104,8 +92,6 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   }
   // One that is made from a later version, or from what is no version of it, is left as it is.
   if (row->source != 0 && !versions_.is_later(rid, row->source).value_or(false)) return plan;
-  const bool hangs_on_dates = backdating_.can_count(rid);
-  if (hangs_on_dates && backdating_.may_count(rid)) return plan;
   std::vector<Rid> later = versions_.after(rid);
   const bool has_successor = !later.empty();
   if (!has_successor) later = versions_.next_in_project(rid);
@@ -121,8 +107,7 @@ base::Result<std::vector<Rewriting>> Deltification::plan(Rid rid) {
   if (!best && has_successor) {
     best = on_one_of(versions_.next_in_project(rid), rid, *row, *content);
   }
-  if (!best || makes_looked_at_twice(*best, planned_) || !shorten(*best, plan)) return {};
-  best->hangs_on_dates = hangs_on_dates;
+  if (!best || !shorten(*best, plan)) return {};
   note_planned(*best, planned_);
   plan.push_back(std::move(*best));
   return plan;
@@ -140,13 +125,10 @@ bool Deltification::shorten(const Rewriting& rewriting, std::vector<Rewriting>& 
   const Rid middle = (*longest)[longest->size() / 2];
   const auto row = row_of(middle);
   if (!row || row->is_shunned || planned_.contains(middle)) return false;
-  const bool hangs_on_dates = backdating_.can_count(middle);
-  if (hangs_on_dates && backdating_.may_count(middle)) return false;
   const auto content = sound_content(middle, *row);
   if (!content) return false;
   auto shortened = on(rewriting.rid, middle, *row, *content);
   if (!shortened) return false;
-  shortened->hangs_on_dates = hangs_on_dates;
   note_planned(*shortened, planned_);
   plan.push_back(std::move(*shortened));
   return true;
@@ -249,12 +231,10 @@ bool Deltification::is_still_right(const Rewriting& rewriting) {
     length = chain.size();
   }
   const auto longest = longest_chain_on(rewriting.rid);
-  return longest && length + longest->size() <= kLongestChain &&
-         !makes_looked_at_twice(rewriting, {});
+  return longest && length + longest->size() <= kLongestChain;
 }
 
-void Deltification::write(Rid rid, std::string_view stored, Rid source, std::vector<Moved>& moved) {
-  moved.push_back({rid, chain_of(rid, {}).back()});
+void Deltification::write(Rid rid, std::string_view stored, Rid source) {
   r_.database.query("UPDATE blob SET content=?1 WHERE rid=?2")
       .bind_blob(1, stored)
       .bind(2, rid)
@@ -292,13 +272,13 @@ base::Result<void> Deltification::read_back(Rid rid, const std::string& name,
   return {};
 }
 
-base::Result<bool> Deltification::apply(const Rewriting& rewriting, std::vector<Moved>& moved) {
+base::Result<bool> Deltification::apply(const Rewriting& rewriting) {
   if (!is_still_right(rewriting)) return false;
   if (rewriting.whole_source) {
-    write(rewriting.source, *rewriting.whole_source, 0, moved);
+    write(rewriting.source, *rewriting.whole_source, 0);
     QUARRY_TRY(read_back(rewriting.source, rewriting.source_name, *rewriting.whole_source));
   }
-  write(rewriting.rid, rewriting.stored, rewriting.source, moved);
+  write(rewriting.rid, rewriting.stored, rewriting.source);
   QUARRY_TRY(read_back(rewriting.rid, rewriting.name, rewriting.stored));
   return true;
 }

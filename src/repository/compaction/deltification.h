@@ -14,11 +14,6 @@
 // A chain has at most kLongestChain deltas, so that old versions can be read. Where it would have
 // more, an artifact becomes a delta on a version that is much later, near the chain's end; or, where
 // the chain grows at that end, what is in its middle goes on from there.
-//
-// What a rebuild would try to make a delta on an artifact is never what that is made from in the
-// end: the rebuild would store it whole then, and look at it twice (see rebuild_deltas.h), so that
-// what it makes of some tags would be another thing. So is a check-in dated before its parent, where
-// the parent has no later version.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +23,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "backdating.h"
-#include "derived/ancestry/rebuild_deltas.h"
 #include "quarry/base/result.h"
 #include "quarry/repository/rid.h"
 #include "repository_state.h"
@@ -50,19 +43,12 @@ struct Rewriting {
   // Those of SOURCE's row, where SOURCE has to be stored whole first, since it is made from RID.
   std::optional<std::string> whole_source;
   std::int64_t former_source_size = 0;
-  bool hangs_on_dates = false;  // of other artifacts, as they were when it was planned
 };
 
 class Deltification {
  public:
   /// STATE is not owned.
-  explicit Deltification(RepositoryState& state)
-      : r_(state),
-        versions_(state.database),
-        backdating_(state.database),
-        lineage_(state.database),
-        tags_(state.database),
-        rebuild_deltas_(state.database, state.contents, lineage_, tags_) {}
+  explicit Deltification(RepositoryState& state) : r_(state), versions_(state.database) {}
 
   // Inside a Snapshot. What is planned together is applied together, in its order.
 
@@ -71,20 +57,14 @@ class Deltification {
   base::Result<std::vector<Rewriting>> plan(Rid rid);
   /// All that was planned has been applied, or will not be.
   void forget_plan() { planned_.clear(); }
-  /// Others have changed the file.
-  void forget_others() {
-    backdating_.forget();
-    lineage_.forget();
-  }
   Versions& versions() { return versions_; }
 
   // Inside a write transaction.
 
-  /// Does what REWRITING says, and adds to MOVED what is stored in another way then; unless the file
-  /// has changed so that it is right no more (false).
+  /// Does what REWRITING says, unless the file has changed so that it is right no more (false).
   /// Error: kCorrupt (what was written does not read back: the transaction must not be committed).
   /// Throws SqliteError.
-  base::Result<bool> apply(const Rewriting& rewriting, std::vector<Moved>& moved);
+  base::Result<bool> apply(const Rewriting& rewriting);
 
  private:
   struct Row {
@@ -106,7 +86,6 @@ class Deltification {
   /// RID and what it is made from, and so on to the chain's end, once what is PLANNED is done.
   std::vector<Rid> chain_of(Rid rid, const PlannedSources& planned);
   static void note_planned(const Rewriting& rewriting, PlannedSources& planned);
-  bool makes_looked_at_twice(const Rewriting& rewriting, const PlannedSources& planned);
   std::optional<Rewriting> on_one_of(const std::vector<Rid>& sources, Rid rid, const Row& row,
                                      const Content& content);
   std::optional<Rewriting> on(Rid source, Rid rid, const Row& row, const Content& content);
@@ -114,15 +93,11 @@ class Deltification {
   bool is_still_right(const Rewriting& rewriting);
   bool shorten(const Rewriting& rewriting, std::vector<Rewriting>& plan);
   std::optional<std::vector<Rid>> longest_chain_on(Rid rid);
-  void write(Rid rid, std::string_view stored, Rid source, std::vector<Moved>& moved);
+  void write(Rid rid, std::string_view stored, Rid source);
   base::Result<void> read_back(Rid rid, const std::string& name, std::string_view stored);
 
   RepositoryState& r_;
   Versions versions_;
-  Backdating backdating_;
-  Lineage lineage_;
-  TagEntries tags_;
-  RebuildDeltas rebuild_deltas_;
   PlannedSources planned_;
   std::unordered_set<Rid> sound_;
   std::uint64_t sound_in_ = 0;  // the state of the file in which they are

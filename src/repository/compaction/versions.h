@@ -7,8 +7,7 @@
 //   technotes
 //
 // Nothing else has versions here: changes of a ticket have little in common, and of forum posts
-// fossil makes no deltas, since the order in which a rebuild comes to them gives threads their
-// titles.
+// fossil makes no deltas.
 //
 // "Later" orders all artifacts of a kind, so deltas from earlier ones to later ones make no circle.
 #pragma once

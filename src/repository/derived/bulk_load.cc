@@ -9,7 +9,6 @@ void BulkLoad::begin() {
   work_.lineage.hold();
   work_.tags.hold();
   work_.names.hold();
-  work_.order.hold();
   // event_i1, too: the times of check-ins may be moved.
   for (const char* index :
        {"plink_i2", "tagxref_i1", "mlink_i1", "mlink_i2", "mlink_i3", "mlink_i4", "event_i1"}) {
@@ -45,7 +44,6 @@ void BulkLoad::end() {
   work_.is_whole = false;
   work_.lineage.let_go();
   work_.tags.let_go();
-  work_.order.let_go();
   work_.names.forget_all();
 }
 

@@ -2,7 +2,7 @@
 // rows are written in the order of their table, and the indexes that no part needs meanwhile are
 // made at the end.
 //
-// Not where a tag gives check-ins other parents: what is inherited depends on when the tag came.
+// Not where a tag gives check-ins other parents, since links that are held are not taken back.
 #pragma once
 
 #include <map>

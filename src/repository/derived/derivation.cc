@@ -11,13 +11,11 @@
 #include "derived/checkins/leaves.h"
 #include "derived/checkins/reparenting.h"
 #include "derived/common/events.h"
-#include "derived/common/put_off.h"
 #include "derived/documents/attachments.h"
 #include "derived/documents/document_links.h"
 #include "derived/documents/forum.h"
 #include "derived/documents/pages.h"
 #include "derived/documents/tickets.h"
-#include "derived/tags/tag_disputes.h"
 #include "derived/tags/tags.h"
 #include "derived/timeline/event_tags.h"
 #include "derived/timeline/event_times.h"
@@ -40,7 +38,6 @@ class DerivationRun {
   /// Brings every derived table up to date. Returns what a tag has made private. Throws
   /// SqliteError.
   std::vector<Rid> run();
-  bool has_disputes() { return disputes_.are_there_any(); }
 
  private:
   void add_other(Rid rid, const artifact::Structural& artifact, double day);
@@ -56,18 +53,16 @@ class DerivationRun {
   Reparenting reparenting_{work_, checkin_links_};
   FileLinks file_links_{work_, reparenting_};
   EventTimes event_times_{work_, file_links_, events_};
-  EventTags event_tags_{work_, file_links_, event_times_};
+  EventTags event_tags_{work_, event_times_};
   Timeline timeline_{work_, events_};
   Leaves leaves_{work_};
-  PutOff put_off_{work_, events_};
-  TagDisputes disputes_{work_, reparenting_};
-  Tags tags_{work_, reparenting_, disputes_};
+  Tags tags_{work_, reparenting_};
   Clusters clusters_{work_, tags_};
-  DocumentLinks document_links_{work_, checkin_links_, put_off_, disputes_, tags_};
+  DocumentLinks document_links_{work_, checkin_links_, tags_};
   Pages pages_{work_, events_, tags_, document_links_};
   Attachments attachments_{work_, events_};
   Tickets tickets_{work_, events_, tags_};
-  Forum forum_{work_, events_, document_links_, attachments_};
+  Forum forum_{work_, events_, document_links_};
 };
 
 void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
@@ -105,16 +100,14 @@ void DerivationRun::add_check_ins() {
     const Manifest manifest = work_.manifests.get(rid);
     if (!manifest) continue;
     checkin_links_.collect_relatives(rid);
-    disputes_.note_if_late(rid);
     if (!checkin_links_.link_check_in(rid, *manifest)) continue;
     timeline_.make_check_in_event(rid, *manifest);
-    put_off_.note_put_off(rid);
+    if (!reparenting_.parents_by_tag(rid).empty()) reparenting_.reparent(rid);
     tags_.apply_tags(rid, *manifest, day);
     if (const Rid parent = work_.lineage.primary_parent(rid); parent != 0) {
       tags_.inherit_tags(rid, parent);
       work_.pending.new_children.insert(rid);
     }
-    reparenting_.reparent(rid);  // by a tag that came before it
   }
 }
 
@@ -146,16 +139,11 @@ std::vector<Rid> DerivationRun::run() {
   for (const Rid rid : work_.pending.clusters) {
     if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
   }
-  for (const Moved& moved : work_.pending.moved) put_off_.note_moved(moved);
   add_check_ins();
   for (const Rid rid : work_.pending.strangers) checkin_links_.collect_children(rid);
   reparenting_.note_reparented();
-  work_.order.forget();
   add_controls_and_others();
-  work_.order.forget();
-  work_.lineage.read_picks();
   if (work_.is_whole) bulk_load_.write_lineage_and_tags();
-  disputes_.settle_disputes();
   refresh_others();
   refresh_stale();
   if (work_.is_whole) bulk_load_.end();
@@ -183,17 +171,6 @@ void Derivation::run() {
   const std::vector<Rid> hidden =
       DerivationRun(context_, std::exchange(pending_, {}), is_quiet_).run();
   hidden_.insert(hidden_.end(), hidden.begin(), hidden.end());
-}
-
-void Derivation::stored_anew(std::vector<Moved> moved, bool tags_count) {
-  Pending pending;
-  pending.moved = std::move(moved);
-  pending.tags_count = tags_count;
-  DerivationRun(context_, std::move(pending), true).run();
-}
-
-bool Derivation::has_disputes() {
-  return DerivationRun(context_, {}, true).has_disputes();
 }
 
 void Derivation::setting_changed(std::string_view name) {

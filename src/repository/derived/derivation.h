@@ -1,16 +1,14 @@
 // The derived tables, computed as artifacts arrive in any order.
 //
-// What `fossil rebuild` computes is, for nearly every row, a function of the artifacts that are
-// there and not of the order in which they came. So each part can compute anew what it has of one
-// artifact at any time, and an arrival has those parts work again that depend on it. A part is a
-// class, which has a family of tables:
+// Every row is a function of the artifacts that are there, not of the order in which they came: where
+// several decide about one, they count in the order of artifact_order.h. So each part can compute
+// anew what it has of one artifact at any time, and an arrival has those parts work again that depend
+// on it. A part is a class, which has a family of tables:
 //
 //   checkin_links   plink, cherrypick, orphan
 //   reparenting     plink and mlink of a check-in that a tag gives other parents
 //   file_links      mlink of a check-in and of those that name it
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
-//   tag_disputes    the same, where a rebuild's order of looking at artifacts counts
-//   put_off         no table: who is looked at later than before
 //   timeline        event (check-ins, control artifacts), backlink
 //   events          the rows of event for all others, pending_alert, ftsdocs
 //   event_tags, event_times
@@ -46,13 +44,6 @@ class Derivation {
 
   /// RID's content has become available and is of TYPE; nothing: plain data.
   void arrived(Rid rid, std::optional<artifact::StructuralType> type);
-  /// MOVED are stored in another way than before (see PutOff). The tables are brought up to date
-  /// with that at once; no event is news. TAGS_COUNT: has_disputes(), or nobody knows. Throws
-  /// SqliteError.
-  void stored_anew(std::vector<Moved> moved, bool tags_count);
-  /// Whether there are tags of which the order in which artifacts are looked at decides. Takes a
-  /// look at all cards. Throws SqliteError.
-  bool has_disputes();
   /// Brings every derived table up to date with what arrived. Throws SqliteError: then it is
   /// forgotten.
   void run();

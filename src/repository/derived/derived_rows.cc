@@ -17,24 +17,24 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "quote(omtime)||' user '||quote(user)||' '||quote(euser)||' colour '||quote(bgcolor)||"
      "' comment '||quote(comment)||' '||quote(ecomment)||' '||quote(brief)||' '||"
      "coalesce((SELECT tagname FROM tag WHERE tag.tagid=event.tagid),'')",
-     ""},
+     "", "objid,0"},
     {"plink", "pid,cid,isprim,mtime,baseid",
      "(SELECT uuid FROM blob WHERE rid=pid)||' -> '||(SELECT uuid FROM blob WHERE rid=cid)||"
      "' primary '||isprim||' '||quote(mtime)||' baseline '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=baseid),'none')",
-     ""},
+     "", "cid,0"},
     {"mlink", "mid,fnid,fid,pmid,pid,pfnid,mperm,isaux",
      "(SELECT uuid FROM blob WHERE rid=mid)||' '||coalesce((SELECT name FROM filename WHERE "
      "filename.fnid=mlink.fnid),'?')||' to '||coalesce((SELECT uuid FROM blob WHERE rid=fid),fid)||"
      "' parent '||coalesce((SELECT uuid FROM blob WHERE rid=pmid),pmid)||' from '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=pid),pid)||' was '||coalesce((SELECT name FROM "
      "filename WHERE filename.fnid=pfnid),pfnid)||' perm '||mperm||' aux '||isaux",
-     ""},
+     "", "mid,0"},
     {"cherrypick", "parentid,childid,isExclude",
      "(SELECT uuid FROM blob WHERE rid=parentid)||' -> '||(SELECT uuid FROM blob WHERE "
      "rid=childid)||' exclude '||isExclude",
-     ""},
-    {"leaf", "rid", "(SELECT uuid FROM blob WHERE blob.rid=leaf.rid)", ""},
+     "", "childid,0"},
+    {"leaf", "rid", "(SELECT uuid FROM blob WHERE blob.rid=leaf.rid)", "", "rid,0"},
     // The time of a cluster's tag is the time of processing.
     {"tagxref",
      "rid,tagid,tagtype,srcid,origid,value,CASE tagid WHEN 7 THEN NULL ELSE mtime END AS mtime",
@@ -42,34 +42,36 @@ const auto kComparisons = std::to_array<DerivedRows>({
      "tag.tagid=tagxref.tagid)||' type '||tagtype||' by '||coalesce((SELECT uuid FROM blob WHERE "
      "rid=srcid),srcid)||' from '||coalesce((SELECT uuid FROM blob WHERE rid=origid),origid)||' '||"
      "quote(value)||' '||CASE tagid WHEN 7 THEN '' ELSE quote(mtime) END",
-     ""},
+     "", "rid,tagid"},
     {"backlink", "target,srctype,srcid,mtime",
      "CASE srctype WHEN 2 THEN (SELECT tagname FROM tag WHERE tagid=srcid) ELSE (SELECT uuid"
      " FROM blob WHERE rid=srcid) END||' ('||srctype||') links to '||target||' '||quote(mtime)",
-     ""},
+     "", "srcid,srctype"},
     {"attachment", "attachid,isLatest,mtime,src,target,filename,comment,user",
      "(SELECT uuid FROM blob WHERE rid=attachid)||' latest '||isLatest||' '||quote(mtime)||"
      "' '||quote(src)||' to '||quote(target)||' as '||quote(filename)||' comment "
      "'||quote(comment)||"
      "' user '||quote(user)",
-     ""},
+     "", "attachid,0"},
     {"forumpost", "fpid,froot,fprev,firt,fmtime",
      "(SELECT uuid FROM blob WHERE rid=fpid)||' root '||(SELECT uuid FROM blob WHERE "
      "rid=froot)||' after '||coalesce((SELECT uuid FROM blob WHERE rid=fprev),'none')||' to '||"
      "coalesce((SELECT uuid FROM blob WHERE rid=firt),'none')||' '||quote(fmtime)",
-     ""},
+     "", "fpid,0"},
     // What is shunned may stand in these two until a rebuild takes it out, and what a rebuild finds
     // to be private in the first until the next one.
     {"unclustered", "rid", "(SELECT uuid FROM blob WHERE blob.rid=unclustered.rid)",
      "EXISTS(SELECT 1 FROM blob WHERE blob.rid=unclustered.rid AND uuid NOT IN"
-     " (SELECT uuid FROM shun)) AND rid NOT IN (SELECT rid FROM private)"},
+     " (SELECT uuid FROM shun)) AND rid NOT IN (SELECT rid FROM private)",
+     "rid,0"},
     {"phantom", "rid", "(SELECT uuid FROM blob WHERE blob.rid=phantom.rid)",
      "EXISTS(SELECT 1 FROM blob WHERE blob.rid=phantom.rid AND uuid NOT IN"
-     " (SELECT uuid FROM shun))"},
+     " (SELECT uuid FROM shun))",
+     "rid,0"},
     {"orphan", "rid,baseline",
      "(SELECT uuid FROM blob WHERE blob.rid=orphan.rid)||' waits for '||"
      "(SELECT uuid FROM blob WHERE blob.rid=orphan.baseline)",
-     ""},
+     "", "rid,0"},
 });
 
 /// The rows of a ticket table, each column by its name, those with row numbers as the names that
@@ -90,7 +92,11 @@ DerivedRows ticket_rows(Database& database, const char* table) {
     }
     rows += fmt::format("{}{}||' '", rows.empty() ? "" : "||", value);
   }
-  return {table, fmt::format("{} AS line", rows), "line", ""};
+  const char* id = table == std::string_view("ticket")
+                       ? "tkt_uuid"
+                       : "(SELECT tkt_uuid FROM ticket WHERE ticket.tkt_id=ticketchng.tkt_id)";
+  const std::string tag = fmt::format("(SELECT tagid FROM tag WHERE tagname='tkt-'||{})", id);
+  return {table, fmt::format("{} AS line, {} AS tag", rows, tag), "line", "", "tag,0"};
 }
 
 }  // namespace

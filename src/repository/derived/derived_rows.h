@@ -18,6 +18,7 @@ struct DerivedRows {
   std::string columns;    // what is compared
   std::string text;       // an expression of these columns
   std::string condition;  // which rows count, all if it is empty
+  std::string key;        // two of these columns, or numbers: what OrderDependence knows rows by
 
   /// A SELECT of the columns of the rows that count.
   std::string select_columns() const;

@@ -210,24 +210,5 @@ TEST_CASE("fossil applies deltas created here, and the other way round") {
   }
 }
 
-TEST_CASE("the size of fossil's delta is known to the byte") {
-  if (!test::have_fossil()) return;
-  test::Random random;
-  INFO("seed ", random.seed());
-  const test::TempDir dir;
-  for (int i = 0; i < 60; ++i) {
-    CAPTURE(i);
-    const std::size_t size = random.below(i % 6 == 0 ? 40 : i % 6 == 5 ? 40'000 : 1500);
-    // What comes again and again in the source is filed under one sum.
-    std::string source = i % 2 == 0 ? random.text(size) : random.bytes(size);
-    if (i % 5 == 0) source += source + source;
-    const std::string target = random.edited(source);
-    dir.write("source", source);
-    dir.write("target", target);
-    dir.fossil("test-delta-create source target delta");
-    CHECK(fossil_delta_size(source, target) == dir.read("delta").size());
-  }
-}
-
 }  // namespace
 }  // namespace quarry::artifact

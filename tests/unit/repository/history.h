@@ -15,25 +15,17 @@ namespace quarry::repository::test {
 class History {
  public:
   enum class Kind {
-    /// A rebuild gives the same in whatever order it looks at the artifacts.
+    /// A rebuild gives the same in whatever order it processes the artifacts.
     kPlain,
-    /// What a rebuild gives depends on that order. It is the file's, but a rebuild makes deltas on
-    /// the way, and so changes it: fossil's next one may give something else. As above, and
-    ///   - tags of one name on ancestor and descendant, by artifacts dated in any order (a card is
-    ///     dropped if something inherited that is not older is there first)
-    ///   - cards that take a comment, user, colour or date back, with a value or without (the
-    ///     check-in takes the value if it comes after them)
-    ///   - links in an edited comment (is backlink.mtime the check-in's date or the edit's?)
+    /// What fossil's rebuild gives depends on that order. As above, and
+    ///   - tags of one name on ancestor and descendant, by artifacts dated in any order
+    ///   - cards that take a comment, user, colour or date back, with a value or without
+    ///   - links in an edited comment
     kOrdered,
-    /// What hangs on that order most, and on how fossil makes deltas meanwhile. It can be compared
-    /// with fossil's where nothing structural is stored as a delta on what it descends from: fossil
-    /// looks at that twice. As above, and
-    ///   - a check-in with several children dated less than two seconds after it (which one moves
-    ///     its event.mtime?)
+    /// As above, and
+    ///   - a check-in with several children dated less than two seconds after it
     ///   - a tag on a wiki page or technote, the removal of an attachment to a technote, two
-    ///     versions of a technote of which neither names the other (a version that has an earlier
-    ///     one is stored as a delta on it during the rebuild, and looked at last then; a tag that
-    ///     comes first does not show, the removal is told in other words)
+    ///     versions of a technote of which neither names the other
     kAmbiguous,
   };
   History(std::uint32_t seed, Kind kind) : random_(seed), kind_(kind) {}

@@ -1,5 +1,6 @@
 #include "world.h"
 
+#include <doctest/doctest.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
 #include <stdlib.h>
@@ -114,12 +115,34 @@ std::string difference(const std::vector<std::string>& ours,
   return text;
 }
 
-std::string faults(const std::filesystem::path& file) {
-  const auto findings = verify(file);
-  if (!findings) return findings.error().message;
+std::string faults_in_any_order(const std::filesystem::path& file) {
+  const auto verified = verify(file);
+  if (!verified) return verified.error().message;
   std::string text;
-  for (const std::string& finding : *findings) text += finding + "\n";
+  for (const std::string& fault : verified->faults) text += fault + "\n";
   return text;
+}
+
+std::string faults(const std::filesystem::path& file) {
+  const auto verified = verify(file);
+  if (!verified) return verified.error().message;
+  std::string text;
+  for (const std::string& fault : verified->faults) text += fault + "\n";
+  for (const auto& [where, rows] : verified->order_dependent) {
+    text += fmt::format("{}: {} rows: {}\n", where.first, rows, where.second);
+  }
+  return text;
+}
+
+void check_derived(World& world) {
+  CHECK(faults(world.file()) == "");
+  const std::string copy = (world.folder / "copy.fossil").string();
+  std::filesystem::remove(copy);
+  world.sql("VACUUM INTO '" + copy + "'");
+  REQUIRE(world.fossil("rebuild " + copy));
+  CHECK(faults_in_any_order(copy) == "");
+  REQUIRE(rebuild(copy, {}, {}));
+  CHECK(difference(derived_text(world.file()), derived_text(copy)) == "");
 }
 
 }  // namespace quarry::repository::test

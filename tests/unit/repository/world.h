@@ -54,7 +54,13 @@ std::vector<std::string> derived_text(const std::filesystem::path& file);
 /// same.
 std::string difference(const std::vector<std::string>& ours,
                        const std::vector<std::string>& fossils);
-/// Findings of verify() as one text, empty if there are none.
+/// Faults that verify() finds, and its counts of rows that depend on the order of processing, as one
+/// text; empty if there are none.
 std::string faults(const std::filesystem::path& file);
+/// The same without those counts: what is wrong in a file that `fossil rebuild` has left.
+std::string faults_in_any_order(const std::filesystem::path& file);
+/// That the derived tables of WORLD's file are what ours does, and of a copy of it what fossil's
+/// rebuild makes but for its order of processing.
+void check_derived(World& world);
 
 }  // namespace quarry::repository::test

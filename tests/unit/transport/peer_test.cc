@@ -153,9 +153,9 @@ TEST_CASE("a server that is away is tried again, later each time, and what has c
     CHECK(world.watch.delays[i] <= longest);
     CHECK(world.watch.delays[i] >= longest * 3 / 4);
   }
-  const auto findings = quarry::repository::verify(world.path());
-  REQUIRE(findings);
-  CHECK(findings->empty());
+  const auto verified = quarry::repository::verify(world.path());
+  REQUIRE(verified);
+  CHECK(verified->faults.empty());
 }
 
 TEST_CASE("it is not tried more often than was said, nor when the caller has to end") {

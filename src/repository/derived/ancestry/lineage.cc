@@ -1,6 +1,7 @@
 #include "lineage.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace quarry::repository {
 namespace {
@@ -21,13 +22,11 @@ std::vector<Rid> rids_of(Query query) {
 }  // namespace
 
 void Lineage::hold() {
-  forget();
   nodes_.clear();
   is_held_ = true;
 }
 
 void Lineage::let_go() {
-  forget();
   nodes_.clear();
   is_held_ = false;
 }
@@ -39,16 +38,11 @@ const Lineage::Node& Lineage::node(Rid rid) const {
 }
 
 void Lineage::link(const ParentLink& link) {
-  if (!is_held_) {
-    if (made_with_ && link.baseline != 0) (*made_with_)[link.baseline].insert(link.child);
-    return insert(database_, link);
-  }
-  if (is_parent(link.parent, link.child)) return;
+  if (!is_held_) return insert(database_, link);
   std::vector<ParentLink>& up = nodes_[link.child].up;
+  if (std::ranges::find(up, link.parent, &ParentLink::parent) != up.end()) return;
   up.push_back(link);
-  const bool is_first = up.size() == 1;
-  if (is_first && link.baseline != 0) nodes_[link.baseline].made_with.push_back(link.child);
-  nodes_[link.parent].down.push_back({link.child, link.is_primary, link.baseline});
+  nodes_[link.parent].down.push_back({link.child, link.is_primary});
 }
 
 void Lineage::write() {
@@ -64,7 +58,6 @@ void Lineage::write() {
 
 void Lineage::unlink(Rid child) {
   database_.query("DELETE FROM plink INDEXED BY plink_i2 WHERE cid=?1").bind(1, child).run();
-  made_with_.reset();
 }
 
 void Lineage::note_check_in(Rid rid, double day) {
@@ -114,45 +107,10 @@ std::vector<Lineage::Child> Lineage::children(Rid parent) {
   if (is_held_) return node(parent).down;
   std::vector<Child> children;
   Query query = database_.query(
-      "SELECT cid, isprim, baseid FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
+      "SELECT cid, isprim FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
   query.bind(1, parent);
-  while (query.step()) {
-    children.push_back({query.integer(0), query.integer(1) != 0, query.integer(2)});
-  }
+  while (query.step()) children.push_back({query.integer(0), query.integer(1) != 0});
   return children;
-}
-
-Rid Lineage::baseline(Rid child) {
-  if (is_held_) return node(child).up.empty() ? 0 : node(child).up.front().baseline;
-  Query query =
-      database_.query("SELECT baseid FROM plink INDEXED BY plink_i2 WHERE cid=?1 LIMIT 1");
-  return query.bind(1, child).step() ? query.integer(0) : 0;
-}
-
-Lineage::MadeWith Lineage::read_made_with() {
-  MadeWith found;
-  Query seen = database_.query("SELECT 1 FROM config WHERE name='seen-delta-manifest'");
-  if (!seen.step()) return found;
-  Query query = database_.query("SELECT baseid, cid FROM plink WHERE baseid>0");
-  while (query.step()) found[query.integer(0)].insert(query.integer(1));
-  return found;
-}
-
-std::vector<Rid> Lineage::made_with(Rid baseline) {
-  if (is_held_) return node(baseline).made_with;
-  if (!made_with_) made_with_ = read_made_with();
-  const auto found = made_with_->find(baseline);
-  if (found == made_with_->end()) return {};
-  return {found->second.begin(), found->second.end()};
-}
-
-bool Lineage::is_parent(Rid rid, Rid child) {
-  if (is_held_) {
-    return std::ranges::find(node(child).up, rid, &ParentLink::parent) != node(child).up.end();
-  }
-  Query query = database_.query(
-      "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1 AND cid=?2");
-  return query.bind(1, rid).bind(2, child).step();
 }
 
 std::vector<Rid> Lineage::picked_for(Rid child) {
@@ -181,17 +139,8 @@ std::optional<double> Lineage::check_in_day(Rid rid) {
 
 std::vector<ParentLink> Lineage::primary_links() {
   std::vector<ParentLink> links;
-  if (is_held_) {
-    for (const auto& [rid, node] : nodes_) {
-      for (const ParentLink& link : node.up) {
-        if (link.is_primary) links.push_back(link);
-      }
-    }
-    return links;
-  }
-  Query query = database_.query("SELECT pid, cid, mtime FROM plink WHERE isprim");
-  while (query.step()) {
-    links.push_back({query.integer(0), query.integer(1), true, query.real(2), 0});
+  for (const auto& [rid, node] : nodes_) {
+    std::ranges::copy_if(node.up, std::back_inserter(links), &ParentLink::is_primary);
   }
   return links;
 }

@@ -6,7 +6,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <unordered_map>
 #include <vector>
 
@@ -29,7 +28,6 @@ class Lineage {
   struct Child {
     Rid rid;
     bool is_primary;
-    Rid baseline;  // the child's; 0: none
   };
 
   /// DATABASE is not owned.
@@ -43,8 +41,6 @@ class Lineage {
   void write();
   /// Forgets what is held: the tables are asked again.
   void let_go();
-  /// The file has changed, and not by what is done here.
-  void forget() { made_with_.reset(); }
 
   /// Nothing happens where PARENT is a parent of CHILD already.
   void link(const ParentLink& link);
@@ -60,19 +56,13 @@ class Lineage {
   /// 0 if there is none.
   Rid primary_parent(Rid child);
   std::vector<Child> children(Rid parent);
-  /// That of the check-in CHILD, which has parents; 0 if there is none.
-  Rid baseline(Rid child);
-  /// The check-ins that have BASELINE for theirs, and parents. No index leads to them, so the first
-  /// call reads all rows, where the project has any such.
-  std::vector<Rid> made_with(Rid baseline);
-  bool is_parent(Rid rid, Rid child);
   /// What was picked for CHILD, and for what RID was; not what was backed out.
   std::vector<Rid> picked_for(Rid child);
   std::vector<Rid> picked_by(Rid rid);
   /// The date of the check-in RID; nothing for what is none, or waits for its baseline.
   std::optional<double> check_in_day(Rid rid);
   bool is_check_in(Rid rid) { return check_in_day(rid).has_value(); }
-  /// Every child with its primary parent.
+  /// Every child with its primary parent, while it is held.
   std::vector<ParentLink> primary_links();
 
  private:
@@ -80,17 +70,13 @@ class Lineage {
     std::vector<ParentLink> up;
     std::vector<Child> down;
     std::vector<Rid> picked, picked_by;
-    std::vector<Rid> made_with;  // this for a baseline
     std::optional<double> day;
   };
   const Node& node(Rid rid) const;
-  using MadeWith = std::unordered_map<Rid, std::set<Rid>>;  // by baseline
-  MadeWith read_made_with();
 
   Database& database_;
   bool is_held_ = false;
   std::unordered_map<Rid, Node> nodes_;
-  std::optional<MadeWith> made_with_;  // once it was asked for, where nothing is held
 };
 
 }  // namespace quarry::repository

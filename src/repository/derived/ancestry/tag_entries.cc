@@ -81,24 +81,6 @@ void TagEntries::remove(std::int64_t tag, Rid rid) {
       .run();
 }
 
-bool TagEntries::is_document(Rid rid) {
-  if (!is_held_) {
-    Query query = database_.query(
-        "SELECT 1 FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
-        " WHERE tagxref.rid=?1 AND srcid=?1 AND EXISTS(SELECT 1 FROM tag"
-        "  WHERE tagid=tagxref.tagid AND (tagname GLOB 'wiki-*' OR tagname GLOB 'event-*'))");
-    return query.bind(1, rid).step();
-  }
-  const auto own = own_.find(rid);
-  if (own == own_.end()) return false;
-  return std::ranges::any_of(own->second, [&](const auto& each) {
-    if (each.second.source != rid) return false;
-    Query query = database_.query(
-        "SELECT 1 FROM tag WHERE tagid=?1 AND (tagname GLOB 'wiki-*' OR tagname GLOB 'event-*')");
-    return query.bind(1, each.first).step();
-  });
-}
-
 void TagEntries::let_go() {
   is_held_ = is_spread_ = false;
   own_.clear();

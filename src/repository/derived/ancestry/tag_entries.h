@@ -46,14 +46,10 @@ class TagEntries {
   std::optional<TagEntry> get(std::int64_t tag, Rid rid);
   void put(std::int64_t tag, Rid rid, const TagEntry& entry);
   void remove(std::int64_t tag, Rid rid);
-  /// Whether RID has the tag of a wiki page or technote from itself: it is one.
-  bool is_document(Rid rid);
 
   /// From now on they are collected in memory. The table is empty.
   void hold();
   bool is_held() const { return is_held_; }
-  /// The table does not say yet what is held.
-  bool is_collecting() const { return is_held_ && !is_spread_; }
   /// Finds what is inherited along LINEAGE, and writes all. INHERITED is told what each artifact
   /// inherits. What is put later goes to the table at once.
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);

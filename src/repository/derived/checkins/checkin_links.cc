@@ -112,6 +112,8 @@ void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
          .baseline = manifest.is_delta_manifest() ? work_.names.need(manifest.baseline) : 0});
     is_primary = false;
   }
+  // By a card that came before it.
+  if (work_.tags.get(kTagBranch, rid)) work_.pending.stale_leaves.insert(rid);
 }
 
 void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {

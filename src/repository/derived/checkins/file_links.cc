@@ -8,11 +8,8 @@
 //                          there (isaux 1) its differences in those same files; then a file that is
 //                          new to the check-in but not to all its parents came by a merge: pid -1
 //
-// A parent that is another artifact than a check-in has no files. And where a rebuild looks at a
-// check-in that a document (a wiki page, technote or forum post) names for the version before it
-// after it looked at that document, this counts as a check-in that removes all files.
-//
-// File names and phantoms come of every comparison, even where no row does: see note_names().
+// A parent that is another artifact than a check-in has no files. File names and phantoms come of
+// every comparison, even where no row does.
 
 #include "file_links.h"
 
@@ -131,27 +128,23 @@ std::vector<std::string_view> merged_into(const Structural& child) {
 
 }  // namespace
 
-/// One check-in, or document, that is being compared with its parents.
+/// One check-in that is being compared with its parents.
 struct FileLinks::Comparison {
-  Rid rid;
   FileSet files;
   MlinkRows rows;
-  bool is_check_in() const { return files.manifest().type == StructuralType::kCheckIn; }
 };
 
-/// The rows for PARENTS, the primary one first. False where this one is nothing to compare with.
-bool FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
+/// The rows for PARENTS, the primary one first; none where this one is nothing to compare with.
+void FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {
-    if (!child.is_check_in()) return false;
     child.files.own().for_each([&](const FileCard& file) {
       child.rows.add({{}, file.hash, file.name, {}, permission_number(file)}, 0, false);
     });
-    return true;
+    return;
   }
   const Rid primary = work_.names.find(parents.front());
-  if (!child.is_check_in() && !comes_to(child.rid, primary)) return false;
   const std::optional<FileSet> parent = file_set(primary);
-  if (!parent) return false;
+  if (!parent) return;
   child.rows.compare(*parent, primary, child.files, false);
   const Structural& manifest = child.files.manifest();
   for (const std::string_view name : merged_into(manifest)) {
@@ -163,58 +156,16 @@ bool FileLinks::compare_files(Comparison& child, const std::vector<std::string_v
   const auto picks =
       std::ranges::count(manifest.cherrypicks, false, &artifact::CherrypickCard::is_backout);
   const std::size_t links = parents.size() + static_cast<std::size_t>(picks);
-  if (child.is_check_in() && links > 1) child.rows.mark_added_by_merge(links);
-  return true;
-}
-
-bool FileLinks::has_changes(Rid rid) {
-  std::optional<FileSet> files = file_set(rid);
-  if (!files) return false;
-  Comparison compared{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
-  compare_files(compared, compared.files.manifest().parents);
-  return !compared.rows.is_empty();
-}
-
-bool FileLinks::has_changes(Rid child, Rid parent) {
-  std::optional<FileSet> files = file_set(child);
-  if (!files) return false;
-  Comparison compared{.rid = child, .files = std::move(*files), .rows = MlinkRows(work_.names)};
-  compare_files(compared, compared.files.manifest().parents);
-  return compared.rows.has_parent(parent);
-}
-
-/// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
-bool FileLinks::comes_to(Rid child, Rid parent) {
-  if (!work_.lineage.is_check_in(parent)) return false;
-  // One that a tag gives other parents is looked at again when all else is there.
-  return work_.order.before(child, parent) || !reparenting_.parents_by_tag(parent).empty();
-}
-
-/// Whether a rebuild compares CHILD, whose primary parent is no check-in with files to compare,
-/// with a merge parent that it comes to later: where something with the primary one's name is
-/// there. No row comes of that, but names do.
-bool FileLinks::is_compared_later(Rid child, std::string_view primary, Rid parent) {
-  Query there = work_.database.query("SELECT 1 FROM blob WHERE uuid=?1 AND size>0");
-  return there.bind(1, primary).step() && comes_to(child, parent);
-}
-
-void FileLinks::note_names(Comparison& child) {
-  const std::vector<std::string_view>& parents = child.files.manifest().parents;
-  for (std::size_t i = 1; i < parents.size(); ++i) {
-    const Rid pmid = work_.names.find(parents[i]);
-    if (pmid == 0 || !is_compared_later(child.rid, parents.front(), pmid)) continue;
-    const std::optional<FileSet> other = file_set(pmid);
-    if (other) child.rows.compare(*other, pmid, child.files, true);
-  }
+  if (links > 1) child.rows.mark_added_by_merge(links);
 }
 
 void FileLinks::compute_mlinks(Rid rid) {
   std::optional<FileSet> files = file_set(rid);
-  if (!files) return;
-  Comparison child{.rid = rid, .files = std::move(*files), .rows = MlinkRows(work_.names)};
-  if (!compare_files(child, child.files.manifest().parents)) note_names(child);
+  if (!files || files->manifest().type != StructuralType::kCheckIn) return;
+  Comparison child{.files = std::move(*files), .rows = MlinkRows(work_.names)};
+  compare_files(child, child.files.manifest().parents);
   const std::vector<artifact::HashName> by_tag = reparenting_.parents_by_tag(rid);
-  if (child.is_check_in() && !by_tag.empty()) {
+  if (!by_tag.empty()) {
     child.rows.clear();
     std::vector<std::string_view> parents;
     for (const artifact::HashName& name : by_tag) parents.push_back(name.str());

@@ -21,25 +21,15 @@ class FileLinks {
 
   // All throw SqliteError.
 
-  /// Makes the rows of the check-in RID, or of a document that names one for the version before.
+  /// Makes the rows of the check-in RID.
   void compute_mlinks(Rid rid);
 
   /// The files of RID; nothing where it, or its baseline, is not there.
   std::optional<FileSet> file_set(Rid rid);
-  /// Whether there are rows for what the check-in RID changed.
-  bool has_changes(Rid rid);
-  /// Whether there are rows for what the check-in CHILD changed from its parent PARENT.
-  bool has_changes(Rid child, Rid parent);
-  /// Whether a rebuild looks at the check-in PARENT when it has seen CHILD, and compares them then.
-  bool comes_to(Rid child, Rid parent);
-  /// Whether a rebuild compares CHILD, whose primary parent, PRIMARY, is no check-in with files to
-  /// compare, with a merge parent that it comes to later.
-  bool is_compared_later(Rid child, std::string_view primary, Rid parent);
 
  private:
   struct Comparison;
-  bool compare_files(Comparison& child, const std::vector<std::string_view>& parents);
-  void note_names(Comparison& child);
+  void compare_files(Comparison& child, const std::vector<std::string_view>& parents);
 
   Work& work_;
   Reparenting& reparenting_;

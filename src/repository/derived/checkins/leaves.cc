@@ -23,13 +23,11 @@ bool Leaves::has_child_on_its_branch(Rid rid) {
 }
 
 /// Whether the branch of RID, where it changes, does so when its parents are known: by inheritance,
-/// by a card that comes after it, or by its own if it is a check-in (others put theirs before they
-/// are linked).
+/// by another artifact's card, or by its own if it is a check-in (others put theirs before they are
+/// linked).
 bool Leaves::names_branch_of_parents(Rid rid) {
   const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
-  if (!branch || branch->source == 0) return true;
-  if (branch->source != rid) return work_.order.before(rid, branch->source);
-  return work_.lineage.is_check_in(rid);
+  return !branch || branch->source != rid || work_.lineage.is_check_in(rid);
 }
 
 /// Fossil looks at an artifact and its parents where the branch tag changes, and at no others: one

@@ -5,10 +5,10 @@
 //   mlink      the differences to the tag's primary parent, and to the manifest's merge parents;
 //              but filename, and blob for phantoms, hold what a comparison with the manifest's
 //              primary parent names, too
-//   tagxref    what was inherited stays; what is set later comes along the tag's primary parent
+//   tagxref    what the tag's primary parent has is inherited, and nothing else (see tags.h)
 //
-// That is what fossil's rebuild makes of it where it sees the check-in before the tag. Where it
-// sees the tag first, it makes no event for the check-in; here there is always one.
+// Fossil's rebuild leaves what was inherited before it sees the tag. Where it sees the tag before the
+// check-in, it makes no event for that; here there is always one.
 
 #include "reparenting.h"
 
@@ -54,23 +54,21 @@ void Reparenting::note_reparented() {
   while (query.step()) work_.pending.stale_mlinks.insert(query.integer(0));
 }
 
-void Reparenting::reparent(Rid rid) {
-  if (work_.is_whole) return;
-  const std::vector<HashName> parents = parents_by_tag(rid);
+bool Reparenting::reparent(Rid rid) {
   const Manifest manifest = work_.manifests.get(rid);
-  if (parents.empty() || !manifest || manifest->type != StructuralType::kCheckIn) return;
-  // One that waits for its baseline is linked when that comes, and then again by the tag.
-  if (work_.database.query("SELECT 1 FROM orphan WHERE rid=?1").bind(1, rid).step()) return;
+  if (!manifest || manifest->type != StructuralType::kCheckIn) return false;
+  // One that waits for its turn, or for its baseline, is linked then, and again by the tag.
+  if (!work_.lineage.is_check_in(rid)) return false;
 
   std::vector<Rid> concerned = work_.lineage.parents(rid);
   work_.lineage.unlink(rid);
   work_.database.query("DELETE FROM mlink INDEXED BY mlink_i1 WHERE mid=?1").bind(1, rid).run();
+  const std::vector<HashName> by_tag = parents_by_tag(rid);
   std::vector<std::string_view> names;
-  for (const HashName& parent : parents) names.push_back(parent.str());
-  checkin_links_.link_parents(rid, *manifest, names);
+  for (const HashName& parent : by_tag) names.push_back(parent.str());
+  checkin_links_.link_parents(rid, *manifest, by_tag.empty() ? manifest->parents : names);
   for (const Rid parent : work_.lineage.parents(rid)) concerned.push_back(parent);
 
-  work_.pending.late.insert(rid);
   work_.pending.stale_mlinks.insert(rid);
   work_.pending.stale_times.insert(rid);
   work_.pending.stale_times.insert(concerned.begin(), concerned.end());
@@ -79,6 +77,7 @@ void Reparenting::reparent(Rid rid) {
     if (work_.tags.get(kTagBranch, one)) work_.pending.stale_leaves.insert(one);
   }
   work_.pending.new_children.insert(rid);
+  return true;
 }
 
 }  // namespace quarry::repository

@@ -3,7 +3,7 @@
 // out of `mlink`.
 //
 // Told when the tag is put on a check-in, and when a check-in comes that may have it already. Marks
-// the files, times and leaves of everybody concerned, and the check-in as late.
+// the files, times and leaves of everybody concerned.
 #pragma once
 
 #include <vector>
@@ -25,8 +25,9 @@ class Reparenting {
   /// The parents that a tag gives the check-in RID in place of those in its manifest; none if no
   /// tag does.
   std::vector<artifact::HashName> parents_by_tag(Rid rid);
-  /// Links RID with the parents that a tag gives it; nothing happens where none does.
-  void reparent(Rid rid);
+  /// Links RID with the parents that a tag gives it, or with those of its manifest if none does.
+  /// False where it has to wait, or is no check-in: nothing happens.
+  bool reparent(Rid rid);
   /// Marks every check-in that has such a tag: perhaps one of its manifest's parents has come.
   void note_reparented();
 

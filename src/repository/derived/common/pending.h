@@ -26,13 +26,6 @@ struct Dated {
   friend auto operator<=>(const Dated&, const Dated&) = default;
 };
 
-/// An artifact that is stored in another way than before, so that a rebuild looks at it, and at what
-/// is made from it, at another time.
-struct Moved {
-  Rid rid;
-  Rid former_whole;  // what the deltas that made it began with; itself, if it was whole
-};
-
 struct Pending {
   // --- what came ---------------------------------------------------------------------------------
   std::vector<Rid> clusters;
@@ -40,23 +33,18 @@ struct Pending {
   std::set<Dated> check_ins;
   std::set<Dated> controls;
   std::set<Dated> others;
-  std::vector<Moved> moved;
-  bool tags_count = false;       // for what has moved
   bool has_parent_tags = false;  // one of these gives a check-in other parents
   bool is_everything = false;    // the tables are empty, and every artifact of the file came
 
   // --- what has to be made anew ------------------------------------------------------------------
-  // Of check-ins, and of documents that name one for the version before.
+  // Of check-ins.
   std::set<Rid> stale_mlinks;
   std::set<Rid> stale_times;  // event.mtime
   // Of rows of `event`.
-  std::set<Rid> stale_events;    // what tags make of them
-  std::set<Rid> stale_comments;  // of check-ins: their links
+  std::set<Rid> stale_events;  // what tags make of them
   // Of leaves.
   std::set<Rid> stale_leaves;
   std::set<Rid> new_children;  // a parent of theirs may be a leaf no longer
-  // Of tags.
-  std::set<Rid> late;  // check-ins that came after what is on or below them
   // Of what several artifacts say of one thing.
   std::set<std::int64_t> stale_pages;      // tags of wiki pages
   std::set<std::int64_t> stale_technotes;  // tags of technotes
@@ -70,7 +58,7 @@ struct Pending {
   /// Whether there is anything to work on.
   bool is_empty() const {
     return stale_tickets.empty() && strangers.empty() && check_ins.empty() && controls.empty() &&
-           others.empty() && clusters.empty() && moved.empty();
+           others.empty() && clusters.empty();
   }
   /// TAG on RID is another one, or has another value.
   void note_tag_change(std::int64_t tag, Rid rid) {

@@ -3,8 +3,8 @@
 // nothing of a run that failed is there in the next.
 #pragma once
 
+#include "artifact_order.h"
 #include "derived/ancestry/lineage.h"
-#include "derived/ancestry/rebuild_order.h"
 #include "derived/ancestry/tag_entries.h"
 #include "manifests.h"
 #include "pending.h"
@@ -32,7 +32,7 @@ struct Work : DerivationContext {
       : DerivationContext(context),
         lineage(database),
         tags(database),
-        order(database, contents, lineage, tags),
+        order(names, manifests, lineage),
         pending(std::move(to_do)),
         is_quiet(is_silent) {}
   Work(const Work&) = delete;
@@ -40,10 +40,10 @@ struct Work : DerivationContext {
 
   Lineage lineage;
   TagEntries tags;
-  RebuildOrder order;
+  ArtifactOrder order;
   Pending pending;
   const bool is_quiet;
-  bool is_whole = false;  // lineage, tags, names and order are held in memory
+  bool is_whole = false;  // lineage, tags and names are held in memory
 };
 
 }  // namespace quarry::repository

@@ -1,9 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, and their removals.
 //
 // What an attachment hangs on shows only in the tags that the page, ticket or technote has. So what
-// its row of `event` says depends on which of the two rebuild sees first: one that it sees before
-// anything of its target is taken for a wiki page's, until a ticket change or a technote with that
-// id comes, which words it anew.
+// its row of `event` says depends on which of the two comes first (artifact_order.h): one that comes
+// before anything of its target is taken for a wiki page's, until a ticket change or a technote with
+// that id comes, which words it anew.
 
 #include "attachments.h"
 
@@ -17,39 +17,15 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-/// The artifacts that carry TAG themselves and that rebuild sees before UNTIL (0: all), the first
-/// and the last of them as it sees them.
-Attachments::Span Attachments::span_of(std::int64_t tag, Rid until) {
-  Span span;
+/// Where the last artifact is that carries TAG itself; nothing if there is none.
+std::optional<ArtifactOrder::Position> Attachments::last_with(const std::string& tag) {
   Query query = work_.database.query(
-      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid");
-  query.bind(1, tag);
-  while (query.step()) {
-    const Rid rid = query.integer(0);
-    if (until != 0 && !work_.order.before(rid, until)) continue;
-    if (span.first == 0 || work_.order.before(rid, span.first)) span.first = rid;
-    if (span.last == 0 || (!span.is_again && work_.order.before(span.last, rid)) ||
-        (span.is_again && !work_.order.before_again(rid, span.last))) {
-      span.last = rid;
-      span.is_again = false;
-    }
-    if (until == 0) take_second_look(span, rid);
-  }
-  return span;
-}
-
-/// SPAN, which RID is in, ends with a second look at RID if that is the last.
-void Attachments::take_second_look(Span& span, Rid rid) {
-  if (span.is_again ? span.last < rid && work_.order.is_looked_at_again(rid)
-                    : work_.order.before_again(span.last, rid)) {
-    span.last = rid;
-    span.is_again = true;
-  }
-}
-
-Attachments::AttachmentTarget Attachments::attachment_target(std::string_view target, Rid until) {
-  return {.ticket = span_of(work_.names.find_tag(fmt::format("tkt-{}", target)), until),
-          .note = span_of(work_.names.find_tag(fmt::format("event-{}", target)), until)};
+      "SELECT mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid) AS hash"
+      " FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 AND srcid=rid"
+      " ORDER BY mtime DESC, hash DESC LIMIT 1");
+  query.bind(1, work_.names.find_tag(tag));
+  if (!query.step()) return std::nullopt;
+  return ArtifactOrder::Position{query.real(0), std::string(query.text(1))};
 }
 
 void Attachments::add_attachment(Rid rid, const Structural& artifact) {
@@ -73,35 +49,27 @@ void Attachments::add_attachment(Rid rid, const Structural& artifact) {
   work_.pending.stale_targets.insert(std::string(card.target));
 }
 
-/// What the timeline tells of the attachment RID, where SEEN of its target has been seen.
+/// What the timeline tells of the attachment RID.
 Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
                                                            const artifact::AttachmentCard& card,
-                                                           const AttachmentTarget& seen) {
-  const auto& [ticket, note] = seen;
-  const std::string_view target = card.target;
-  const auto ends_after = [&](const Span& span, Rid other) {
-    if (span.last == 0) return false;
-    return span.is_again ? work_.order.before_again(other, span.last)
-                         : work_.order.before(other, span.last);
-  };
-  const auto comes_before = [&](Rid other) { return other != 0 && work_.order.before(other, rid); };
-  const bool ticket_words_it = ends_after(ticket, rid), note_words_it = ends_after(note, rid);
+                                                           const AttachmentTarget& target) {
+  const ArtifactOrder::Position position = work_.order.position(rid);
+  const bool ticket_words_it = target.ticket > position, note_words_it = target.note > position;
   char type = 'w';
   if (ticket_words_it || note_words_it) {
-    const bool is_tickets = !note_words_it || (ticket_words_it && !ends_after(note, ticket.last));
-    type = is_tickets ? 't' : 'e';
-  } else if (comes_before(ticket.first)) {
+    type = ticket_words_it && target.ticket > target.note ? 't' : 'e';
+  } else if (target.ticket) {
     type = 't';
-  } else if (comes_before(note.first)) {
+  } else if (target.note) {
     type = 'e';
   }
 
   const std::string name = base::escape_markup(card.name);
-  const std::string where =
-      type == 't'   ? fmt::format("ticket [{}|{}]", events_.linked(target), events_.shown(target))
-      : type == 'e' ? fmt::format("tech note [/technote/{}|{}]", events_.linked(target),
-                                  events_.shown(target))
-                    : fmt::format("wiki page [{}]", base::escape_markup(target));
+  const std::string linked = events_.linked(card.target), shown = events_.shown(card.target);
+  const std::string where = type == 't' ? fmt::format("ticket [{}|{}]", linked, shown)
+                            : type == 'e'
+                                ? fmt::format("tech note [/technote/{}|{}]", linked, shown)
+                                : fmt::format("wiki page [{}]", base::escape_markup(card.target));
   if (!card.source.empty()) {
     return {type, fmt::format("Add attachment [/artifact/{}|{}] to {}", events_.linked(card.source),
                               name, where)};
@@ -123,11 +91,12 @@ void Attachments::refresh_attachments(const std::string& target) {
     while (query.step()) attachments.push_back(query.integer(0));
   }
   if (attachments.empty()) return;
-  const AttachmentTarget seen = attachment_target(target, 0);
+  const AttachmentTarget found{.ticket = last_with("tkt-" + target),
+                               .note = last_with("event-" + target)};
   for (const Rid rid : attachments) {
     const Manifest artifact = work_.manifests.get(rid);
     if (!artifact || artifact->type != StructuralType::kAttachment) continue;
-    AttachmentEvent told = attachment_event(rid, *artifact->attachment, seen);
+    AttachmentEvent told = attachment_event(rid, *artifact->attachment, found);
     events_.put_event(rid, *artifact,
                       {.type = told.type,
                        .day = printed_day(work_.database, base::julian_day(*artifact->date)),

@@ -2,14 +2,11 @@
 // that names the one before it (P card). Rows of `plink`, and the tags that are inherited along
 // them.
 //
-// Told when a version comes. Marks it as late where later versions are there already, and for a
-// comparison of files where the version before is a check-in.
+// Told when a version comes. Marks a check-in that it names, which may be a leaf no longer.
 #pragma once
 
 #include "derived/checkins/checkin_links.h"
-#include "derived/common/put_off.h"
 #include "derived/common/work.h"
-#include "derived/tags/tag_disputes.h"
 #include "derived/tags/tags.h"
 
 namespace quarry::repository {
@@ -17,13 +14,8 @@ namespace quarry::repository {
 class DocumentLinks {
  public:
   /// None is owned.
-  DocumentLinks(Work& work, CheckinLinks& checkin_links, PutOff& put_off, TagDisputes& disputes,
-                Tags& tags)
-      : work_(work),
-        checkin_links_(checkin_links),
-        put_off_(put_off),
-        disputes_(disputes),
-        tags_(tags) {}
+  DocumentLinks(Work& work, CheckinLinks& checkin_links, Tags& tags)
+      : work_(work), checkin_links_(checkin_links), tags_(tags) {}
 
   // Both throw SqliteError.
 
@@ -36,8 +28,6 @@ class DocumentLinks {
  private:
   Work& work_;
   CheckinLinks& checkin_links_;
-  PutOff& put_off_;
-  TagDisputes& disputes_;
   Tags& tags_;
 };
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "attachments.h"
 #include "derived/common/events.h"
 #include "derived/common/work.h"
 #include "document_links.h"
@@ -17,8 +17,8 @@ namespace quarry::repository {
 class Forum {
  public:
   /// None is owned.
-  Forum(Work& work, Events& events, DocumentLinks& document_links, Attachments& attachments)
-      : work_(work), events_(events), document_links_(document_links), attachments_(attachments) {}
+  Forum(Work& work, Events& events, DocumentLinks& document_links)
+      : work_(work), events_(events), document_links_(document_links) {}
 
   // Both throw SqliteError.
 
@@ -28,13 +28,19 @@ class Forum {
   void refresh_threads();
 
  private:
+  struct Post {
+    Rid rid;
+    bool is_root;
+    bool is_edit;
+  };
+  std::vector<Post> posts_of(Rid thread);
+  std::string title_of(const std::vector<Post>& posts, const std::string& title_above);
   void refresh_thread(Rid root);
-  std::string title_elsewhere(Rid root, Rid reply);
+  void put_event(const Post& post, const std::string& title);
 
   Work& work_;
   Events& events_;
   DocumentLinks& document_links_;
-  Attachments& attachments_;
 };
 
 }  // namespace quarry::repository

@@ -1,8 +1,8 @@
 // Wiki pages and technotes: documents of several versions (document_links.h).
 //
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
-//   event     of a wiki page: every version; of a technote: the last one, as rebuild comes to know
-//             them
+//   event     of a wiki page: every version; of a technote: the last one, as they come one after the
+//             other (artifact_order.h)
 //   backlink  the links in the latest version of a wiki page; a technote has none
 
 #include "pages.h"

@@ -12,7 +12,6 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -71,20 +70,14 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
   return {std::move(comment), fmt::format("{} ticket {}.", now, words.ticket)};
 }
 
-/// The changes with TAG by date; where dates are the same, as rebuild comes to see them.
-std::vector<std::pair<Rid, double>> changes_of(Database& database, RebuildOrder& order,
-                                               std::int64_t tag) {
-  std::vector<std::pair<Rid, double>> changes;
-  {
-    Query query = database.query(
-        "SELECT rid, mtime FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1 ORDER BY mtime");
-    query.bind(1, tag);
-    while (query.step()) changes.emplace_back(query.integer(0), query.real(1));
-  }
-  std::ranges::sort(changes, [&](const auto& a, const auto& b) {
-    if (a.second != b.second) return a.second < b.second;
-    return order.before(a.first, b.first);
-  });
+/// The changes with TAG by date; where dates are the same, by hash.
+std::vector<Rid> changes_of(Database& database, std::int64_t tag) {
+  std::vector<Rid> changes;
+  Query query = database.query(
+      "SELECT rid FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
+      " ORDER BY mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid)");
+  query.bind(1, tag);
+  while (query.step()) changes.push_back(query.integer(0));
   return changes;
 }
 
@@ -155,14 +148,14 @@ void Tickets::refresh_ticket(const std::string& id, const TicketFields& fields) 
       .title_column = setting(work_.database, "ticket-title-expr", "title"),
       .status_column = setting(work_.database, "ticket-status-column", "status")};
   const std::int64_t tag = work_.names.tag(fmt::format("tkt-{}", id));
-  const auto changes = changes_of(work_.database, work_.order, tag);
-  for (const auto& [rid, day] : changes) {
+  const std::vector<Rid> changes = changes_of(work_.database, tag);
+  for (const Rid rid : changes) {
     remove_backlinks(work_.database, BacklinkSource::kTicket, rid);
   }
   Ticket ticket(work_.database, fields, id);
   ticket.forget();
   bool is_first = true;
-  for (const auto& [rid, day] : changes) {
+  for (const Rid rid : changes) {
     const Manifest change = work_.manifests.get(rid);
     if (change && change->type == StructuralType::kTicketChange) {
       ticket.apply(rid, *change, base::julian_day(*change->date));

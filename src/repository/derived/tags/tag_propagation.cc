@@ -34,6 +34,20 @@ void Tags::inherit_tags(Rid rid, Rid parent) {
   }
 }
 
+void Tags::inherit_anew(Rid rid) {
+  const Rid parent = work_.lineage.primary_parent(rid);
+  std::vector<std::int64_t> concerned;
+  {
+    Query query = work_.database.query(
+        "SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND srcid=0"
+        " UNION SELECT tagid FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
+        " WHERE rid=?2 AND tagtype=2");
+    query.bind(1, rid).bind(2, parent);
+    while (query.step()) concerned.push_back(query.integer(0));
+  }
+  for (const std::int64_t tag : concerned) spread_tag(tag, parent);
+}
+
 /// Brings the descendants of FROM in line with its entry for TAG.
 void Tags::spread_tag(std::int64_t tag, Rid from) {
   if (work_.tags.is_held()) return;  // all at once
@@ -47,7 +61,7 @@ void Tags::spread_tag(std::int64_t tag, Rid from) {
     std::optional<TagEntry> wanted = work_.tags.get(tag, parent);
     if (wanted && wanted->type != kPropagatingTag) wanted.reset();
     if (wanted) wanted->source = 0;
-    for (const auto& [child, is_primary, baseline] : children) {
+    for (const auto& [child, is_primary] : children) {
       const std::optional<TagEntry> present = work_.tags.get(tag, child);
       if ((present && present->source != 0) || present == wanted) continue;
       if (wanted) {

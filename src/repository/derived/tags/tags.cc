@@ -1,9 +1,8 @@
 // Tags: what T cards put on an artifact (`tagxref` with srcid != 0): the latest such card counts.
 // What its descendants inherit is in tag_propagation.cc.
 //
-// An entry of its own wins here over an inherited one, whatever their dates, and then nothing
-// depends on the order of arrival. In a rebuild a card loses where it meets something inherited
-// that is not older; tag_disputes.cc finds the tags where that can be, and computes them anew.
+// An entry of its own wins over an inherited one, whatever their dates: so nothing depends on the
+// order of arrival.
 
 #include "tags.h"
 
@@ -18,21 +17,28 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
+    // On a change of that ticket it counts in the order of the changes.
+    if (card.name.starts_with("tkt-")) {
+      work_.pending.stale_tickets.emplace(card.name.substr(4));
+    }
     const auto value = card.has_value ? std::optional(card.value) : std::nullopt;
     set_tag(work_.names.tag(card.name), tag_type(card), value, rid, day, target);
   }
 }
 
+/// Whether of two cards of the same date on TARGET that of SOURCE counts, not that of OTHER: TARGET's
+/// own comes before those of artifacts that name it.
+bool Tags::comes_first(Rid source, Rid other, Rid target) {
+  if (other == target || source == other) return false;
+  return source == target || work_.order.before(source, other);
+}
+
 void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
                    double day, Rid target) {
   const std::optional<TagEntry> present = work_.tags.get(tag, target);
-  if (source != target) disputes_.look_for_dispute(tag, {type, source, target, {}, day}, present);
   if (present && present->source != 0) {
     if (present->day > day) return;
-    if (present->day == day) {
-      if (present->source != source) disputes_.note_tie(tag);
-      if (!work_.order.before(source, present->source)) return;
-    }
+    if (present->day == day && !comes_first(source, present->source, target)) return;
   }
   const auto text = value ? std::optional(std::string(*value)) : std::nullopt;
   work_.tags.put(tag, target, TagEntry{type, source, target, text, day});
@@ -44,7 +50,7 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
       work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
     }
   }
-  if (tag == kTagParent) reparenting_.reparent(target);
+  if (tag == kTagParent && reparenting_.reparent(target)) inherit_anew(target);
   work_.pending.note_tag_change(tag, target);
   spread_tag(tag, target);
 }

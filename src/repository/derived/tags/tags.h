@@ -7,16 +7,15 @@
 #include <optional>
 #include <string_view>
 
+#include "derived/checkins/reparenting.h"
 #include "derived/common/work.h"
-#include "tag_disputes.h"
 
 namespace quarry::repository {
 
 class Tags {
  public:
   /// None is owned.
-  Tags(Work& work, Reparenting& reparenting, TagDisputes& disputes)
-      : work_(work), reparenting_(reparenting), disputes_(disputes) {}
+  Tags(Work& work, Reparenting& reparenting) : work_(work), reparenting_(reparenting) {}
 
   // All throw SqliteError.
 
@@ -28,13 +27,15 @@ class Tags {
                double day, Rid target);
   /// RID has become a child of PARENT, its primary one.
   void inherit_tags(Rid rid, Rid parent);
+  /// A tag has given RID another primary parent: it inherits what that has, and nothing else.
+  void inherit_anew(Rid rid);
 
  private:
+  bool comes_first(Rid source, Rid other, Rid target);
   void spread_tag(std::int64_t tag, Rid from);
 
   Work& work_;
   Reparenting& reparenting_;
-  TagDisputes& disputes_;
 };
 
 }  // namespace quarry::repository

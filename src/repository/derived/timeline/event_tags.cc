@@ -1,15 +1,13 @@
 // What tags make of a row of `event`: background colour, comment, user, date.
 //
 //   check-ins   the colour that they have; comment, user and date that cards have put on
-//               themselves, whenever they came
-//   the rest    in fossil a tag changes the row that is there; one that rebuild sees before the
-//               artifact itself is lost for the row (but for a technote's colour, which is looked
-//               up when the row is made). The rows of ticket changes are made last: no tag shows
-//               there.
+//               themselves
+//   the rest    the same, but a colour that is inherited shows only if its card comes later than the
+//               artifact (artifact_order.h), and what an artifact puts on itself does not; but for a
+//               technote's colour, which is looked up when the row is made. The rows of ticket
+//               changes are made last: no tag shows there.
 
 #include "event_tags.h"
-
-#include <set>
 
 #include "derived/common/backlinks.h"
 #include "derived/common/printed_day.h"
@@ -27,7 +25,7 @@ struct Seen {
 
 class SeenTags {
  public:
-  SeenTags(Database& database, RebuildOrder& order, Rid rid, bool is_technote)
+  SeenTags(Database& database, ArtifactOrder& order, Rid rid, bool is_technote)
       : database_(database), order_(order), rid_(rid), is_technote_(is_technote) {}
 
   Seen look(PredefinedTag tag) {
@@ -40,7 +38,7 @@ class SeenTags {
     const bool is_inherited = query.integer(3) == 0;
     if (is_inherited && tag != kTagBgcolor) return {};
     const Rid source = query.integer(1);
-    const bool comes_later = order_.before(rid_, source) && !order_.before_again(source, rid_);
+    const bool comes_later = is_inherited ? order_.before(rid_, source) : source != rid_;
     if (!comes_later && !(is_technote_ && tag == kTagBgcolor)) return {};
     const bool is_cancelled = comes_later && query.integer(0) == 0;
     if (is_cancelled || query.is_null(2)) return {true, std::nullopt};
@@ -49,7 +47,7 @@ class SeenTags {
 
  private:
   Database& database_;
-  RebuildOrder& order_;
+  ArtifactOrder& order_;
   Rid rid_;
   bool is_technote_;
 };
@@ -91,45 +89,15 @@ void EventTags::refresh_event(Rid rid) {
       .run();
 }
 
-namespace {
-
-/// Whether a rebuild has looked at all from which RID descends, up to ORIGIN, before it looks at RID
-/// again: so what has been inherited from there is there.
-bool has_come_down(Work& work, Rid origin, Rid rid) {
-  std::set<Rid> seen{rid};  // a tag may have made a check-in its own ancestor
-  for (Rid at = work.lineage.primary_parent(rid); at != origin;
-       at = work.lineage.primary_parent(at)) {
-    if (at == 0 || !seen.insert(at).second || !work.order.before_again(at, rid)) return false;
-  }
-  return true;
-}
-
-}  // namespace
-
-std::optional<OwnTag> own_tag(Work& work, FileLinks& file_links, Rid rid, PredefinedTag tag) {
+std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag) {
   const std::optional<TagEntry> entry = work.tags.get(tag, rid);
-  if (!entry) return std::nullopt;
-  const bool is_inherited = entry->source == 0;
-  Rid source = entry->source;
-  if (is_inherited) {
-    const std::optional<TagEntry> origin = work.tags.get(tag, entry->origin);
-    if (!origin || origin->source == 0) return std::nullopt;
-    source = origin->source;
-  }
-  const bool comes_between = work.order.before_again(source, rid) &&
-                             (!is_inherited || has_come_down(work, entry->origin, rid)) &&
-                             !file_links.has_changes(rid);
-  if (is_inherited && !comes_between) return std::nullopt;
-  OwnTag own{.comes_first = comes_between || work.order.before(source, rid),
-             .value = std::nullopt,
-             .day = entry->day};
-  if (own.comes_first || entry->type != kCancelTag) own.value = entry->value;
-  return own;
+  if (!entry || entry->source == 0) return std::nullopt;
+  return OwnTag{entry->type == kCancelTag ? std::nullopt : entry->value, entry->day};
 }
 
 void EventTags::refresh_check_in_event(Rid rid) {
-  const std::optional<OwnTag> comment = own_tag(work_, file_links_, rid, kTagComment);
-  const std::optional<OwnTag> user = own_tag(work_, file_links_, rid, kTagUser);
+  const std::optional<OwnTag> comment = own_tag(work_, rid, kTagComment);
+  const std::optional<OwnTag> user = own_tag(work_, rid, kTagUser);
   work_.database
       .query(
           "UPDATE event SET"
@@ -141,18 +109,11 @@ void EventTags::refresh_check_in_event(Rid rid) {
       .run();
   work_.pending.stale_times.insert(rid);
 
-  // An inherited one may have been shown before.
-  if (work_.pending.stale_comments.erase(rid) == 0 && !work_.tags.get(kTagComment, rid)) return;
-  // Whichever of the two artifacts is looked at last writes these links, and dates them.
-  std::string text(comment && comment->value ? *comment->value : "");
-  double day = comment ? printed_day(work_.database, comment->day) : 0;
-  Query own = work_.database.query("SELECT omtime, comment FROM event WHERE objid=?1");
-  if ((!comment || comment->comes_first) && own.bind(1, rid).step()) {
-    day = own.real(0);
-    if (!comment || !comment->value) text = own.text(1);
-  }
-  write_backlinks(work_.database, BacklinkSource::kComment, rid, text_links(text, Markup::kWiki),
-                  day);
+  // The links in an edited comment are in the place of the check-in's own.
+  if (!comment) return;
+  write_backlinks(work_.database, BacklinkSource::kComment, rid,
+                  text_links(comment->value.value_or(""), Markup::kWiki),
+                  printed_day(work_.database, comment->day));
 }
 
 }  // namespace quarry::repository

@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "derived/ancestry/rebuild_order.h"
 #include "derived/ancestry/tag_entries.h"
 #include "derived/common/work.h"
 #include "event_times.h"
@@ -15,25 +14,20 @@
 
 namespace quarry::repository {
 
-/// The tag comment, user or date as the row of a check-in shows it. What is inherited shows there only
-/// if it comes before a second look that makes the row anew.
+/// The tag comment, user or date as the row of a check-in shows it: what is inherited does not show
+/// there.
 struct OwnTag {
-  /// The card is looked at before the check-in (for the second time, if that makes its row anew),
-  /// which then takes whatever value there is; one that
-  /// comes later and takes something back leaves nothing.
-  bool comes_first;
-  std::optional<std::string> value;
+  std::optional<std::string> value;  // nothing: it has been taken back
   double day;
 };
 
 /// The tag that a card has put on the check-in RID itself. Throws SqliteError.
-std::optional<OwnTag> own_tag(Work& work, FileLinks& file_links, Rid rid, PredefinedTag tag);
+std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag);
 
 class EventTags {
  public:
   /// None is owned.
-  EventTags(Work& work, FileLinks& file_links, EventTimes& event_times)
-      : work_(work), file_links_(file_links), event_times_(event_times) {}
+  EventTags(Work& work, EventTimes& event_times) : work_(work), event_times_(event_times) {}
 
   /// Makes what the row for RID, if there is one, shows of tags. Throws SqliteError.
   void refresh_event(Rid rid);
@@ -42,7 +36,6 @@ class EventTags {
   void refresh_check_in_event(Rid rid);
 
   Work& work_;
-  FileLinks& file_links_;
   EventTimes& event_times_;
 };
 

@@ -15,6 +15,9 @@
 
 namespace quarry::repository {
 
+/// Children that are dated less than this many days after a parent are close to it.
+constexpr double kCloseTimes = 2.0 / 86400.0;
+
 class EventTimes {
  public:
   /// None is owned.
@@ -32,19 +35,9 @@ class EventTimes {
   std::optional<double> date_of(Rid rid);
   std::set<Rid> take_stale();
   std::optional<double> place_before_children(Rid rid, double day);
-  bool is_compared(Rid child, Rid parent, bool is_primary);
+  bool is_compared(Rid child, bool is_primary);
   std::vector<Dated> close_children(Rid rid, double day);
   std::optional<Dated> chosen_child(Rid rid, double day);
-  /// When a rebuild compares a check-in with a parent: when it looks at ARTIFACT (for the second
-  /// time), and comes to CHILD among its children.
-  struct Comparison {
-    Rid artifact;
-    Rid child;
-    bool is_again = false;
-  };
-  bool is_before(const Comparison& one, const Comparison& other);
-  Comparison last_comparison(Rid child, Rid parent);
-  Dated last_compared(const std::vector<Dated>& children, Rid parent);
 
   Work& work_;
   FileLinks& file_links_;

@@ -377,3 +377,18 @@ TEST_CASE("pages that are free are given back") {
   CHECK(std::filesystem::file_size(world.file()) < size);
   CHECK(faults(world.file()) == "");
 }
+
+TEST_CASE("tables of former versions of this program go") {
+  World world;
+  for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
+    world.sql(std::string("CREATE TABLE ") + table + "(tagname TEXT PRIMARY KEY) WITHOUT ROWID");
+  }
+  SUBCASE("by a compaction") {
+    REQUIRE(Compaction(*world.repository).run());
+  }
+  SUBCASE("by a rebuild") {
+    world.repository.reset();
+    REQUIRE(rebuild(world.file(), {}, {}));
+  }
+  CHECK(world.sql("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'fx_quarry_[ot]*'") == "0");
+}

@@ -28,15 +28,6 @@ inline std::string control(int day, const std::string& target, const std::string
                             hash(target), tag.substr(tag.find(' ') + 1)));
 }
 
-/// That the derived tables are what fossil's rebuild makes of the file, and what ours does.
-inline void prove(World& world) {
-  CHECK(faults(world.file()) == "");
-  const std::vector<std::string> ours = derived_text(world.file());
-  REQUIRE(world.fossil("rebuild " + world.file().string()));
-  CHECK(difference(ours, derived_text(world.file())) == "");
-  CHECK(faults(world.file()) == "");
-}
-
 inline const std::string kId(40, '3');
 
 }  // namespace quarry::repository::test

@@ -63,8 +63,9 @@ std::size_t expansions(const World& world, const WalkBounds& bounds) {
 }
 
 std::string faults(const World& world, const WalkBounds& bounds) {
-  const auto findings = verify(world.file(), {}, bounds);
-  return findings ? fmt::format("{}", fmt::join(*findings, "\n")) : findings.error().message;
+  const auto verified = verify(world.file(), {}, bounds);
+  if (!verified) return verified.error().message;
+  return fmt::format("{}", fmt::join(verified->faults, "\n"));
 }
 
 /// While it lives, there is room for the stack of one more thread and for no second.

@@ -66,9 +66,10 @@ struct Clone {
   }
   std::string faults() {
     REQUIRE(file->make_durable().has_value());
-    const auto findings = quarry::repository::verify(path);
-    REQUIRE(findings.has_value());
-    return findings->empty() ? "" : findings->front();
+    const auto verified = quarry::repository::verify(path);
+    REQUIRE(verified.has_value());
+    CHECK(verified->order_dependent.empty());
+    return verified->faults.empty() ? "" : verified->faults.front();
   }
 
   TemporaryFolder folder;
