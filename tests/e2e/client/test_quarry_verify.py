@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+import proof
 from support import repofile
+from support.fossil import Checkout
 from support.program import quarry
 
 
@@ -85,6 +87,25 @@ def test_what_a_push_left(launch, small, fossil, tmp_path):
     fossil("push", "--once", server.url_for("writer", "pen"), "-R", small)
     done = quarry("verify", served)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+
+
+def test_rows_that_depend_on_the_processing_order_are_counted(fossil, tmp_path):
+    path = tmp_path / "amended.fossil"
+    fossil.new(path)
+    checkout = Checkout(fossil, path, tmp_path / "checkout")
+    checkout.commit("ancestor", "--allow-empty")
+    ancestor = checkout.head()
+    checkout.commit("descendant", "--allow-empty")
+    checkout("tag", "add", "--propagate", "--date-override", "2031-01-02", "line", ancestor, "later")
+    checkout("tag", "add", "--propagate", "--date-override", "2031-01-01", "line", checkout.head(), "older")
+    checkout("rebuild")
+    done = quarry("verify", path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout == ("tagxref: 1 row differs by processing order (a control older than an ancestor's card)\n"
+                           f"{path}: no fault found\n")
+    assert quarry("rebuild", path).returncode == 0
+    assert quarry("verify", path).stdout == f"{path}: no fault found\n"
+    proof.check(path, fossil)
 
 
 def some_name(path, condition="1"):
