@@ -38,7 +38,7 @@ int tag_type(const artifact::TagCard& card) {
 }
 
 std::optional<TagEntry> TagEntries::get(std::int64_t tag, Rid rid) {
-  if (is_held_ && !changed_.contains(tag)) {
+  if (is_held_) {
     if (const TagEntry* const own = find_own(tag, rid)) return *own;
     const TagEntry* const inherited = find_inherited(tag, rid);
     if (inherited == nullptr) return std::nullopt;
@@ -57,7 +57,7 @@ std::optional<TagEntry> TagEntries::get(std::int64_t tag, Rid rid) {
 }
 
 void TagEntries::put(std::int64_t tag, Rid rid, const TagEntry& entry) {
-  if (is_held_ && !is_spread_) {
+  if (is_held_) {
     Own& own = own_[rid];
     const auto place =
         std::ranges::lower_bound(own, tag, {}, [](const auto& each) { return each.first; });
@@ -68,12 +68,10 @@ void TagEntries::put(std::int64_t tag, Rid rid, const TagEntry& entry) {
     }
     return;
   }
-  if (is_held_) changed_.insert(tag);
   write_row(database_, tag, rid, entry, false);
 }
 
 void TagEntries::remove(std::int64_t tag, Rid rid) {
-  if (is_held_) changed_.insert(tag);
   database_
       .query("DELETE FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1 WHERE rid=?1 AND tagid=?2")
       .bind(1, rid)
@@ -82,11 +80,10 @@ void TagEntries::remove(std::int64_t tag, Rid rid) {
 }
 
 void TagEntries::let_go() {
-  is_held_ = is_spread_ = false;
+  is_held_ = false;
   own_.clear();
   visits_.clear();
   places_.clear();
-  changed_.clear();
 }
 
 void TagEntries::hold() {
@@ -189,7 +186,6 @@ void TagEntries::write(const Visit& visit) {
 void TagEntries::spread(Lineage& lineage,
                         const std::function<void(std::int64_t tag, Rid rid)>& inherited) {
   walk(lineage);
-  is_spread_ = true;
   std::vector<const Visit*> by_rid;
   for (const Visit& visit : visits_) by_rid.push_back(&visit);
   std::ranges::sort(by_rid, {}, [](const Visit* visit) { return visit->rid; });

@@ -10,7 +10,6 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "lineage.h"
@@ -45,13 +44,14 @@ class TagEntries {
   /// The entry for TAG on RID, if there is one; before spread(), none that is inherited.
   std::optional<TagEntry> get(std::int64_t tag, Rid rid);
   void put(std::int64_t tag, Rid rid, const TagEntry& entry);
+  /// Not while they are held.
   void remove(std::int64_t tag, Rid rid);
 
   /// From now on they are collected in memory. The table is empty.
   void hold();
   bool is_held() const { return is_held_; }
   /// Finds what is inherited along LINEAGE, and writes all. INHERITED is told what each artifact
-  /// inherits. What is put later goes to the table at once.
+  /// inherits. Nothing is put or removed after that while they are held.
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);
   /// Forgets what is held: the table is asked again.
   void let_go();
@@ -76,11 +76,9 @@ class TagEntries {
 
   Database& database_;
   bool is_held_ = false;
-  bool is_spread_ = false;
   std::unordered_map<Rid, Own> own_;
   std::vector<Visit> visits_;
   std::unordered_map<Rid, std::size_t> places_;  // in visits_
-  std::unordered_set<std::int64_t> changed_;     // tags, after spread()
 };
 
 }  // namespace quarry::repository
