@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "memory_file_system.h"
+#include "queue/disk_store.h"
 #include "require.h"
-#include "segments/disk_store.h"
 
 using namespace quarry::spool;
 using quarry::base::Error;

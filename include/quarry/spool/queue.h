@@ -2,7 +2,7 @@
 //
 //   direct         who enqueues consumes
 //   memory         a bounded list in memory, and workers that deliver from it
-//   disk           segment files (see src/spool/segments/segment.h), and workers that deliver from them
+//   disk           segment files (see src/spool/segments/segment_format.h), and workers that deliver from them
 //   disk-assisted  memory, until the high water mark is reached; then memory is what buffers for a
 //                  disk queue of its own, until that is empty (see src/spool/queue/disk_assistance.h)
 //

@@ -2,7 +2,7 @@
 // destination has a position of its own (subscription.h). One process holds it.
 //
 //   NAME.stream               what tells a stream from a queue
-//   NAME.00000001, …          segments, as of a queue (src/spool/segments/segment.h), of envelopes
+//   NAME.00000001, …          segments, as of a queue (src/spool/segments/segment_format.h), of envelopes
 //                             (src/spool/stream/envelope.h)
 //   NAME.SUB.00000001, …      the journal of subscription SUB (src/spool/stream/journal.h)
 //   NAME.SUB.dead.…           what SUB has given up: a stream of its own

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "segments/memory_store.h"
+#include "memory_store.h"
 
 namespace quarry::spool {
 

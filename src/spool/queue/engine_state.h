@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
+#include "disk_store.h"
 #include "figures.h"
 #include "quarry/spool/dequeue_window.h"
 #include "quarry/spool/queue.h"
-#include "segments/disk_store.h"
-#include "segments/store.h"
+#include "store.h"
 #include "threading.h"
 
 namespace quarry::spool {

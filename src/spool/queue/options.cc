@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "quarry/spool/message.h"
-#include "segments/segment.h"
+#include "segments/segment_format.h"
 
 namespace quarry::spool {
 namespace {

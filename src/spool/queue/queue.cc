@@ -9,9 +9,9 @@
 #include <optional>
 #include <utility>
 
+#include "corruption_check.h"
 #include "engine.h"
 #include "sampling.h"
-#include "segments/damage.h"
 
 namespace quarry::spool {
 namespace {

@@ -8,7 +8,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "segments/store.h"
+#include "store.h"
 #include "threading.h"
 
 namespace quarry::spool {

@@ -20,7 +20,7 @@
 
 #include "quarry/base/file_system.h"
 #include "quarry/base/result.h"
-#include "segment.h"
+#include "segment_format.h"
 
 namespace quarry::spool {
 

@@ -1,4 +1,4 @@
-// What a stream puts around a message: the content of a record of its segments (segment.h). All
+// What a stream puts around a message: the content of a record of its segments (segment_format.h). All
 // numbers are little-endian.
 //
 //   envelope = format:1 key_length:1 only_length:1 zero:1 error_length:2 attempts:4 time:8 id:8

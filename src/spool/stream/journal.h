@@ -1,5 +1,5 @@
 // What is written down of a subscription: its state, and each event since. The files are segments
-// like those of a queue (segment.h), called STREAM.SUB.00000001 and so on, whose records are
+// like those of a queue (segment_format.h), called STREAM.SUB.00000001 and so on, whose records are
 //
 //   state = 0xff state         the first record of each segment
 //   event = kind:1 fields      see subscription_state.cc

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "quarry/spool/subscription.h"
-#include "segments/segment.h"
+#include "segments/segment_format.h"
 
 namespace quarry::spool {
 

@@ -9,9 +9,9 @@
 
 #include "memory_file_system.h"
 #include "quarry/spool/queue.h"
+#include "queue/disk_store.h"
 #include "queue/engine.h"
 #include "scheduled_threading.h"
-#include "segments/disk_store.h"
 
 using namespace quarry::spool;
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "quarry/base/result.h"
-#include "spool_files.h"
+#include "segments/spool_files.h"
 
 namespace quarry::spool {
 

@@ -1,4 +1,4 @@
-#include "segment.h"
+#include "segment_format.h"
 
 #include <fmt/core.h>
 #include <libdeflate.h>

@@ -1,4 +1,4 @@
-#include "segments/segment.h"
+#include "segments/segment_format.h"
 
 #include <doctest/doctest.h>
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "memory_file_system.h"
-#include "segments/disk_store.h"
+#include "queue/disk_store.h"
 
 namespace quarry::spool {
 

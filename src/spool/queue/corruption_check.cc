@@ -1,4 +1,4 @@
-#include "damage.h"
+#include "corruption_check.h"
 
 #include <fmt/core.h>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "quarry/spool/queue.h"
-#include "segments/damage.h"
+#include "queue/corruption_check.h"
 #include "store_world.h"
 #include "temporary_folder.h"
 

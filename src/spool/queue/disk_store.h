@@ -13,12 +13,12 @@
 #include <string>
 #include <vector>
 
-#include "disk_usage.h"
 #include "quarry/spool/options.h"
 #include "quarry/spool/queue.h"
-#include "segment_reader.h"
-#include "segment_writer.h"
-#include "spool_files.h"
+#include "segments/disk_usage.h"
+#include "segments/segment_reader.h"
+#include "segments/segment_writer.h"
+#include "segments/spool_files.h"
 #include "store.h"
 
 namespace quarry::spool {

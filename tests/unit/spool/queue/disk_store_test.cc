@@ -1,4 +1,4 @@
-#include "segments/disk_store.h"
+#include "queue/disk_store.h"
 
 #include <doctest/doctest.h>
 
