@@ -118,7 +118,7 @@ Result<void> SubscriptionCore::settle(std::span<const Settlement> settlements) {
   settling.return_others();
   const auto settled = settling.finish();
   publish_floor();
-  bell_.ring();
+  changed_.notify();
   return settled;
 }
 

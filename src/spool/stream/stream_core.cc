@@ -153,7 +153,7 @@ Result<void> StreamCore::add(const std::string& name, const SubscriptionState& s
 Result<std::uint64_t> StreamCore::append(std::span<Message> messages) {
   QUARRY_TRY_ASSIGN(const std::uint64_t first, log_->append(messages));
   const Lock lock(mutex_);
-  for (const auto& [name, subscription] : subscriptions_) subscription->core_->ring();
+  for (const auto& [name, subscription] : subscriptions_) subscription->core_->notify();
   return first;
 }
 

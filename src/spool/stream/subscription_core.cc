@@ -229,7 +229,7 @@ void SubscriptionCore::publish_floor() {
 bool SubscriptionCore::wait(milliseconds most) {
   const TimePoint deadline = after(most);
   while (true) {
-    const std::uint64_t rung = bell_.rung();
+    const std::uint64_t count = changed_.count();
     TimePoint until = deadline;
     {
       const Lock lock(mutex_);
@@ -239,13 +239,13 @@ bool SubscriptionCore::wait(milliseconds most) {
       if (due && may_take()) until = std::min(until, spool::after(left));
     }
     if (is_woken_.exchange(false) || spool::now() >= deadline) return false;
-    bell_.wait(rung, until);
+    changed_.wait(count, until);
   }
 }
 
 void SubscriptionCore::wake() {
   is_woken_ = true;
-  bell_.ring();
+  changed_.notify();
 }
 
 // --- by hand ----------------------------------------------------------------------------------
@@ -255,7 +255,7 @@ Result<void> SubscriptionCore::set_paused(bool is_paused) {
   QUARRY_TRY(check_open());
   const Event event = Paused{is_paused};
   const auto written = commit(std::span(&event, 1), true);
-  bell_.ring();
+  changed_.notify();
   return written;
 }
 
@@ -314,7 +314,7 @@ Result<std::uint64_t> SubscriptionCore::replay_dead() {
     return {};
   };
   const auto count = setup_.dead->take_all(again);
-  bell_.ring();
+  changed_.notify();
   return count;
 }
 
@@ -342,7 +342,7 @@ void SubscriptionCore::let_go() {
   is_closed_ = true;
   setup_.journal.reset();
   setup_.dead.reset();
-  bell_.ring();
+  changed_.notify();
 }
 
 Result<void> SubscriptionCore::remove() {

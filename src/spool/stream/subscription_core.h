@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "bell.h"
 #include "dead_letters.h"
+#include "event_count.h"
 #include "journal.h"
 #include "message_source.h"
 #include "quarry/base/result.h"
@@ -51,7 +51,7 @@ class SubscriptionCore {
   bool wait(milliseconds most);
   void wake();
   /// Something may be there to take: called by who appends.
-  void ring() { bell_.ring(); }
+  void notify() { changed_.notify(); }
   base::Result<void> set_paused(bool is_paused);
   base::Result<std::uint64_t> purge();
   SubscriptionStatistics statistics();
@@ -93,7 +93,7 @@ class SubscriptionCore {
   std::uint64_t floor_ = 0;   // as the log knows it
   std::optional<std::pair<std::uint64_t, base::UnixMillis>> head_;  // the first one, looked at last
   bool is_closed_ = false;
-  Bell bell_;
+  EventCount changed_;  // something to take, or the end
   std::atomic<bool> is_woken_{false};
 };
 
