@@ -3,10 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <random>
 #include <utility>
 
 namespace quarry::spool {
 
+using base::ErrorCode;
 using base::Result;
 
 namespace {
@@ -14,10 +16,105 @@ namespace {
 // Bytes of one batch, but for its last message.
 constexpr std::size_t kMostAtOnce = std::size_t{8} << 20;
 
+/// Sequence numbers of one life of a queue, from its first message until it is empty and its files
+/// are removed, begin in a place of their own, so that a position file of another life is known.
+std::uint64_t new_life() {
+  std::random_device random;
+  return std::uint64_t{(random() & 0xfffff) + 1} << 40;
+}
+
 }  // namespace
 
 DiskStore::DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter)
-    : files_(files), options_(options), reporter_(std::move(reporter)) {}
+    : files_(files),
+      options_(options),
+      reporter_(std::move(reporter)),
+      log_(files, reporter_,
+           {.file_size = options.max_file_size, .disk_space = options.max_disk_space}) {}
+
+// --- recovery: what the last process has left, whether it ended or was killed ------------------
+
+Result<bool> DiskStore::is_there(const SpoolFiles& files) {
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  if (!segments.empty()) return true;
+  const auto position = files.position();
+  return !position || position->has_value();
+}
+
+/// Where to read on. SEGMENTS that are behind are removed: the process was killed before it could.
+Result<std::optional<Position>> DiskStore::recover_position(
+    const std::vector<std::uint64_t>& segments) {
+  auto found = files_.position();
+  if (!found && found.error().code != ErrorCode::kCorrupt) return std::unexpected(found.error());
+  if (!found && options_.on_corruption == OnCorruption::kIgnore) {
+    QUARRY_TRY(files_.remove_position());
+    reporter_(fmt::format("{}; everything in the segments is delivered, some of it perhaps again",
+                          found.error().message));
+    return std::nullopt;
+  }
+  if (!found) {
+    QUARRY_TRY_ASSIGN(const std::string aside, files_.set_position_aside());
+    reporter_(
+        fmt::format("{}; it is kept as {}, and everything in the segments is delivered, some "
+                    "of it perhaps again",
+                    found.error().message, aside));
+    return std::nullopt;
+  }
+  if (!*found || segments.empty()) return *found;
+  const Position position = **found;
+  if (!files_.is_of_these(position, segments)) {
+    reporter_("the position file is not of these segments: everything in them is delivered");
+    return std::nullopt;
+  }
+  QUARRY_TRY(log_.remove_before(position.segment));
+  return position;
+}
+
+Result<void> DiskStore::recover(Roles roles) {
+  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
+  std::optional<Position> position;
+  if (roles == Roles::kWriter) {
+    // Who reads may be about to replace it; what is wrong with it is for him to find.
+    position = files_.position().value_or(std::nullopt);
+    if (position && !files_.is_of_these(*position, segments)) position.reset();
+  } else {
+    QUARRY_TRY_ASSIGN(position, recover_position(segments));
+  }
+  is_writer_ = roles != Roles::kReader;
+  has_position_ = position.has_value();
+  if (!position) {
+    QUARRY_TRY_ASSIGN(settled_, files_.beginning());
+    if (settled_.sequence == 0 && is_writer_) settled_.sequence = new_life();
+  } else if (std::ranges::binary_search(segments, position->segment)) {
+    settled_ = *position;
+  } else {
+    // All of it was delivered.
+    settled_ = {.segment = position->segment + 1, .offset = 0, .sequence = position->sequence};
+  }
+  QUARRY_TRY(log_.recover(settled_));
+  if (roles != Roles::kWriter) {
+    reader_.emplace(files_, reporter_, settled_, is_writer_ ? &log_.usage() : nullptr);
+  }
+  if (roles == Roles::kBoth && !has_position_ && !segments.empty()) {
+    QUARRY_TRY(checkpoint());
+    has_position_ = true;
+  }
+  if (roles == Roles::kBoth && waiting() > 0) {
+    reporter_(fmt::format("{}: {} messages of before wait to be delivered",
+                          files_.shown(settled_.segment), waiting()));
+  }
+  return {};
+}
+
+Result<std::unique_ptr<DiskStore>> DiskStore::open(const SpoolFiles& files,
+                                                   const QueueOptions& options,
+                                                   const Reporter& reporter, Roles roles) {
+  std::unique_ptr<DiskStore> store(new DiskStore(files, options, reporter));
+  QUARRY_TRY(store->recover(roles));
+  return store;
+}
+
+// --- writing and reading ----------------------------------------------------------------------
 
 void DiskStore::report(const Result<void>& result) {
   if (!result && result.error().message != last_trouble_) reporter_(result.error().message);
@@ -32,12 +129,7 @@ std::size_t DiskStore::push(std::span<Message> messages, base::Error* error) {
     }
     has_position_ = true;
   }
-  if (begins_segment_.exchange(false)) writer_->finish();
-  step();
-  const std::size_t count = writer_->append(messages, error);
-  step();
-  end_.store(writer_->sequence());
-  return count;
+  return log_.append(messages, error);
 }
 
 std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* error) {
@@ -45,46 +137,47 @@ std::size_t DiskStore::push_front(std::span<Message> messages, base::Error* erro
   const Position front{.segment = settled_.segment - 1,
                        .offset = 0,
                        .sequence = settled_.sequence - messages.size()};
-  // In one file, however large: there is one number before the first.
-  SegmentWriter writer(files_, {.file_size = UINT64_MAX, .disk_space = 0}, usage_, front.segment,
-                       front.sequence);
-  if (writer.append(messages, error) < messages.size()) {
-    usage_.remove(front.segment);
-    report(files_.remove(front.segment));
+  if (const auto put = log_.prepend(messages, front); !put) {
+    *error = put.error();
     return 0;
   }
   settled_ = front;
-  reader_.emplace(files_, reporter_, front, &usage_);
+  reader_.emplace(files_, reporter_, front, &log_.usage());
   report(checkpoint());
   return messages.size();
 }
 
 bool DiskStore::make_room() {
-  if (!reader_ || !writer_ || !taken_.empty() || waiting() > 0 || usage_.total() == 0) return false;
-  writer_->finish();
-  const std::uint64_t next = std::max(writer_->next_number(), settled_.segment + 1);
-  settled_ = {.segment = next, .offset = 0, .sequence = writer_->sequence()};
+  if (!reader_ || !is_writer_ || !taken_.empty() || waiting() > 0 || bytes() == 0) return false;
+  const std::uint64_t after = settled_.segment + 1;
+  settled_ = log_.cut();
+  settled_.segment = std::max(settled_.segment, after);
   const auto removed = remove_done();
   report(removed);
-  reader_.emplace(files_, reporter_, settled_, &usage_);
+  reader_.emplace(files_, reporter_, settled_, &log_.usage());
   return removed.has_value();
+}
+
+/// After the last message that can be read. Where somebody else writes, nobody knows.
+std::uint64_t DiskStore::known_end() const {
+  return is_writer_ ? log_.end() : UINT64_MAX;
 }
 
 std::uint64_t DiskStore::waiting() const {
   if (!reader_) return 0;
-  const std::uint64_t end = end_.load();
+  const std::uint64_t end = known_end();
   const std::uint64_t next = reader_->position().sequence;
   return returned_.size() + (end > next ? end - next : 0);
 }
 
 std::uint64_t DiskStore::unsettled() const {
-  const std::uint64_t end = end_.load();
+  const std::uint64_t end = known_end();
   return end > settled_.sequence ? end - settled_.sequence : 0;
 }
 
 std::uint64_t DiskStore::left_of_found() const {
   const std::uint64_t next = reader_->position().sequence;
-  return found_end_ > next ? found_end_ - next : 0;
+  return log_.end() > next ? log_.end() - next : 0;
 }
 
 /// What was given back first, of those with tickets before BEFORE.
@@ -106,7 +199,7 @@ Batch DiskStore::take(std::size_t most) {
   trouble_.reset();
   if (!returned_.empty()) return take_returned(most);
   Batch batch{.messages = {}, .first_ticket = base_ + taken_.size(), .tickets = {}};
-  const std::uint64_t end = end_.load();
+  const std::uint64_t end = known_end();
   std::size_t bytes = 0;
   while (batch.messages.size() < most && bytes < kMostAtOnce) {
     Message message;
@@ -120,7 +213,7 @@ Batch DiskStore::take(std::size_t most) {
       // What should be there is not: the segment being written is damaged.
       if (end != UINT64_MAX && reader_->position().sequence < end) {
         reader_->give_up_until(end, reader_->position().segment);
-        begins_segment_.store(true);
+        log_.begin_segment();
       }
       break;
     }
@@ -145,7 +238,7 @@ void DiskStore::leave_finished() {
 }
 
 void DiskStore::end_segment() {
-  writer_->make_way();
+  log_.make_way();
 }
 
 void DiskStore::advance() {
@@ -201,7 +294,7 @@ void DiskStore::leave_settled() {
 
 Result<void> DiskStore::checkpoint() {
   // How far reading has come is for him to say who reads.
-  if (!reader_) return writer_->check_place();
+  if (!reader_) return log_.check_place();
   QUARRY_TRY(files_.write_position(settled_));
   unwritten_ = 0;
   return {};
@@ -215,20 +308,15 @@ void DiskStore::look_for_progress() {
   if (reader_) return;
   const auto position = files_.position();
   // What is wrong with the file is for him to find who reads.
-  if (!position || !*position || !are_of_one_life((*position)->sequence, end_.load())) return;
+  if (!position || !*position || !are_of_one_life((*position)->sequence, log_.end())) return;
   if ((*position)->sequence > settled_.sequence) settled_ = **position;
 }
 
-Result<void> DiskStore::remove_segment(std::uint64_t number) {
-  const bool is_damaged = reader_ && reader_->damaged().contains(number);
-  if (is_damaged && options_.on_corruption != OnCorruption::kIgnore) {
-    QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(number));
-    reporter_(fmt::format("{}: kept as {}", files_.shown(number), aside));
-  } else {
-    QUARRY_TRY(files_.remove(number));
+Result<void> DiskStore::remove_before(std::uint64_t number) {
+  if (reader_ && options_.on_corruption != OnCorruption::kIgnore) {
+    log_.note_damaged(reader_->damaged());
   }
-  usage_.remove(number);
-  return {};
+  return log_.remove_before(number);
 }
 
 /// Removes the segments before the first message that is not settled. That it is the first is
@@ -236,19 +324,15 @@ Result<void> DiskStore::remove_segment(std::uint64_t number) {
 /// after, when there is room; who starts in between looks for messages that were delivered.
 Result<void> DiskStore::remove_done() {
   const auto written = checkpoint();
-  if (!written && written.error().code != base::ErrorCode::kNoSpace) return written;
-  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
-  for (const std::uint64_t number : segments) {
-    if (number < settled_.segment) QUARRY_TRY(remove_segment(number));
-  }
+  if (!written && written.error().code != ErrorCode::kNoSpace) return written;
+  QUARRY_TRY(remove_before(settled_.segment));
   return written ? written : checkpoint();
 }
 
 Result<void> DiskStore::destroy() {
   // Those of others are not ours to remove.
   QUARRY_TRY(files_.check_place());
-  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
-  for (const std::uint64_t number : segments) QUARRY_TRY(remove_segment(number));
+  QUARRY_TRY(remove_before(UINT64_MAX));
   QUARRY_TRY(files_.remove_position());
   return files_.sync_names();
 }

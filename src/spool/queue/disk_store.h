@@ -4,7 +4,6 @@
 // positions (what was taken, what is settled), which must move together.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -15,10 +14,8 @@
 
 #include "quarry/spool/options.h"
 #include "quarry/spool/queue.h"
-#include "segments/disk_usage.h"
+#include "segments/segment_log.h"
 #include "segments/segment_reader.h"
-#include "segments/segment_writer.h"
-#include "segments/spool_files.h"
 #include "store.h"
 
 namespace quarry::spool {
@@ -66,18 +63,14 @@ class DiskStore final : public Store {
   /// Whether nothing was ever taken from these files.
   bool is_untouched() const { return taken_.empty() && base_ == 0 && settled_.offset == 0; }
   /// Of who writes: where the next segment and the next message will be.
-  Position end() const {
-    return {.segment = writer_->next_number(), .offset = 0, .sequence = writer_->sequence()};
-  }
+  Position end() const { return log_.next(); }
   /// Messages that the next start will find: those waiting, and those taken and not settled.
   std::uint64_t unsettled() const;
   /// Messages that were there when this was opened, and were not taken yet; of who only reads.
   std::uint64_t left_of_found() const;
   /// Why the last take() gave less than there is.
   const std::optional<base::Error>& trouble() const { return trouble_; }
-  std::uint64_t bytes() const { return usage_.total(); }
-  /// Messages that were there once, and cannot be read.
-  std::uint64_t missing() const { return reader_ ? reader_->missing() : 0; }
+  std::uint64_t bytes() const { return log_.usage().total(); }
 
  private:
   /// A message that was taken: where the next one begins, and whether it is settled.
@@ -88,27 +81,25 @@ class DiskStore final : public Store {
 
   DiskStore(const SpoolFiles& files, const QueueOptions& options, Reporter reporter);
   base::Result<void> recover(Roles roles);
-  base::Result<std::optional<Position>> recover_position(std::vector<std::uint64_t>& segments);
-  base::Result<void> measure(const std::vector<std::uint64_t>& segments);
+  base::Result<std::optional<Position>> recover_position(
+      const std::vector<std::uint64_t>& segments);
+  std::uint64_t known_end() const;
   Batch take_returned(std::size_t most, std::uint64_t before = UINT64_MAX);
   void leave_finished();
   void advance();
   void leave_settled();
   base::Result<void> remove_done();
-  base::Result<void> remove_segment(std::uint64_t number);
+  base::Result<void> remove_before(std::uint64_t number);
   void report(const base::Result<void>& result);
 
   SpoolFiles files_;
   QueueOptions options_;
   Reporter reporter_;
-  DiskUsage usage_;
+  SegmentLog log_;
 
   // --- who writes ------------------------------------------------------------------------------
-  std::optional<SegmentWriter> writer_;
-  bool has_position_ = false;                // there is a position file
-  std::atomic<bool> begins_segment_{false};  // the reader wants the next message in a new segment
-  // After the last message that can be read. Where somebody else writes, nobody knows.
-  std::atomic<std::uint64_t> end_{UINT64_MAX};
+  bool is_writer_ = true;
+  bool has_position_ = false;  // there is a position file
 
   // --- who reads -------------------------------------------------------------------------------
   std::optional<SegmentReader> reader_;
@@ -119,7 +110,6 @@ class DiskStore final : public Store {
   std::size_t unwritten_ = 0;                  // settled since the last checkpoint
   std::optional<base::Error> trouble_;
   std::string last_trouble_;
-  std::uint64_t found_end_ = 0;  // after the last message that was there at the start
 };
 
 }  // namespace quarry::spool

@@ -1,10 +1,12 @@
-// Messages in a segment that was set aside: behind the damage, or all of them, where it is the
-// header that is damaged. A queue itself delivers none of them: what lies behind a length that is
-// wrong is looked for, and could be inside of a message that holds a segment. Whoever asks for it
-// knows what his messages are.
+// `quarry spool replay`: looks for messages in segments that were set aside, and puts them at the end
+// of the queue. In a segment with a readable header these are the messages after the damage; else all.
 //
-// Records behind a header that can be read are known by their places. Without it a record tells by
-// itself, by 24 bits, that it is one; so two in a row have to, or one that ends with the file.
+// A queue never does this by itself. After a damaged length the next record has to be searched for,
+// and could be found inside of a message that itself contains a segment. The user knows whether that
+// is possible.
+//
+// After a readable header a record is recognized by its place. Without one only the 24 bits of its
+// check tell it apart; so there must be two in a row, or one that ends with the file.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -157,19 +159,13 @@ Result<void> put_behind(const SpoolFiles& spool, std::span<const Message> messag
   QUARRY_TRY_ASSIGN(const auto store, DiskStore::open(spool, {}, reporter, Roles::kWriter));
   // Under another name, until it is whole.
   const SpoolFiles beside(spool.system(), spool.folder(), spool.name() + ".qi.replay", true);
-  const auto clear = [&beside]() -> Result<void> {
-    QUARRY_TRY_ASSIGN(const auto left, beside.segments());
-    for (const std::uint64_t number : left) QUARRY_TRY(beside.remove(number));
-    return {};
-  };
-  QUARRY_TRY(clear());
+  QUARRY_TRY(beside.remove_all());
   const Position end = store->end();
-  DiskUsage usage;
-  SegmentWriter writer(beside, {.file_size = UINT64_MAX, .disk_space = 0}, usage, end.segment,
-                       end.sequence);
+  SegmentLog log(beside, reporter, {});
+  log.begin_at(end);
   Error error;
-  if (writer.append(messages, &error) < messages.size()) {
-    (void)clear();  // the next replay does, too
+  if (log.append(messages, &error) < messages.size()) {
+    (void)beside.remove_all();  // the next replay does, too
     return std::unexpected(error);
   }
   QUARRY_TRY(spool.system().rename(beside.segment(end.segment), spool.segment(end.segment)));

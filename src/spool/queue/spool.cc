@@ -11,7 +11,6 @@ namespace quarry::spool {
 namespace {
 
 using base::ErrorCode;
-using base::FileUse;
 using base::Result;
 
 SpoolFiles files_of(const SpoolPlace& place, base::FileSystem& files, bool synced = false) {
@@ -23,7 +22,7 @@ Result<Position> place_of_delivery(const SpoolFiles& files) {
   const auto position = files.position();
   QUARRY_TRY_ASSIGN(const auto segments, files.segments());
   if (position && *position && files.is_of_these(**position, segments)) return **position;
-  return Position{.segment = segments.empty() ? 1 : segments.front(), .offset = 0, .sequence = 0};
+  return files.beginning();
 }
 
 }  // namespace
@@ -44,16 +43,9 @@ Result<void> visit_spool(const SpoolPlace& place,
 Result<SpoolStatus> spool_status(const SpoolPlace& place, base::FileSystem& files) {
   const SpoolFiles spool = files_of(place, files);
   SpoolStatus status;
-  QUARRY_TRY_ASSIGN(const auto segments, spool.segments());
-  for (const std::uint64_t number : segments) {
-    const auto file = files.open(spool.segment(number), FileUse::kRead);
-    // A process that delivers may just have removed it.
-    if (!file && file.error().code == ErrorCode::kNotFound) continue;
-    if (!file) return std::unexpected(file.error());
-    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
-    status.bytes += size;
-    ++status.segments;
-  }
+  QUARRY_TRY_ASSIGN(const auto sizes, spool.sizes());
+  status.segments = sizes.size();
+  for (const auto& [number, size] : sizes) status.bytes += size;
   const auto count = [&status](std::uint64_t, const Message&) { return ++status.messages > 0; };
   QUARRY_TRY(visit_spool(
       place, count, [](const std::string&) {}, files));

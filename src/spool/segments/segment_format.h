@@ -19,6 +19,7 @@
 // missing.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -46,7 +47,7 @@ struct Position {
   std::uint64_t offset = 0;    // in the segment
   std::uint64_t sequence = 0;  // of the message after it
 
-  friend bool operator==(const Position&, const Position&) = default;
+  friend auto operator<=>(const Position&, const Position&) = default;
 };
 
 std::string encode(const SegmentHeader& header);

@@ -166,23 +166,4 @@ Result<bool> SegmentReader::next(std::uint64_t end, Message& message) {
   return false;
 }
 
-Result<std::uint64_t> find_end(const SpoolFiles& files, const std::vector<std::uint64_t>& segments,
-                               const Position& start) {
-  for (auto last = segments.rbegin(); last != segments.rend(); ++last) {
-    const bool is_first = *last == start.segment;
-    SegmentReader reader(
-        files, [](const std::string&) {},
-        is_first ? start : Position{.segment = *last, .offset = 0, .sequence = 0});
-    Message message;
-    while (true) {
-      QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
-      if (!has_one) break;
-    }
-    if (reader.position().sequence != 0) {
-      return std::max(reader.position().sequence, start.sequence);
-    }
-  }
-  return start.sequence;
-}
-
 }  // namespace quarry::spool

@@ -63,10 +63,4 @@ class SegmentReader {
   std::uint64_t missing_ = 0;
 };
 
-/// The sequence number after the last message that can be read in SEGMENTS, all that there are; at
-/// least that of START, where reading goes on. Errors: what the disk says.
-base::Result<std::uint64_t> find_end(const SpoolFiles& files,
-                                     const std::vector<std::uint64_t>& segments,
-                                     const Position& start);
-
 }  // namespace quarry::spool

@@ -91,6 +91,26 @@ Result<std::vector<std::uint64_t>> SpoolFiles::segments() const {
   return numbers;
 }
 
+Result<std::map<std::uint64_t, std::uint64_t>> SpoolFiles::sizes() const {
+  QUARRY_TRY_ASSIGN(const auto numbers, segments());
+  std::map<std::uint64_t, std::uint64_t> sizes;
+  for (const std::uint64_t number : numbers) {
+    const auto file = system_->open(segment(number), FileUse::kRead);
+    // Another process, which delivers, has just removed it.
+    if (!file && file.error().code == ErrorCode::kNotFound) continue;
+    if (!file) return std::unexpected(file.error());
+    QUARRY_TRY_ASSIGN(sizes[number], (*file)->size());
+  }
+  return sizes;
+}
+
+Result<Position> SpoolFiles::beginning() const {
+  QUARRY_TRY_ASSIGN(const auto numbers, segments());
+  return Position{.segment = numbers.empty() ? 1 : numbers.front(),
+                  .offset = 0,
+                  .sequence = first_sequence(numbers)};
+}
+
 Result<std::shared_ptr<File>> SpoolFiles::lock(const char* suffix, const char* what) const {
   const auto path = folder_ / (name_ + suffix);
   QUARRY_TRY_ASSIGN(auto file, system_->open(path, FileUse::kOpenOrMake));
@@ -210,6 +230,12 @@ Result<std::string> SpoolFiles::set_position_aside() const {
 
 Result<void> SpoolFiles::remove(std::uint64_t number) const {
   return system_->remove(segment(number));
+}
+
+Result<void> SpoolFiles::remove_all() const {
+  QUARRY_TRY_ASSIGN(const auto numbers, segments());
+  for (const std::uint64_t number : numbers) QUARRY_TRY(remove(number));
+  return {};
 }
 
 Result<std::string> SpoolFiles::put_aside(const std::filesystem::path& path) const {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,10 @@ class SpoolFiles {
 
   /// The numbers of the segments that are there, ascending.
   base::Result<std::vector<std::uint64_t>> segments() const;
+  /// The bytes of each segment.
+  base::Result<std::map<std::uint64_t, std::uint64_t>> sizes() const;
+  /// The place before the first message; its sequence number is 0 if no header can be read.
+  base::Result<Position> beginning() const;
   /// Errors: kBusy, and what the disk says.
   base::Result<SpoolLock> lock(Roles roles) const;
 
@@ -93,6 +98,8 @@ class SpoolFiles {
   base::Result<std::string> set_position_aside() const;
 
   base::Result<void> remove(std::uint64_t number) const;
+  /// Removes all segments.
+  base::Result<void> remove_all() const;
   /// The same for a segment. Returns its new name.
   base::Result<std::string> set_aside(std::uint64_t number) const;
   /// Makes names that came and went durable, where the queue is to be.

@@ -1,6 +1,7 @@
 #include "journal.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -19,12 +20,10 @@ constexpr std::uint64_t kManyEvents = std::uint64_t{256} << 10;
 // And for so many bytes of a state one byte of events is worth none.
 constexpr std::uint64_t kEventsPerState = 4;
 
-/// What a journal's segments have, and where another one begins.
+/// What a journal's segments have.
 struct Reading {
   std::optional<SubscriptionState> state;
   std::set<std::uint64_t> damaged;
-  std::uint64_t next_number = 1;
-  std::uint64_t next_sequence = 1;
 };
 
 /// Reads from the segment NUMBER on.
@@ -43,7 +42,6 @@ Result<Reading> read_from(const SpoolFiles& files, const Reporter& reporter, std
     }
   }
   reading.damaged = reader.damaged();
-  reading.next_sequence = std::max<std::uint64_t>(reader.position().sequence, 1);
   return reading;
 }
 
@@ -57,7 +55,6 @@ Result<Reading> read(const SpoolFiles& files, const Reporter& reporter) {
     damaged.merge(reading.damaged);
   }
   reading.damaged = std::move(damaged);
-  if (!segments.empty()) reading.next_number = segments.back() + 1;
   return reading;
 }
 
@@ -74,12 +71,10 @@ Result<JournalReading> read_journal(const SpoolFiles& files, const Reporter& rep
 
 Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter reporter,
                                                 const SubscriptionState& state) {
-  QUARRY_TRY_ASSIGN(Reading reading, read(files, [](const std::string&) {}));
+  QUARRY_TRY_ASSIGN(const Reading reading, read(files, [](const std::string&) {}));
   std::unique_ptr<Journal> journal(new Journal(std::move(files), std::move(reporter)));
-  journal->damaged_ = std::move(reading.damaged);
-  journal->writer_.emplace(journal->files_,
-                           SegmentWriter::Limits{.file_size = UINT64_MAX, .disk_space = 0},
-                           journal->usage_, reading.next_number, reading.next_sequence);
+  journal->log_.note_damaged(reading.damaged);
+  QUARRY_TRY(journal->log_.recover({.segment = 1, .offset = 0, .sequence = 1}));
   if (const auto written = journal->write_state(state); !written) {
     if (written.error().code != base::ErrorCode::kNoSpace || !reading.state) {
       return std::unexpected(written.error());
@@ -92,31 +87,16 @@ Result<std::unique_ptr<Journal>> Journal::begin(SpoolFiles files, Reporter repor
 /// Begins another segment with STATE, for good, and removes those before.
 Result<void> Journal::write_state(const SubscriptionState& state) {
   needs_state_ = true;
-  writer_->finish();
+  log_.cut();
   const Message record{.content = kState + state.encode(), .severity = kInformational};
   Error error;
-  if (writer_->append(std::span(&record, 1), &error) == 0) return std::unexpected(error);
-  QUARRY_TRY(writer_->sync());
-  QUARRY_TRY(files_.system().sync_directory(files_.folder()));
+  if (log_.append(std::span(&record, 1), &error) == 0) return std::unexpected(error);
+  QUARRY_TRY(log_.sync());
+  QUARRY_TRY(log_.files().system().sync_directory(log_.files().folder()));
   state_bytes_ = record.content.size();
   event_bytes_ = 0;
   needs_state_ = false;
-  return remove_before(writer_->next_number() - 1);
-}
-
-Result<void> Journal::remove_before(std::uint64_t number) {
-  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
-  for (const std::uint64_t one : segments) {
-    if (one >= number) continue;
-    if (damaged_.erase(one) > 0) {
-      QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(one));
-      reporter_(files_.shown(one) + ": kept as " + aside);
-    } else {
-      QUARRY_TRY(files_.remove(one));
-    }
-    usage_.remove(one);
-  }
-  return {};
+  return log_.remove_before(log_.next().segment - 1);
 }
 
 Result<void> Journal::append(std::span<const Event> events, const SubscriptionState& before,
@@ -130,14 +110,14 @@ Result<void> Journal::append(std::span<const Event> events, const SubscriptionSt
   }
   needs_state_ = true;
   Error error;
-  if (writer_->append(records, &error) < records.size()) return std::unexpected(error);
-  if (sync) QUARRY_TRY(writer_->sync());
+  if (log_.append(records, &error) < records.size()) return std::unexpected(error);
+  if (sync) QUARRY_TRY(log_.sync());
   needs_state_ = false;
   return {};
 }
 
 Result<void> Journal::sync() {
-  return writer_->sync();
+  return log_.sync();
 }
 
 void Journal::compact(const SubscriptionState& state) {
@@ -146,10 +126,10 @@ void Journal::compact(const SubscriptionState& state) {
 }
 
 Result<void> Journal::remove() {
-  writer_->finish();
-  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
-  for (const std::uint64_t one : segments) QUARRY_TRY(files_.remove(one));
-  return files_.system().sync_directory(files_.folder());
+  log_.cut();
+  const SpoolFiles& files = log_.files();
+  QUARRY_TRY(files.remove_all());
+  return files.system().sync_directory(files.folder());
 }
 
 }  // namespace quarry::spool

@@ -13,13 +13,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 
 #include "quarry/base/result.h"
 #include "quarry/spool/queue.h"
-#include "segments/disk_usage.h"
-#include "segments/segment_writer.h"
+#include "segments/segment_log.h"
 #include "segments/spool_files.h"
 #include "subscription_state.h"
 
@@ -59,18 +57,14 @@ class Journal {
 
  private:
   Journal(SpoolFiles files, Reporter reporter)
-      : files_(std::move(files)), reporter_(std::move(reporter)) {}
+      : log_(std::move(files), reporter, {}), reporter_(std::move(reporter)) {}
   base::Result<void> write_state(const SubscriptionState& state);
-  base::Result<void> remove_before(std::uint64_t number);
 
-  SpoolFiles files_;
+  SegmentLog log_;
   Reporter reporter_;
-  DiskUsage usage_;
-  std::optional<SegmentWriter> writer_;
-  std::set<std::uint64_t> damaged_;  // segments to be kept under another name
-  std::uint64_t state_bytes_ = 0;    // of the last state
-  std::uint64_t event_bytes_ = 0;    // behind it
-  bool needs_state_ = true;          // the files are not what the process knows
+  std::uint64_t state_bytes_ = 0;  // of the last state
+  std::uint64_t event_bytes_ = 0;  // behind it
+  bool needs_state_ = true;        // the files are not what the process knows
 };
 
 }  // namespace quarry::spool

@@ -108,8 +108,7 @@ Result<StreamCore::States> StreamCore::read_states() const {
     QUARRY_TRY_ASSIGN(auto reading, read_journal(journal, reporter_));
     auto& state = reading.state;
     if (!state && !reading.is_damaged) {
-      QUARRY_TRY_ASSIGN(const auto segments, journal.segments());
-      for (const std::uint64_t number : segments) QUARRY_TRY(journal.remove(number));
+      QUARRY_TRY(journal.remove_all());
       continue;
     }
     if (!state) {
@@ -126,11 +125,9 @@ Result<StreamCore::States> StreamCore::read_states() const {
 }
 
 Result<SubscriptionState> StreamCore::state_from_start() const {
-  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
-  return SubscriptionState(
-      {.segment = segments.empty() ? 1 : segments.front(),
-       .offset = 0,
-       .sequence = std::max<std::uint64_t>(files_.first_sequence(segments), 1)});
+  QUARRY_TRY_ASSIGN(Position start, files_.beginning());
+  start.sequence = std::max<std::uint64_t>(start.sequence, 1);
+  return SubscriptionState(start);
 }
 
 /// Adds the subscription NAME, which knows STATE.

@@ -4,13 +4,9 @@
 #include <iterator>
 #include <utility>
 
-#include "segments/segment_reader.h"
-
 namespace quarry::spool {
 
 using base::Error;
-using base::ErrorCode;
-using base::FileUse;
 using base::Result;
 
 /// Who waits until its messages are written.
@@ -24,34 +20,15 @@ struct StreamLog::Waiting {
 Result<std::unique_ptr<StreamLog>> StreamLog::open(
     const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter,
     const std::map<std::string, Reached>& subscriptions) {
-  std::unique_ptr<StreamLog> log(new StreamLog(files, reporter));
-  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  QUARRY_TRY(log->measure(segments));
-  QUARRY_TRY_ASSIGN(std::uint64_t sequence, find_end(files, segments, Position{.sequence = 1}));
-  std::uint64_t number = segments.empty() ? 1 : segments.back() + 1;
+  std::unique_ptr<StreamLog> log(new StreamLog(files, options, reporter));
+  Position furthest{.segment = 1, .offset = 0, .sequence = 1};
   for (const auto& [name, reached] : subscriptions) {
-    sequence = std::max(sequence, reached.read.sequence);
-    // Where something was read of a segment that is gone, its number does not come again.
-    number = std::max(number, reached.read.segment + (reached.read.offset > 0 ? 1 : 0));
+    if (furthest < reached.read) furthest = reached.read;
     log->floors_[name] = reached.floor;
   }
-  log->writer_.emplace(files,
-                       SegmentWriter::Limits{.file_size = options.max_file_size,
-                                             .disk_space = options.max_disk_space},
-                       log->usage_, number, sequence);
-  log->end_.store(sequence);
+  QUARRY_TRY(log->log_.recover(furthest));
   log->remove_unneeded();
   return log;
-}
-
-Result<void> StreamLog::measure(const std::vector<std::uint64_t>& segments) {
-  for (const std::uint64_t number : segments) {
-    QUARRY_TRY_ASSIGN(const auto file,
-                      files_.system().open(files_.segment(number), FileUse::kRead));
-    QUARRY_TRY_ASSIGN(const std::uint64_t size, file->size());
-    usage_.set(number, size);
-  }
-  return {};
 }
 
 Result<std::uint64_t> StreamLog::append(std::span<Message> messages) {
@@ -83,39 +60,28 @@ void StreamLog::write_group(Lock& lock) {
 }
 
 void StreamLog::write(std::deque<Waiting*>& group) {
-  if (begins_segment_.exchange(false)) writer_->finish();
-  const std::uint64_t number = writer_->next_number();
-  std::uint64_t sequence = writer_->sequence();
+  const Position before = log_.next();
+  std::uint64_t sequence = before.sequence;
   std::vector<Message> joined;
   for (const Waiting* one : group) {
     if (group.size() > 1) std::ranges::move(one->messages, std::back_inserter(joined));
   }
   const std::span<Message> all = group.size() > 1 ? std::span(joined) : group.front()->messages;
   Error error;
-  writer_->append(all, &error);
+  log_.append(all, &error);
   for (Waiting* one : group) {
     one->first = sequence;
     sequence += one->messages.size();
-    if (sequence > writer_->sequence()) one->error = error;
+    if (sequence > log_.next().sequence) one->error = error;
   }
-  end_.store(writer_->sequence(), std::memory_order_release);
   // With another segment the one before may be nobody's.
-  if (writer_->next_number() != number) remove_unneeded();
+  if (log_.next().segment != before.segment) remove_unneeded();
 }
 
 Position StreamLog::cut() {
   Lock lock(mutex_);
   changed_.wait(lock, [this] { return !is_writing_; });
-  writer_->finish();
-  return {.segment = writer_->next_number(), .offset = 0, .sequence = writer_->sequence()};
-}
-
-Result<Position> StreamLog::first() {
-  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
-  if (segments.empty()) return cut();
-  return Position{.segment = segments.front(),
-                  .offset = 0,
-                  .sequence = std::max<std::uint64_t>(files_.first_sequence(segments), 1)};
+  return log_.cut();
 }
 
 void StreamLog::set_floor(const std::string& subscription, std::uint64_t floor) {
@@ -136,32 +102,18 @@ void StreamLog::forget(const std::string& subscription) {
 
 void StreamLog::note_damaged(const std::set<std::uint64_t>& segments) {
   const Lock lock(floors_mutex_);
-  damaged_.insert(segments.begin(), segments.end());
+  log_.note_damaged(segments);
 }
 
 /// The last segment stays: it tells the next sequence number.
 void StreamLog::remove_unneeded() {
   const Lock lock(floors_mutex_);
-  const auto there = usage_.segments();
+  const auto there = log_.usage().segments();
   if (there.empty()) return;
   std::uint64_t floor = there.rbegin()->first;
   for (const auto& [name, one] : floors_) floor = std::min(floor, one);
-  for (const auto& [number, bytes] : there) {
-    if (number >= floor) return;
-    if (const auto removed = remove_segment(number); !removed) {
-      reporter_(removed.error().message);
-      // Gone already: somebody else removed it. Others are tried with the next segment.
-      if (removed.error().code != ErrorCode::kNotFound) return;
-    }
-    usage_.remove(number);
-  }
-}
-
-Result<void> StreamLog::remove_segment(std::uint64_t number) {
-  if (damaged_.erase(number) == 0) return files_.remove(number);
-  QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(number));
-  reporter_(files_.shown(number) + ": kept as " + aside);
-  return {};
+  if (there.begin()->first >= floor) return;
+  if (const auto removed = log_.remove_before(floor); !removed) reporter_(removed.error().message);
 }
 
 }  // namespace quarry::spool

@@ -6,12 +6,10 @@
 // its own; nothing here calls a subscription.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,9 +17,7 @@
 
 #include "quarry/base/result.h"
 #include "quarry/spool/stream.h"
-#include "segments/disk_usage.h"
-#include "segments/segment_writer.h"
-#include "segments/spool_files.h"
+#include "segments/segment_log.h"
 #include "threading.h"
 
 namespace quarry::spool {
@@ -47,14 +43,12 @@ class StreamLog {
   /// The sequence number of the next message: what is before it can be read.
   std::uint64_t end() const {
     step();
-    return end_.load(std::memory_order_acquire);
+    return log_.end();
   }
-  /// Before the first message that there is, and behind the last: what comes next begins a segment
-  /// there.
-  base::Result<Position> first();
+  /// The next message begins a segment. Returns where that will be.
   Position cut();
   /// The next message begins a segment: the last one is damaged.
-  void begin_segment() { begins_segment_.store(true); }
+  void begin_segment() { log_.begin_segment(); }
 
   /// SUBSCRIPTION, by its name, needs the segment FLOOR and those after it. Those that nobody needs
   /// any more are removed.
@@ -63,37 +57,32 @@ class StreamLog {
   /// Segments that somebody found to be damaged: they are kept under another name when they go.
   void note_damaged(const std::set<std::uint64_t>& segments);
 
-  std::uint64_t bytes() const { return usage_.total(); }
-  const SpoolFiles& files() const { return files_; }
+  std::uint64_t bytes() const { return log_.usage().total(); }
+  const SpoolFiles& files() const { return log_.files(); }
   /// How much of each segment is written for good.
-  const DiskUsage& written() const { return usage_; }
+  const DiskUsage& written() const { return log_.usage(); }
 
  private:
   struct Waiting;  // who appends
 
-  StreamLog(const SpoolFiles& files, const Reporter& reporter)
-      : files_(files), reporter_(reporter) {}
-  base::Result<void> measure(const std::vector<std::uint64_t>& segments);
+  StreamLog(const SpoolFiles& files, const StreamOptions& options, const Reporter& reporter)
+      : log_(files, reporter,
+             {.file_size = options.max_file_size, .disk_space = options.max_disk_space}),
+        reporter_(reporter) {}
   void write_group(Lock& lock);
   void write(std::deque<Waiting*>& group);
   void remove_unneeded();
-  base::Result<void> remove_segment(std::uint64_t number);
 
-  SpoolFiles files_;
+  SegmentLog log_;  // the thread that writes appends; the one that has floors_mutex_ removes
   Reporter reporter_;
-  DiskUsage usage_;
-  std::atomic<std::uint64_t> end_{1};
-  std::atomic<bool> begins_segment_{false};
 
   Mutex mutex_;
-  Condition changed_;                    // a group was written
-  std::optional<SegmentWriter> writer_;  // of who writes; else under the mutex
+  Condition changed_;  // a group was written
   std::deque<Waiting*> group_;
   bool is_writing_ = false;
 
   Mutex floors_mutex_;  // taken last
   std::map<std::string, std::uint64_t> floors_;
-  std::set<std::uint64_t> damaged_;
 };
 
 }  // namespace quarry::spool

@@ -7,7 +7,7 @@
 #include "journal.h"
 #include "message_source.h"
 #include "quarry/spool/stream.h"
-#include "segments/segment_reader.h"
+#include "segments/segment_log.h"
 #include "stream_core.h"
 
 namespace quarry::spool {
@@ -15,7 +15,6 @@ namespace {
 
 using base::ErrorCode;
 using base::fail;
-using base::FileUse;
 using base::Result;
 
 // How often a journal is read that another process replaces meanwhile.
@@ -35,12 +34,6 @@ Result<SubscriptionState> state_of(const SpoolFiles& files, const std::string& s
   return fail(ErrorCode::kNotFound,
               fmt::format("{}: there is no journal of a subscription {} that can be read",
                           files.folder().string(), subscription));
-}
-
-/// The first place in the segments.
-Result<Position> beginning(const SpoolFiles& files) {
-  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
-  return Position{.segment = segments.empty() ? 1 : segments.front(), .offset = 0, .sequence = 0};
 }
 
 /// What can be told of SUBSCRIPTION.
@@ -71,20 +64,12 @@ Result<bool> is_stream(const SpoolPlace& place, base::FileSystem& files) {
 Result<StreamStatus> stream_status(const SpoolPlace& place, base::FileSystem& files) {
   const SpoolFiles stream = stream_files(place, files);
   StreamStatus status;
-  QUARRY_TRY_ASSIGN(const auto segments, stream.segments());
-  for (const std::uint64_t number : segments) {
-    const auto file = files.open(stream.segment(number), FileUse::kRead);
-    // The process that has the stream may just have removed it.
-    if (!file && file.error().code == ErrorCode::kNotFound) continue;
-    if (!file) return std::unexpected(file.error());
-    QUARRY_TRY_ASSIGN(const std::uint64_t size, (*file)->size());
-    status.bytes += size;
-    ++status.segments;
-  }
-  QUARRY_TRY_ASSIGN(const Position first, beginning(stream));
-  QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(stream, segments, first));
-  const std::uint64_t begin = segments.empty() ? end : stream.first_sequence(segments);
-  status.messages = end > begin ? end - begin : 0;
+  QUARRY_TRY_ASSIGN(const auto sizes, stream.sizes());
+  status.segments = sizes.size();
+  for (const auto& [number, size] : sizes) status.bytes += size;
+  QUARRY_TRY_ASSIGN(const Position first, stream.beginning());
+  QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(stream, first));
+  status.messages = first.sequence > 0 ? end - first.sequence : 0;
   QUARRY_TRY_ASSIGN(status.is_held, stream.is_taken(Roles::kWriter));
   QUARRY_TRY_ASSIGN(const auto names, subscription_names(stream));
   for (const std::string& name : names) {
@@ -102,7 +87,7 @@ Result<void> visit_stream(const SpoolPlace& place, const std::string& subscripti
                           const StreamVisitor& visitor, const Reporter& reporter,
                           base::FileSystem& files) {
   const SpoolFiles stream = stream_files(place, files);
-  QUARRY_TRY_ASSIGN(Position start, beginning(stream));
+  QUARRY_TRY_ASSIGN(Position start, stream.beginning());
   SubscriptionState state;
   if (!subscription.empty()) {
     QUARRY_TRY_ASSIGN(state, state_of(stream, subscription));

@@ -1,12 +1,15 @@
-#include "segment_writer.h"
+#include "segment_log.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <utility>
+#include <ranges>
+
+#include "segment_reader.h"
 
 namespace quarry::spool {
 
+using base::Error;
 using base::ErrorCode;
 using base::fail;
 using base::FileUse;
@@ -19,18 +22,50 @@ constexpr std::size_t kLargestWrite = std::size_t{1} << 20;
 
 }  // namespace
 
-SegmentWriter::SegmentWriter(SpoolFiles files, Limits limits, DiskUsage& usage,
-                             std::uint64_t number, std::uint64_t sequence)
-    : files_(std::move(files)),
-      limits_(limits),
-      usage_(usage),
-      next_number_(number),
-      sequence_(sequence) {}
+// --- recovery ---------------------------------------------------------------------------------
+
+Result<std::uint64_t> find_end(const SpoolFiles& files, const Position& start) {
+  QUARRY_TRY_ASSIGN(const auto segments, files.segments());
+  for (const std::uint64_t number : std::views::reverse(segments)) {
+    const bool is_first = number == start.segment;
+    SegmentReader reader(
+        files, [](const std::string&) {},
+        is_first ? start : Position{.segment = number, .offset = 0, .sequence = 0});
+    Message message;
+    while (true) {
+      QUARRY_TRY_ASSIGN(const bool has_one, reader.next(UINT64_MAX, message));
+      if (!has_one) break;
+    }
+    if (reader.position().sequence != 0) {
+      return std::max(reader.position().sequence, start.sequence);
+    }
+  }
+  return start.sequence;
+}
+
+Result<void> SegmentLog::recover(const Position& reached) {
+  QUARRY_TRY_ASSIGN(const auto sizes, files_.sizes());
+  for (const auto& [number, bytes] : sizes) usage_.set(number, bytes);
+  QUARRY_TRY_ASSIGN(const std::uint64_t end, find_end(files_, reached));
+  // The number of a segment that was read and is gone is not used again.
+  const std::uint64_t after_reached = reached.segment + (reached.offset > 0 ? 1 : 0);
+  const std::uint64_t after_last = sizes.empty() ? 1 : sizes.rbegin()->first + 1;
+  begin_at({.segment = std::max(after_reached, after_last), .offset = 0, .sequence = end});
+  return {};
+}
+
+void SegmentLog::begin_at(const Position& beginning) {
+  next_number_ = beginning.segment;
+  sequence_ = beginning.sequence;
+  end_.store(sequence_);
+}
+
+// --- appending --------------------------------------------------------------------------------
 
 /// A segment that messages can be appended to. Its file is made first, even where there is no room
 /// for more than its name: it tells a reader that nothing will come to the one before, which he may
 /// remove then.
-Result<void> SegmentWriter::begin() {
+Result<void> SegmentLog::begin_file() {
   if (file_ && size_ > 0 && size_ < limits_.file_size) return {};
   if (!file_ || size_ > 0) {
     QUARRY_TRY(files_.check_place());
@@ -49,7 +84,7 @@ Result<void> SegmentWriter::begin() {
   QUARRY_TRY(check_space(kSegmentHeader));
   const auto written = file_->append(encode(SegmentHeader{.number = number_, .first = sequence_}));
   if (!written) {
-    if (!file_->truncate(0)) finish();
+    if (!file_->truncate(0)) file_.reset();
     return written;
   }
   size_ = kSegmentHeader;
@@ -57,7 +92,7 @@ Result<void> SegmentWriter::begin() {
   return {};
 }
 
-Result<void> SegmentWriter::check_place() const {
+Result<void> SegmentLog::check_place() const {
   if (!file_) return files_.check_place();
   QUARRY_TRY_ASSIGN(const bool is_there, file_->has_name());
   if (is_there) return {};
@@ -67,7 +102,7 @@ Result<void> SegmentWriter::check_place() const {
                           files_.shown(number_)));
 }
 
-Result<void> SegmentWriter::check_space(std::uint64_t bytes) {
+Result<void> SegmentLog::check_space(std::uint64_t bytes) {
   if (bytes <= room()) return {};
   // Another process may read, and have removed segments.
   QUARRY_TRY_ASSIGN(const auto there, files_.segments());
@@ -80,14 +115,14 @@ Result<void> SegmentWriter::check_space(std::uint64_t bytes) {
 }
 
 /// Bytes that may still be written.
-std::uint64_t SegmentWriter::room() const {
+std::uint64_t SegmentLog::room() const {
   if (limits_.disk_space == 0) return UINT64_MAX;
   const std::uint64_t used = usage_.total();
   return used < limits_.disk_space ? limits_.disk_space - used : 0;
 }
 
-Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages) {
-  QUARRY_TRY(begin());
+Result<std::size_t> SegmentLog::append_some(std::span<const Message> messages) {
+  QUARRY_TRY(begin_file());
   buffer_.clear();
   const std::uint64_t most = room();
   std::size_t count = 0;
@@ -114,7 +149,7 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
     if (auto there = check_place(); !there) {
       // Wherever it is now: these count as not taken.
       (void)file_->truncate(size_);
-      finish();
+      file_.reset();
       return std::unexpected(there.error());
     }
   }
@@ -125,7 +160,7 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
   }
   if (written) return count;
   const bool was_whole = count == 0 && !buffer_.empty();
-  if (!file_->truncate(size_) || was_whole) finish();  // it may have been read
+  if (!file_->truncate(size_) || was_whole) file_.reset();  // it may have been read
   if (count > 0) return count;
   make_way();
   return std::unexpected(written.error());
@@ -133,7 +168,7 @@ Result<std::size_t> SegmentWriter::append_some(std::span<const Message> messages
 
 /// Which of MESSAGES are whole in the file, though not all could be written. Leaves their bytes in
 /// the buffer.
-std::size_t SegmentWriter::keep_whole(std::span<const Message> messages) {
+std::size_t SegmentLog::keep_whole(std::span<const Message> messages) {
   const auto end = file_->size();
   std::uint64_t bytes = 0;
   std::size_t count = 0;
@@ -147,13 +182,15 @@ std::size_t SegmentWriter::keep_whole(std::span<const Message> messages) {
   return count;
 }
 
-void SegmentWriter::make_way() {
+void SegmentLog::make_way() {
   if (file_ && size_ <= kSegmentHeader) return;
-  finish();
-  (void)begin();  // it may have no room itself
+  file_.reset();
+  (void)begin_file();  // it may have no room itself
 }
 
-std::size_t SegmentWriter::append(std::span<const Message> messages, base::Error* error) {
+std::size_t SegmentLog::append(std::span<const Message> messages, Error* error) {
+  if (begins_segment_.exchange(false)) file_.reset();
+  step();
   std::size_t done = 0;
   while (done < messages.size()) {
     const auto count = append_some(messages.subspan(done));
@@ -163,7 +200,47 @@ std::size_t SegmentWriter::append(std::span<const Message> messages, base::Error
     }
     done += *count;
   }
+  step();
+  end_.store(sequence_, std::memory_order_release);
   return done;
+}
+
+Result<void> SegmentLog::prepend(std::span<const Message> messages, const Position& front) {
+  // In one file, however large: there is one number before the first.
+  SegmentLog log(files_, reporter_, {});
+  log.begin_at(front);
+  Error error;
+  if (log.append(messages, &error) == messages.size()) {
+    usage_.set(front.segment, log.usage_.total());
+    return {};
+  }
+  if (const auto removed = files_.remove(front.segment); !removed) {
+    reporter_(removed.error().message);
+  }
+  return std::unexpected(error);
+}
+
+Position SegmentLog::cut() {
+  file_.reset();
+  return next();
+}
+
+// --- removing ---------------------------------------------------------------------------------
+
+Result<void> SegmentLog::remove_before(std::uint64_t number) {
+  QUARRY_TRY_ASSIGN(const auto segments, files_.segments());
+  for (const std::uint64_t one : segments) {
+    if (one >= number) break;
+    if (damaged_.contains(one)) {
+      QUARRY_TRY_ASSIGN(const std::string aside, files_.set_aside(one));
+      reporter_(fmt::format("{}: kept as {}", files_.shown(one), aside));
+      damaged_.erase(one);
+    } else {
+      QUARRY_TRY(files_.remove(one));
+    }
+    usage_.remove(one);
+  }
+  return {};
 }
 
 }  // namespace quarry::spool
