@@ -26,8 +26,9 @@ inline Message numbered(std::size_t number) {
 
 /// The store on FILES, and what it told.
 struct StoreWorld {
-  explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false)
-      : files(system, "/spool", kName, synced) {
+  explicit StoreWorld(MemoryFileSystem& system, QueueOptions options = {}, bool synced = false,
+                      const std::string& name = kName)
+      : files(system, "/spool", name, synced) {
     auto opened =
         DiskStore::open(files, options, [this](const std::string& line) { told += line + "\n"; });
     if (opened) {

@@ -1,0 +1,15 @@
+// Files in hexadecimal, by their names, as an earlier version has left them.
+#pragma once
+
+#include <initializer_list>
+#include <utility>
+
+#include "memory_file_system.h"
+#include "quarry/base/hex.h"
+
+inline MemoryFileSystem::Image image_of(
+    std::initializer_list<std::pair<const char*, const char*>> files) {
+  MemoryFileSystem::Image image;
+  for (const auto& [name, hex] : files) image[name] = quarry::base::from_hex(hex).value();
+  return image;
+}
