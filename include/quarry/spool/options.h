@@ -26,9 +26,8 @@ enum class QueueType : std::uint8_t {
 
 /// What to do with files that are not as they were left.
 enum class OnCorruption : std::uint8_t {
-  kSafe,      // a damaged segment is read as far as it can be, and kept under another name
-  kIgnore,    // the same, and nothing of it is kept
-  kInMemory,  // where the start finds such files it leaves them alone, and the queue does without
+  kSafe,    // a damaged segment is read as far as it can be, and kept under another name
+  kIgnore,  // the same, and nothing of it is kept
 };
 
 /// "For ever", for every time-out.

@@ -188,8 +188,6 @@ constexpr std::array kTypes = {
 constexpr std::array kCorruption = {
     std::pair(std::string_view("safe"), OnCorruption::kSafe),
     std::pair(std::string_view("ignore"), OnCorruption::kIgnore),
-    std::pair(std::string_view("inmemory"), OnCorruption::kInMemory),
-    std::pair(std::string_view("inMemory"), OnCorruption::kInMemory),
 };
 
 using O = QueueOptions;
@@ -221,8 +219,8 @@ constexpr std::array kEntries = {
     toggle<&O::sync_queue_files>({"syncqueuefiles", "on|off", "survive that the machine stops"}),
     toggle<&O::save_on_shutdown>(
         {"saveonshutdown", "on|off", "put on the disk what is left at the end"}),
-    choice<&O::on_corruption, kCorruption>({"oncorruption", "safe|ignore|inmemory",
-                                            "keep damaged files, or not, or do without the disk"}),
+    choice<&O::on_corruption, kCorruption>(
+        {"oncorruption", "safe|ignore", "keep damaged files, or not"}),
     number<&O::worker_threads, 1, 256>({"workerthreads", "NUMBER", "consumers at a time"}),
     mark<&O::worker_thread_minimum_messages, 1, [] { return "size/workerthreads"; }>(
         {"workerthreadminimummessages", "MESSAGES", "for one more of them"}),

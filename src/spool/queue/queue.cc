@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "corruption_check.h"
 #include "engine.h"
 #include "sampling.h"
 
@@ -50,7 +49,6 @@ class Queue::Implementation {
   std::optional<SpoolFiles> files;  // on the disk
 
   Result<void> open_files(base::FileSystem& system);
-  Result<void> do_without_damaged();
   std::size_t take(std::span<Message> messages, Delay delay, Error* error);
   std::size_t consume_directly(std::span<Message> messages, Error* error);
 };
@@ -65,23 +63,7 @@ Result<void> Queue::Implementation::open_files(base::FileSystem& system) {
   files.emplace(system, options.spool_directory, options.filename, options.sync_queue_files);
   QUARRY_TRY_ASSIGN(lock, files->lock(consumer ? Roles::kBoth : Roles::kWriter));
   files->keep_to(lock);
-  QUARRY_TRY(files->check_no_stream());
-  return do_without_damaged();
-}
-
-/// Where the files are damaged the queue does without them, if it is to: they are left alone.
-Result<void> Queue::Implementation::do_without_damaged() {
-  if (options.on_corruption != OnCorruption::kInMemory) return {};
-  QUARRY_TRY_ASSIGN(const auto damage, look_for_damage(*files));
-  if (!damage) return {};
-  reporter(
-      fmt::format("{}; the files are left alone, and the queue is in memory until the next "
-                  "start (queue.oncorruption)",
-                  *damage));
-  options.type = QueueType::kMemory;
-  options.filename.clear();
-  options.save_on_shutdown = false;
-  return {};
+  return files->check_no_stream();
 }
 
 std::size_t Queue::Implementation::take(std::span<Message> messages, Delay delay, Error* error) {
@@ -127,11 +109,6 @@ Result<std::unique_ptr<Queue>> Queue::start(const QueueOptions& options, Consume
   if (options.type == QueueType::kDirect) {
     if (!made->consumer) return fail(ErrorCode::kInvalid, "a direct queue needs a consumer");
     return std::unique_ptr<Queue>(new Queue(std::move(made)));
-  }
-  if (options.on_corruption == OnCorruption::kInMemory && !made->consumer) {
-    return fail(ErrorCode::kInvalid,
-                "queue.oncorruption = inmemory needs a consumer: nobody else would find what is "
-                "in memory");
   }
   const bool has_files = options.type == QueueType::kDisk || options.is_disk_assisted();
   if (has_files) QUARRY_TRY(made->open_files(files));

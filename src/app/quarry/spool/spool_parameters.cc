@@ -46,11 +46,6 @@ Result<QueueType> type_of(const SpoolArguments& arguments) {
 
 /// What would be of no effect is refused.
 Result<void> check_use(const SpoolArguments& arguments, const QueueOptions& options) {
-  if (options.on_corruption == spool::OnCorruption::kInMemory) {
-    return fail(ErrorCode::kInvalid,
-                "queue.oncorruption = inmemory: must be safe or ignore, since a drain has nothing "
-                "in memory");
-  }
   if (options.type != QueueType::kDisk) return {};
   for (const char* name : {"highwatermark", "lowwatermark"}) {
     if (!is_given(arguments, name)) continue;
@@ -77,11 +72,7 @@ SpoolHelp spool_help(std::string_view parameter) {
   const auto found = std::ranges::find(all, parameter, &spool::Parameter::name);
   SpoolHelp help{.value = std::string(found->value),
                  .description = std::string(found->description)};
-  // Some of their values are for programs that have a queue in them.
   if (parameter == "type") help.value = "disk|memory";
-  if (parameter == "oncorruption") {
-    help = {.value = "safe|ignore", .description = "keep damaged files, or not"};
-  }
   help.description += fmt::format(" ({})", default_of(parameter));
   return help;
 }

@@ -122,8 +122,6 @@ TEST_CASE("hours are those of a day, in any order, and not the same") {
 TEST_CASE("what to do with damaged files has rsyslog's names") {
   CHECK(set("oncorruption", "safe").on_corruption == OnCorruption::kSafe);
   CHECK(set("oncorruption", "ignore").on_corruption == OnCorruption::kIgnore);
-  CHECK(set("oncorruption", "inmemory").on_corruption == OnCorruption::kInMemory);
-  CHECK(set("oncorruption", "inMemory").on_corruption == OnCorruption::kInMemory);
 }
 
 TEST_CASE("nobody waits for a batch that is larger than there can be") {
