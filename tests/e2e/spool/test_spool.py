@@ -42,22 +42,22 @@ def test_who_follows_gets_what_comes_until_he_is_told_to_end(spool, tmp_path):
     try:
         for first in (1, 101, 201):
             spool("feed", given=lines(first, first + 99))
-            wait_until(lambda until=first + 99: out.read_bytes() == lines(1, until), "the lines", 20)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten", 20)
+            wait_until(lambda until=first + 99: out.read_bytes() == lines(1, until), "the lines")
+        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
         status = spool.status()
         assert status["reader"] and not status["writer"]
         assert "another process reads from this queue" in spool.refused("drain")
         assert "another process reads from this queue" in spool.refused("purge")
     finally:
         follower.terminate()
-    assert follower.wait(20) == -signal.SIGTERM
+    assert follower.wait(60) == -signal.SIGTERM
 
 
 def test_second_feeder_is_refused_while_the_first_one_feeds(spool):
     first = spool.start("feed", stdin=subprocess.PIPE)
-    wait_until(lambda: spool.folder.exists() and spool.status()["writer"], "the feeder", 20)
+    wait_until(lambda: spool.folder.exists() and spool.status()["writer"], "the feeder")
     assert "another process writes to this queue" in spool.refused("feed", given=b"x\n")
-    first.communicate(b"line 1\n", timeout=20)
+    first.communicate(b"line 1\n", timeout=60)
     assert first.returncode == 0
     assert spool("drain") == b"line 1\n"
 
@@ -66,10 +66,10 @@ def test_feeder_that_is_asked_to_end_keeps_what_it_has_read(spool):
     feeder = spool.start("feed", stdin=subprocess.PIPE)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
-    wait_until(lambda: unread(feeder.stdin) == 0, "that it has read them", 20)
+    wait_until(lambda: unread(feeder.stdin) == 0, "that it has read them")
     feeder.terminate()
     feeder.stdin.close()
-    assert feeder.wait(20) == -signal.SIGTERM
+    assert feeder.wait(60) == -signal.SIGTERM
     assert spool("drain") == lines(1, 100)
 
 
@@ -142,10 +142,10 @@ def test_lines_are_there_for_drain_as_soon_as_they_were_read(spool, tmp_path):
         try:
             feeder.stdin.write(lines(1, 100))
             feeder.stdin.flush()
-            wait_until(lambda: out.read_bytes() == lines(1, 100), "the lines", 20)
+            wait_until(lambda: out.read_bytes() == lines(1, 100), "the lines")
         finally:
             feeder.kill()
-            feeder.communicate(timeout=20)
+            feeder.communicate(timeout=60)
 
 
 @pytest.mark.parametrize("ends", [signal.SIGTERM, signal.SIGINT])
@@ -154,9 +154,9 @@ def test_signals_end_a_drain_that_nobody_reads_and_a_feed_that_has_no_room(spool
                          stderr=subprocess.PIPE)
     feeder.stdin.write(lines(1, 5000))
     feeder.stdin.flush()
-    wait_until(lambda: spool.folder.exists() and spool.status()["bytes"] > 7000, "the full spool", 20)
+    wait_until(lambda: spool.folder.exists() and spool.status()["bytes"] > 7000, "the full spool")
     feeder.send_signal(ends)
-    assert feeder.wait(20) == 1
+    assert feeder.wait(60) == 1
     assert b"lines that were read were not taken" in feeder.stderr.read()
     feeder.stderr.close()
     feeder.stdin.close()
@@ -165,9 +165,9 @@ def test_signals_end_a_drain_that_nobody_reads_and_a_feed_that_has_no_room(spool
         spool("purge")
         spool("feed", given=lines(1, 50000))
         drain = spool.start("drain", stdout=end)
-        wait_until(lambda: unread(stuck) > 30000, "the full pipe", 20)
+        wait_until(lambda: unread(stuck) > 30000, "the full pipe")
         drain.send_signal(ends)
-        assert drain.wait(20) == -ends
+        assert drain.wait(60) == -ends
         seen = os.read(stuck, 1 << 20)
     finally:
         os.close(stuck)
@@ -181,7 +181,7 @@ def test_feeds_that_begin_while_drains_end_are_not_refused(spool):
     for number in range(40):
         drain = spool.start("drain", stdout=subprocess.DEVNULL)
         spool("feed", given=b"line %d\n" % number)
-        drain.wait(20)
+        drain.wait(60)
 
 
 @pytest.mark.parametrize("command", [("export",), ("list",), ("status",), ("status", "--json"), ("purge",)])
@@ -209,9 +209,9 @@ def test_feeder_and_drain_that_are_stopped_go_on_where_they_were(spool, tmp_path
     with following(spool, out, "--dequeuebatchsize", 50) as drain:
         for number in range(1, 6):
             for stopped in (feeder, drain):
-                wait_until(lambda least=1000 * number: out.stat().st_size > least, "some lines", 20)
+                wait_until(lambda least=1000 * number: out.stat().st_size > least, "some lines")
                 stopped.send_signal(signal.SIGSTOP)
-                wait_until(lambda pid=stopped.pid: state_of(pid) in "TZ", "that it stops", 20)
+                wait_until(lambda pid=stopped.pid: state_of(pid) in "TZ", "that it stops")
                 stopped.send_signal(signal.SIGCONT)
         assert feeder.wait(60) == 0
         wait_until(lambda: out.read_bytes().endswith(b"line 100000\n"), "the last line", 60)
@@ -223,7 +223,7 @@ def test_purges_while_a_feeder_runs_remove_each_message_once(spool, tmp_path):
     given.write_bytes(lines(1, 50000))
     with given.open("rb") as source:
         feeder = spool.start("feed", "--size", 1000, "--maxfilesize", "4k", stdin=source)
-    wait_until(lambda: spool.folder.exists(), "the folder", 20)
+    wait_until(lambda: spool.folder.exists(), "the folder")
     removed = 0
     while feeder.poll() is None:
         removed += int(spool("purge").split()[0])

@@ -38,39 +38,6 @@ def test_damage_that_is_to_be_ignored_is_told_and_nothing_is_kept_of_it(spool):
     assert "must be safe or ignore" in spool.refused("drain", "--oncorruption", "inmemory")
 
 
-def test_segment_with_a_damaged_header_gives_all_of_its_messages_to_a_replay(spool):
-    spool("feed", "--maxfilesize", "2k", given=lines(1, 300))
-    segment = spool.segments()[1]
-    damage(segment, 20)
-    got = spool("drain").splitlines()
-    assert spool.status()["damaged"] == [segment.name + ".damaged"]
-    done = spool.run("replay")
-    assert done.returncode == 0
-    replayed = spool("drain").splitlines()
-    assert f"{segment}.damaged: {len(replayed)} messages were found though its header is damaged" in done.stderr.decode()
-    assert done.stdout == b"%d messages are in the queue again\n" % len(replayed)
-    assert len(replayed) > 50 and sorted(got + replayed) == sorted(lines(1, 300).splitlines())
-    assert spool.status()["damaged"] == []
-
-
-def test_full_queue_gets_on_behind_damage_in_the_file_that_is_written(spool, tmp_path):
-    out = tmp_path / "out"
-    with spool.start("feed", "--size", 5, stdin=subprocess.PIPE) as feeder:
-        feeder.stdin.write(lines(1, 20))
-        feeder.stdin.close()
-        wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 5, "the full queue")
-        # 32 bytes of header, a record of 12 and "line 1", and another one's 12.
-        damage(spool.segments()[0], 32 + 18 + 12)
-        with following(spool, out, stderr=subprocess.DEVNULL):
-            assert feeder.wait(60) == 0
-            wait_until(lambda: out.read_bytes().endswith(b"line 20\n"), "what is behind the damage", 60)
-    assert spool.status()["damaged"] == ["queue.00000001.damaged"]
-    spool("replay")
-    # Which of those behind the damage were in that file is a matter of time.
-    got = out.read_bytes().splitlines() + spool("drain").splitlines()
-    assert len(got) == 19 and set(got) == set(lines(1, 1).splitlines() + lines(3, 20).splitlines())
-
-
 @pytest.mark.parametrize("lose", [os.unlink, lambda path: damage(path, 40)], ids=["removed", "damaged"])
 def test_feeder_does_not_wait_for_a_position_that_was_lost(spool, tmp_path, lose):
     out = tmp_path / "out"
@@ -84,8 +51,7 @@ def test_feeder_does_not_wait_for_a_position_that_was_lost(spool, tmp_path, lose
         wait_until(lambda: out.read_bytes() == lines(1, 40), "the rest")
 
 
-@pytest.mark.parametrize("more", [(11, 13), (11, 60)])
-def test_queue_in_memory_whose_folder_goes_away_tells_and_ends(spool, tmp_path, more):
+def test_queue_in_memory_whose_folder_goes_away_tells_and_ends(spool, tmp_path):
     told = tmp_path / "told"
     with told.open("wb") as errors, spool.start("feed", "--size", 20, "--highwatermark", 5, "--lowwatermark", 1,
                                                 stdin=subprocess.PIPE, stderr=errors) as feeder:
@@ -93,7 +59,7 @@ def test_queue_in_memory_whose_folder_goes_away_tells_and_ends(spool, tmp_path, 
         feeder.stdin.flush()
         wait_until(lambda: spool.folder.exists() and spool.segments(), "the disk queue")
         shutil.rmtree(spool.folder)
-        feeder.stdin.write(lines(*more))
+        feeder.stdin.write(lines(11, 60))
         feeder.stdin.close()
         assert feeder.wait(60) == 1
     assert "it was removed" in told.read_text()
@@ -122,18 +88,19 @@ def remove_segments(folder):
         segment.unlink()
 
 
-@pytest.mark.parametrize("change", [remove, replace, remove_segments])
-@pytest.mark.parametrize("given", [lines(101, 200), b""], ids=["more", "end"])
+@pytest.mark.parametrize(("change", "given"), [
+    (remove, b""), (replace, lines(101, 200)), (remove_segments, lines(101, 200)), (remove_segments, b"")],
+    ids=["removed", "replaced", "no segments, and more lines", "no segments"])
 def test_feeder_whose_files_go_away_does_not_say_that_its_lines_are_safe(spool, change, given):
     feeder = spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE)
     feeder.stdin.write(lines(1, 100))
     feeder.stdin.flush()
-    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines", 20)
+    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
     # All of it has gone when it looks.
     feeder.send_signal(signal.SIGSTOP)
     change(spool.folder)
     feeder.send_signal(signal.SIGCONT)
-    told = feeder.communicate(given, timeout=20)[1].decode()
+    told = feeder.communicate(given, timeout=60)[1].decode()
     assert feeder.returncode == 1 and "was removed" in told
     # Only where the folder is as it was does it read more first.
     expected = "were not taken" if given and change is remove_segments else "100 messages could not be kept"
@@ -147,12 +114,12 @@ def test_feeder_with_nothing_to_do_notices_that_its_folder_is_gone(spool, change
     with spool.start("feed", stdin=subprocess.PIPE, stderr=subprocess.PIPE) as feeder:
         feeder.stdin.write(lines(1, 100))
         feeder.stdin.flush()
-        wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines", 20)
+        wait_until(lambda: spool.folder.exists() and spool.status()["messages"] == 100, "the lines")
         # What it finds is the whole change: in half of one it may still save what is removed next.
         feeder.send_signal(signal.SIGSTOP)
         change(spool.folder)
         feeder.send_signal(signal.SIGCONT)
-        assert feeder.wait(20) == 1
+        assert feeder.wait(60) == 1
         told = feeder.stderr.read().decode()
         feeder.stdin.close()
     assert "was removed" in told and "100 messages could not be kept" in told
@@ -165,9 +132,9 @@ def test_drain_whose_folder_goes_away_tells_and_ends(spool, tmp_path, change, sa
     spool("feed", given=lines(1, 100))
     out, told = tmp_path / "out", tmp_path / "told"
     with told.open("wb") as errors, following(spool, out, stderr=errors) as drain:
-        wait_until(lambda: spool.status()["messages"] == 0, "that all are drained", 20)
+        wait_until(lambda: spool.status()["messages"] == 0, "that all are drained")
         change(spool.folder)
-        assert drain.wait(20) == 1
+        assert drain.wait(60) == 1
     assert said in told.read_text()
     assert out.read_bytes() == lines(1, 100)
 
@@ -175,7 +142,7 @@ def test_drain_whose_folder_goes_away_tells_and_ends(spool, tmp_path, change, sa
 def test_drain_does_not_take_away_the_files_of_a_folder_in_the_place_of_its_own(spool):
     spool("feed", given=lines(1, 100))
     drain = spool.start("drain", "--follow", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_until(lambda: spool.status()["messages"] == 0, "that all are drained", 20)
+    wait_until(lambda: spool.status()["messages"] == 0, "that all are drained")
     other = Spool(spool.folder.with_name("other"))
     other("feed", given=lines(1, 50))
     drain.send_signal(signal.SIGSTOP)
@@ -183,7 +150,7 @@ def test_drain_does_not_take_away_the_files_of_a_folder_in_the_place_of_its_own(
     other.folder.rename(spool.folder)
     drain.terminate()
     drain.send_signal(signal.SIGCONT)
-    drain.wait(20)
+    drain.wait(60)
     assert spool("drain") == lines(1, 50)
 
 
@@ -198,31 +165,6 @@ def test_other_queues_in_the_folder_and_other_folders_are_left_alone(spool):
     for name in ("../queue", ""):
         done = spool.run("purge", "--filename", name)
         assert done.returncode == 2 and b"must be a name without a folder" in done.stderr
-
-
-def test_a_page_of_zeros_does_not_hide_what_is_behind_it(spool):
-    spool("feed", given=lines(1, 30000))
-    segment = spool.segments()[0]
-    with segment.open("r+b") as file:
-        file.seek(20 * 4096)
-        file.write(bytes(4096))
-    first = spool.run("drain").stdout.splitlines()
-    spool("replay")
-    rest = spool("drain").splitlines()
-    assert len(first) + len(rest) > 29500 and len(set(first) | set(rest)) == len(first) + len(rest)
-
-
-def test_position_of_another_queue_hides_nothing(spool, tmp_path):
-    spool("feed", given=lines(1, 50))
-    other = Spool(tmp_path / "other")
-    other("feed", "--maxfilesize", "1k", given=lines(1, 500))
-    drain = other.start("drain", "--follow", stdout=subprocess.DEVNULL)
-    wait_until(lambda: other.status()["messages"] == 0, "that all are drained", 20)
-    drain.kill()
-    drain.wait()
-    (spool.folder / "queue.qi").write_bytes((other.folder / "queue.qi").read_bytes())
-    assert spool.status()["messages"] == 50 and spool("export") == lines(1, 50)
-    assert spool("drain") == lines(1, 50)
 
 
 def test_pipe_in_the_place_of_a_file_holds_up_nobody(spool):

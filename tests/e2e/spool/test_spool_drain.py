@@ -66,10 +66,10 @@ def test_what_its_reader_leaves_in_a_pipe_comes_again(spool):
     spool("feed", given=lines(1, 50000))
     with reading(spool) as (reader, drain):
         reader.read(10000)
-        wait_until(lambda: unread(reader.source) > 50000, "the full pipe", 20)
+        wait_until(lambda: unread(reader.source) > 50000, "the full pipe")
         os.close(reader.source)
         reader.source = -1
-        assert drain.wait(20) == 1
+        assert drain.wait(60) == 1
         told = drain.stderr.read().decode()
     assert "standard output: Broken pipe: " in told and "messages that were written were not read, and come again" in told
     # To the line: the one that it had half of comes again as a whole.
@@ -89,7 +89,7 @@ def test_what_a_terminal_has_shown_is_forgotten(spool):
     spool("feed", given=lines(1, 3))
     near, far = os.openpty()
     with spool.start("drain", stdout=far) as drain:
-        assert drain.wait(20) == 0
+        assert drain.wait(60) == 0
         os.close(far)
         assert os.read(near, 4096) == lines(1, 3).replace(b"\n", b"\r\n")
         os.close(near)
@@ -100,14 +100,14 @@ def test_what_a_terminal_has_shown_is_forgotten(spool):
 def test_drain_whose_reader_is_slow_does_not_end_before_it_and_forgets_nothing(spool, ends):
     spool("feed", given=lines(1, 5))
     with reading(spool) as (reader, drain):
-        wait_until(lambda: unread(reader.source) == len(lines(1, 5)), "the lines", 20)
+        wait_until(lambda: unread(reader.source) == len(lines(1, 5)), "the lines")
         assert spool.status() | {"bytes": 0} == {"messages": 5, "bytes": 0, "segments": 1, "damaged": [],
                                                  "writer": False, "reader": True}
         drain.send_signal(ends)
-        assert drain.wait(20) == -ends
+        assert drain.wait(60) == -ends
     with reading(spool) as (reader, drain):
         reader.read(5)
-        assert drain.wait(20) == 0 and reader.got == lines(1, 5)
+        assert drain.wait(60) == 0 and reader.got == lines(1, 5)
     assert spool("drain") == b""
 
 
@@ -115,17 +115,17 @@ def test_drain_that_follows_forgets_what_was_read_while_nothing_comes(spool):
     spool("feed", given=lines(1, 5))
     with reading(spool, "--follow") as (reader, _drain):
         reader.read(5)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten", 20)
+        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
 
 
 def test_drain_that_follows_ends_when_its_reader_goes(spool):
     spool("feed", given=lines(1, 5))
     with reading(spool, "--follow") as (reader, drain):
         reader.read(5)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten", 20)
+        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
         os.close(reader.source)
         reader.source = -1
-        assert drain.wait(20) == 1 and drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
+        assert drain.wait(60) == 1 and drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
 
 
 def test_what_was_left_in_a_socket_comes_again(spool):
@@ -136,9 +136,9 @@ def test_what_was_left_in_a_socket_comes_again(spool):
         got = b""
         while got.count(b"\n") < 20000:
             got += near.recv(4096)
-        wait_until(lambda: unread(near) > 30000, "the full socket", 20)
+        wait_until(lambda: unread(near) > 30000, "the full socket")
         near.close()
-        assert drain.wait(20) == 1
+        assert drain.wait(60) == 1
         assert b"standard output: " in drain.stderr.read()
     rest = spool("drain")
     # What it has read, at most, comes again.
@@ -151,12 +151,12 @@ def test_what_was_left_in_a_socket_comes_again_though_another_was_told_of_it(spo
     spool("feed", given=lines(1, 50000))
     near, far = socket.socketpair()
     with near, far, spool.start("drain", stdout=far, stderr=subprocess.PIPE) as drain:
-        wait_until(lambda: unread(near) > 30000, "the full socket", 20)
+        wait_until(lambda: unread(near) > 30000, "the full socket")
         drain.send_signal(signal.SIGSTOP)
         near.close()
         assert far.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0
         drain.send_signal(signal.SIGCONT)
-        assert drain.wait(20) == 1
+        assert drain.wait(60) == 1
         assert b"messages that were written were not read, and come again" in drain.stderr.read()
     assert spool("drain") == lines(1, 50000)
 
@@ -167,7 +167,7 @@ def test_all_that_a_socket_has_taken_is_forgotten(spool):
     with near, far, spool.start("drain", stdout=far) as drain:
         far.close()
         got = b"".join(iter(lambda: near.recv(4096), b""))
-        assert drain.wait(20) == 0
+        assert drain.wait(60) == 0
     assert got == lines(1, 5000) and spool.status()["messages"] == 0
 
 
@@ -177,9 +177,9 @@ def test_each_line_and_each_number_acknowledges_messages(spool):
         reader.read(1)
         for said, left in ((b"\n", 4), (b"2\n", 2), (b"0\n00", 2), (b"1\n\n", 0)):
             reader.says(said)
-            wait_until(lambda left=left: spool.status()["messages"] == left, "what it said", 20)
+            wait_until(lambda left=left: spool.status()["messages"] == left, "what it said")
         drain.terminate()
-        assert drain.wait(20) == -signal.SIGTERM
+        assert drain.wait(60) == -signal.SIGTERM
     assert spool("drain", "--null") == b""
 
 
@@ -189,7 +189,7 @@ def test_what_was_read_and_not_acknowledged_comes_again(spool):
         reader.read(10)
         reader.says(b"7\n")
         reader.ends()
-        assert drain.wait(20) == 1
+        assert drain.wait(60) == 1
         told = drain.stderr.read().decode()
     assert "descriptor" in told and "3 messages that were written were not acknowledged, and come again" in told
     assert spool("drain") == lines(8, 10)
@@ -203,7 +203,7 @@ def test_acknowledgements_that_came_before_a_signal_count(spool):
         reader.says(b"7\n")
         drain.send_signal(signal.SIGTERM)
         drain.send_signal(signal.SIGCONT)
-        assert drain.wait(20) == -signal.SIGTERM
+        assert drain.wait(60) == -signal.SIGTERM
     assert spool("drain") == lines(8, 10)
 
 
@@ -215,7 +215,7 @@ def test_no_more_is_written_than_may_wait_to_be_acknowledged(spool):
             reader.read(most)
             assert reader.got == lines(1, most)
             reader.says(b"5\n")
-        assert drain.wait(20) == 0
+        assert drain.wait(60) == 0
     assert spool("drain") == b""
 
 
@@ -225,9 +225,9 @@ def test_reader_that_closes_its_input_may_acknowledge_later(spool):
         reader.read(10)
         os.close(reader.source)
         reader.source = -1
-        wait_until(lambda: spool.status()["reader"], "the drain", 20)
+        wait_until(lambda: spool.status()["reader"], "the drain")
         reader.says(b"10\n")
-        assert drain.wait(20) == 0
+        assert drain.wait(60) == 0
     assert spool("drain") == b""
 
 
@@ -242,7 +242,7 @@ def test_what_is_no_acknowledgement_is_told(spool, said, told, left):
     with reading(spool, acknowledges=True) as (reader, drain):
         reader.read(10)
         reader.says(said)
-        assert drain.wait(20) == 1
+        assert drain.wait(60) == 1
         assert told in drain.stderr.read().decode()
     assert spool("drain") == lines(left, 10)
 
@@ -291,11 +291,11 @@ def test_drain_of_a_folder_that_is_not_there_says_so_and_makes_none(spool):
 def test_drain_that_follows_waits_for_the_folder(spool, tmp_path):
     out, told = tmp_path / "out", tmp_path / "told"
     with told.open("wb") as errors, following(spool, out, stderr=errors):
-        wait_until(lambda: told.read_text() != "", "that it waits", 20)
+        wait_until(lambda: told.read_text() != "", "that it waits")
         assert told.read_text() == f"quarry: {spool.folder}: there is no such folder yet: waiting for it\n"
         assert not spool.folder.exists()
         spool("feed", given=lines(1, 10))
-        wait_until(lambda: out.read_bytes() == lines(1, 10), "the lines", 20)
+        wait_until(lambda: out.read_bytes() == lines(1, 10), "the lines")
 
 
 def test_drain_that_waits_for_its_folder_ends_when_it_is_told_to(spool, tmp_path):
@@ -303,24 +303,24 @@ def test_drain_that_waits_for_its_folder_ends_when_it_is_told_to(spool, tmp_path
     with told.open("wb") as errors:
         drain = spool.start("drain", "--follow", stderr=errors)
     try:
-        wait_until(lambda: "waiting for it" in told.read_text(), "that it waits", 20)
+        wait_until(lambda: "waiting for it" in told.read_text(), "that it waits")
     finally:
         drain.terminate()
-        assert drain.wait(20) == -signal.SIGTERM
+        assert drain.wait(60) == -signal.SIGTERM
 
 
 def test_lines_wait_for_the_least_batch_or_its_time_out(spool):
     spool("feed", given=lines(1, 2))
     least = ("--mindequeuebatchsize", 3, "--mindequeuebatchsize.timeout")
     with reading(spool, "--follow", *least, 3600000) as (reader, drain):
-        wait_until(lambda: spool.status()["reader"], "the drain", 20)
+        wait_until(lambda: spool.status()["reader"], "the drain")
         spool("feed", given=lines(3, 3))
         # At once, in one write.
         assert os.read(reader.source, 4096) == lines(1, 3)
-        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten", 20)
+        wait_until(lambda: spool.status()["messages"] == 0, "that they are forgotten")
         spool("feed", given=lines(4, 4))
         drain.terminate()
-        assert drain.wait(20) == -signal.SIGTERM
+        assert drain.wait(60) == -signal.SIGTERM
     with reading(spool, "--follow", *least, 20) as (reader, drain):
         assert os.read(reader.source, 4096) == lines(4, 4)
     # Who does not follow waits for nothing.
@@ -338,10 +338,10 @@ def test_drain_waits_for_its_hours(spool, monkeypatch, tmp_path):
     with out.open("wb") as sink, told.open("wb") as errors:
         drain = spool.start("drain", begin, 22, end, 4, stdout=sink, stderr=errors)
     try:
-        wait_until(lambda: told.read_text() == "quarry: waiting for 22:00 (queue.dequeuetimebegin)\n", "that it waits", 20)
+        wait_until(lambda: told.read_text() == "quarry: waiting for 22:00 (queue.dequeuetimebegin)\n", "that it waits")
     finally:
         drain.terminate()
-        assert drain.wait(20) == -signal.SIGTERM
+        assert drain.wait(60) == -signal.SIGTERM
     assert out.read_bytes() == b""
     assert spool.status()["messages"] == 10
     assert spool("drain", begin, 4, end, 22) == lines(1, 10)
@@ -355,6 +355,6 @@ def test_drain_that_waits_for_its_hours_ends_when_its_reader_goes(spool, monkeyp
                         stderr=subprocess.PIPE)
     assert drain.stderr.readline() == b"quarry: waiting for 22:00 (queue.dequeuetimebegin)\n"
     drain.stdout.close()
-    assert drain.wait(20) == 1
+    assert drain.wait(60) == 1
     assert drain.stderr.read() == b"quarry: standard output: Broken pipe\n"
     assert spool.status()["messages"] == 10

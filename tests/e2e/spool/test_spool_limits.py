@@ -21,7 +21,7 @@ def test_full_disk_holds_up_the_feeder_and_loses_nothing(spool, tmp_path):
         given.write_bytes(lines(1, count))
         with given.open("rb") as source, told.open("wb") as errors:
             feeder = spool.start("feed", "--maxfilesize", "32k", stdin=source, stderr=errors)
-        wait_until(lambda: b"No space left on device" in told.read_bytes(), "the full disk", 20)
+        wait_until(lambda: b"No space left on device" in told.read_bytes(), "the full disk")
         assert feeder.poll() is None
         with following(spool, out):
             assert feeder.wait(60) == 0
@@ -70,15 +70,15 @@ def test_drain_of_a_disk_without_a_free_byte_is_not_repeated(spool):
 
 @pytest.mark.slow
 @needs_root
-@pytest.mark.parametrize("size", ["64k", "1m"])
-def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size):
+@pytest.mark.parametrize(("size", "count"), [("64k", 300), ("1m", 3000)])
+def test_full_queue_on_a_full_disk_is_drained_to_its_end(spool, tmp_path, size, count):
     """The drain has no room to write down how far it is, and the feeder waits to be told."""
     with small_disk(spool, size), (tmp_path / "told").open("wb") as told:
         given, out = tmp_path / "given", tmp_path / "out"
-        given.write_bytes(lines(1, 3000).replace(b"line", b"line" + 500 * b"x"))
+        given.write_bytes(lines(1, count).replace(b"line", b"line" + 500 * b"x"))
         with following(spool, out, stderr=told), given.open("rb") as source:
             assert spool.start("feed", "--size", 5, stdin=source, stderr=told).wait(120) == 0
-            wait_until(lambda: out.read_bytes().endswith(b" 3000\n"), "the last line", 60)
+            wait_until(lambda: out.read_bytes().endswith(b" %d\n" % count), "the last line")
         assert out.read_bytes() == given.read_bytes()
 
 
@@ -134,10 +134,10 @@ def test_feeder_waits_while_as_many_messages_as_the_size_wait_for_drain(spool, t
     given.write_bytes(lines(1, 3000))
     with given.open("rb") as source:
         feeder = spool.start("feed", mark, 50, stdin=source)
-    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] >= 50, "the full queue", 20)
+    wait_until(lambda: spool.folder.exists() and spool.status()["messages"] >= 50, "the full queue")
     assert spool("export") == lines(1, 50)
     assert spool("purge") == b"50 messages were removed\n"
-    wait_until(lambda: spool.status()["messages"] >= 50, "the full queue", 20)
+    wait_until(lambda: spool.status()["messages"] >= 50, "the full queue")
     with following(spool, out, "--checkpointinterval", every):
         assert feeder.wait(60) == 0
         wait_until(lambda: out.read_bytes().endswith(b"line 3000\n"), "the last line", 60)

@@ -26,7 +26,7 @@ class StreamSpool(Spool):
             assert holder.stdout.readline() == b"holding\n"
             yield
             holder.stdin.close()
-            assert holder.wait(20) == 0
+            assert holder.wait(60) == 0
 
     def subscription(self, name: str) -> dict:
         return next(one for one in self.status()["subscriptions"] if one["name"] == name)

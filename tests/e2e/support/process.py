@@ -43,7 +43,7 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 10.0, pause: float = 0.005) -> None:
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0, pause: float = 0.005) -> None:
     """Polls CONDITION; a generous bound, since it is only reached when something is wrong. PAUSE, in seconds, is between
     two looks: what is measured to be short wants a shorter one."""
     end = time.monotonic() + seconds

@@ -77,7 +77,7 @@ def following(spool: Spool, out, *options: object, **streams: object) -> Iterato
         yield drain
     finally:
         drain.terminate()
-        drain.wait(20)
+        drain.wait(60)
 
 
 def damage(segment, offset: int, flipped: int = 1) -> None:

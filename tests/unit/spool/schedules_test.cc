@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,11 @@ void in_all(const schedule::Bounds& bounds, const schedule::Scenario& scenario) 
   CHECK(outcome.schedules > 50);
 }
 
+/// Whether $QUARRY_TEST_CASES asks for all schedules of what has tens of thousands of them.
+bool is_thorough() {
+  return std::getenv("QUARRY_TEST_CASES") != nullptr;
+}
+
 schedule::Bounds bounds(int preemptions, int timeouts, std::uint64_t schedules = 400000) {
   return {.preemptions = preemptions,
           .timeouts = timeouts,
@@ -125,7 +131,7 @@ schedule::Bounds bounds(int preemptions, int timeouts, std::uint64_t schedules =
 }  // namespace
 
 TEST_CASE("in all schedules: into disk-assisted mode, through it and out of it") {
-  in_all(bounds(2, 0), [] {
+  in_all(bounds(is_thorough() ? 2 : 1, 0), [] {
     Life life(disk_assisted());
     life.start();
     for (const char* content : {"a", "b", "c"}) life.enqueue(content);
@@ -158,7 +164,7 @@ TEST_CASE("in all schedules: a start with files on the disk, and messages meanwh
 TEST_CASE("in all schedules: workers that end for want of work are started when there is some") {
   QueueOptions options = disk_assisted();
   options.timeout_worker_thread_shutdown = milliseconds(10);
-  in_all(bounds(1, 2), [&] {
+  in_all(bounds(1, is_thorough() ? 2 : 1), [&] {
     Life life(options, {"a"});
     life.start();
     life.enqueue("b");
@@ -172,7 +178,7 @@ TEST_CASE("in all schedules: workers that end for want of work are started when 
 TEST_CASE("in all schedules: the worker that would notice the end of disk assistance has ended") {
   QueueOptions options = disk_assisted();
   options.timeout_worker_thread_shutdown = milliseconds(10);
-  in_all(bounds(1, 2), [&] {
+  in_all(bounds(1, is_thorough() ? 2 : 1), [&] {
     Life life(options, {"a", "b"});
     life.start();
     schedule::require(life.queue->wait_until_empty(kEternal), "not empty");
@@ -182,7 +188,7 @@ TEST_CASE("in all schedules: the worker that would notice the end of disk assist
 }
 
 TEST_CASE("in all schedules: a consumer that says to try again, in disk-assisted mode") {
-  in_all(bounds(2, 0), [] {
+  in_all(bounds(is_thorough() ? 2 : 1, 0), [] {
     Life life(disk_assisted());
     int calls = 0;
     life.start([&calls](std::span<const Message> batch, const std::stop_token&) -> Delivery {
@@ -234,7 +240,8 @@ TEST_CASE("in all schedules: two who end a queue that has just begun") {
   });
 }
 
-TEST_CASE("in all schedules: two workers, the high water mark again and again") {
+TEST_CASE("in all schedules: two workers, the high water mark again and again" *
+          doctest::test_suite("long")) {
   QueueOptions options = disk_assisted();
   options.worker_threads = 2;
   options.worker_thread_minimum_messages = 1;

@@ -77,7 +77,7 @@ TEST_CASE("above queue.discardmark what is queued and matters least is discarded
     put(queue, 2, 5, kDebug);
     put(queue, 6, 12, kAlert);
     consumer.open();
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
     // Eleven were left when the first was done with: the mark is where three are discarded.
     CHECK(consumer.got() == joined({"1"}, numbers(5, 12)));
     CHECK(queue.figures().discarded_queued == 3);
@@ -104,7 +104,7 @@ TEST_CASE("what stays of a batch is given back and delivered in its order") {
       put(queue, number, number, number % 2 ? kDebug : kAlert);
     put(queue, 6, 12, kAlert);
     consumer.open();
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
     CHECK(consumer.got() == joined({"1", "2", "4"}, numbers(6, 12)));
     CHECK(queue.figures().discarded_queued == 2);
     queue.queue->shutdown();
@@ -122,7 +122,7 @@ TEST_CASE("a batch of which everything is discarded is no end of the queue") {
   put(queue, 2, 6, kDebug);
   put(queue, 7, 20, kAlert);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == joined({"1"}, numbers(7, 20)));
   CHECK(consumer.batch_sizes().at(1) == 5);
 }
@@ -140,7 +140,7 @@ TEST_CASE("what a disk-assisted queue has on the disk is not discarded") {
   put(queue, 6, 15, kAlert);
   REQUIRE(eventually([&] { return queue.figures().on_disk >= 6; }));
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == numbers(1, 15));
   CHECK(queue.figures().discarded_queued == 0);
 }
@@ -233,7 +233,7 @@ TEST_CASE("outside its hours a queue delivers nothing, and saves what it has at 
   CHECK(consumer.begun() == 0);
   const TestEngine queue(options, consumer.function(), quarry::base::FileSystem::real(),
                          [] { return at(23, 0, 0); });
-  CHECK(queue.engine->wait_until_empty(5s));
+  CHECK(queue.engine->wait_until_empty(60s));
   CHECK(consumer.got() == numbers(1, 3));
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("with queue.samplinginterval one of so many is taken, one by one or to
     Error error;
     CHECK(queue.queue->enqueue(together, Delay::kNone, &error) == 9);
     CHECK(queue.put(14, 16) == 3);
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
     CHECK(consumer.got() == std::vector<std::string>{"3", "6", "9", "12", "15"});
     CHECK(queue.figures().enqueued == 5);
     CHECK(queue.figures().left_out == 11);
@@ -271,9 +271,9 @@ TEST_CASE("a sample that is refused is one when it is tried again") {
   CHECK(error.code == ErrorCode::kLimit);
   CHECK(all[7].content == "8");
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(queue.queue->enqueue(std::span(all).subspan(7), Delay::kNone, &error) == 5);
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == std::vector<std::string>{"2", "4", "6", "8", "10", "12"});
   CHECK(queue.figures().left_out == 6);
 }
@@ -321,9 +321,9 @@ TEST_CASE("a sample that is discarded was one, and is not tried again") {
   CHECK(enqueue(left) == 8);
   CHECK(enqueue(left.subspan(9)) == 2);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(enqueue(left.subspan(12)) == 3);
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == std::vector<std::string>{"3", "6", "15"});
   CHECK(queue.figures().discarded == 2);
   CHECK(queue.figures().left_out == 10);

@@ -174,7 +174,7 @@ TEST_CASE("worker threads must be awakened: an idle regular worker ends with the
   const TestConsumer consumer;
   const TestQueue queue(saving(folder), consumer.function());
   REQUIRE(queue.put(1, 1) == 1);
-  REQUIRE(queue.queue->wait_until_empty(5s));
+  REQUIRE(queue.queue->wait_until_empty(60s));
   CHECK(queue.figures().workers == 1);
   const Ending ending = queue.queue->shutdown();
   CHECK(queue.figures().workers == 0);
@@ -281,7 +281,7 @@ TEST_CASE("a queue that ends in DA run mode is not in it any more, and another o
     CHECK(queue.queue->shutdown().saved == 12);
   }
   const TestQueue queue(options, TestConsumer().function());
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
 }
 
 TEST_CASE("what a consumer that is left behind has comes again, and first") {

@@ -221,7 +221,7 @@ TEST_CASE("if it switches back, the DA queue is destructed and the regular pool 
   CHECK_FALSE(files_in(folder).empty());
   consumer.open();
   CHECK(is_over(queue));
-  CHECK(queue.engine->wait_until_empty(5s));
+  CHECK(queue.engine->wait_until_empty(60s));
   CHECK(files_in(folder).empty());
   CHECK(queue.figures->on_disk == 0);
   CHECK(queue.figures->disk_bytes == 0);
@@ -240,7 +240,7 @@ TEST_CASE("the whole thing iterates once the high water mark is hit again") {
     REQUIRE(queue.put(15 * round + 1, 15 * round + 15) == 15);
     CHECK(queue.wait_until_at(DaPlace::kAtLowWatermark));
     consumer.open();
-    CHECK(queue.engine->wait_until_empty(5s));
+    CHECK(queue.engine->wait_until_empty(60s));
   }
   CHECK(queue.figures->da_runs == 3);
   CHECK(consumer.got() == numbers(1, 45));
@@ -296,7 +296,7 @@ TEST_CASE("the DA worker may also not wait at all") {
   consumer.open();
   CHECK(consumer.wait_until_got(1));
   files.let_go();
-  CHECK(queue.engine->wait_until_empty(5s));
+  CHECK(queue.engine->wait_until_empty(60s));
   CHECK(consumer.got() == numbers(1, 15));
 }
 
@@ -338,7 +338,7 @@ TEST_CASE("the DA worker startup initiation is harmless when called by many at t
     }
     for (std::thread& one : producers) one.join();
     CHECK(taken == 8);
-    CHECK(queue.engine->wait_until_empty(5s));
+    CHECK(queue.engine->wait_until_empty(60s));
     CHECK(consumer.got().size() == 11);
     CHECK(is_over(queue));
   }

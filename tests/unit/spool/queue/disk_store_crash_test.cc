@@ -153,7 +153,7 @@ TEST_CASE("without queue.syncqueuefiles a machine that stops loses, but invents 
   const Recording recording = record(false);
   std::mt19937 random(2);
   for (std::size_t count = 0; count <= recording.operations.size(); ++count) {
-    for (int subset = 0; subset < 200; ++subset) {
+    for (int subset = 0; subset < 50; ++subset) {
       const auto image = MemoryFileSystem::after_a_stop(
           {}, recording.operations, count, [&](std::size_t) { return random() % 4 != 0; });
       std::string told;

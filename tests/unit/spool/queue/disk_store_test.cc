@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "quarry/spool/spool.h"
 #include "store_world.h"
 
 using namespace quarry::spool;
@@ -247,6 +248,18 @@ TEST_CASE("a damaged position file costs duplicates, not messages") {
   }
 }
 
+TEST_CASE("a damaged position file that is to be ignored is not kept") {
+  auto image = files_with(20);
+  image["q.qi"] = "quarry-spool 1\n";
+  MemoryFileSystem system(image);
+  QueueOptions options = small_segments();
+  options.on_corruption = OnCorruption::kIgnore;
+  StoreWorld world(system, options);
+  CHECK(world.drain() == numbered_messages(1, 20));
+  CHECK(has(world.told, "q.qi"));
+  CHECK_FALSE(system.image().contains("q.qi.damaged"));
+}
+
 TEST_CASE("a position file of another life of the queue does not hide messages") {
   auto image = files_with(20);
   MemoryFileSystem before;
@@ -256,6 +269,9 @@ TEST_CASE("a position file of another life of the queue does not hide messages")
   REQUIRE(old.store->checkpoint());
   image["q.qi"] = before.image().at("q.qi");
   MemoryFileSystem system(image);
+  const auto status = spool_status({.folder = "/spool", .name = kName}, system);
+  REQUIRE(status);
+  CHECK(status->messages == 20);
   StoreWorld world(system, small_segments());
   CHECK(world.drain() == numbered_messages(1, 20));
   CHECK(has(world.told, "not of these segments"));

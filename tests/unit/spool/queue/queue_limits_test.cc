@@ -91,7 +91,7 @@ TEST_CASE(
   CHECK(put(1, 12) == 12);
   CHECK(put(13, 30) == 8);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == numbers(1, 20));
 }
 
@@ -158,7 +158,7 @@ TEST_CASE("severity and content come as they were, empty ones and large ones too
       return Delivery{.delivered = batch.size()};
     });
     for (const Message& one : sent) REQUIRE(queue.queue->enqueue(one));
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
   }
   CHECK(got == sent);
 }
@@ -181,7 +181,7 @@ TEST_CASE("the figures of a queue add up") {
   CHECK(now.max_size >= 10);
   CHECK(now.workers == 1);
   consumer.open();
-  REQUIRE(queue.queue->wait_until_empty(5s));
+  REQUIRE(queue.queue->wait_until_empty(60s));
   now = queue.figures();
   CHECK(now.delivered == 15);
   CHECK(now.size + now.on_disk + now.disk_bytes + now.lost + now.discarded + now.full == 0);
@@ -201,7 +201,7 @@ TEST_CASE("figures are read while a consumer and the disk are held up") {
   CHECK(queue.figures().size == 12);
   files.let_go();
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
 }
 
 TEST_CASE("waiting until a queue is empty has a limit, and sees what a consumer has") {
@@ -241,6 +241,6 @@ TEST_CASE("queue.maxdiskspace is not passed, and what does not fit is refused by
   CHECK(taken < 40);
   CHECK(queue.figures().disk_bytes <= 4096);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got().size() == taken);
 }

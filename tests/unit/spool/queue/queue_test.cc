@@ -103,7 +103,7 @@ TEST_CASE("every type refuses a message that is too long, and takes those before
     quarry::base::Error error;
     CHECK(queue.queue->enqueue(messages, Delay::kNone, &error) == 1);
     CHECK(error.code == ErrorCode::kLimit);
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
     CHECK(consumer.got() == std::vector<std::string>{"a"});
   }
 }
@@ -142,7 +142,7 @@ TEST_CASE("disk: every message is on the disk when it is taken, and there are no
   CHECK(queue.figures().disk_bytes > 0);
   CHECK(files_in(folder).size() == 2);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == numbers(1, 5));
   queue.queue->shutdown();
   CHECK(files_in(folder).empty());
@@ -216,7 +216,7 @@ TEST_CASE("with several workers everything is delivered once, from memory and fr
       producers.emplace_back([&, name] { produce(*queue.queue, name, 250); });
     }
     for (std::thread& producer : producers) producer.join();
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
     std::vector<std::string> got = consumer.got();
     std::ranges::sort(got);
     CHECK(got.size() == 1000);
@@ -253,7 +253,7 @@ TEST_CASE("a batch that is given back comes again as it was, before anything lat
     Error error;
     REQUIRE(queue.queue->enqueue(all, Delay::kNone, &error) == 8);
     consumer.open();
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
     CHECK(consumer.got() == numbers(1, 8));
     CHECK(consumer.batch_sizes().front() == 3);
     CHECK(queue.figures().delivered == 8);

@@ -40,7 +40,7 @@ TEST_CASE("a consumer that keeps a large batch does not keep the queue from its 
   REQUIRE(consumer.wait_until_begun(2));
   CHECK(queue.put(17, 100) == 84);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got() == numbers(1, 100));
 }
 
@@ -64,7 +64,7 @@ TEST_CASE("many consumers that keep their batches do not keep the queue from its
   REQUIRE(consumer.wait_until_begun(4));
   CHECK(queue.put(17, 100) == 84);
   consumer.open();
-  CHECK(queue.queue->wait_until_empty(5s));
+  CHECK(queue.queue->wait_until_empty(60s));
   CHECK(consumer.got().size() == 100);
 }
 
@@ -129,7 +129,7 @@ TEST_CASE("a disk queue that is full of what was delivered has its room again") 
   const std::string text(300, 't');
   for (std::size_t i = 1; i <= 10; ++i) {
     CHECK(queue.queue->enqueue({.content = text}));
-    CHECK(queue.queue->wait_until_empty(5s));
+    CHECK(queue.queue->wait_until_empty(60s));
   }
 }
 

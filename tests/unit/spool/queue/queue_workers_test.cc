@@ -233,7 +233,7 @@ TEST_CASE("workers without a consumer at work are not left behind, however short
     TestConsumer consumer;
     const TestQueue queue(options, consumer.function());
     REQUIRE(queue.put(1, 8) == 8);
-    REQUIRE(queue.queue->wait_until_empty(5s));
+    REQUIRE(queue.queue->wait_until_empty(60s));
     const Ending ending = queue.queue->shutdown();
     CHECK(ending.consumers_left == 0);
     CHECK(queue.reports.count("do not end") == 0);

@@ -189,6 +189,6 @@ std::vector<std::string> files_in(const TemporaryFolder& folder);
 /// Leaves the numbers FIRST to LAST in OPTIONS' files. How many were saved.
 std::uint64_t leave_on_disk(const QueueOptions& options, int first, int last);
 /// Delivers everything that OPTIONS' files have, and returns it.
-std::vector<std::string> rest_of(const QueueOptions& options);
+std::vector<std::string> rest_of(QueueOptions options);
 
 }  // namespace quarry::spool

@@ -51,7 +51,7 @@ struct Server {
     server = std::move(*HandOverServer::start(
         *world.stream, listen_at(path), [this](const std::string&) { ++dropped; }, options));
   }
-  HandOver client() const { return {path, 10s}; }
+  HandOver client() const { return {path, 60s}; }
 
   TemporaryFolder folder;
   std::string path = folder.string() + "/socket";
@@ -285,7 +285,7 @@ TEST_CASE("what a process has acknowledged that is killed at any operation is in
     std::vector<std::string> acknowledged;
     for (int i = 0; i < 12; ++i) {
       const std::vector<NewMessage> messages(2, {.content = std::to_string(i) + padding});
-      if (!HandOver(path, 10s).hand_over(messages)) break;
+      if (!HandOver(path, 60s).hand_over(messages)) break;
       acknowledged.push_back(messages[0].content);
     }
     if (acknowledged.size() == 12) whole = acknowledged.size();
@@ -294,7 +294,9 @@ TEST_CASE("what a process has acknowledged that is killed at any operation is in
     REQUIRE(::waitpid(child, &status, 0) == child);
     REQUIRE(WIFSIGNALED(status));
     if (acknowledged.empty()) continue;
-    const StreamWorld world(quarry::base::FileSystem::real(), options);
+    Fuse fuse(Fuse::kEndless);
+    KillingFiles files(fuse);
+    const StreamWorld world(files, options);
     std::vector<std::string> found;
     const auto taken = world.subscribe("mail")->take(1000);
     REQUIRE(taken);

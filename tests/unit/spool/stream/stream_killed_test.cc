@@ -92,7 +92,9 @@ TEST_CASE("a stream whose process is killed at any operation has everything, and
     const Account account = account_of(options, fuse_length);
     is_ended = account.is_ended;
     if (!account.is_subscribed) continue;
-    StreamWorld world(quarry::base::FileSystem::real(), options);
+    Fuse fuse(Fuse::kEndless);
+    KillingFiles files(fuse);
+    StreamWorld world(files, options);
     const auto mail = world.subscribe("mail");
     KilledIds dead;
     REQUIRE(mail->visit_dead(
