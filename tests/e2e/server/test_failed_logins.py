@@ -181,7 +181,7 @@ def test_what_is_not_there_is_in_the_access_log_alone(start, fresh, tmp_path):
         assert b"200 OK" in sync(server, NOTHING, "/there")
         server.ask("PUT", "/last")
         told(server, "is not served here")
-        about = [line for line in log_of(server) if "404" in line[4]]
+        about = [line for line in log_of(server) if ": 404 " in line[4]]
         assert {line[2] for line in about} == ({"debug"} if is_told else set())
         assert len(about) == (len(paths) + 1 if is_told else 0)
         server.stop()
