@@ -157,21 +157,21 @@ void FastcgiCall::on_readable() {
 }
 
 void FastcgiCall::take(std::string_view bytes) {
-  const RecordReader::Status status = reader_.feed(bytes, *this);
+  const ReplyReader::Status status = reader_.feed(bytes, *this);
   if (too_long_) {
     return finish(Outcome::kBadAnswer,
                   fmt::format("its answer is over the limit of {} bytes", limits_.max_reply));
   }
   switch (status) {
-    case RecordReader::Status::kMore: {
+    case ReplyReader::Status::kMore: {
       // A copy: the call may be destroyed in it, and the function with it.
       const More more = more_;
       return more();
     }
-    case RecordReader::Status::kBad:
+    case ReplyReader::Status::kBad:
       return finish(Outcome::kBadAnswer, reader_.error());
-    case RecordReader::Status::kEnd:
-      if (reader_.protocol_status() == 0) return finish(Outcome::kAnswered);
+    case ReplyReader::Status::kEnd:
+      if (reader_.protocol_status() == FCGI_REQUEST_COMPLETE) return finish(Outcome::kAnswered);
       return finish(Outcome::kBadAnswer, fmt::format("it refused the request (FastCGI status {})",
                                                      reader_.protocol_status()));
   }

@@ -19,7 +19,7 @@
 
 namespace quarry::gateway {
 
-class FastcgiCall final : private RecordSink {
+class FastcgiCall final : private ReplySink {
  public:
   struct Limits {
     std::chrono::milliseconds connect_timeout;
@@ -86,7 +86,7 @@ class FastcgiCall final : private RecordSink {
   More more_;
   Done done_;
   base::EventBufferPtr reply_;
-  RecordReader reader_;
+  ReplyReader reader_;
   Stage stage_ = Stage::kConnecting;
   Outcome outcome_ = Outcome::kBadAnswer;
   bool too_long_ = false;

@@ -10,8 +10,6 @@
 
 #include <event2/buffer.h>
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -37,41 +35,34 @@ class Params {
 /// empty. BODY may be null. False: no memory.
 bool append_request(evbuffer* out, std::string_view params, evbuffer* body);
 
-/// Who gets what the records hold.
-class RecordSink {
+/// Takes the streams of a reply.
+class ReplySink {
  public:
-  virtual ~RecordSink() = default;
+  virtual ~ReplySink() = default;
   virtual void on_stdout(std::string_view bytes) = 0;
   virtual void on_stderr(std::string_view bytes) = 0;
 };
 
-/// Reads the pool's records from pieces of any size. Holds no more than eight bytes itself.
-class RecordReader {
+/// Reads a pool's reply from pieces of any size, and passes on each at once.
+class ReplyReader {
  public:
   enum class Status { kMore, kEnd, kBad };
 
   /// Reads BYTES. kEnd: END_REQUEST has come and nothing more is expected. kBad: error() says why.
-  Status feed(std::string_view bytes, RecordSink& sink);
+  Status feed(std::string_view bytes, ReplySink& sink);
 
   const std::string& error() const { return error_; }
-  /// Of END_REQUEST; 0 is a request that was answered, others are refusals (OVERLOADED is 2).
-  std::uint8_t protocol_status() const { return static_cast<std::uint8_t>(block_[4]); }
+  /// After kEnd: FCGI_REQUEST_COMPLETE if the request was answered; others are refusals
+  /// (FCGI_OVERLOADED, say).
+  std::uint8_t protocol_status() const;
 
  private:
-  enum class Part { kHeader, kContent, kPadding };
+  /// Why a record with HEADER has no place here; empty if it has.
+  std::string error_in(const http::RecordHeader& header);
 
-  Status take_header();
-  bool take_content(std::string_view bytes, RecordSink& sink);
-  Status bad(std::string error);
-
-  Part part_ = Part::kHeader;
-  http::RecordType type_{};
-  std::size_t content_left_ = 0;
-  std::size_t padding_left_ = 0;
+  http::RecordReader records_;
   bool stdout_ended_ = false;
-  /// A header, or the content of END_REQUEST, as far as it has come.
-  std::array<char, http::kRecordHeaderSize> block_{};
-  std::size_t block_size_ = 0;
+  std::string end_;  // the content of END_REQUEST, as far as it has come
   std::string error_;
 };
 

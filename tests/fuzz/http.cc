@@ -14,11 +14,11 @@ namespace {
 
 namespace gateway = quarry::gateway;
 namespace http = quarry::http;
-using gateway::RecordReader;
+using gateway::ReplyReader;
 
 constexpr std::size_t kMaxBody = 1000;
 
-struct Collected final : gateway::RecordSink {
+struct Collected final : gateway::ReplySink {
   std::string out;
   std::string err;
   void on_stdout(std::string_view bytes) override { out += bytes; }
@@ -58,15 +58,15 @@ void read_reply_header(std::string_view bytes) {
   }
 }
 
-RecordReader::Status read_records(std::string_view bytes, std::size_t step, Collected& collected) {
-  RecordReader reader;
-  auto status = RecordReader::Status::kMore;
-  while (!bytes.empty() && status == RecordReader::Status::kMore) {
+ReplyReader::Status read_records(std::string_view bytes, std::size_t step, Collected& collected) {
+  ReplyReader reader;
+  auto status = ReplyReader::Status::kMore;
+  while (!bytes.empty() && status == ReplyReader::Status::kMore) {
     const std::string_view piece = bytes.substr(0, step);
     status = reader.feed(piece, collected);
     bytes.remove_prefix(piece.size());
   }
-  REQUIRE((status == RecordReader::Status::kBad) == !reader.error().empty());
+  REQUIRE((status == ReplyReader::Status::kBad) == !reader.error().empty());
   return status;
 }
 

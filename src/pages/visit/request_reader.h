@@ -38,7 +38,6 @@ class RequestReader {
   enum class Part { kBegin, kParams, kBody, kDone };
 
   Status take(const http::RecordHeader& header, evbuffer* input);
-  Status take_begin(std::string_view content);
   Status take_params(std::string_view content);
   Status take_body(const http::RecordHeader& header, evbuffer* input);
   bool parse_params();

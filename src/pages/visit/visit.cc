@@ -8,10 +8,6 @@
 namespace quarry::pages {
 namespace {
 
-using http::RecordType;
-
-// END_REQUEST: status 0, complete (0), three reserved bytes.
-constexpr std::string_view kEndContent("\0\0\0\0\0\0\0\0", 8);
 constexpr std::chrono::milliseconds kDrainTime{2000};
 // Below so much the visitor takes the reply as it comes.
 constexpr std::size_t kLittle = std::size_t{256} << 10;
@@ -79,7 +75,7 @@ void Visit::on_output() {
   bufferevent_set_timeouts(bev_.get(), &time, nullptr);
 }
 
-void Visit::put_header(RecordType type, std::size_t size) {
+void Visit::put_header(std::uint8_t type, std::size_t size) {
   const auto bytes = http::encode({.type = type,
                                    .request_id = reader_.id(),
                                    .content_length = static_cast<std::uint16_t>(size)});
@@ -99,7 +95,7 @@ void Visit::add(std::string_view bytes) {
 void Visit::put(std::string_view bytes) {
   while (!bytes.empty()) {
     const std::string_view piece = bytes.substr(0, http::kMostContent);
-    put_header(RecordType::kStdout, piece.size());
+    put_header(FCGI_STDOUT, piece.size());
     bufferevent_write(bev_.get(), piece.data(), piece.size());
     bytes.remove_prefix(piece.size());
   }
@@ -110,15 +106,16 @@ void Visit::add(evbuffer* body) {
   evbuffer* const output = bufferevent_get_output(bev_.get());
   while (const std::size_t left = evbuffer_get_length(body)) {
     const std::size_t size = std::min(left, http::kMostContent);
-    put_header(RecordType::kStdout, size);
+    put_header(FCGI_STDOUT, size);
     evbuffer_remove_buffer(body, output, size);
   }
 }
 
 void Visit::end() {
-  put_header(RecordType::kStdout, 0);
-  put_header(RecordType::kEndRequest, kEndContent.size());
-  bufferevent_write(bev_.get(), kEndContent.data(), kEndContent.size());
+  std::string end;
+  http::append_record(end, FCGI_STDOUT, reader_.id(), {});
+  http::append_record(end, FCGI_END_REQUEST, reader_.id(), http::end_content());
+  bufferevent_write(bev_.get(), end.data(), end.size());
   state_ = State::kEnded;
   bufferevent_setwatermark(bev_.get(), EV_WRITE, 0, 0);
 }

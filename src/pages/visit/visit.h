@@ -74,7 +74,7 @@ class Visit {
   void on_input();
   void on_output();
   void put(std::string_view bytes);
-  void put_header(http::RecordType type, std::size_t size);
+  void put_header(std::uint8_t type, std::size_t size);
   void hold(std::size_t bytes);
 
   const Limits& limits_;

@@ -298,8 +298,8 @@ bool FastCgiExchange::takes_abort() {
   const auto whole = static_cast<ssize_t>(record.size());
   if (::recv(fd_, record.data(), record.size(), MSG_PEEK | MSG_DONTWAIT) != whole) return false;
   const auto header = http::decode({record.data(), record.size()});
-  const bool is_abort = header && header->type == http::RecordType::kAbortRequest &&
-                        header->request_id == fcgx_.requestId;
+  const bool is_abort =
+      header && header->type == FCGI_ABORT_REQUEST && header->request_id == fcgx_.requestId;
   if (!is_abort) return false;
   return ::recv(fd_, record.data(), record.size(), MSG_DONTWAIT) == whole;
 }

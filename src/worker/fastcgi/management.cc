@@ -10,9 +10,9 @@ namespace {
 
 // Of one process, which is all that somebody at this end of a connection meets.
 constexpr auto kValues = std::to_array<std::pair<std::string_view, std::string_view>>({
-    {"FCGI_MAX_CONNS", "1"},
-    {"FCGI_MAX_REQS", "1"},
-    {"FCGI_MPXS_CONNS", "0"},
+    {FCGI_MAX_CONNS, "1"},
+    {FCGI_MAX_REQS, "1"},
+    {FCGI_MPXS_CONNS, "0"},
 });
 
 }  // namespace
@@ -25,9 +25,9 @@ std::string get_values_result(std::string_view names) {
       http::append_pair(content, known, value);
     }
   }
-  const auto header = http::encode({.type = http::RecordType::kGetValuesResult,
-                                    .content_length = static_cast<std::uint16_t>(content.size())});
-  return std::string(header.data(), header.size()) + content;
+  std::string record;
+  http::append_record(record, FCGI_GET_VALUES_RESULT, FCGI_NULL_REQUEST_ID, content);
+  return record;
 }
 
 }  // namespace quarry::worker

@@ -4,15 +4,17 @@
 
 #include <string>
 
+#include "fastcgi_records.h"
 #include "quarry/base/event_handles.h"
-#include "world.h"
 
 using namespace quarry::gateway;
-using quarry::gateway::testing::fastcgi_record;
+using fastcgi_records::begin_record;
+using fastcgi_records::end_record;
+using fastcgi_records::record;
 
 namespace {
 
-struct Collected final : RecordSink {
+struct Collected final : ReplySink {
   std::string out;
   std::string err;
   void on_stdout(std::string_view bytes) override { out += bytes; }
@@ -34,91 +36,78 @@ std::string request_of(std::string_view params, const std::string& body) {
   return taken(out.get());
 }
 
-RecordReader::Status read_all(std::string_view bytes, std::size_t step, Collected& collected,
-                              RecordReader& reader) {
-  auto status = RecordReader::Status::kMore;
-  while (!bytes.empty() && status == RecordReader::Status::kMore) {
+ReplyReader::Status read_all(std::string_view bytes, std::size_t step, Collected& collected,
+                             ReplyReader& reader) {
+  auto status = ReplyReader::Status::kMore;
+  while (!bytes.empty() && status == ReplyReader::Status::kMore) {
     status = reader.feed(bytes.substr(0, step), collected);
     bytes.remove_prefix(std::min(step, bytes.size()));
   }
   return status;
 }
 
-const std::string kBegin = fastcgi_record(1, std::string_view("\0\1\0\0\0\0\0\0", 8));
-const std::string kEnd = fastcgi_record(3, std::string(8, '\0'));
-
 }  // namespace
 
-TEST_CASE("names and values carry lengths of one byte up to 127 and of four above") {
-  Params params;
-  params.add("A", "bc");
-  params.add("N", std::string(127, 'x'));
-  params.add("L", std::string(128, 'y'));
-  CHECK(params.bytes() == std::string("\x01\x02") + "Abc" + "\x01\x7f" + "N" +
-                              std::string(127, 'x') + std::string("\x01\x80\0\0\x80", 5) + "L" +
-                              std::string(128, 'y'));
-}
-
 TEST_CASE("a request is its beginning, its params and its body, each stream with an end") {
-  CHECK(request_of("pp", "body") == kBegin + fastcgi_record(4, "pp") + fastcgi_record(4, "") +
-                                        fastcgi_record(5, "body") + fastcgi_record(5, ""));
-  CHECK(request_of("", "") == kBegin + fastcgi_record(4, "") + fastcgi_record(5, ""));
+  CHECK(request_of("pp", "body") == begin_record() + record(FCGI_PARAMS, "pp") +
+                                        record(FCGI_PARAMS, "") + record(FCGI_STDIN, "body") +
+                                        record(FCGI_STDIN, ""));
+  CHECK(request_of("", "") == begin_record() + record(FCGI_PARAMS, "") + record(FCGI_STDIN, ""));
 }
 
 TEST_CASE("params and bodies beyond one record are cut into several") {
   const std::string params(70'000, 'p');
   const std::string body(200'000, 'b');
-  std::string expected = kBegin + fastcgi_record(4, params.substr(0, 65528)) +
-                         fastcgi_record(4, params.substr(65528)) + fastcgi_record(4, "");
+  std::string expected = begin_record() + record(FCGI_PARAMS, params.substr(0, 65528)) +
+                         record(FCGI_PARAMS, params.substr(65528)) + record(FCGI_PARAMS, "");
   for (std::size_t at = 0; at < body.size(); at += 65528) {
-    expected += fastcgi_record(5, body.substr(at, 65528));
+    expected += record(FCGI_STDIN, body.substr(at, 65528));
   }
-  CHECK((request_of(params, body) == expected + fastcgi_record(5, "")));
+  CHECK((request_of(params, body) == expected + record(FCGI_STDIN, "")));
 }
 
 TEST_CASE("an answer reads the same in pieces of any size") {
-  const std::string bytes = fastcgi_record(6, "hello ", 3) + fastcgi_record(7, "oops", 255) +
-                            fastcgi_record(6, "world") + fastcgi_record(7, "") +
-                            fastcgi_record(6, "", 8) + kEnd;
+  const std::string bytes = record(FCGI_STDOUT, "hello ", 3) + record(FCGI_STDERR, "oops", 255) +
+                            record(FCGI_STDOUT, "world") + record(FCGI_STDERR, "") +
+                            record(FCGI_STDOUT, "", 8) + end_record();
   for (std::size_t step = 1; step <= bytes.size(); ++step) {
     CAPTURE(step);
     Collected collected;
-    RecordReader reader;
-    CHECK(read_all(bytes, step, collected, reader) == RecordReader::Status::kEnd);
+    ReplyReader reader;
+    CHECK(read_all(bytes, step, collected, reader) == ReplyReader::Status::kEnd);
     CHECK(collected.out == "hello world");
     CHECK(collected.err == "oops");
-    CHECK(reader.protocol_status() == 0);
+    CHECK(reader.protocol_status() == FCGI_REQUEST_COMPLETE);
   }
 }
 
 TEST_CASE("an answer without its end record is not complete") {
-  const std::string bytes = fastcgi_record(6, "x") + fastcgi_record(6, "") + kEnd;
+  const std::string bytes = record(FCGI_STDOUT, "x") + record(FCGI_STDOUT, "") + end_record();
   Collected collected;
-  RecordReader reader;
+  ReplyReader reader;
   CHECK(reader.feed(std::string_view(bytes).substr(0, bytes.size() - 1), collected) ==
-        RecordReader::Status::kMore);
+        ReplyReader::Status::kMore);
 }
 
 TEST_CASE("a refusal by the pool is told from an answer") {
   Collected collected;
-  RecordReader reader;
-  CHECK(reader.feed(fastcgi_record(3, std::string_view("\0\0\0\0\2\0\0\0", 8)), collected) ==
-        RecordReader::Status::kEnd);
-  CHECK(reader.protocol_status() == 2);
+  ReplyReader reader;
+  CHECK(reader.feed(end_record(FCGI_OVERLOADED), collected) == ReplyReader::Status::kEnd);
+  CHECK(reader.protocol_status() == FCGI_OVERLOADED);
 }
 
 TEST_CASE("records that break the protocol are bad, not waited for") {
-  std::string other_version = fastcgi_record(6, "x");
+  std::string other_version = record(FCGI_STDOUT, "x");
   other_version[0] = 2;
   for (const std::string& bytes :
-       {other_version, fastcgi_record(6, "x", 0, 2), fastcgi_record(6, "x", 0, 0),
-        fastcgi_record(1, std::string(8, '\0')), fastcgi_record(5, "x"), fastcgi_record(0, ""),
-        fastcgi_record(11, std::string(8, '\0')), fastcgi_record(3, "short"),
-        fastcgi_record(3, std::string(16, '\0')), fastcgi_record(6, "") + fastcgi_record(6, "x"),
-        std::string("HTTP/1.1 200 OK\r\n")}) {
+       {other_version, record(FCGI_STDOUT, "x", 0, 2), record(FCGI_STDOUT, "x", 0, 0),
+        record(FCGI_BEGIN_REQUEST, std::string(8, '\0')), record(FCGI_STDIN, "x"), record(0, ""),
+        record(FCGI_UNKNOWN_TYPE, std::string(8, '\0')), record(FCGI_END_REQUEST, "short"),
+        record(FCGI_END_REQUEST, std::string(16, '\0')),
+        record(FCGI_STDOUT, "") + record(FCGI_STDOUT, "x"), std::string("HTTP/1.1 200 OK\r\n")}) {
     Collected collected;
-    RecordReader reader;
-    CHECK(reader.feed(bytes, collected) == RecordReader::Status::kBad);
+    ReplyReader reader;
+    CHECK(reader.feed(bytes, collected) == ReplyReader::Status::kBad);
     CHECK_FALSE(reader.error().empty());
   }
 }

@@ -14,8 +14,11 @@
 #include <thread>
 
 #include "eventually.h"
+#include "fastcgi_records.h"
 #include "world.h"
 
+using fastcgi_records::end_record;
+using fastcgi_records::record;
 using namespace quarry::gateway;
 using namespace quarry::gateway::testing;
 using namespace std::chrono_literals;
@@ -302,13 +305,12 @@ TEST_CASE("a pool may be reached by TCP, and is a 502 where nobody listens") {
 }
 
 TEST_CASE("garbage from the pool is a 502") {
-  const std::string end = fastcgi_record(3, std::string(8, '\0'));
+  const std::string end = end_record();
   for (const std::string& bytes :
        {std::string("HTTP/1.1 200 OK\r\n\r\n"), std::string(), end,
-        fastcgi_record(6, "Content-Type: a/b\r\n\r\ncut"), fastcgi_answer("no headers"),
+        record(FCGI_STDOUT, "Content-Type: a/b\r\n\r\ncut"), fastcgi_answer("no headers"),
         fastcgi_answer("Status: 99\r\n\r\n"), fastcgi_answer("Content-Length: 9\r\n\r\nshort"),
-        fastcgi_answer("Content-Length: 1\r\n\r\nlong"),
-        fastcgi_record(3, std::string_view("\0\0\0\0\1\0\0\0", 8))}) {
+        fastcgi_answer("Content-Length: 1\r\n\r\nlong"), end_record(FCGI_CANT_MPX_CONN)}) {
     CAPTURE(bytes);
     const World world(answering(bytes));
     const std::string reply = ask(world.gateway, kGet);
@@ -384,7 +386,7 @@ Pool::Serve beginning(std::size_t length, std::function<void(int connection)> th
     std::string bytes = fmt::format("Content-Length: {}\r\n\r\n", length) + some_bytes(500'000);
     for (std::string_view left = bytes; !left.empty();) {
       const std::string_view piece = left.substr(0, 50'000);
-      Pool::write(connection, fastcgi_record(6, piece));
+      Pool::write(connection, record(FCGI_STDOUT, piece));
       left.remove_prefix(piece.size());
     }
     then(connection);
@@ -395,7 +397,7 @@ TEST_CASE("a large answer may be the last on its connection, however quickly it 
   std::binary_semaphore taken{0};
   const World world(beginning(500'000, [&taken](int connection) {
     taken.acquire();
-    Pool::write(connection, fastcgi_record(3, std::string(8, '\0')));
+    Pool::write(connection, end_record());
   }));
   for (int i = 0; i < 5; ++i) {
     Client client(world.gateway);
@@ -411,8 +413,7 @@ TEST_CASE("a large answer goes out while it comes") {
   std::promise<void> seen;
   const World world(beginning(500'010, [&](int connection) {
     CHECK(seen.get_future().wait_for(5s) == std::future_status::ready);
-    Pool::write(connection,
-                fastcgi_record(6, "the rest.\n") + fastcgi_record(3, std::string(8, '\0')));
+    Pool::write(connection, record(FCGI_STDOUT, "the rest.\n") + end_record());
   }));
   Client client(world.gateway);
   client.send(kGet);
@@ -427,7 +428,7 @@ TEST_CASE("an answer that breaks off in the middle ends the connection, and is i
     std::string rest;
     std::string log;
   };
-  const std::string end = fastcgi_record(3, std::string(8, '\0'));
+  const std::string end = end_record();
   for (const Trouble& trouble : {Trouble{500'001, "", "closed the connection"},
                                  Trouble{500'001, end, "it sent less than it declared"},
                                  Trouble{400'000, end, "it sent more than it declared"},
@@ -679,8 +680,7 @@ TEST_CASE("the end of a reply that began before SIGQUIT leaves a moment for the 
   int asked = 0;
   const Pool::Serve begin = beginning(kLength, [&](int connection) {
     CHECK(may_go_on.try_acquire_for(10s));
-    Pool::write(connection,
-                fastcgi_record(6, "the rest.\n") + fastcgi_record(3, std::string(8, '\0')));
+    Pool::write(connection, record(FCGI_STDOUT, "the rest.\n") + end_record());
   });
   World world([&](int connection) { ++asked == 1 ? begin(connection) : serve_echo(connection); },
               [](GatewayOptions& options) { options.stop_grace = 1s; });

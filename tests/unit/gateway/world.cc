@@ -18,9 +18,14 @@
 #include <stdexcept>
 
 #include "eventually.h"
+#include "fastcgi_records.h"
 #include "quarry/base/log.h"
 
 namespace quarry::gateway::testing {
+
+using fastcgi_records::end_record;
+using fastcgi_records::record;
+
 namespace {
 
 template <typename T>
@@ -29,69 +34,27 @@ T value_of(base::Result<T> result) {
   return *std::move(result);
 }
 
-bool read_exactly(int from, char* to, std::size_t size) {
-  while (size > 0) {
-    const ssize_t count = ::read(from, to, size);
-    if (count <= 0) return false;
-    to += count;
-    size -= static_cast<std::size_t>(count);
-  }
-  return true;
-}
-
-std::size_t take_length(std::string_view& bytes) {
-  const auto at = [&](std::size_t i) {
-    return static_cast<std::size_t>(static_cast<std::uint8_t>(bytes.at(i)));
-  };
-  if (at(0) < 128) {
-    const std::size_t length = at(0);
-    bytes.remove_prefix(1);
-    return length;
-  }
-  const std::size_t length = (at(0) & 0x7f) << 24 | at(1) << 16 | at(2) << 8 | at(3);
-  bytes.remove_prefix(4);
-  return length;
-}
-
 std::map<std::string, std::string> decode_params(std::string_view bytes) {
   std::map<std::string, std::string> params;
-  while (!bytes.empty()) {
-    const std::size_t name = take_length(bytes);
-    const std::size_t value = take_length(bytes);
-    const auto [at, added] = params.emplace(bytes.substr(0, name), bytes.substr(name, value));
+  while (const auto pair = http::take_pair(bytes)) {
+    const auto [at, added] = params.emplace(pair->name, pair->value);
     if (!added) throw std::runtime_error("twice: " + at->first);
-    bytes.remove_prefix(name + value);
   }
+  if (!bytes.empty()) throw std::runtime_error("malformed parameters");
   return params;
 }
 
 }  // namespace
 
-std::string fastcgi_record(int type, std::string_view content, int padding, int id) {
-  std::string record = {1,
-                        static_cast<char>(type),
-                        static_cast<char>(id >> 8),
-                        static_cast<char>(id),
-                        static_cast<char>(content.size() >> 8),
-                        static_cast<char>(content.size()),
-                        static_cast<char>(padding),
-                        0};
-  record += content;
-  record.append(static_cast<std::size_t>(padding), 'p');
-  return record;
-}
-
 std::string fastcgi_answer(std::string_view output, std::string_view error_output) {
   std::string bytes;
-  if (!error_output.empty()) bytes += fastcgi_record(7, error_output);
+  if (!error_output.empty()) bytes += record(FCGI_STDERR, error_output);
   while (!output.empty()) {
     const std::string_view piece = output.substr(0, 60000);
-    bytes += fastcgi_record(6, piece, 3);
+    bytes += record(FCGI_STDOUT, piece, 3);
     output.remove_prefix(piece.size());
   }
-  bytes += fastcgi_record(6, "");
-  bytes += fastcgi_record(3, std::string(8, '\0'));
-  return bytes;
+  return bytes + record(FCGI_STDOUT, "") + end_record();
 }
 
 std::string free_address() {
@@ -137,22 +100,20 @@ Pool::~Pool() {
 PoolRequest Pool::read_request(int connection) {
   PoolRequest request;
   std::string params;
+  http::RecordReader reader;
+  std::array<char, 65536> buffer{};
   while (true) {
-    std::array<char, 8> header{};
-    if (!read_exactly(connection, header.data(), header.size())) return {};
-    const auto at = [&](std::size_t i) {
-      return static_cast<std::size_t>(static_cast<std::uint8_t>(header.at(i)));
-    };
-    std::string content(at(4) << 8 | at(5), '\0');
-    std::string padding(at(6), '\0');
-    if (!read_exactly(connection, content.data(), content.size())) return {};
-    if (!read_exactly(connection, padding.data(), padding.size())) return {};
-    if (header[1] == 4) params += content;
-    if (header[1] != 5) continue;
-    request.body += content;
-    if (!content.empty()) continue;
-    request.params = decode_params(params);
-    return request;
+    const ssize_t count = ::read(connection, buffer.data(), buffer.size());
+    if (count <= 0) return {};
+    std::string_view bytes(buffer.data(), static_cast<std::size_t>(count));
+    while (const auto part = reader.next(bytes)) {
+      if (part->header.type == FCGI_PARAMS) params += part->content;
+      if (part->header.type != FCGI_STDIN) continue;
+      request.body += part->content;
+      if (part->header.content_length > 0) continue;
+      request.params = decode_params(params);
+      return request;
+    }
   }
 }
 

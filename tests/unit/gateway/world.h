@@ -25,7 +25,6 @@ struct PoolRequest {
 
 /// STDOUT in one record, and the end of the request.
 std::string fastcgi_answer(std::string_view output, std::string_view error_output = {});
-std::string fastcgi_record(int type, std::string_view content, int padding = 0, int id = 1);
 
 /// "127.0.0.1:PORT" with a port that nobody listens on.
 std::string free_address();

@@ -6,25 +6,15 @@
 #include <string>
 #include <string_view>
 
+#include "fastcgi_records.h"
+
 using namespace quarry::pages;
+using fastcgi_records::begin_record;
+using fastcgi_records::record;
 using quarry::base::EventBufferPtr;
-using quarry::http::RecordType;
 using Status = RequestReader::Status;
 
 namespace {
-
-constexpr std::string_view kBegin("\0\1\0\0\0\0\0\0", 8);
-
-std::string record(RecordType type, std::string_view content, std::uint8_t padding = 0,
-                   std::uint16_t id = 7) {
-  const auto header =
-      quarry::http::encode({.type = type,
-                            .request_id = id,
-                            .content_length = static_cast<std::uint16_t>(content.size()),
-                            .padding_length = padding});
-  return std::string(header.data(), header.size()) + std::string(content) +
-         std::string(padding, 'p');
-}
 
 std::string pairs(std::initializer_list<std::pair<std::string_view, std::string_view>> all) {
   std::string result;
@@ -33,10 +23,9 @@ std::string pairs(std::initializer_list<std::pair<std::string_view, std::string_
 }
 
 std::string whole_request(std::string_view body) {
-  return record(RecordType::kBeginRequest, kBegin) +
-         record(RecordType::kParams, pairs({{"REQUEST_METHOD", "POST"}, {"PATH_INFO", "/x"}}), 3) +
-         record(RecordType::kParams, "") + record(RecordType::kStdin, body, 5) +
-         record(RecordType::kStdin, "");
+  return begin_record() +
+         record(FCGI_PARAMS, pairs({{"REQUEST_METHOD", "POST"}, {"PATH_INFO", "/x"}}), 3) +
+         record(FCGI_PARAMS, "") + record(FCGI_STDIN, body, 5) + record(FCGI_STDIN, "");
 }
 
 std::string text_of(evbuffer* buffer) {
@@ -71,7 +60,7 @@ TEST_CASE("a request is the same however it is cut into pieces") {
     CAPTURE(size);
     RequestReader reader(1000);
     REQUIRE(feed(reader, bytes, size) == Status::kComplete);
-    CHECK(reader.id() == 7);
+    CHECK(reader.id() == 1);
     CHECK(reader.request().get("REQUEST_METHOD") == "POST");
     CHECK(reader.request().path() == "/x");
     CHECK(text_of(reader.request().body.get()) == "hello");
@@ -79,36 +68,35 @@ TEST_CASE("a request is the same however it is cut into pieces") {
 }
 
 TEST_CASE("nothing that no web server sends is taken") {
-  const std::string begin = record(RecordType::kBeginRequest, kBegin);
-  const std::string one = record(RecordType::kParams, pairs({{"A", "b"}}));
-  const std::string end = record(RecordType::kParams, "");
-  CHECK(feed(record(RecordType::kParams, "")) == Status::kMalformed);
-  CHECK(feed(record(RecordType::kBeginRequest, "short")) == Status::kMalformed);
-  CHECK(feed(record(RecordType::kBeginRequest, kBegin, 0, 0)) == Status::kMalformed);
-  CHECK(feed(begin + record(RecordType::kStdin, "x")) == Status::kMalformed);
-  CHECK(feed(begin + record(RecordType::kParams, "", 0, 8)) == Status::kMalformed);
-  CHECK(feed(begin + one + end + record(RecordType::kStdin, "x", 0, 8)) == Status::kMalformed);
-  CHECK(feed(begin + record(RecordType::kParams, "\x05\x01half") + end) == Status::kMalformed);
-  CHECK(feed(begin + record(RecordType::kParams, pairs({{"A", std::string_view("b\0c", 3)}})) +
-             end) == Status::kMalformed);
+  const std::string begin = begin_record();
+  const std::string one = record(FCGI_PARAMS, pairs({{"A", "b"}}));
+  const std::string end = record(FCGI_PARAMS, "");
+  CHECK(feed(record(FCGI_PARAMS, "")) == Status::kMalformed);
+  CHECK(feed(record(FCGI_BEGIN_REQUEST, "short")) == Status::kMalformed);
+  CHECK(feed(begin_record(0, 0)) == Status::kMalformed);
+  CHECK(feed(begin + record(FCGI_STDIN, "x")) == Status::kMalformed);
+  CHECK(feed(begin + record(FCGI_PARAMS, "", 0, 8)) == Status::kMalformed);
+  CHECK(feed(begin + one + end + record(FCGI_STDIN, "x", 0, 8)) == Status::kMalformed);
+  CHECK(feed(begin + record(FCGI_PARAMS, "\x05\x01half") + end) == Status::kMalformed);
+  CHECK(feed(begin + record(FCGI_PARAMS, pairs({{"A", std::string_view("b\0c", 3)}})) + end) ==
+        Status::kMalformed);
   CHECK(feed("\2" + begin.substr(1)) == Status::kMalformed);
 }
 
 TEST_CASE("what is too much is refused before it has memory") {
-  const std::string begin = record(RecordType::kBeginRequest, kBegin);
+  const std::string begin = begin_record();
   std::string many = begin;
-  for (int i = 0; i < 3; ++i) many += record(RecordType::kParams, std::string(30'000, 'x'));
+  for (int i = 0; i < 3; ++i) many += record(FCGI_PARAMS, std::string(30'000, 'x'));
   CHECK(feed(many) == Status::kMalformed);
   std::string names;
   for (std::size_t i = 0; i <= quarry::http::kMaxParams; ++i) names += pairs({{"A", "b"}});
-  CHECK(feed(begin + record(RecordType::kParams, names) + record(RecordType::kParams, "")) ==
-        Status::kMalformed);
+  CHECK(feed(begin + record(FCGI_PARAMS, names) + record(FCGI_PARAMS, "")) == Status::kMalformed);
   CHECK(feed(whole_request(std::string(1000, 'x'))) == Status::kComplete);
   CHECK(feed(whole_request(std::string(1001, 'x'))) == Status::kTooLarge);
 }
 
 TEST_CASE("a web server may give a request up") {
   const std::string bytes = whole_request("hello");
-  const std::string abort = record(RecordType::kAbortRequest, "");
+  const std::string abort = record(FCGI_ABORT_REQUEST, "");
   CHECK(feed(bytes.substr(0, bytes.size() - 8) + abort) == Status::kAborted);
 }

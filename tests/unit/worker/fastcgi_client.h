@@ -8,13 +8,12 @@
 
 #include "quarry/base/fd.h"
 #include "quarry/base/socket.h"
+#include "quarry/http/fastcgi.h"
 
 namespace worker_test {
 
 using Params = std::vector<std::pair<std::string, std::string>>;
 
-/// One record.
-std::string record(int type, std::string_view content, int id = 1);
 std::string encode_params(const Params& params);
 /// A whole request.
 std::string request(const Params& params, std::string_view body = {}, bool keep = false);
@@ -34,11 +33,12 @@ class Client {
   bool is_closed();
 
  private:
-  /// Reads until SIZE bytes are there; false at the end of the connection.
-  bool fill(std::size_t size);
+  /// Waits for more in buffer_; false at the end of the connection.
+  bool fill();
 
   quarry::base::Fd fd_;
   std::string buffer_;
+  quarry::http::RecordReader reader_;
 };
 
 }  // namespace worker_test

@@ -13,11 +13,15 @@
 #include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/stop_signal.h"
 #include "fastcgi_client.h"
+#include "fastcgi_records.h"
 #include "quarry/base/log.h"
 #include "world.h"
 
 using namespace quarry::worker;
 using namespace std::chrono_literals;
+using fastcgi_records::begin_record;
+using fastcgi_records::record;
+using fastcgi_records::stream;
 using quarry::base::SocketAddress;
 using RequestStage = quarry::scoreboard::Stage;
 using worker_test::Client;
@@ -191,13 +195,10 @@ TEST_CASE("kept connections are all served, beside new ones, by one process") {
 
 TEST_CASE("garbage and lies close the connection and leave the worker as it was") {
   const Server server;
-  const std::string begin("\0\1\0\0\0\0\0\0", 8);
-  const std::string lie =
-      worker_test::record(1, begin) +
-      worker_test::record(4, std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8)) +
-      worker_test::record(4, "");
-  for (const std::string& bytes : {std::string("GET / HTTP/1.0\r\n\r\n"), lie, begin,
-                                   std::string(100000, '\1'), std::string(70000, '\0')}) {
+  const std::string lie = begin_record() + stream(FCGI_PARAMS, std::string(8, '\xff'));
+  for (const std::string& bytes :
+       {std::string("GET / HTTP/1.0\r\n\r\n"), lie, quarry::http::begin_content(),
+        std::string(100000, '\1'), std::string(70000, '\0')}) {
     Client client(server.address());
     client.send(bytes);
     CHECK(client.is_closed());
@@ -305,7 +306,7 @@ TEST_CASE(
   Client client(server.address());
   client.send(request(post("/wait", "body"), "body", true));
   REQUIRE(eventually([&] { return server.state().repository.view() == "still at work"; }));
-  client.send(worker_test::record(2, ""));
+  client.send(record(FCGI_ABORT_REQUEST, ""));
   CHECK(has(client.reply(), "\r\n\r\nleft"));
   client.send(request(post("/k", "1"), "1", true));
   CHECK(has(client.reply(), "/k 1 1"));
@@ -314,7 +315,7 @@ TEST_CASE(
 TEST_CASE("neither the end of what is sent nor another request's abort means that nobody waits") {
   const Server server;
   Client client(server.address());
-  client.send(request(post("/moment", "body"), "body") + worker_test::record(2, "", 7));
+  client.send(request(post("/moment", "body"), "body") + record(FCGI_ABORT_REQUEST, "", 0, 7));
   client.end_sending();
   CHECK(has(client.reply(), "nobody left"));
 }

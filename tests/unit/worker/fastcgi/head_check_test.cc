@@ -5,16 +5,16 @@
 #include <string>
 
 #include "fastcgi_client.h"
+#include "fastcgi_records.h"
 
 using namespace quarry::worker;
+using fastcgi_records::begin_record;
+using fastcgi_records::record;
 using worker_test::encode_params;
 using worker_test::post;
-using worker_test::record;
 using worker_test::request;
 
 namespace {
-
-const std::string kBegin("\0\1\0\0\0\0\0\0", 8);
 
 HeadVerdict verdict(std::string_view bytes) {
   return check_head(bytes).verdict;
@@ -22,7 +22,7 @@ HeadVerdict verdict(std::string_view bytes) {
 
 /// A request whose parameters are PARAMS, bytes as they are.
 HeadVerdict of_params(const std::string& params) {
-  return verdict(record(1, kBegin) + record(4, params) + record(4, ""));
+  return verdict(begin_record() + record(FCGI_PARAMS, params) + record(FCGI_PARAMS, ""));
 }
 
 }  // namespace
@@ -44,21 +44,23 @@ TEST_CASE("a request is recognised once all of its parameters are there, and not
 TEST_CASE("parameters may be cut into records anywhere") {
   const std::string params = encode_params(post("/a", "", "x"));
   for (std::size_t cut = 1; cut < params.size(); ++cut) {
-    CHECK(verdict(record(1, kBegin) + record(4, params.substr(0, cut)) +
-                  record(4, params.substr(cut)) + record(4, "")) == HeadVerdict::kComplete);
+    CHECK(verdict(begin_record() + record(FCGI_PARAMS, params.substr(0, cut)) +
+                  record(FCGI_PARAMS, params.substr(cut)) + record(FCGI_PARAMS, "")) ==
+          HeadVerdict::kComplete);
   }
 }
 
 TEST_CASE("what no web server would send is malformed from its first wrong byte on") {
   CHECK(verdict("GET / HTTP/1.1\r\n\r\n") == HeadVerdict::kMalformed);
   CHECK(verdict("\2") == HeadVerdict::kMalformed);
-  CHECK(verdict(record(4, "")) == HeadVerdict::kMalformed);
-  CHECK(verdict(record(1, kBegin, 0)) == HeadVerdict::kMalformed);
-  CHECK(verdict(record(1, "short")) == HeadVerdict::kMalformed);
-  CHECK(verdict(record(1, std::string("\0\2\0\0\0\0\0\0", 8))) == HeadVerdict::kMalformed);
-  CHECK(verdict(record(1, kBegin) + record(5, "")) == HeadVerdict::kMalformed);
-  CHECK(verdict(record(1, kBegin) + record(4, "", 2)) == HeadVerdict::kMalformed);
-  CHECK(verdict(record(1, kBegin) + record(1, kBegin)) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(FCGI_PARAMS, "")) == HeadVerdict::kMalformed);
+  CHECK(verdict(begin_record(0, 0)) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(FCGI_BEGIN_REQUEST, "short")) == HeadVerdict::kMalformed);
+  CHECK(verdict(record(FCGI_BEGIN_REQUEST, std::string("\0\2\0\0\0\0\0\0", 8))) ==
+        HeadVerdict::kMalformed);
+  CHECK(verdict(begin_record() + record(FCGI_STDIN, "")) == HeadVerdict::kMalformed);
+  CHECK(verdict(begin_record() + record(FCGI_PARAMS, "", 0, 2)) == HeadVerdict::kMalformed);
+  CHECK(verdict(begin_record() + begin_record()) == HeadVerdict::kMalformed);
 }
 
 TEST_CASE("lengths that lie are found before anybody takes memory for them") {

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "quarry/base/fd.h"
+#include "quarry/http/fastcgi.h"
 
 using quarry::base::Fd;
 using quarry::worker::send_stdout_records;
@@ -36,17 +37,16 @@ std::string read_all(int fd) {
 /// The contents of STDOUT records of REQUEST_ID, joined; "(bad record)" at the first that is none.
 std::string contents(std::string_view records, int request_id) {
   std::string joined;
-  while (records.size() >= 8) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(records[i]); };
-    const std::size_t size = byte(4) * 256U + byte(5);
-    if (byte(0) != 1 || byte(1) != 6 || byte(2) * 256 + byte(3) != request_id || byte(6) != 0 ||
-        records.size() < 8 + size || size == 0) {
+  quarry::http::RecordReader reader;
+  while (const auto part = reader.next(records)) {
+    const auto& [type, id, content_length, padding_length] = part->header;
+    if (type != FCGI_STDOUT || id != request_id || content_length == 0 || padding_length != 0 ||
+        !part->is_last) {
       return "(bad record)";
     }
-    joined += records.substr(8, size);
-    records.remove_prefix(8 + size);
+    joined += part->content;
   }
-  return records.empty() ? joined : "(bad record)";
+  return records.empty() && !reader.is_malformed() ? joined : "(bad record)";
 }
 
 }  // namespace
