@@ -4,11 +4,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <set>
 
 #include "portions.h"
 #include "quarry/backoffice/jobs.h"
+#include "quarry/base/number.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/arrivals.h"
 #include "quarry/repository/receipt.h"
@@ -29,14 +29,12 @@ constexpr std::size_t kArrivalBatch = 500;
 std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
   ArrivalMark mark;
-  const char* const end = text->data() + text->size();
-  const char* at = text->data();
+  std::string_view rest = *text;
   int numbers = 0;
   for (std::int64_t* number : {&mark.receipt, &mark.artifact, &mark.seen}) {
-    while (at != end && *at == ' ') ++at;
-    const auto read = std::from_chars(at, end, *number);
-    if (read.ec != std::errc()) break;
-    at = read.ptr;
+    const auto read = base::take_number<std::int64_t>(rest);
+    if (!read) break;
+    *number = *read;
     ++numbers;
   }
   // Earlier versions wrote two.

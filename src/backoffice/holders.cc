@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <fstream>
 #include <limits>
+
+#include "quarry/base/number.h"
 
 namespace quarry::backoffice {
 namespace {
@@ -23,9 +24,7 @@ std::string_view take_word(std::string_view& text) {
 }
 
 std::int64_t number(std::string_view word) {
-  std::int64_t value = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-  return error == std::errc() && end == word.data() + word.size() && value > 0 ? value : 0;
+  return std::max<std::int64_t>(base::parse_number<std::int64_t>(word).value_or(0), 0);
 }
 
 class RealProcesses final : public ProcessTable {

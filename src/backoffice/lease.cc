@@ -4,21 +4,14 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "quarry/base/number.h"
 
 namespace quarry::backoffice {
 namespace {
 
 // A clock was put back, or the row is not what anybody wrote: no lease lasts as long as that.
 constexpr std::int64_t kNeverSoLong = 3600;
-
-std::int64_t take_number(std::string_view& text) {
-  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-  return error == std::errc() && number > 0 ? number : 0;
-}
 
 bool lasts(std::int64_t until, const Candidate& candidate) {
   const std::int64_t longest = std::max(kNeverSoLong, 3 * candidate.lease_time.count());
@@ -40,7 +33,9 @@ bool has_other_next(const Lease& lease, const Candidate& candidate) {
 
 Lease Lease::parse(std::string_view text) {
   std::array<std::int64_t, 4> numbers{};
-  for (std::int64_t& number : numbers) number = take_number(text);
+  for (std::int64_t& number : numbers) {
+    number = std::max<std::int64_t>(base::take_number<std::int64_t>(text).value_or(0), 0);
+  }
   return {numbers[0], numbers[1], numbers[2], numbers[3]};
 }
 

@@ -1,9 +1,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "quarry/backoffice/jobs.h"
+#include "quarry/base/number.h"
 #include "quarry/repository/maintenance.h"
 #include "quarry/repository/receipt.h"
 
@@ -25,9 +25,7 @@ struct Progress {
   static Progress parse(std::string_view text) {
     Progress progress;
     for (std::int64_t* number : {&progress.due, &progress.optimize_at, &progress.rid}) {
-      text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-      const auto end = std::from_chars(text.data(), text.data() + text.size(), *number).ptr;
-      text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+      *number = base::take_number<std::int64_t>(text).value_or(0);
     }
     return progress;
   }

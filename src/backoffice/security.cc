@@ -3,7 +3,6 @@
 //   config   quarry-told-security       ACCESS ADMIN: how far that is (repository::SecurityMark)
 #include <fmt/core.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 
 #include "portions.h"
 #include "quarry/backoffice/jobs.h"
+#include "quarry/base/number.h"
 #include "quarry/event/event.h"
 #include "quarry/repository/receipt.h"
 #include "quarry/repository/security_log.h"
@@ -28,13 +28,11 @@ constexpr std::size_t kSecurityBatch = 500;
 
 std::optional<SecurityMark> parse_security_mark(const std::optional<std::string>& text) {
   if (!text) return std::nullopt;
-  SecurityMark mark;
-  const char* const end = text->data() + text->size();
-  const auto first = std::from_chars(text->data(), end, mark.access);
-  if (first.ec != std::errc() || first.ptr == end) return std::nullopt;
-  const auto second = std::from_chars(first.ptr + 1, end, mark.admin);
-  if (second.ec != std::errc()) return std::nullopt;
-  return mark;
+  std::string_view rest = *text;
+  const auto access = base::take_number<std::int64_t>(rest);
+  const auto admin = base::take_number<std::int64_t>(rest);
+  if (!access || !admin) return std::nullopt;
+  return SecurityMark{*access, *admin};
 }
 
 struct Told {

@@ -12,22 +12,18 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <cstring>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/number.h"
 
 namespace quarry::base {
 namespace {
 
 Result<std::uint16_t> parse_port(std::string_view text) {
-  unsigned port = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || port > 65535) {
-    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no port (0 to 65535)", text));
-  }
-  return static_cast<std::uint16_t>(port);
+  if (const auto port = parse_number<std::uint16_t>(text)) return *port;
+  return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no port (0 to 65535)", text));
 }
 
 /// The same, where it may have been meant as a socket's name.

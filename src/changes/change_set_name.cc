@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <system_error>
 
 #include "quarry/base/hex.h"
+#include "quarry/base/number.h"
 #include "quarry/changes/change_set.h"
 
 namespace quarry::changes {
@@ -36,28 +35,17 @@ bool is_name_part(std::string_view text) {
   return text.size() <= kMostNamePart && std::ranges::all_of(text, may_stand_in_part);
 }
 
-template <typename Number>
-Number from_hex_digits(std::string_view digits) {
-  Number number = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), number, 16);
-  return number;
-}
-
 bool is_label(std::string_view text) {
   if (text.size() != kLabel || !is_lower_hex(text)) return false;
-  const auto seconds = from_hex_digits<std::uint64_t>(text.substr(0, 16));
-  const auto nanoseconds = from_hex_digits<std::uint32_t>(text.substr(16));
+  const auto seconds = base::parse_number<std::uint64_t>(text.substr(0, 16), 16);
+  const auto nanoseconds = base::parse_number<std::uint32_t>(text.substr(16), 16);
   return seconds >= kUnixEpoch && seconds <= kLastSecond && nanoseconds < kNanoseconds;
 }
 
 std::optional<std::int64_t> pid_of(std::string_view text) {
-  std::int64_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  if (error != std::errc() || end != text.data() + text.size() || pid < 0) return std::nullopt;
   // One spelling for each name, so that the text is as good as the name.
-  if (text.size() > 1 && text[0] == '0') return std::nullopt;
-  if (text[0] == '-') return std::nullopt;
-  return pid;
+  if (text.starts_with('-') || (text.size() > 1 && text[0] == '0')) return std::nullopt;
+  return base::parse_number<std::int64_t>(text);
 }
 
 /// The part of TEXT before the next '_'; it goes off the front.
@@ -129,9 +117,9 @@ std::string tai64n(base::UnixMillis time, std::uint32_t nanoseconds) {
 
 base::UnixMillis time_of_tai64n(std::string_view label) {
   if (!is_label(label)) return {};
-  const auto seconds = from_hex_digits<std::uint64_t>(label.substr(0, 16)) - kUnixEpoch;
-  const auto nanoseconds = from_hex_digits<std::uint32_t>(label.substr(16));
-  return {static_cast<std::int64_t>(seconds) * 1000 + nanoseconds / 1'000'000};
+  const auto seconds = base::parse_number<std::uint64_t>(label.substr(0, 16), 16);
+  const auto nanoseconds = base::parse_number<std::uint32_t>(label.substr(16), 16);
+  return {static_cast<std::int64_t>(*seconds - kUnixEpoch) * 1000 + *nanoseconds / 1'000'000};
 }
 
 std::string name_part(std::string_view text) {

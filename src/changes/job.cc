@@ -3,10 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/number.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -39,13 +39,6 @@ std::string_view next_word(std::string_view& line) {
   return word;
 }
 
-std::optional<std::uint32_t> number_of(std::string_view word) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
-  return number;
-}
-
 Result<HistoryLine> history_line_of(const Section& section, std::string_view line) {
   std::string_view rest = line;
   const std::string_view time_word = next_word(rest);
@@ -70,7 +63,8 @@ Result<void> take_submitter(Job& job, const Section& section) {
 Result<void> take_attempts(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   std::string_view rest = line;
-  const auto crashes = number_of(next_word(rest)), put_off = number_of(rest);
+  const auto crashes = base::parse_number<std::uint32_t>(next_word(rest));
+  const auto put_off = base::parse_number<std::uint32_t>(rest);
   if (!crashes || !put_off) return wrong(section, line, "is not two numbers");
   job.crashes = *crashes;
   job.put_off = *put_off;

@@ -3,10 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+
+#include "quarry/base/number.h"
 
 namespace quarry::changes {
 
@@ -34,11 +35,9 @@ struct Note {
 std::optional<Note> note_named(const std::string& file) {
   if (!file.starts_with(kPrefix)) return std::nullopt;
   const std::string_view rest = std::string_view(file).substr(file.rfind('.') + 1);
-  Note note{.file = file, .time = {}};
-  const auto [end, error] =
-      std::from_chars(rest.data(), rest.data() + rest.size(), note.time.value);
-  if (error != std::errc()) return std::nullopt;
-  return note;
+  const auto time = base::parse_number<std::int64_t>(rest);
+  if (!time) return std::nullopt;
+  return Note{.file = file, .time = {*time}};
 }
 
 /// Nothing: it says nothing of a job that is there.

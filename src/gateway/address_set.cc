@@ -4,9 +4,10 @@
 #include <fmt/core.h>
 #include <netinet/in.h>
 
-#include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "quarry/base/number.h"
 
 namespace quarry::gateway {
 namespace {
@@ -45,18 +46,16 @@ base::Result<AddressSet::Network> AddressSet::parse_entry(std::string_view entry
   QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
   const bool ipv4 = address.family() == AF_INET;
   const unsigned most = ipv4 ? 32 : 128;
-  unsigned bits = most;
-  if (slash != std::string_view::npos) {
-    const std::string_view text = entry.substr(slash + 1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), bits);
-    if (text.empty() || error != std::errc() || end != text.data() + text.size() || bits > most) {
-      return base::fail(
-          base::ErrorCode::kInvalid,
-          fmt::format("\"{}\" is no network (ADDRESS/BITS, at most {} bits)", entry, most));
-    }
+  const auto bits = slash == std::string_view::npos
+                        ? most
+                        : base::parse_number<unsigned>(entry.substr(slash + 1));
+  if (!bits || *bits > most) {
+    return base::fail(
+        base::ErrorCode::kInvalid,
+        fmt::format("\"{}\" is no network (ADDRESS/BITS, at most {} bits)", entry, most));
   }
   return Network{.address = as_ipv6(address).value_or(std::array<std::uint8_t, 16>{}),
-                 .bits = ipv4 ? bits + kMappedBits : bits};
+                 .bits = ipv4 ? *bits + kMappedBits : *bits};
 }
 
 base::Result<AddressSet> AddressSet::parse(std::span<const std::string> entries) {

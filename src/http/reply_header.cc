@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "quarry/base/blanks.h"
+#include "quarry/base/number.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -23,11 +23,10 @@ std::unexpected<base::Error> broken(std::string what) {
 
 base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
   const std::string_view number = value.substr(0, 3);
-  const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), header.status);
+  header.status = base::parse_number<int>(number).value_or(0);
   // 1xx is for the connection, not for the answer.
-  if (number.size() != 3 || error != std::errc() || end != number.data() + 3 ||
-      header.status < 200 || header.status > 599 || (value.size() > 3 && value[3] != ' ')) {
+  if (number.size() != 3 || header.status < 200 || header.status > 599 ||
+      (value.size() > 3 && value[3] != ' ')) {
     return broken(fmt::format("the status \"{}\"", value));
   }
   header.reason = base::trim_blanks(value.substr(3));
@@ -35,7 +34,7 @@ base::Result<void> take_status(std::string_view value, ReplyHeader& header) {
 }
 
 base::Result<void> take_length(std::string_view value, ReplyHeader& header) {
-  const auto length = parse_decimal(value);
+  const auto length = base::parse_number<std::uint64_t>(value);
   if (!length || header.content_length) {
     return broken(fmt::format("the Content-Length \"{}\"", value));
   }

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "quarry/base/blanks.h"
+#include "quarry/base/number.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
@@ -65,7 +66,7 @@ Verdict read_field(std::string_view line, Head& head) {
     return refuse(431, fmt::format("more than {} headers", kMostFields));
   }
   if (same_name(name, "Content-Length")) {
-    const auto length = parse_decimal(value);
+    const auto length = base::parse_number<std::uint64_t>(value);
     if (!length || head.content_length) return refuse(400, "Content-Length is malformed");
     head.content_length = length;
   } else if (same_name(name, "Transfer-Encoding")) {

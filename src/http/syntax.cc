@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "quarry/base/ascii.h"
 #include "quarry/base/hex.h"
@@ -50,13 +49,6 @@ std::string_view take_line(std::string_view& text) {
 bool same_name(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
                     [](char x, char y) { return base::ascii_lower(x) == base::ascii_lower(y); });
-}
-
-std::optional<std::uint64_t> parse_decimal(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::string percent_encode(std::string_view text) {

@@ -6,7 +6,6 @@
 #include <csignal>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string>
 
@@ -14,6 +13,7 @@
 #include "pool/request_bounds.h"
 #include "quarry/base/duration.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/base/service_manager.h"
 #include "reload/execute.h"
 #include "reload/succession.h"
@@ -165,10 +165,9 @@ void Loop::count_crash(int status) {
 void Loop::on_emergency() {
   const std::int64_t now = scoreboard::monotonic_micros();
   std::string& note = reload_.notes[kEmergencyNote];
-  std::int64_t last = 0;
+  const auto last = base::parse_number<std::int64_t>(note);
   const bool is_again =
-      std::from_chars(note.data(), note.data() + note.size(), last).ec == std::errc() &&
-      now - last < std::chrono::microseconds(global_.emergency_restart_interval).count();
+      last && now - *last < std::chrono::microseconds(global_.emergency_restart_interval).count();
   base::log(LogLevel::kWarning, "{} children crashed within {} (emergency_restart_threshold): {}",
             global_.emergency_restart_threshold, base::in_words(global_.emergency_restart_interval),
             is_again ? "all were replaced in this time already" : "all are replaced");

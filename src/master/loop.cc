@@ -12,6 +12,7 @@
 
 #include "pool/request_bounds.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/base/service_manager.h"
 #include "quarry/master/pid_file.h"
 #include "reload/succession.h"
@@ -99,12 +100,13 @@ base::Result<void> Loop::watch_signals() {
 void Loop::listen_for_questions() {
   // The process began with its first generation.
   reload_.notes.try_emplace(kStartedNote, std::to_string(seconds_now()));
-  facts_ = {.config = control_.config,
-            .process_began = std::strtoll(reload_.notes.at(kStartedNote).c_str(), nullptr, 10),
-            .generation_began = seconds_now(),
-            .process_max = global_.process_max,
-            .backoffice_max = global_.backoffice_max,
-            .emergency_restart_threshold = global_.emergency_restart_threshold};
+  facts_ = {
+      .config = control_.config,
+      .process_began = base::parse_number<std::int64_t>(reload_.notes.at(kStartedNote)).value_or(0),
+      .generation_began = seconds_now(),
+      .process_max = global_.process_max,
+      .backoffice_max = global_.backoffice_max,
+      .emergency_restart_threshold = global_.emergency_restart_threshold};
   if (control_.listener.fd() < 0) return;
   control_server_.emplace(base_.get(), control_.listener.fd(), [this](control::Question question) {
     MasterFacts facts = facts_;

@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/number.h"
 
 namespace quarry::master {
 namespace {
@@ -42,9 +42,9 @@ bool has_ended(const std::string& process) {
 pid_t living_process_in(const base::Fd& fd, pid_t self) {
   std::array<char, 32> text{};
   const ssize_t size = ::pread(fd.get(), text.data(), text.size(), 0);
-  pid_t pid = 0;
-  if (size <= 0 || std::from_chars(text.data(), text.data() + size, pid).ec != std::errc())
-    return 0;
+  if (size <= 0) return 0;
+  std::string_view number(text.data(), static_cast<std::size_t>(size));
+  const pid_t pid = base::take_number<pid_t>(number).value_or(0);
   if (pid <= 0 || pid == self) return 0;
   const std::string process = std::to_string(pid);
   const std::string name = name_of(process);

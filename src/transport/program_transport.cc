@@ -11,11 +11,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <utility>
 
 #include "quarry/base/escape.h"
 #include "quarry/base/fossil_environment.h"
+#include "quarry/base/number.h"
 
 extern char** environ;
 
@@ -277,23 +277,19 @@ Result<TransportReply> ProgramTransport::attempt(const std::string& request) {
 }
 
 Result<TransportReply> ProgramTransport::read_body(const std::string& head) {
-  const std::string_view length = header(head, "Content-Length");
-  std::size_t size = 0;
-  const auto [end, code] = std::from_chars(length.data(), length.data() + length.size(), size);
-  if (code != std::errc() || end != length.data() + length.size()) {
-    return fail(ErrorCode::kInvalid, "the reply does not say how long it is");
+  const auto size = base::parse_number<std::size_t>(header(head, "Content-Length"));
+  if (!size) return fail(ErrorCode::kInvalid, "the reply does not say how long it is");
+  if (*size > options_.max_reply) {
+    return fail(ErrorCode::kLimit, fmt::format("a reply of {} bytes", *size));
   }
-  if (size > options_.max_reply) {
-    return fail(ErrorCode::kLimit, fmt::format("a reply of {} bytes", size));
-  }
-  while (received_.size() < size) {
+  while (received_.size() < *size) {
     QUARRY_TRY_ASSIGN(const std::size_t more, read_more());
     if (more == 0) return std::unexpected(ended("in the middle of its reply"));
   }
   TransportReply reply;
   reply.content_type = header(head, "Content-Type");
-  reply.body = received_.substr(0, size);
-  received_.erase(0, size);
+  reply.body = received_.substr(0, *size);
+  received_.erase(0, *size);
   return reply;
 }
 

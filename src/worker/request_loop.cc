@@ -1,6 +1,5 @@
 #include "request_loop.h"
 
-#include <charconv>
 #include <exception>
 #include <utility>
 
@@ -8,6 +7,7 @@
 #include "fastcgi/fastcgi_exchange.h"
 #include "fastcgi/stop_signal.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/base/url.h"
 #include "quarry/worker/trouble.h"
 
@@ -16,12 +16,6 @@ namespace {
 
 using base::LogLevel;
 using base::printable;
-
-std::uint64_t number_or_zero(std::string_view text) {
-  std::uint64_t number = 0;
-  std::from_chars(text.data(), text.data() + text.size(), number);
-  return number;
-}
 
 Reply answer_safely(Handler& handler, FastCgiExchange& exchange, scoreboard::Slot& slot) {
   try {
@@ -135,7 +129,7 @@ class Server {
     return exchange.is_passed_on([this](const Request& request, int connection) {
       if (!handler_.pass_on(request, connection)) return false;
       slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
-                  number_or_zero(request.content_length)});
+                  base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
       slot_.end({.user = {}, .operation = "page"});
       slot_.finished();
       ++served_;
@@ -146,7 +140,7 @@ class Server {
   void answer(FastCgiExchange& exchange) {
     const Request& request = exchange.request();
     slot_.info({request.method, request.uri.empty() ? request.path() : request.uri,
-                number_or_zero(request.content_length)});
+                base::parse_number<std::uint64_t>(request.content_length).value_or(0)});
     exchange.watch_body([this](std::size_t size) { slot_.received(size); });
     Reply answered = answer_safely(handler_, exchange, slot_);
     if (is_of_interest(answered)) slot_.refused(rejection_of(request, answered));

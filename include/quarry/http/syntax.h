@@ -19,8 +19,6 @@ bool is_host(std::string_view text);
 std::string_view take_line(std::string_view& text);
 /// Whether two header names are the same; case does not count.
 bool same_name(std::string_view a, std::string_view b);
-/// Digits alone, as Content-Length has them; nothing for other text or a number beyond 64 bits.
-std::optional<std::uint64_t> parse_decimal(std::string_view text);
 /// TEXT as it stands in a query.
 std::string percent_encode(std::string_view text);
 /// TEXT with its %XX undone. Nothing when a % has no two digits, or for a NUL, which no path has.

@@ -13,6 +13,7 @@
 #include <cstdlib>
 
 #include "quarry/base/blanks.h"
+#include "quarry/base/number.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
@@ -121,7 +122,7 @@ OrRefusal<bool> RequestReader::read_more() {
 }
 
 OrRefusal<std::string> RequestReader::read_body(std::string_view text) {
-  const auto length = http::parse_decimal(text);
+  const auto length = base::parse_number<std::uint64_t>(text);
   if (!length) return refuse(400, "Content-Length is missing or no number");
   if (*length > max_body_) {
     return refuse(413, fmt::format("the request is larger than {} bytes", max_body_));

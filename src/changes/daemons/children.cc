@@ -8,13 +8,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <csignal>
 #include <exception>
 #include <iterator>
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -34,11 +34,9 @@ std::string line_of(const Outcome& outcome) {
 }
 
 std::optional<Outcome> outcome_of_line(std::string_view line) {
-  int number = 0;
-  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  line.remove_prefix(static_cast<std::size_t>(end - line.data()));
-  Outcome outcome{.verdict = static_cast<Verdict>(number), .why = {}, .landed = {}};
+  const auto number = base::take_number<int>(line);
+  if (!number) return std::nullopt;
+  Outcome outcome{.verdict = static_cast<Verdict>(*number), .why = {}, .landed = {}};
   switch (outcome.verdict) {
     case Verdict::kLanded:
     case Verdict::kSkipped:

@@ -6,12 +6,14 @@
 #include <sys/vfs.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <string_view>
 #include <system_error>
+
+#include "quarry/base/blanks.h"
+#include "quarry/base/number.h"
 
 namespace quarry::changes {
 namespace {
@@ -20,10 +22,8 @@ namespace {
 std::uint64_t kilobytes(std::string_view line, std::string_view name) {
   if (!line.starts_with(name)) return 0;
   line.remove_prefix(name.size());
-  line.remove_prefix(std::min(line.size(), line.find_first_not_of(" \t")));
-  std::uint64_t number = 0;
-  std::from_chars(line.data(), line.data() + line.size(), number);
-  return number;
+  line = base::trim_blanks(line);
+  return base::take_number<std::uint64_t>(line).value_or(0);
 }
 
 /// What is shared counts for each that has it mapped: too much rather than too little.

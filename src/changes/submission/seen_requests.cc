@@ -1,11 +1,11 @@
 #include "quarry/changes/seen_requests.h"
 
-#include <charconv>
 #include <filesystem>
 #include <string>
 #include <system_error>
 
 #include "quarry/base/hex.h"
+#include "quarry/base/number.h"
 
 namespace quarry::changes {
 
@@ -39,9 +39,8 @@ void SeenRequests::forget_before(std::int64_t period) {
   const auto names = directories_.files().list(folder);
   if (!names) return;
   for (const std::string& name : *names) {
-    std::int64_t number = 0;
-    const auto read = std::from_chars(name.data(), name.data() + name.size(), number);
-    if (read.ec != std::errc() || number >= period) continue;
+    const auto number = base::parse_number<std::int64_t>(name);
+    if (!number || *number >= period) continue;
     std::error_code ignored;
     std::filesystem::remove_all(folder / name, ignored);
   }

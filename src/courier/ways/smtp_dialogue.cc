@@ -1,8 +1,7 @@
 #include "smtp_dialogue.h"
 
-#include <charconv>
-
 #include "quarry/base/escape.h"
+#include "quarry/base/number.h"
 
 namespace quarry::courier {
 namespace {
@@ -38,13 +37,11 @@ void SmtpDialogue::sent(std::string_view command) {
 
 std::optional<SmtpDialogue::Answer> SmtpDialogue::answer_of(std::string_view line) {
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-  int status = 0;
-  const auto [end, error] =
-      std::from_chars(line.data(), line.data() + std::min<std::size_t>(line.size(), 3), status);
-  if (error != std::errc() || end != line.data() + 3) return std::nullopt;
+  const auto status = base::parse_number<int>(line.substr(0, 3));
+  if (!status || line.size() < 3) return std::nullopt;
   // More lines follow.
   if (line.size() > 3 && line[3] == '-') return std::nullopt;
-  return Answer{status, base::printable(line.substr(0, kMostLine), kMostShown)};
+  return Answer{*status, base::printable(line.substr(0, kMostLine), kMostShown)};
 }
 
 void SmtpDialogue::received(std::string_view line) {

@@ -7,21 +7,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
+#include "quarry/base/number.h"
 #include "quarry/master/values.h"
 
 namespace quarry::master {
 namespace {
-
-std::optional<unsigned> as_number(const std::string& text) {
-  unsigned number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, number);
-  if (text.empty() || error != std::errc() || stop != end) return std::nullopt;
-  return number;
-}
 
 Credentials of_entry(const passwd& entry) {
   return {entry.pw_name, entry.pw_uid, entry.pw_gid, entry.pw_dir, {}};
@@ -44,13 +36,13 @@ std::vector<gid_t> groups_of(const std::string& user, gid_t gid) {
 
 base::Result<gid_t> group_named(const std::string& name) {
   if (const group* entry = ::getgrnam(name.c_str())) return entry->gr_gid;
-  if (const auto number = as_number(name)) return *number;
+  if (const auto number = base::parse_number<unsigned>(name)) return *number;
   return base::fail(base::ErrorCode::kNotFound, fmt::format("there is no group \"{}\"", name));
 }
 
 base::Result<Credentials> credentials_named(const std::string& name, const std::string& group) {
   Credentials credentials;
-  const auto number = as_number(name);
+  const auto number = base::parse_number<unsigned>(name);
   if (const passwd* entry = ::getpwnam(name.c_str())) {
     credentials = of_entry(*entry);
   } else if (const passwd* known = number ? ::getpwuid(*number) : nullptr) {

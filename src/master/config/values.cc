@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <limits>
 
 #include "quarry/base/blanks.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 
 namespace quarry::master {
 namespace {
@@ -18,20 +18,11 @@ using base::ErrorCode;
 using base::fail;
 using base::printable;
 
-base::Result<std::uint64_t> digits(std::string_view text, int radix) {
-  std::uint64_t number = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), number, radix);
-  if (text.empty() || error != std::errc() || stop != text.data() + text.size()) {
-    return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no number", printable(text)));
-  }
-  return number;
-}
-
 }  // namespace
 
 base::Result<std::uint64_t> parse_number(std::string_view text, std::uint64_t least,
                                          std::uint64_t most) {
-  const auto number = digits(text, 10);
+  const auto number = base::parse_number<std::uint64_t>(text);
   if (!number || *number < least || *number > most) {
     return fail(ErrorCode::kInvalid, fmt::format("\"{}\" is no whole number from {} to {}",
                                                  printable(text), least, most));
@@ -50,7 +41,7 @@ base::Result<std::uint64_t> parse_size(std::string_view text) {
       number_text.remove_suffix(1);
     }
   }
-  const auto number = digits(number_text, 10);
+  const auto number = base::parse_number<std::uint64_t>(number_text);
   if (!number || *number == 0 ||
       *number > (std::numeric_limits<std::uint64_t>::max() >> (shift + 1))) {
     return fail(
@@ -70,7 +61,7 @@ base::Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   constexpr std::uint64_t kMost = 365ULL * 86'400'000;
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto unit = std::ranges::find(kUnits, text.substr(end), &Unit::name);
-  const auto number = digits(text.substr(0, end), 10);
+  const auto number = base::parse_number<std::uint64_t>(text.substr(0, end));
   if (number && unit != kUnits.end() &&
       *number > kMost / static_cast<std::uint64_t>(unit->millis)) {
     return fail(ErrorCode::kInvalid,
@@ -92,7 +83,7 @@ base::Result<bool> parse_bool(std::string_view text) {
 }
 
 base::Result<mode_t> parse_mode(std::string_view text) {
-  const auto mode = digits(text, 8);
+  const auto mode = base::parse_number<std::uint64_t>(text, 8);
   if (!mode || *mode > 0777) {
     return fail(ErrorCode::kInvalid,
                 fmt::format("\"{}\" is no file mode such as 0660", printable(text)));

@@ -8,10 +8,11 @@
 
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
+
+#include "quarry/base/number.h"
 
 namespace quarry::master {
 namespace {
@@ -211,12 +212,11 @@ base::Result<std::optional<Handover>> take_handover() {
   if (variable == nullptr) return std::nullopt;
   const std::string number = variable;
   ::unsetenv(kHandoverVariable);
-  int value = -1;
-  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
-  if (error != std::errc() || end != number.data() + number.size()) {
+  const auto value = base::parse_number<int>(number);
+  if (!value) {
     return base::fail(ErrorCode::kInvalid, fmt::format("{} is no number", kHandoverVariable));
   }
-  QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(value));
+  QUARRY_TRY_ASSIGN(const base::Fd fd, take_descriptor(*value));
   QUARRY_TRY_ASSIGN(const std::string text, read_all(fd));
   try {
     QUARRY_TRY_ASSIGN(Handover handover, parse(text));

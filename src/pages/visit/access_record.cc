@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "quarry/base/number.h"
 #include "quarry/http/parameters.h"
 #include "quarry/http/syntax.h"
 
@@ -31,7 +32,7 @@ base::AccessRecord access_record(Visit& visit, std::string_view pool) {
   record.path = target.substr(0, question);
   record.query = target.substr(std::min(question + 1, target.size()));
   record.content_length =
-      http::parse_decimal(request.get(http::parameter::kContentLength)).value_or(0);
+      base::parse_number<std::uint64_t>(request.get(http::parameter::kContentLength)).value_or(0);
   record.status = visit.status();
   record.reply_size = visit.replied();
   record.operation = "page";

@@ -3,18 +3,17 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "quarry/base/number.h"
 
 namespace quarry::repository {
 CompactionProgress CompactionProgress::parse(std::string_view text) {
   CompactionProgress read;
   for (std::int64_t* number : {&read.done, &read.whole, &read.phantoms, &read.top, &read.next,
                                &read.bottom, &read.turned}) {
-    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+    *number = base::take_number<std::int64_t>(text).value_or(-1);
     // What is not ours is as good as nothing: everything is looked at.
-    if (error != std::errc() || *number < 0) return {};
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
+    if (*number < 0) return {};
   }
   return read;
 }

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include "quarry/base/hex.h"
+#include "quarry/base/number.h"
 #include "quarry/repository/configuration.h"
 
 namespace quarry::repository {
@@ -28,6 +28,11 @@ constexpr std::string_view kSpace = " \t\n\v\f\r";
 
 bool is_column_character(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// A number without a sign.
+std::optional<std::int64_t> number_in(std::string_view word) {
+  return word.starts_with('-') ? std::nullopt : base::parse_number<std::int64_t>(word);
 }
 
 class Reader {
@@ -90,13 +95,9 @@ class Reader {
         (word[2] | 32) == 'l' && (word[3] | 32) == 'l') {
       return SqlLiteral{};
     }
-    SqlLiteral literal{.kind = SqlLiteral::Kind::kInteger, .integer = 0, .bytes = {}};
-    const char* const end = word.data() + word.size();
-    const auto [stop, error] = std::from_chars(word.data(), end, literal.integer);
-    if (word.empty() || word.front() == '-' || error != std::errc{} || stop != end) {
-      return std::nullopt;
-    }
-    return literal;
+    const auto number = number_in(word);
+    if (!number) return std::nullopt;
+    return SqlLiteral{.kind = SqlLiteral::Kind::kInteger, .integer = *number, .bytes = {}};
   }
 
   std::string_view text_;
@@ -110,12 +111,9 @@ std::optional<ConfigRecord> parse_config_record(std::string_view name, std::stri
   if (table == kTables.end()) return std::nullopt;
   Reader reader(content);
   ConfigRecord record{.table = std::string(table->name), .mtime = 0, .key = {}, .columns = {}};
-  const std::string_view mtime = reader.word();
-  const char* const end = mtime.data() + mtime.size();
-  const auto [stop, error] = std::from_chars(mtime.data(), end, record.mtime);
-  if (mtime.empty() || mtime.front() == '-' || error != std::errc{} || stop != end) {
-    return std::nullopt;
-  }
+  const auto mtime = number_in(reader.word());
+  if (!mtime) return std::nullopt;
+  record.mtime = *mtime;
   auto key = reader.literal();
   if (!key || key->kind != SqlLiteral::Kind::kText) return std::nullopt;
   record.key = std::move(key->bytes);

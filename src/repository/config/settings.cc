@@ -1,7 +1,6 @@
 // What a repository says of itself and of its people. Kept in memory until the file changes.
 
-#include <charconv>
-
+#include "quarry/base/number.h"
 #include "repository_state.h"
 #include "store/hash_policy.h"
 
@@ -32,9 +31,8 @@ std::vector<std::string> Settings::names_with(std::string_view prefix) {
 std::int64_t Settings::get_int(std::string_view name, std::int64_t otherwise) {
   const auto value = get(name);
   if (!value) return otherwise;
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
-  return error == std::errc() ? number : otherwise;
+  std::string_view text = *value;
+  return base::take_number<std::int64_t>(text).value_or(otherwise);
 }
 
 bool Settings::get_bool(std::string_view name, bool otherwise) {

@@ -3,11 +3,11 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <string>
 
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 
 namespace quarry::sync {
 namespace {
@@ -88,14 +88,6 @@ std::string_view trim(std::string_view text) {
 
 }  // namespace
 
-std::optional<std::uint64_t> parse_number(std::string_view word) {
-  std::uint64_t value = 0;
-  const char* const end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, value);
-  if (word.empty() || error != std::errc{} || stop != end) return std::nullopt;
-  return value;
-}
-
 CardReader::CardReader(std::string_view body, const CardLimits& limits, Speaker speaker)
     : body_(body), limits_(limits), speaker_(speaker) {}
 
@@ -161,7 +153,7 @@ Result<void> CardReader::classify() {
     case CardType::kConfig:
       return take_payload(words_[word_count_ - 1]);
     case CardType::kUvfile: {
-      const auto flags = parse_number(words_[5]);
+      const auto flags = base::parse_number<std::uint64_t>(words_[5]);
       if (!flags) return std::unexpected(misshapen());
       if ((*flags & (kUvDeleted | kUvContentOmitted)) != 0) return {};
       return take_payload(words_[4]);
@@ -172,7 +164,7 @@ Result<void> CardReader::classify() {
 }
 
 Result<void> CardReader::take_payload(std::string_view size_word) {
-  const auto size = parse_number(size_word);
+  const auto size = base::parse_number<std::uint64_t>(size_word);
   if (!size) return std::unexpected(misshapen());
   const std::size_t left = body_.size() - position_;
   if (*size > left) {

@@ -114,7 +114,4 @@ class CardReader {
   std::string_view timestamp_;
 };
 
-/// The number that WORD is (decimal digits alone), or nothing.
-std::optional<std::uint64_t> parse_number(std::string_view word);
-
 }  // namespace quarry::sync

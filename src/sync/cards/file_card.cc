@@ -1,5 +1,7 @@
 #include "file_card.h"
 
+#include "quarry/base/number.h"
+
 namespace quarry::sync {
 
 using artifact::HashName;
@@ -20,7 +22,7 @@ base::Result<repository::Arrival> arrival_of(const CardReader& card, bool is_pri
     if (!arrival.delta_source) return std::unexpected(card.misshapen());
   }
   if (is_compressed) {
-    arrival.declared_size = parse_number(card[card.size() - 2]);
+    arrival.declared_size = base::parse_number<std::uint64_t>(card[card.size() - 2]);
     if (!arrival.declared_size) return std::unexpected(card.misshapen());
   }
   return arrival;

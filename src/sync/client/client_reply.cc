@@ -9,6 +9,7 @@
 #include "quarry/artifact/fossilize.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 
 namespace quarry::sync {
 namespace {
@@ -161,7 +162,7 @@ Result<void> ClientReply::push() {
 }
 
 Result<void> ClientReply::clone_seqno() {
-  clone_next_ = parse_number(reader_[1]);
+  clone_next_ = base::parse_number<std::uint64_t>(reader_[1]);
   if (!clone_next_) return std::unexpected(reader_.misshapen());
   return {};
 }

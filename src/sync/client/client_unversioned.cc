@@ -8,6 +8,7 @@
 #include "client_cards.h"
 #include "max_upload.h"
 #include "quarry/artifact/hash_name.h"
+#include "quarry/base/number.h"
 
 namespace quarry::sync {
 namespace {
@@ -21,7 +22,7 @@ constexpr std::uint64_t kContentOmitted = 4;
 
 /// The number of seconds in WORD, as mtimes are.
 std::optional<std::int64_t> time_in(std::string_view word) {
-  const auto number = parse_number(word);
+  const auto number = base::parse_number<std::uint64_t>(word);
   if (!number || *number > INT64_MAX) return std::nullopt;
   return static_cast<std::int64_t>(*number);
 }
@@ -99,7 +100,7 @@ Result<void> ClientUnversioned::igot(const CardReader& card) {
 
 Result<void> ClientUnversioned::file(const CardReader& card, const Writing& receipt) {
   const auto mtime = time_in(card[2]);
-  const auto flags = parse_number(card[5]);
+  const auto flags = base::parse_number<std::uint64_t>(card[5]);
   if (!mtime || !flags || !is_hash(card[3])) return std::unexpected(card.misshapen());
   const auto wanted = std::ranges::find(wanted_, card[1]);
   if (!pulls_ || wanted == wanted_.end()) return {};

@@ -4,6 +4,8 @@
 
 #include <utility>
 
+#include "quarry/base/number.h"
+
 namespace quarry::sync {
 namespace {
 
@@ -138,8 +140,8 @@ Result<void> Exchange::clone() {
   std::uint64_t version = 0;
   std::uint64_t first = 0;
   if (reader_.size() == 3) {
-    const auto version_word = parse_number(reader_[1]);
-    const auto first_word = parse_number(reader_[2]);
+    const auto version_word = base::parse_number<std::uint64_t>(reader_[1]);
+    const auto first_word = base::parse_number<std::uint64_t>(reader_[2]);
     if (!version_word || !first_word || *first_word > INT64_MAX) {
       return std::unexpected(reader_.misshapen());
     }
@@ -216,9 +218,9 @@ Result<void> Exchange::private_next() {
 
 Result<void> Exchange::pragma() {
   if (reader_[1] == "client-version" && reader_.size() >= 3) {
-    client_.number = parse_number(reader_[2]).value_or(0);
+    client_.number = base::parse_number<std::uint64_t>(reader_[2]).value_or(0);
     if (reader_.size() >= 5) {
-      client_.date = parse_number(reader_[3]).value_or(0);
+      client_.date = base::parse_number<std::uint64_t>(reader_[3]).value_or(0);
       writer_.server_version();
     }
     supply_.set_client(client_, private_session_);

@@ -6,6 +6,7 @@
 
 #include "cards/unversioned_name.h"
 #include "quarry/artifact/hash_name.h"
+#include "quarry/base/number.h"
 
 namespace quarry::sync {
 namespace {
@@ -33,10 +34,11 @@ Unversioned::Unversioned(repository::Repository& repository, const Visitor& visi
       writer_(writer) {}
 
 Result<void> Unversioned::file(const CardReader& card) {
-  const auto mtime = parse_number(card[2]);
-  const auto flags = parse_number(card[5]);
+  const auto mtime = base::parse_number<std::uint64_t>(card[2]);
+  const auto flags = base::parse_number<std::uint64_t>(card[5]);
   if (!is_unversioned_name(card[1]) || !mtime || *mtime > INT64_MAX || !flags ||
-      !parse_number(card[4]) || (card[3] != kDeleted && !HashName::parse(card[3]))) {
+      !base::parse_number<std::uint64_t>(card[4]) ||
+      (card[3] != kDeleted && !HashName::parse(card[3]))) {
     return std::unexpected(card.misshapen());
   }
   repository::UnversionedArrival arrival{.name = card[1],

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "quarry/base/number.h"
 #include "quarry/http/form.h"
 #include "quarry/http/syntax.h"
 
@@ -20,7 +21,7 @@ Result<std::size_t> number_in(std::string_view query, std::string_view name,
                               std::size_t otherwise) {
   const auto text = http::form_value(query, name);
   if (text && text->empty()) return otherwise;
-  const auto value = text ? http::parse_decimal(*text) : std::nullopt;
+  const auto value = text ? base::parse_number<std::uint64_t>(*text) : std::nullopt;
   if (value && *value <= changes::kMostViewed) return static_cast<std::size_t>(*value);
   return fail(ErrorCode::kInvalid,
               fmt::format("limit, waiting and over are numbers up to {}", changes::kMostViewed));

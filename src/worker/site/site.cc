@@ -8,6 +8,7 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/file_system.h"
 #include "quarry/base/log.h"
+#include "quarry/base/number.h"
 #include "quarry/base/passed_connections.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
@@ -148,7 +149,7 @@ Reply Site::answer(const Request& request, BodyReader& body, scoreboard::Slot& s
 
 Reply Site::answer_sync(const Request& request, const Target& target, BodyReader& reader,
                         scoreboard::Slot& slot) {
-  const auto size = http::parse_decimal(request.content_length);
+  const auto size = base::parse_number<std::uint64_t>(request.content_length);
   if (!size) return text_reply(400, "Content-Length is missing or no number");
   if (*size > options_.max_body) {
     return text_reply(413, fmt::format("the request is larger than {} bytes", options_.max_body));
@@ -210,7 +211,7 @@ Reply Site::answer_queue(const Request& request, const Target& target, BodyReade
                    .remote_user = options_.trust_remote_user ? request.remote_user : "",
                    .remote_address = request.remote_address,
                    .name = name,
-                   .size = http::parse_decimal(request.content_length),
+                   .size = base::parse_number<std::uint64_t>(request.content_length),
                    .read_body = [&body](const BodySink& sink,
                                         std::size_t size) { return body.read_into(sink, size); },
                    .logins = &admission,

@@ -6,11 +6,11 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <span>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/number.h"
 
 namespace quarry::app {
 namespace {
@@ -54,8 +54,7 @@ Result<void> Acknowledgements::add(char next) {
                             name(), base::printable(line_, kMostDigits + 1)));
   }
   if (!is_end) return {};
-  std::uint64_t value = 1;
-  if (!line_.empty()) std::from_chars(line_.data(), line_.data() + line_.size(), value);
+  const std::uint64_t value = base::parse_number<std::uint64_t>(line_).value_or(1);
   line_.clear();
   count_ = value < kMostMessages - count_ ? count_ + value : kMostMessages;
   return {};
