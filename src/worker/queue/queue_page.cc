@@ -30,9 +30,8 @@ std::string time_text(base::UnixMillis time) {
 
 std::string expected_text(const JobView& view) {
   if (!view.expected) return {};
-  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*view.expected).count();
-  return seconds < 120 ? fmt::format("about {} s", seconds)
-                       : fmt::format("about {} min", seconds / 60);
+  const auto left = std::chrono::ceil<std::chrono::seconds>(*view.expected).count();
+  return left < 120 ? fmt::format("about {} s", left) : fmt::format("about {} min", left / 60);
 }
 
 /// The last that is known of it.
