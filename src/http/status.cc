@@ -47,4 +47,48 @@ std::string_view reason_phrase(int status) {
   return found == kReasons.end() ? "Unknown" : found->second;
 }
 
+int status_of(base::ErrorCode code) {
+  switch (code) {
+    case base::ErrorCode::kInvalid:
+      return 400;
+    case base::ErrorCode::kDenied:
+      return 403;
+    case base::ErrorCode::kNotFound:
+      return 404;
+    case base::ErrorCode::kLimit:
+    case base::ErrorCode::kConflict:
+      return 409;
+    case base::ErrorCode::kBusy:
+      return 503;
+    case base::ErrorCode::kNoSpace:
+      return 507;
+    default:
+      return 500;
+  }
+}
+
+base::ErrorCode error_code_of(long status) {
+  switch (status) {
+    case 400:
+    case 411:
+    case 415:
+      return base::ErrorCode::kInvalid;
+    case 401:
+    case 403:
+      return base::ErrorCode::kDenied;
+    case 404:
+      return base::ErrorCode::kNotFound;
+    case 409:
+      return base::ErrorCode::kConflict;
+    case 413:
+      return base::ErrorCode::kLimit;
+    case 503:
+      return base::ErrorCode::kBusy;
+    case 507:
+      return base::ErrorCode::kNoSpace;
+    default:
+      return base::ErrorCode::kIo;
+  }
+}
+
 }  // namespace quarry::http

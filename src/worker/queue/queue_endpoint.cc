@@ -15,6 +15,7 @@
 #include "quarry/changes/seen_requests.h"
 #include "quarry/changes/triggers.h"
 #include "quarry/http/form.h"
+#include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 #include "quarry/http/web_page.h"
 #include "quarry/sync/signed_request.h"
@@ -35,29 +36,9 @@ constexpr std::string_view kQueue = "queue";
 constexpr std::string_view kJson = ".json";
 constexpr std::size_t kMostText = 500;
 
-int status_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::kInvalid:
-      return 400;
-    case ErrorCode::kNotFound:
-      return 404;
-    case ErrorCode::kDenied:
-      return 403;
-    case ErrorCode::kLimit:
-    case ErrorCode::kConflict:
-      return 409;
-    case ErrorCode::kBusy:
-      return 503;
-    case ErrorCode::kNoSpace:
-      return 507;
-    default:
-      return 500;
-  }
-}
-
 /// What is wrong here, and where files lie, is for the log alone.
 std::string told_to_client(const base::Error& error) {
-  switch (status_of(error.code)) {
+  switch (http::status_of(error.code)) {
     case 500:
       return "the queue cannot be used now: the server's log says why";
     case 507:
@@ -93,7 +74,7 @@ class Answer {
     reply_.user = person_.login;
     if (done) done = check_readable();
     if (done) done = request_.method == "POST" ? post(now) : get();
-    if (!done && reply_.status == 200) refuse(status_of(done.error().code), done.error());
+    if (!done && reply_.status == 200) refuse(http::status_of(done.error().code), done.error());
     reply_.failed_login = login_.failed_login();
     // A page says it itself.
     if (!reply_.headers.contains("Cache-Control:")) reply_.headers += "Cache-Control: no-store\r\n";

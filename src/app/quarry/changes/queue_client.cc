@@ -10,6 +10,7 @@
 #include "common/interruption.h"
 #include "quarry/base/escape.h"
 #include "quarry/base/time.h"
+#include "quarry/http/status.h"
 #include "quarry/sync/signed_request.h"
 #include "quarry/transport/http_exchange.h"
 #include "remote/password.h"
@@ -24,30 +25,6 @@ using nlohmann::json;
 
 constexpr std::size_t kMostReply = std::size_t{64} << 20;
 
-ErrorCode error_code_of(long status) {
-  switch (status) {
-    case 400:
-    case 411:
-    case 415:
-      return ErrorCode::kInvalid;
-    case 401:
-    case 403:
-      return ErrorCode::kDenied;
-    case 404:
-      return ErrorCode::kNotFound;
-    case 409:
-      return ErrorCode::kConflict;
-    case 413:
-      return ErrorCode::kLimit;
-    case 503:
-      return ErrorCode::kBusy;
-    case 507:
-      return ErrorCode::kNoSpace;
-    default:
-      return ErrorCode::kIo;
-  }
-}
-
 /// The member NAME of the object TEXT; "": there is none.
 std::string member_of(const std::string& text, const char* name) {
   const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
@@ -58,14 +35,14 @@ std::string member_of(const std::string& text, const char* name) {
 
 std::unexpected<base::Error> refused(const std::string& url, const transport::HttpReply& reply) {
   const std::string said = member_of(reply.body, "error");
-  if (!said.empty()) return fail(error_code_of(reply.status), base::printable(said, 500));
+  if (!said.empty()) return fail(http::error_code_of(reply.status), base::printable(said, 500));
   if (reply.status >= 300 && reply.status < 400) {
     return fail(
         ErrorCode::kDenied,
         fmt::format("{} leads elsewhere (HTTP status {}): name that place", url, reply.status));
   }
   return fail(
-      error_code_of(reply.status),
+      http::error_code_of(reply.status),
       fmt::format("{}: HTTP status {}: no queue of change sets is there", url, reply.status));
 }
 
