@@ -41,4 +41,13 @@ std::string without_secrets(std::string_view text) {
   return shown;
 }
 
+bool query_has(std::string_view query, std::string_view name) {
+  while (!query.empty()) {
+    const std::string_view pair = query.substr(0, query.find('&'));
+    if (pair.substr(0, pair.find('=')) == name) return true;
+    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+  }
+  return false;
+}
+
 }  // namespace quarry::base

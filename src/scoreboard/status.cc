@@ -4,22 +4,10 @@
 #include <array>
 #include <utility>
 
+#include "quarry/base/url.h"
 #include "status_fields.h"
 
 namespace quarry::scoreboard {
-namespace {
-
-/// Whether QUERY sets NAME, to whatever value.
-bool has_word(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    if (pair.substr(0, pair.find('=')) == name) return true;
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-  }
-  return false;
-}
-
-}  // namespace
 
 StatusQuery parse_status_query(std::string_view query) {
   constexpr auto kFormats = std::to_array<std::pair<std::string_view, StatusFormat>>({
@@ -29,9 +17,9 @@ StatusQuery parse_status_query(std::string_view query) {
       {"openmetrics", StatusFormat::kOpenMetrics},
   });
   StatusQuery wanted;
-  wanted.is_full = has_word(query, "full");
+  wanted.is_full = base::query_has(query, "full");
   for (const auto& [name, format] : kFormats) {
-    if (!has_word(query, name)) continue;
+    if (!base::query_has(query, name)) continue;
     wanted.format = format;
     break;
   }

@@ -1,4 +1,4 @@
-// URLs in messages.
+// URLs: what of them may stand in messages, and their queries.
 #pragma once
 
 #include <string>
@@ -18,5 +18,8 @@ std::string without_credentials(std::string_view text);
 /// TEXT, a URL or the target of a request, as it may stand in a log: without user and password, and
 /// without a query or fragment, which may hold one.
 std::string without_secrets(std::string_view text);
+
+/// Whether QUERY, the part of a URL after the question mark, sets NAME, to whatever value.
+bool query_has(std::string_view query, std::string_view name);
 
 }  // namespace quarry::base

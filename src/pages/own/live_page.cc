@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quarry/base/escape.h"
+#include "quarry/base/url.h"
 #include "quarry/scoreboard/counters.h"
 #include "quarry/scoreboard/state.h"
 
@@ -26,16 +27,6 @@ constexpr std::size_t kMostOfText = 80;
 constexpr std::size_t kMostOfPools = 16'000;  // bytes
 constexpr std::size_t kMostStages = 2000;
 constexpr std::size_t kMostDestinations = 16;
-
-/// Whether QUERY sets NAME, to whatever value.
-bool has_word(std::string_view query, std::string_view name) {
-  while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    if (pair.substr(0, pair.find('=')) == name) return true;
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
-  }
-  return false;
-}
 
 std::string cut(std::string_view text) {
   return base::printable(text, kMostOfText);
@@ -278,8 +269,9 @@ json json_of(const CourierView& courier) {
 }  // namespace
 
 std::optional<LivePart> live_part_of(std::string_view query) {
-  if (!has_word(query, "live")) return std::nullopt;
-  return LivePart{.is_document = has_word(query, "json"), .is_of_all = has_word(query, "all")};
+  if (!base::query_has(query, "live")) return std::nullopt;
+  return LivePart{.is_document = base::query_has(query, "json"),
+                  .is_of_all = base::query_has(query, "all")};
 }
 
 std::string live_document(const PoolSnapshot& snapshot, const Figures* pages,
