@@ -2,30 +2,37 @@
 
 #include <fcntl.h>
 #include <spawn.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
+#include <cstdlib>
+#include <exception>
+#include <string_view>
 
-#include "quarry/base/fd.h"
+#include "quarry/base/pipe.h"
 
 namespace quarry::base {
 namespace {
 
 /// What posix_spawn is told.
-class Plan {
+class SpawnPlan {
  public:
-  Plan() {
+  SpawnPlan() {
     ::posix_spawn_file_actions_init(&actions_);
     ::posix_spawnattr_init(&attributes_);
   }
-  ~Plan() {
+  ~SpawnPlan() {
     ::posix_spawn_file_actions_destroy(&actions_);
     ::posix_spawnattr_destroy(&attributes_);
   }
-  Plan(const Plan&) = delete;
-  Plan& operator=(const Plan&) = delete;
+  SpawnPlan(const SpawnPlan&) = delete;
+  SpawnPlan& operator=(const SpawnPlan&) = delete;
 
   void set_files(const std::vector<Fd>& sources, const std::string& folder) {
     int place = 0;
@@ -33,7 +40,7 @@ class Plan {
       ::posix_spawn_file_actions_adddup2(&actions_, source.get(), place++);
     }
     ::posix_spawn_file_actions_addclosefrom_np(&actions_, place);
-    ::posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str());
+    if (!folder.empty()) ::posix_spawn_file_actions_addchdir_np(&actions_, folder.c_str());
   }
 
   void set_signals_and_group() {
@@ -52,7 +59,8 @@ class Plan {
   /// Returns errno.
   int run(pid_t& pid, const Launch& launch) {
     const auto words = pointers_to(launch.words);
-    return ::posix_spawnp(&pid, words[0], &actions_, &attributes_, words.data(),
+    const std::string& program = launch.program.empty() ? launch.words[0] : launch.program;
+    return ::posix_spawnp(&pid, program.c_str(), &actions_, &attributes_, words.data(),
                           pointers_to(launch.environment).data());
   }
 
@@ -61,7 +69,29 @@ class Plan {
   posix_spawnattr_t attributes_{};
 };
 
+[[noreturn]] void work_and_exit(const std::function<std::string()>& work, int output) {
+  try {
+    const std::string text = work();
+    for (std::string_view rest = text; !rest.empty();) {
+      const ssize_t size = ::write(output, rest.data(), rest.size());
+      if (size < 0) ::_exit(1);
+      rest.remove_prefix(static_cast<std::size_t>(size));
+    }
+  } catch (const std::exception&) {
+    ::_exit(1);
+  }
+  ::_exit(0);
+}
+
 }  // namespace
+
+std::vector<std::string> own_environment() {
+  std::vector<std::string> own;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    own.emplace_back(*entry);
+  }
+  return own;
+}
 
 std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   std::vector<char*> pointers;
@@ -78,9 +108,9 @@ Result<pid_t> spawn(const Launch& launch) {
     sources.emplace_back(::fcntl(descriptor, F_DUPFD_CLOEXEC, beyond));
     if (!sources.back()) return fail_errno("cannot start " + launch.words[0]);
   }
-  Plan plan;
+  SpawnPlan plan;
   plan.set_files(sources, launch.folder);
-  plan.set_signals_and_group();
+  if (launch.has_own_group) plan.set_signals_and_group();
   pid_t pid = -1;
   if (const int code = plan.run(pid, launch); code != 0) {
     errno = code;
@@ -89,6 +119,68 @@ Result<pid_t> spawn(const Launch& launch) {
     return failure;
   }
   return pid;
+}
+
+std::optional<int> wait_for_end(pid_t pid) {
+  int status = 0;
+  pid_t ended = -1;
+  do {
+    ended = ::waitpid(pid, &status, 0);
+  } while (ended < 0 && errno == EINTR);
+  return ended == pid ? std::optional(status) : std::nullopt;
+}
+
+Result<std::string> run_in_child(const std::function<std::string()>& work) {
+  QUARRY_TRY_ASSIGN(Pipe pipe, make_pipe());
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail_errno("cannot make a process");
+  if (pid == 0) work_and_exit(work, pipe.writing.get());
+  pipe.writing.reset();
+  std::string text;
+  std::array<char, 4096> bytes{};
+  ssize_t size = 0;
+  while ((size = ::read(pipe.reading.get(), bytes.data(), bytes.size())) > 0 ||
+         (size < 0 && errno == EINTR)) {
+    if (size > 0) text.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  if (wait_for_end(pid) == 0) return text;
+  return fail(ErrorCode::kIo, "a child ended early");
+}
+
+void close_all_but(std::span<const int> kept) {
+  std::vector<int> sorted(kept.begin(), kept.end());
+  std::ranges::sort(sorted);
+  unsigned next = STDERR_FILENO + 1;
+  for (const int fd : sorted) {
+    if (fd < static_cast<int>(next)) continue;
+    const auto number = static_cast<unsigned>(fd);
+    if (number > next) ::close_range(next, number - 1, 0);
+    next = number + 1;
+  }
+  ::close_range(next, ~0U, 0);
+}
+
+std::string search_path() {
+  const char* path = std::getenv("PATH");
+  return path != nullptr ? path : "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+}
+
+std::string find_program(const std::string& name) {
+  const auto is_program = [](const std::string& path) {
+    struct stat status {};
+    return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+           ::access(path.c_str(), X_OK) == 0;
+  };
+  if (name.contains('/')) return is_program(name) ? name : "";
+  const std::string path = search_path();
+  std::string_view rest = path;
+  while (!rest.empty()) {
+    const std::string folder(rest.substr(0, rest.find(':')));
+    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    // An empty or relative one means the current folder, which is another one in a child.
+    if (folder.starts_with('/') && is_program(folder + "/" + name)) return folder + "/" + name;
+  }
+  return {};
 }
 
 }  // namespace quarry::base

@@ -1,13 +1,9 @@
 #include "quarry/pages/pages.h"
 
 #include <event2/event.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
-#include <cstdlib>
 #include <string>
-#include <string_view>
 
 #include "fossil/fossil_process.h"
 #include "fossil/fossil_starter.h"
@@ -36,19 +32,6 @@ PageNames names_of_pages(const std::string& program) {
 }
 
 }  // namespace
-
-std::filesystem::path find_program(const std::string& program) {
-  const auto is_program = [](const std::string& path) { return ::access(path.c_str(), X_OK) == 0; };
-  if (program.contains('/')) return is_program(program) ? program : "";
-  const char* const found = std::getenv("PATH");
-  std::string_view path = found == nullptr ? "/usr/local/bin:/usr/bin:/bin" : found;
-  while (!path.empty()) {
-    const std::string folder(path.substr(0, path.find(':')));
-    if (is_program(folder + "/" + program)) return folder + "/" + program;
-    path.remove_prefix(std::min(folder.size() + 1, path.size()));
-  }
-  return {};
-}
 
 int run(const Options& options, const Place& place, const Handles& handles) {
   std::signal(SIGPIPE, SIG_IGN);

@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,8 +15,8 @@
 #include "quarry/base/escape.h"
 #include "quarry/base/fossil_environment.h"
 #include "quarry/base/number.h"
-
-extern char** environ;
+#include "quarry/base/pipe.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::transport {
 
@@ -74,44 +73,6 @@ std::string status_in(const std::string& head) {
   return {};
 }
 
-/// What posix_spawn is told of descriptors and signals.
-class SpawnPlan {
- public:
-  SpawnPlan() {
-    ::posix_spawn_file_actions_init(&actions_);
-    ::posix_spawnattr_init(&attributes_);
-  }
-  ~SpawnPlan() {
-    ::posix_spawn_file_actions_destroy(&actions_);
-    ::posix_spawnattr_destroy(&attributes_);
-  }
-  SpawnPlan(const SpawnPlan&) = delete;
-  SpawnPlan& operator=(const SpawnPlan&) = delete;
-
-  void silence_errors() {
-    ::posix_spawn_file_actions_addopen(&actions_, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
-  }
-  void place(int from, int to) { ::posix_spawn_file_actions_adddup2(&actions_, from, to); }
-  /// Returns errno.
-  int run(pid_t& pid, const std::vector<std::string>& command,
-          const std::vector<std::string>& environment) {
-    const std::vector<char*> arguments = pointers(command);
-    return ::posix_spawnp(&pid, arguments[0], &actions_, &attributes_, arguments.data(),
-                          pointers(environment).data());
-  }
-
- private:
-  static std::vector<char*> pointers(const std::vector<std::string>& words) {
-    std::vector<char*> pointers;
-    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
-    pointers.push_back(nullptr);
-    return pointers;
-  }
-
-  posix_spawn_file_actions_t actions_{};
-  posix_spawnattr_t attributes_{};
-};
-
 }  // namespace
 
 std::vector<std::string> program_for(const RemoteUrl& url, const TransportOptions& options) {
@@ -146,35 +107,30 @@ ProgramTransport::~ProgramTransport() {
 
 /// Of what is started: ssh, this very program, or most likely a fossil that opens the file.
 std::vector<std::string> ProgramTransport::environment() const {
-  if (is_fossil_) return base::fossil_environment(environ);
-  std::vector<std::string> own;
-  for (char** variable = environ; *variable != nullptr; ++variable) own.emplace_back(*variable);
-  return own;
+  return is_fossil_ ? base::fossil_environment(environ) : base::own_environment();
 }
 
 Result<void> ProgramTransport::start() {
   stop();
   // A socket for its input: writing to a pipe that nobody reads would end this process.
   std::array<int, 2> input{};
-  std::array<int, 2> output{};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, input.data()) != 0) {
     return base::fail_errno("socketpair");
   }
   to_.reset(input[0]);
   const base::Fd its_input(input[1]);
-  if (::pipe2(output.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
-  from_.reset(output[0]);
-  const base::Fd its_output(output[1]);
-  SpawnPlan plan;
+  QUARRY_TRY_ASSIGN(base::Pipe output, base::make_pipe());
+  from_ = std::move(output.reading);
+  const base::Fd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
   // What this very program has to say of a file is in its reply.
-  if (is_own_) plan.silence_errors();
-  plan.place(its_input.get(), STDIN_FILENO);
-  plan.place(its_output.get(), STDOUT_FILENO);
-  if (const int code = plan.run(pid_, command_, environment()); code != 0) {
-    pid_ = -1;
-    errno = code;
-    return base::fail_errno("cannot start " + command_[0]);
-  }
+  const int errors = is_own_ ? nowhere.get() : STDERR_FILENO;
+  // In our group, so that ssh can ask for a password at the terminal.
+  QUARRY_TRY_ASSIGN(pid_,
+                    base::spawn({.words = command_,
+                                 .environment = environment(),
+                                 .descriptors = {its_input.get(), output.writing.get(), errors},
+                                 .folder = {},
+                                 .has_own_group = false}));
   received_.clear();
   return {};
 }
@@ -185,9 +141,7 @@ void ProgramTransport::stop() {
   if (pid_ > 0) {
     // With its input and output closed it has nothing left to do, but may wait for others.
     if (is_interrupted()) ::kill(pid_, SIGTERM);
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
+    base::wait_for_end(pid_);
   }
   pid_ = -1;
 }

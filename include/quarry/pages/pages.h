@@ -35,9 +35,6 @@ struct Handles {
   std::uint64_t login_failures = 0;
 };
 
-/// Where PROGRAM is, in PATH where it has no slash; "": nowhere. Nothing is run.
-std::filesystem::path find_program(const std::string& program);
-
 /// Serves until SIGTERM (drops what is under way) or SIGQUIT (finishes it). SIGUSR1 has the log
 /// opened anew. Returns the process's exit code: 0, or 1 when it could not start (logged).
 int run(const Options& options, const Place& place, const Handles& handles);

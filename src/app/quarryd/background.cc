@@ -3,27 +3,26 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
+#include <utility>
+
+#include "quarry/base/pipe.h"
 
 namespace quarry::app {
 
 base::Result<base::Fd> go_to_background() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
-  base::Fd reading(ends[0]);
-  base::Fd writing(ends[1]);
+  QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   const pid_t pid = ::fork();
   if (pid < 0) return base::fail_errno("cannot make a process");
   if (pid == 0) {
     if (::setsid() < 0) return base::fail_errno("cannot leave the session");
-    return writing;
+    return std::move(pipe.writing);
   }
-  writing.reset();
+  pipe.writing.reset();
   char byte = 0;
   ssize_t size = -1;
   do {
-    size = ::read(reading.get(), &byte, 1);
+    size = ::read(pipe.reading.get(), &byte, 1);
   } while (size < 0 && errno == EINTR);
   // Nothing was written: it has ended, and said why.
   ::_exit(size == 1 ? 0 : 1);

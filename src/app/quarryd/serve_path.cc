@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "quarry/base/log.h"
+#include "quarry/base/spawn.h"
 #include "quarry/pages/pages.h"
 #include "worker_directives.h"
 
@@ -74,7 +75,7 @@ base::Result<master::Config> config_to_serve(const ServeOptions& options,
   pool.process.catch_output = true;
   worker::WorkerOptions worker;
   worker.changes.is_enabled = options.has_changes;
-  if (options.has_pages && !pages::find_program(worker.pages.program).empty()) {
+  if (options.has_pages && !base::find_program(worker.pages.program).empty()) {
     worker.pages.source = pages::Source::kFossil;
   }
   worker.has_index = std::filesystem::is_directory(path, error);

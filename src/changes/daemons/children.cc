@@ -15,6 +15,7 @@
 
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
+#include "quarry/base/spawn.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -152,9 +153,7 @@ std::vector<int> Children::descriptors() const {
 
 /// How it ended.
 std::string Children::bury(const Child& child) {
-  int status = 0;
-  while (::waitpid(child.pid, &status, 0) < 0 && errno == EINTR) {
-  }
+  const int status = base::wait_for_end(child.pid).value_or(0);
   if (WIFSIGNALED(status))
     return fmt::format("its process was ended by signal {}", WTERMSIG(status));
   return fmt::format("its process exited with {} and no verdict", WEXITSTATUS(status));

@@ -12,6 +12,7 @@
 #include "gate_command.h"
 #include "gate_process.h"
 #include "quarry/base/duration.h"
+#include "quarry/base/spawn.h"
 
 namespace quarry::changes {
 namespace {
@@ -54,18 +55,6 @@ class BareFolder {
   explicit BareFolder(std::string path) : path_(std::move(path)) {}
   std::string path_;
 };
-
-/// Whether PROGRAM is one, looked for in PATH as the shell does.
-bool is_installed(const std::string& program) {
-  const char* path = std::getenv("PATH");
-  std::string_view rest = path != nullptr ? path : "/usr/bin:/bin";
-  while (!rest.empty()) {
-    const std::string folder(rest.substr(0, rest.find(':')));
-    if (::access((folder + "/" + program).c_str(), X_OK) == 0) return true;
-    rest.remove_prefix(std::min(rest.size(), folder.size() + 1));
-  }
-  return false;
-}
 
 Result<void> send_tree(GateProcess& process, const GateCase& gate_case) {
   QUARRY_TRY_ASSIGN(auto writer,
@@ -145,7 +134,7 @@ Result<GateVerdict> run_gate(const GateOptions& options, const GateCase& gate_ca
   QUARRY_TRY(check_options(options));
   QUARRY_TRY_ASSIGN(const auto user, gate_user(options));
   if (options.is_sandboxed) {
-    if (!is_installed("bwrap")) {
+    if (base::find_program("bwrap").empty()) {
       return fail(ErrorCode::kNotFound,
                   "gates run in a sandbox of bubblewrap, and there is no bwrap: apt-get install "
                   "bubblewrap (or, where all who submit are trusted, changes.gate_sandbox = no)");

@@ -12,7 +12,8 @@
 #include <utility>
 
 #include "gate_command.h"
-#include "memory_file.h"
+#include "quarry/base/memory_file.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
 #include "status_lines.h"
 #include "system_calls.h"
@@ -34,17 +35,6 @@ constexpr std::chrono::seconds kPatience{30};
 constexpr std::size_t kMostStatus = 4096;
 constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-struct Pipe {
-  Fd from;
-  Fd to;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
-  return Pipe{Fd(ends[0]), Fd(ends[1])};
-}
-
 void do_not_wait_at(const Fd& fd) {
   ::fcntl(fd.get(), F_SETFL, O_NONBLOCK);
 }
@@ -64,7 +54,7 @@ Result<std::vector<Fd>> sandbox_files() {
   QUARRY_TRY_ASSIGN(Fd calls, gate_calls());
   files.push_back(std::move(calls));
   for (const GateFile& file : gate_files()) {
-    QUARRY_TRY_ASSIGN(Fd text, memory_file(file.text));
+    QUARRY_TRY_ASSIGN(Fd text, base::memory_file(file.text));
     files.push_back(std::move(text));
   }
   return files;
@@ -75,28 +65,25 @@ Result<std::vector<Fd>> sandbox_files() {
 Result<GateProcess> GateProcess::start(const std::vector<std::string>& words,
                                        const std::string& folder, const GateOptions& options,
                                        std::function<bool()> interrupted) {
-  QUARRY_TRY_ASSIGN(Pipe input, make_pipe());
-  QUARRY_TRY_ASSIGN(Pipe output, make_pipe());
-  QUARRY_TRY_ASSIGN(Pipe status, make_pipe());
+  QUARRY_TRY_ASSIGN(base::Pipe input, base::make_pipe());
+  QUARRY_TRY_ASSIGN(base::Pipe output, base::make_pipe());
+  QUARRY_TRY_ASSIGN(base::Pipe status, base::make_pipe());
   std::vector<Fd> files;
-  std::vector<int> descriptors = {input.from.get(), output.to.get(), output.to.get()};
+  std::vector<int> descriptors = {input.reading.get(), output.writing.get(), output.writing.get()};
   if (options.is_sandboxed) {
     QUARRY_TRY_ASSIGN(files, sandbox_files());
-    descriptors.push_back(status.to.get());
+    descriptors.push_back(status.writing.get());
     for (const Fd& file : files) descriptors.push_back(file.get());
   }
-  const char* path = std::getenv("PATH");
-  QUARRY_TRY_ASSIGN(const pid_t pid,
-                    base::spawn({.words = words,
-                                 .environment = {std::string("PATH=") +
-                                                 (path != nullptr ? path : "/usr/bin:/bin")},
-                                 .descriptors = descriptors,
-                                 .folder = folder}));
+  QUARRY_TRY_ASSIGN(const pid_t pid, base::spawn({.words = words,
+                                                  .environment = {"PATH=" + base::search_path()},
+                                                  .descriptors = descriptors,
+                                                  .folder = folder}));
   GateProcess process(pid, options, std::move(interrupted));
   process.ending_ = process_handle(pid);
-  process.input_ = std::move(input.to);
-  process.output_end_ = std::move(output.from);
-  process.status_end_ = std::move(status.from);
+  process.input_ = std::move(input.writing);
+  process.output_end_ = std::move(output.reading);
+  process.status_end_ = std::move(status.reading);
   for (const Fd* fd : {&process.input_, &process.output_end_, &process.status_end_}) {
     do_not_wait_at(*fd);
   }
@@ -107,7 +94,7 @@ GateProcess::~GateProcess() {
   // What was moved from has no handles.
   if (!ending_ || has_ended_) return;
   kill_all();
-  ::waitpid(pid_, nullptr, 0);
+  base::wait_for_end(pid_);
 }
 
 Result<void> GateProcess::feed(std::string_view bytes) {

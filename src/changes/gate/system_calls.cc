@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "memory_file.h"
+#include "quarry/base/memory_file.h"
 
 namespace quarry::changes {
 namespace {
@@ -84,7 +84,7 @@ base::Result<base::Fd> gate_calls() {
     program.push_back(BPF_STMT(BPF_RET | BPF_K, kMissing));
   }
   program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-  return memory_file(
+  return base::memory_file(
       {reinterpret_cast<const char*>(program.data()), program.size() * sizeof program[0]});
 }
 

@@ -29,6 +29,8 @@
 #include "confinement.h"
 #include "packing.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/pipe.h"
+#include "quarry/base/spawn.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
 #include "utf8_locale.h"
@@ -55,13 +57,7 @@ class Child final : public Reader {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  Result<int> end() override {
-    int status = 0;
-    while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-    }
-    pid_ = -1;
-    return status;
-  }
+  Result<int> end() override { return base::wait_for_end(std::exchange(pid_, -1)).value_or(0); }
 
  private:
   pid_t pid_;
@@ -153,14 +149,11 @@ Result<std::vector<Result<ChangeSetContent>>> read_by(const StartReader& start, 
     numbers.push_back(file.get());
     contents.push_back(std::move(file));
   }
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("pipe");
-  base::Fd from(ends[0]);
-  base::Fd to(ends[1]);
-  QUARRY_TRY_ASSIGN(const auto reader, start(numbers, to.get()));
-  to.reset();
+  QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
+  QUARRY_TRY_ASSIGN(const auto reader, start(numbers, pipe.writing.get()));
+  pipe.writing.reset();
   const std::size_t most = kMostMeta + (limits.entries + 1) * (kMostName + 64);
-  const auto told = read_all(from.get(), count * most);
+  const auto told = read_all(pipe.reading.get(), count * most);
   if (!told)
     return fail(ErrorCode::kLimit, "reading the tarball takes too long, or tells too much");
   QUARRY_TRY_ASSIGN(const int end, reader->end());

@@ -8,13 +8,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <vector>
+
+#include "quarry/base/spawn.h"
 
 namespace quarry::changes {
 namespace {
@@ -89,21 +90,9 @@ void forget_signals() {
 
 }  // namespace
 
-void close_all_but(std::span<const int> kept) {
-  std::vector<int> sorted(kept.begin(), kept.end());
-  std::ranges::sort(sorted);
-  unsigned next = STDERR_FILENO + 1;
-  for (const int fd : sorted) {
-    const auto number = static_cast<unsigned>(fd);
-    if (number > next) ::syscall(SYS_close_range, next, number - 1, 0);
-    next = std::max(next, number + 1);
-  }
-  ::syscall(SYS_close_range, next, ~0U, 0);
-}
-
 bool confine(std::span<const int> kept, const Confinement& bounds) {
   forget_signals();
-  close_all_but(kept);
+  base::close_all_but(kept);
   const rlim_t in_use = memory_in_use();
   bool is_confined = ::prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 &&
                      ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && limit(RLIMIT_CORE, kNoCore) &&

@@ -12,9 +12,6 @@ struct Confinement {
   std::size_t memory = std::size_t{512} << 20;  // bytes beyond what it has
 };
 
-/// Closes all but KEPT and the standard streams.
-void close_all_but(std::span<const int> kept);
-
 /// From here on this process has KEPT and its standard streams alone open, ends with its parent, and
 /// may do nothing but compute, and read and write what is open: another system call ends it
 /// (SIGSYS). It has no other signal handler. Built with a sanitizer, which needs more, it keeps its

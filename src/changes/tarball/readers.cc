@@ -5,7 +5,6 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -23,6 +22,7 @@
 #include "confinement.h"
 #include "quarry/base/descriptor_message.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/spawn.h"
 #include "quarry/changes/tarball.h"
 #include "tar_reader.h"
 #include "utf8_locale.h"
@@ -62,7 +62,7 @@ bool answer(int socket, int status) {
   ::sigprocmask(SIG_BLOCK, &all, nullptr);
   ::signal(SIGCHLD, SIG_DFL);
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || ::getppid() != owner) ::_exit(kFailed);
-  close_all_but(std::array{socket});
+  base::close_all_but(std::array{socket});
   // What it has loaded, its readers need not load.
   const Utf8Locale locale;
   TarballLimits limits;
@@ -77,9 +77,7 @@ bool answer(int socket, int status) {
     }
     for (const int each : descriptors) ::close(each);
     // As if it had been killed: it is not the tarball's fault, but no reader has answered either.
-    status = SIGKILL;
-    while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    status = pid > 0 ? base::wait_for_end(pid).value_or(SIGKILL) : SIGKILL;
   }
   ::_exit(0);
 }
@@ -103,9 +101,7 @@ struct TarballReaders::Maker {
 
   ~Maker() {
     socket.reset();
-    int status = 0;
-    while (pid > 0 && ::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
+    if (pid > 0) base::wait_for_end(pid);
   }
 };
 

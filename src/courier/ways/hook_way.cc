@@ -5,9 +5,10 @@
 
 #include <variant>
 
-#include "child.h"
+#include "quarry/base/command.h"
 #include "quarry/base/fossil_environment.h"
 #include "quarry/base/log.h"
+#include "small_environment.h"
 
 namespace quarry::courier {
 
@@ -25,10 +26,7 @@ bool is_for_shell(std::string_view name) {
 /// What a hook that calls fossil needs, beside the small one.
 std::vector<std::string> hook_environment() {
   const std::vector<std::string> small = small_environment();
-  std::vector<const char*> pointers;
-  for (const std::string& each : small) pointers.push_back(each.c_str());
-  pointers.push_back(nullptr);
-  return base::fossil_environment(pointers.data());
+  return base::fossil_environment(base::pointers_to(small).data());
 }
 
 }  // namespace
@@ -58,8 +56,10 @@ base::Result<std::string> hook_line(const event::Hook& hook, const std::string& 
 
 HookWay::HookWay(const CourierOptions& options, Interrupted is_interrupted)
     : options_(options),
-      fossil_(program_path(options.fossil)),
-      is_interrupted_(std::move(is_interrupted)) {}
+      fossil_(base::find_program(options.fossil)),
+      is_interrupted_(std::move(is_interrupted)) {
+  if (fossil_.empty()) fossil_ = options.fossil;
+}
 
 Delivered HookWay::deliver(const Letter& letter) {
   const auto* hook = std::get_if<event::Hook>(&letter.event.record);
@@ -67,17 +67,18 @@ Delivered HookWay::deliver(const Letter& letter) {
   const auto line = hook_line(*hook, fossil_);
   if (!line) return given_up(line.error().message);
   const std::string& repository = letter.event.head.repository;
-  const auto ended =
-      run_to_end({{"/bin/sh", "-c", *line}, hook_environment(), hook->input, options_.hook_timeout},
-                 is_interrupted_);
+  const base::Command command{
+      {"/bin/sh", "-c", *line}, hook_environment(), hook->input, options_.hook_timeout};
+  const auto ended = base::run_command(command, is_interrupted_);
   if (!ended) return later(ended.error().message);
   if (!ended->output.empty()) {
     base::log(base::LogLevel::kNotice, "[hooks] {}: {}", base::printable(repository),
-              base::printable(ended->output, kMostOutput));
+              base::printable(ended->output, command.max_output));
   }
-  if (ended->how == Ended::How::kInterrupted) return {.outcome = spool::Outcome::kReturned};
-  std::string why = fmt::format("a hook of {}: {}", base::printable(repository), in_words(*ended));
-  if (ended->how != Ended::How::kExited) return given_up(std::move(why));
+  if (ended->how == base::CommandEnd::How::kInterrupted)
+    return {.outcome = spool::Outcome::kReturned};
+  std::string why = fmt::format("a hook of {}: {}", base::printable(repository), ended->in_words());
+  if (ended->how != base::CommandEnd::How::kExited) return given_up(std::move(why));
   if (ended->code == EX_TEMPFAIL) return later(std::move(why));
   if (ended->code != 0) base::log(base::LogLevel::kWarning, "[hooks] {}", why);
   return {};

@@ -8,11 +8,12 @@
 #include <array>
 #include <variant>
 
-#include "child.h"
 #include "mail_text.h"
+#include "quarry/base/command.h"
 #include "quarry/base/log.h"
 #include "quarry/courier/mail_message.h"
 #include "signature.h"
+#include "small_environment.h"
 
 namespace quarry::courier {
 namespace {
@@ -105,17 +106,18 @@ Delivered MailWay::over_smtp(std::uint64_t id, const std::vector<std::string>& r
 
 Delivered MailWay::through_sendmail(const std::vector<std::string>& recipients,
                                     const std::string& message) {
-  Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
-                  small_environment(),
-                  message,
-                  options_.delivery_timeout()};
+  base::Command command{{options_.sendmail, "-i", "-f", options_.from, "--"},
+                        small_environment(),
+                        message,
+                        options_.delivery_timeout()};
   for (const std::string& each : recipients) command.words.push_back(each);
-  const auto ended = run_to_end(command, is_interrupted_);
+  const auto ended = base::run_command(command, is_interrupted_);
   if (!ended) return later(ended.error().message);
-  if (ended->how == Ended::How::kInterrupted) return {.outcome = spool::Outcome::kReturned};
-  const bool is_exit = ended->how == Ended::How::kExited;
-  if (is_exit && ended->code == 0) return {};
-  std::string why = fmt::format("{}: {}: {}", options_.sendmail, in_words(*ended),
+  if (ended->how == base::CommandEnd::How::kInterrupted)
+    return {.outcome = spool::Outcome::kReturned};
+  if (ended->is_success()) return {};
+  const bool is_exit = ended->how == base::CommandEnd::How::kExited;
+  std::string why = fmt::format("{}: {}: {}", options_.sendmail, ended->in_words(),
                                 base::printable(ended->output));
   return is_exit && is_final_exit(ended->code) ? given_up(std::move(why)) : later(std::move(why));
 }

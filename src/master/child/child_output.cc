@@ -18,12 +18,12 @@ constexpr std::size_t kMaxLine = 768;  // with what stands before it, within log
 constexpr std::size_t kShare = std::size_t{64} << 10;
 constexpr int kLastShares = 32;
 
-base::Result<OutputPipes::Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
-  OutputPipes::Pipe pipe{base::Fd(ends[0]), base::Fd(ends[1])};
+base::Result<base::Pipe> make_output_pipe() {
+  QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
   // The master's end alone: the child's printing would otherwise lose what does not fit.
-  if (::fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) return base::fail_errno("cannot set up a pipe");
+  if (::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK) != 0) {
+    return base::fail_errno("cannot set up a pipe");
+  }
   return pipe;
 }
 
@@ -31,16 +31,16 @@ base::Result<OutputPipes::Pipe> make_pipe() {
 
 base::Result<OutputPipes> OutputPipes::make() {
   OutputPipes pipes;
-  QUARRY_TRY_ASSIGN(pipes.out, make_pipe());
-  QUARRY_TRY_ASSIGN(pipes.err, make_pipe());
+  QUARRY_TRY_ASSIGN(pipes.out, make_output_pipe());
+  QUARRY_TRY_ASSIGN(pipes.err, make_output_pipe());
   return pipes;
 }
 
 void redirect_standard_streams(const OutputPipes* pipes) {
   const base::Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ::dup2(nowhere.get(), STDIN_FILENO);
-  ::dup2(pipes != nullptr ? pipes->out.write.get() : nowhere.get(), STDOUT_FILENO);
-  ::dup2(pipes != nullptr ? pipes->err.write.get() : nowhere.get(), STDERR_FILENO);
+  ::dup2(pipes != nullptr ? pipes->out.writing.get() : nowhere.get(), STDOUT_FILENO);
+  ::dup2(pipes != nullptr ? pipes->err.writing.get() : nowhere.get(), STDERR_FILENO);
 }
 
 ChildOutput::ChildOutput(event_base* base, std::string label, CaughtOutput caught)

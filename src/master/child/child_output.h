@@ -15,6 +15,7 @@
 #include "output_lines.h"
 #include "quarry/base/event_handles.h"
 #include "quarry/base/fd.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/result.h"
 #include "quarry/master/handover.h"
 
@@ -22,12 +23,8 @@ namespace quarry::master {
 
 /// The two pipes of a child, made before the fork.
 struct OutputPipes {
-  struct Pipe {
-    base::Fd read;
-    base::Fd write;
-  };
-  Pipe out;
-  Pipe err;
+  base::Pipe out;
+  base::Pipe err;
 
   /// Errors: kIo.
   static base::Result<OutputPipes> make();

@@ -2,10 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/close_range.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <csignal>
@@ -18,6 +16,7 @@
 #include <exception>
 
 #include "quarry/base/log.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
 #include "quarry/master/process_setup.h"
 
@@ -47,36 +46,34 @@ base::Result<void> prepare(const Service& service, pid_t master) {
 class Preparation {
  public:
   static base::Result<Preparation> begin() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return base::fail_errno("cannot make a pipe");
     Preparation made;
-    made.read_.reset(ends[0]);
-    made.write_.reset(ends[1]);
+    QUARRY_TRY_ASSIGN(made.pipe_, base::make_pipe());
     return made;
   }
 
   // --- the child's ---
-  int fd() const { return write_.get(); }
+  int fd() const { return pipe_.writing.get(); }
   /// Makes room for descriptors that have to have certain numbers, all below LIMIT.
-  void move_above(int limit) { write_.reset(::fcntl(write_.get(), F_DUPFD_CLOEXEC, limit)); }
-  void succeed() { write_.reset(); }
+  void move_above(int limit) {
+    pipe_.writing.reset(::fcntl(pipe_.writing.get(), F_DUPFD_CLOEXEC, limit));
+  }
+  void succeed() { pipe_.writing.reset(); }
   void fail(const std::string& why) const {
-    (void)!::write(write_.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
+    (void)!::write(pipe_.writing.get(), why.data(), std::min(why.size(), std::size_t{PIPE_BUF}));
   }
 
   /// The master's: why the child cannot start, or nothing. One that hangs is not waited for longer.
   std::string outcome() {
-    write_.reset();
+    pipe_.writing.reset();
     std::array<char, PIPE_BUF> text{};
-    pollfd end{.fd = read_.get(), .events = POLLIN, .revents = 0};
+    pollfd end{.fd = pipe_.reading.get(), .events = POLLIN, .revents = 0};
     if (::poll(&end, 1, static_cast<int>(kLongestPreparation.count())) <= 0) return {};
-    const ssize_t size = ::read(read_.get(), text.data(), text.size());
+    const ssize_t size = ::read(pipe_.reading.get(), text.data(), text.size());
     return {text.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
   }
 
  private:
-  base::Fd read_;
-  base::Fd write_;
+  base::Pipe pipe_;
 };
 
 /// What a new process has of its master.
@@ -181,7 +178,7 @@ void keep_log_for_now(Inheritance& mine) {
     if (mine.preparation) mine.preparation->move_above(kFirstPassed + 1);
   }
   if (mine.preparation) kept.push_back(mine.preparation->fd());
-  close_all_but(std::move(kept));
+  base::close_all_but(kept);
   if (auto prepared = prepare(service, mine.master); !prepared) {
     mine.give_up(prepared.error().message);
   }
@@ -211,18 +208,6 @@ void put_signals_to_rest() {
   ::sigemptyset(&waiting);
   ::sigaddset(&waiting, SIGUSR1);
   ::sigprocmask(SIG_SETMASK, &waiting, nullptr);
-}
-
-void close_all_but(std::vector<int> kept) {
-  std::ranges::sort(kept);
-  unsigned first = STDERR_FILENO + 1;
-  for (const int fd : kept) {
-    if (fd < static_cast<int>(first)) continue;
-    const auto number = static_cast<unsigned>(fd);
-    if (number > first) ::syscall(SYS_close_range, first, number - 1, 0U);
-    first = number + 1;
-  }
-  ::syscall(SYS_close_range, first, UINT_MAX, 0U);
 }
 
 base::Result<Spawned> spawn(

@@ -35,8 +35,6 @@ class SignalsHeld {
 
 /// In a forked process: the signals of master.h, SIGUSR1 alone blocked.
 void put_signals_to_rest();
-/// Closes all descriptors but the standard ones and KEPT.
-void close_all_but(std::vector<int> kept);
 
 /// What a child shares with the master, apart from its service.
 struct ChildEnds {

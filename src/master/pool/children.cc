@@ -89,8 +89,8 @@ bool Children::start(const StartOptions& options) {
   if (spawned->output) {
     child->output = std::make_unique<ChildOutput>(
         surroundings_.base, fmt::format("[{}] child {}", service_.name, child->pid),
-        CaughtOutput{{std::move(spawned->output->out.read)},
-                     {std::move(spawned->output->err.read)},
+        CaughtOutput{{std::move(spawned->output->out.reading)},
+                     {std::move(spawned->output->err.reading)},
                      service_.process.decorate_output});
   }
   base::log(LogLevel::kDebug, "[{}] child {} started", service_.name, child->pid);

@@ -13,6 +13,7 @@
 
 #include "child/spawn.h"
 #include "quarry/base/log.h"
+#include "quarry/base/pipe.h"
 #include "quarry/base/spawn.h"
 #include "quarry/master/handover.h"
 
@@ -43,16 +44,12 @@ constexpr std::chrono::seconds kLongest{60};
 }  // namespace
 
 base::Result<ConfigCheck> ConfigCheck::begin(event_base* base, const CheckedProgram& program) {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
-    return base::fail_errno("cannot make a pipe");
-  }
+  QUARRY_TRY_ASSIGN(base::Pipe pipe, base::make_pipe());
+  ::fcntl(pipe.reading.get(), F_SETFL, O_NONBLOCK);
   auto run = std::make_unique<Run>();
-  run->output.reset(ends[0]);
-  const base::Fd writing(ends[1]);
-  ::fcntl(writing.get(), F_SETFL, 0);
+  run->output = std::move(pipe.reading);
   run->pid = ::fork();
-  if (run->pid == 0) run_check(program, writing.get());
+  if (run->pid == 0) run_check(program, pipe.writing.get());
   if (run->pid < 0) return base::fail_errno("cannot make a process");
   run->started = steady_clock::now();
   run->event = base::Event(base, run->output.get(), EV_READ | EV_PERSIST,

@@ -14,6 +14,7 @@
 #include <ctime>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/spawn.h"
 #include "quarry/pages/pages.h"
 
 namespace quarry::pages {
@@ -99,7 +100,7 @@ std::vector<std::filesystem::path> user_configurations() {
 }  // namespace
 
 Surroundings::Surroundings(const Options& options)
-    : program_(find_program(options.program)), configurations_(user_configurations()) {}
+    : program_(base::find_program(options.program)), configurations_(user_configurations()) {}
 
 std::optional<std::string> Surroundings::state() const {
   std::string key;

@@ -7,33 +7,37 @@
 
 #include <array>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
 #include <string>
 
 #include "quarry/base/fd.h"
+#include "quarry/base/pipe.h"
+#include "temporary_folder.h"
 
 using namespace quarry::base;
 
 namespace {
 
-struct Pipe {
-  Pipe() {
-    std::array<int, 2> ends{};
-    REQUIRE(::pipe2(ends.data(), O_CLOEXEC) == 0);
-    from.reset(ends[0]);
-    to.reset(ends[1]);
+/// All that was written to PIPE.
+std::string text_of(Pipe& pipe) {
+  pipe.writing.reset();
+  std::string text;
+  std::array<char, 512> buffer{};
+  for (ssize_t size = 0; (size = ::read(pipe.reading.get(), buffer.data(), buffer.size())) > 0;) {
+    text.append(buffer.data(), static_cast<std::size_t>(size));
   }
-  std::string text() {
-    to.reset();
-    std::string text;
-    std::array<char, 512> buffer{};
-    for (ssize_t size = 0; (size = ::read(from.get(), buffer.data(), buffer.size())) > 0;) {
-      text.append(buffer.data(), static_cast<std::size_t>(size));
-    }
-    return text;
-  }
-  Fd from;
-  Fd to;
-};
+  return text;
+}
+
+Pipe open_pipe() {
+  auto pipe = make_pipe();
+  REQUIRE(pipe);
+  return *std::move(pipe);
+}
 
 int status_of(const Result<pid_t>& pid) {
   REQUIRE(pid);
@@ -51,34 +55,35 @@ Launch script(const std::string& text, std::vector<int> descriptors) {
 }  // namespace
 
 TEST_CASE("a program has its words, its environment and its folder") {
-  Pipe pipe;
+  Pipe pipe = open_pipe();
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   auto launch =
-      script("echo \"$1|$X|$HOME|$PWD\"; exit 7", {null.get(), pipe.to.get(), null.get()});
+      script("echo \"$1|$X|$HOME|$PWD\"; exit 7", {null.get(), pipe.writing.get(), null.get()});
   launch.folder = "/usr";
   const int status = status_of(spawn(launch));
   CHECK(WEXITSTATUS(status) == 7);
-  CHECK(pipe.text() == "a b|y z||/usr\n");
+  CHECK(text_of(pipe) == "a b|y z||/usr\n");
 }
 
 TEST_CASE("a program has the descriptors that it is given, whatever their numbers, and no other") {
-  Pipe pipe;
-  Pipe other;
-  const Fd inherited(::dup(pipe.from.get()));  // without FD_CLOEXEC
+  Pipe pipe = open_pipe();
+  Pipe other = open_pipe();
+  const Fd inherited(::dup(pipe.reading.get()));  // without FD_CLOEXEC
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   // Where it wants them, they are the other way round.
-  Fd third(::fcntl(other.to.get(), F_DUPFD_CLOEXEC, 3));
-  const int status = status_of(spawn(script("echo one; echo two >&3; ls /proc/self/fd | wc -l >&3",
-                                            {null.get(), pipe.to.get(), null.get(), third.get()})));
+  Fd third(::fcntl(other.writing.get(), F_DUPFD_CLOEXEC, 3));
+  const int status =
+      status_of(spawn(script("echo one; echo two >&3; ls /proc/self/fd | wc -l >&3",
+                             {null.get(), pipe.writing.get(), null.get(), third.get()})));
   third.reset();
   CHECK(status == 0);
-  CHECK(pipe.text() == "one\n");
+  CHECK(text_of(pipe) == "one\n");
   // ls has the folder open.
-  CHECK(other.text().find("two\n5\n") != std::string::npos);
+  CHECK(text_of(other).find("two\n5\n") != std::string::npos);
 }
 
 TEST_CASE("a program leads a group, and has no signal blocked or ignored") {
-  Pipe pipe;
+  Pipe pipe = open_pipe();
   const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   sigset_t blocked;
   sigset_t before;
@@ -86,7 +91,8 @@ TEST_CASE("a program leads a group, and has no signal blocked or ignored") {
   ::sigaddset(&blocked, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &blocked, &before);
   const auto ignored = ::signal(SIGPIPE, SIG_IGN);
-  const auto pid = spawn(script("kill -TERM 0; sleep 60", {null.get(), pipe.to.get(), null.get()}));
+  const auto pid =
+      spawn(script("kill -TERM 0; sleep 60", {null.get(), pipe.writing.get(), null.get()}));
   ::signal(SIGPIPE, ignored);
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   const int status = status_of(pid);
@@ -99,4 +105,60 @@ TEST_CASE("a program that is not there") {
   REQUIRE_FALSE(pid);
   CHECK(pid.error().code == ErrorCode::kNotFound);
   CHECK(pid.error().message.find("/no/such/program") != std::string::npos);
+}
+
+TEST_CASE("a program may stay in the caller's group and folder, and may have another name") {
+  Pipe pipe = open_pipe();
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const int status =
+      status_of(spawn({.words = {"name", "-c", "echo $0 $PWD; cut -d' ' -f5 /proc/$$/stat"},
+                       .program = "/bin/sh",
+                       .descriptors = {null.get(), pipe.writing.get(), null.get()},
+                       .folder = {},
+                       .has_own_group = false}));
+  CHECK(status == 0);
+  std::istringstream said(text_of(pipe));
+  std::string name;
+  std::string folder;
+  pid_t group = 0;
+  said >> name >> folder >> group;
+  CHECK(name == "name");
+  CHECK(folder == std::filesystem::current_path());
+  CHECK(group == ::getpgrp());
+}
+
+TEST_CASE("work in a child changes nothing here but for the text that it returns") {
+  int number = 1;
+  const auto text = run_in_child([&] {
+    number = 2;
+    return std::string(200'000, 'x');
+  });
+  REQUIRE(text);
+  CHECK((*text == std::string(200'000, 'x')));
+  CHECK(number == 1);
+  CHECK_FALSE(run_in_child([]() -> std::string { throw std::runtime_error("no"); }));
+  CHECK_FALSE(run_in_child([]() -> std::string { ::_exit(3); }));
+}
+
+TEST_CASE("a program is found in the absolute folders of PATH") {
+  const TemporaryFolder folder;
+  const auto make = [&](const char* name, std::filesystem::perms rights) {
+    std::filesystem::create_directories((folder / name).parent_path());
+    std::ofstream(folder / name).put('x');
+    std::filesystem::permissions(folder / name, rights);
+  };
+  make("one/tool", std::filesystem::perms::owner_read);  // not to be executed
+  make("two/tool", std::filesystem::perms::owner_all);
+  std::filesystem::create_directory(folder / "one" / "place");
+  const std::string before = search_path();
+  const std::string tool = (folder / "two" / "tool").string();
+  const std::string path = (folder / "one").string() + "::relative:" + (folder / "two").string();
+  ::setenv("PATH", path.c_str(), 1);
+  CHECK(find_program("tool") == tool);
+  CHECK(find_program("place").empty());
+  CHECK(find_program("no-such-tool").empty());
+  CHECK(find_program("").empty());
+  CHECK(find_program(tool) == tool);
+  CHECK(find_program((folder / "one" / "tool").string()).empty());
+  ::setenv("PATH", before.c_str(), 1);
 }

@@ -9,7 +9,6 @@
 #include <fstream>
 #include <string>
 
-#include "child.h"
 #include "hook_way.h"
 #include "mail_text.h"
 #include "mail_way.h"
@@ -100,28 +99,6 @@ TEST_CASE("a hook's line has the names that fossil puts there") {
   CHECK(hook_line({.command = "%F%F%"}, "fossil").value() == "fossilfossil%");
   // Of two % the second may begin a name, as it does for fossil.
   CHECK(hook_line({.command = "%%R", .repository = "/r"}, "fossil").value() == "%/r");
-}
-
-TEST_CASE("a program is found where the courier would find it") {
-  TemporaryFolder folder;
-  const auto make = [&](const char* name, std::filesystem::perms rights) {
-    std::filesystem::create_directories((folder / name).parent_path());
-    std::ofstream(folder / name).put('x');
-    std::filesystem::permissions(folder / name, rights);
-  };
-  make("one/tool", std::filesystem::perms::owner_read);  // not to be executed
-  make("two/tool", std::filesystem::perms::owner_all);
-  std::filesystem::create_directory(folder / "one" / "place");
-  const std::string before = std::getenv("PATH");
-  const std::string path =
-      fmt::format("{}::relative:{}:/none", (folder / "one").string(), (folder / "two").string());
-  ::setenv("PATH", path.c_str(), 1);
-  CHECK(program_path("tool") == (folder / "two" / "tool").string());
-  CHECK(program_path("place") == "place");
-  CHECK(program_path("no-such-tool") == "no-such-tool");
-  CHECK(program_path("./tool") == "./tool");
-  CHECK(program_path("") == "");
-  ::setenv("PATH", before.c_str(), 1);
 }
 
 TEST_CASE("a name that means something to a shell is refused") {

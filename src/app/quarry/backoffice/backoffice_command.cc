@@ -2,7 +2,6 @@
 // or for several, each in a process of its own, so that one that fails is no other's trouble; now and
 // then, with --poll. The server starts it with words of its own.
 #include <fmt/core.h>
-#include <spawn.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,15 +76,18 @@ int run_apart(const BackofficeArguments& arguments, const std::string& file) {
   if (arguments.trace) words.push_back("--trace");
   if (arguments.compacts) words.push_back("--compact");
   words.insert(words.end(), {"--", file});
-  pid_t pid = -1;
-  if (::posix_spawn(&pid, "/proc/self/exe", nullptr, nullptr, base::pointers_to(words).data(),
-                    ::environ) != 0) {
+  const auto pid = base::spawn({.words = words,
+                                .program = "/proc/self/exe",
+                                .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO},
+                                .folder = {},
+                                .has_own_group = false});
+  if (!pid) {
     return failed({base::ErrorCode::kIo, fmt::format("cannot start a process for {}", file)});
   }
   int status = 0;
-  while (::waitpid(pid, &status, 0) < 0) {
+  while (::waitpid(*pid, &status, 0) < 0) {
     // It has the same terminal, and ends by the same signal; or it is told.
-    if (Interruption::signal() != 0) ::kill(pid, SIGTERM);
+    if (Interruption::signal() != 0) ::kill(*pid, SIGTERM);
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : kFailed;
 }

@@ -32,13 +32,10 @@ fs::path program() {
 }
 
 Result<void> run(const std::vector<std::string>& words) {
-  base::Launch launch{.words = words};
-  launch.words[0] = program().string();
-  for (char** variable = environ; *variable != nullptr; ++variable) {
-    launch.environment.emplace_back(*variable);
-  }
-  launch.descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO};
-  QUARRY_TRY_ASSIGN(const pid_t pid, base::spawn(launch));
+  QUARRY_TRY_ASSIGN(const pid_t pid,
+                    base::spawn({.words = words,
+                                 .program = program().string(),
+                                 .descriptors = {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}}));
   const Interruption interruption;
   int status = 0;
   while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {

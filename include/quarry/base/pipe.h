@@ -1,0 +1,26 @@
+// A pipe, both ends of which are closed in other programs.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+
+#include "quarry/base/fd.h"
+#include "quarry/base/result.h"
+
+namespace quarry::base {
+
+struct Pipe {
+  Fd reading;
+  Fd writing;
+};
+
+/// FLAGS are more of pipe2(2). Errors: kIo.
+inline Result<Pipe> make_pipe(int flags = 0) {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC | flags) != 0) return fail_errno("cannot make a pipe");
+  return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+}  // namespace quarry::base

@@ -1,0 +1,69 @@
+#include "quarry/base/command.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+using namespace quarry::base;
+using namespace std::chrono_literals;
+using How = CommandEnd::How;
+
+namespace {
+
+Command shell(const std::string& text) {
+  return {.words = {"sh", "-c", text}};
+}
+
+CommandEnd end_of(
+    const Command& command, const std::function<bool()>& interrupted = [] { return false; }) {
+  auto end = run_command(command, interrupted);
+  REQUIRE(end);
+  return *std::move(end);
+}
+
+}  // namespace
+
+TEST_CASE("a command has its input, and what both of its streams say is kept") {
+  Command command = shell("cat; echo error >&2; pwd; exit 3");
+  const std::string input(100'000, 'x');
+  command.input = input;
+  command.folder = "/usr";
+  command.max_output = 200'000;
+  const CommandEnd end = end_of(command);
+  CHECK((end.output == input + "error\n/usr\n"));
+  CHECK(end.how == How::kExited);
+  CHECK(end.in_words() == "exit status 3");
+  CHECK_FALSE(end.is_success());
+  CHECK(end_of(shell("true")).is_success());
+}
+
+TEST_CASE("a command may leave its input unread, and of its output the beginning is kept") {
+  const std::string input(1'000'000, 'x');
+  Command command = shell("yes | head -c 1000000");
+  command.input = input;
+  const CommandEnd end = end_of(command);
+  CHECK(end.is_success());
+  CHECK(end.output.size() == command.max_output);
+}
+
+TEST_CASE("a command that takes too long, or is interrupted, ends with all that it has started") {
+  Command command = shell("sleep 600 & wait");
+  command.timeout = 50ms;
+  const CommandEnd late = end_of(command);
+  CHECK(late.how == How::kTimedOut);
+  CHECK(late.in_words() == "it took too long");
+  command.timeout = 600s;
+  CHECK(end_of(command, [] { return true; }).how == How::kInterrupted);
+  command = shell("trap '' TERM; echo deaf; sleep 600 & wait; sleep 600");
+  command.timeout = 50ms;
+  CHECK(end_of(command).how == How::kTimedOut);
+}
+
+TEST_CASE("a command that a signal ends, and one that is not there") {
+  const CommandEnd killed = end_of(shell("kill -9 $$"));
+  CHECK(killed.how == How::kKilled);
+  CHECK(killed.in_words() == "signal 9");
+  const auto none = run_command({.words = {"/no/such/program"}});
+  REQUIRE_FALSE(none);
+  CHECK(none.error().code == ErrorCode::kNotFound);
+}
