@@ -2,10 +2,9 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-
 #include "quarry/base/escape.h"
 #include "quarry/base/result.h"
+#include "quarry/base/split.h"
 
 namespace quarry::base {
 namespace {
@@ -58,10 +57,8 @@ class Reader {
     // Some editors put a byte order mark first.
     if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
     while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
       ++line_;
-      read_line(trim(text.substr(0, end)));
-      text.remove_prefix(std::min(end + 1, text.size()));
+      read_line(trim(take_until(text, '\n')));
     }
     return std::move(file_);
   }

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "quarry/base/pipe.h"
+#include "quarry/base/split.h"
 
 namespace quarry::base {
 namespace {
@@ -175,8 +176,7 @@ std::string find_program(const std::string& name) {
   const std::string path = search_path();
   std::string_view rest = path;
   while (!rest.empty()) {
-    const std::string folder(rest.substr(0, rest.find(':')));
-    rest.remove_prefix(std::min(folder.size() + 1, rest.size()));
+    const std::string folder(take_until(rest, ':'));
     // An empty or relative one means the current folder, which is another one in a child.
     if (folder.starts_with('/') && is_program(folder + "/" + name)) return folder + "/" + name;
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "quarry/base/split.h"
+
 namespace quarry::base {
 
 std::string_view credentials_in(std::string_view text) {
@@ -43,9 +45,8 @@ std::string without_secrets(std::string_view text) {
 
 bool query_has(std::string_view query, std::string_view name) {
   while (!query.empty()) {
-    const std::string_view pair = query.substr(0, query.find('&'));
-    if (pair.substr(0, pair.find('=')) == name) return true;
-    query.remove_prefix(std::min(pair.size() + 1, query.size()));
+    std::string_view pair = take_until(query, '&');
+    if (take_until(pair, '=') == name) return true;
   }
   return false;
 }

@@ -7,6 +7,7 @@
 
 #include "quarry/base/hex.h"
 #include "quarry/base/number.h"
+#include "quarry/base/split.h"
 #include "quarry/changes/change_set.h"
 
 namespace quarry::changes {
@@ -48,14 +49,6 @@ std::optional<std::int64_t> pid_of(std::string_view text) {
   return base::parse_number<std::int64_t>(text);
 }
 
-/// The part of TEXT before the next '_'; it goes off the front.
-std::string_view next_part(std::string_view& text) {
-  const std::size_t end = std::min(text.find('_'), text.size());
-  const std::string_view part = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return part;
-}
-
 }  // namespace
 
 std::string_view word_of(MoveType type) {
@@ -85,12 +78,12 @@ ChangeSetId ChangeSetId::random() {
 
 std::optional<ChangeSetName> ChangeSetName::parse(std::string_view text) {
   if (std::ranges::count(text, '_') != 5) return std::nullopt;
-  const auto id = ChangeSetId::parse(next_part(text));
-  const std::string_view tai = next_part(text);
-  const std::string_view pid_text = next_part(text);
+  const auto id = ChangeSetId::parse(base::take_until(text, '_'));
+  const std::string_view tai = base::take_until(text, '_');
+  const std::string_view pid_text = base::take_until(text, '_');
   const auto pid = pid_text.empty() ? std::nullopt : pid_of(pid_text);
-  const std::string_view host = next_part(text);
-  const auto type = move_type_named(next_part(text));
+  const std::string_view host = base::take_until(text, '_');
+  const auto type = move_type_named(base::take_until(text, '_'));
   if (!id || !is_label(tai) || !pid || host.empty() || !is_name_part(host) || !type ||
       !is_name_part(text)) {
     return std::nullopt;

@@ -7,6 +7,7 @@
 
 #include "quarry/base/escape.h"
 #include "quarry/base/number.h"
+#include "quarry/base/split.h"
 #include "sections.h"
 
 namespace quarry::changes {
@@ -31,18 +32,10 @@ std::unexpected<base::Error> wrong(const Section& section, std::string_view line
               fmt::format("##{}: \"{}\" {}", section.name, base::printable(line, 80), what));
 }
 
-/// The word before the first space of LINE; both go off its front.
-std::string_view next_word(std::string_view& line) {
-  const std::size_t end = std::min(line.find(' '), line.size());
-  const std::string_view word = line.substr(0, end);
-  line.remove_prefix(std::min(end + 1, line.size()));
-  return word;
-}
-
 Result<HistoryLine> history_line_of(const Section& section, std::string_view line) {
   std::string_view rest = line;
-  const std::string_view time_word = next_word(rest);
-  const std::string_view state = next_word(rest);
+  const std::string_view time_word = base::take_until(rest, ' ');
+  const std::string_view state = base::take_until(rest, ' ');
   const auto time = base::parse_iso(time_word);
   // A fraction of a second may round up into the year 10000.
   if (!time || base::iso_millis(*time).size() != kTime || state.size() != 1 ||
@@ -63,7 +56,7 @@ Result<void> take_submitter(Job& job, const Section& section) {
 Result<void> take_attempts(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   std::string_view rest = line;
-  const auto crashes = base::parse_number<std::uint32_t>(next_word(rest));
+  const auto crashes = base::parse_number<std::uint32_t>(base::take_until(rest, ' '));
   const auto put_off = base::parse_number<std::uint32_t>(rest);
   if (!crashes || !put_off) return wrong(section, line, "is not two numbers");
   job.crashes = *crashes;
@@ -81,7 +74,7 @@ Result<void> take_landed(Job& job, const Section& section) {
 Result<void> take_rollback(Job& job, const Section& section) {
   QUARRY_TRY_ASSIGN(const std::string line, line_of(section));
   std::string_view rest = line;
-  const auto by = ChangeSetId::parse(next_word(rest));
+  const auto by = ChangeSetId::parse(base::take_until(rest, ' '));
   const auto from = stage_named(rest);
   if (!by || !from) return wrong(section, line, "is not a rollback and a folder");
   job.taken_back = TakenBack{.by = *by, .from = *from};

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "quarry/base/number.h"
+#include "quarry/base/split.h"
 
 namespace quarry::changes {
 
@@ -18,14 +19,6 @@ namespace {
 constexpr std::string_view kPrefix = "moved.";
 constexpr std::size_t kMostNote = 512;
 constexpr std::size_t kMostMoves = 1'000;  // at once
-
-/// What stands before the first blank of TEXT, which then begins behind it.
-std::string_view take_word(std::string_view& text) {
-  const std::size_t end = std::min(text.find(' '), text.size());
-  const std::string_view word = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return word;
-}
 
 struct Note {
   std::string file;
@@ -48,7 +41,8 @@ Result<std::optional<Moved>> move_in(const Directories& directories, const Note&
   QUARRY_TRY_ASSIGN(const std::size_t size, file->read_at(0, content));
   std::string_view text = std::string_view(content).substr(0, size);
   if (text.ends_with('\n')) text.remove_suffix(1);
-  const auto from = stage_named(take_word(text)), to = stage_named(take_word(text));
+  const auto from = stage_named(base::take_until(text, ' '));
+  const auto to = stage_named(base::take_until(text, ' '));
   const auto name = ChangeSetName::parse(text);
   if (!from || !to || !name) return std::nullopt;
   auto found = job_anywhere(directories, *name);

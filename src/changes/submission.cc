@@ -1,7 +1,6 @@
 #include <fmt/core.h>
 
-#include <algorithm>
-
+#include "quarry/base/split.h"
 #include "quarry/changes/directories.h"
 #include "sections.h"
 
@@ -18,9 +17,7 @@ constexpr std::size_t kMostSubmission = std::size_t{8} << 10;
 /// What follows the word NAME and a space in its line of TEXT.
 std::optional<std::string> line_named(std::string_view text, std::string_view name) {
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    std::string_view line = base::take_until(text, '\n');
     if (!line.starts_with(name)) continue;
     line.remove_prefix(name.size());
     if (line.starts_with(' ')) return std::string(line.substr(1));

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "quarry/base/blanks.h"
+#include "quarry/base/split.h"
 #include "quarry/http/syntax.h"
 
 namespace quarry::gateway {
@@ -21,9 +22,8 @@ bool is_form(std::string_view content_type) {
 /// With "queue.json" for "queue".
 bool has_endpoint(std::string_view path) {
   while (!path.empty()) {
-    const std::string_view word = path.substr(0, path.find('/'));
+    const std::string_view word = base::take_until(path, '/');
     if (word == "xfer" || word.substr(0, word.find('.')) == "queue") return true;
-    path.remove_prefix(std::min(word.size() + 1, path.size()));
   }
   return false;
 }

@@ -76,10 +76,7 @@ base::Result<ReplyHeader> parse_reply_header(std::string_view block) {
   ReplyHeader header;
   bool has_status = false;
   while (!block.empty()) {
-    const std::size_t end = std::min(block.find('\n'), block.size());
-    std::string_view line = block.substr(0, end);
-    block.remove_prefix(std::min(end + 1, block.size()));
-    if (line.ends_with('\r')) line.remove_suffix(1);
+    const std::string_view line = take_line(block);
     if (line.empty()) break;
     QUARRY_TRY(take_field(line, header, has_status));
   }

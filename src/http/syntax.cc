@@ -6,6 +6,7 @@
 
 #include "quarry/base/ascii.h"
 #include "quarry/base/hex.h"
+#include "quarry/base/split.h"
 
 namespace quarry::http {
 namespace {
@@ -39,9 +40,7 @@ bool is_host(std::string_view text) {
 }
 
 std::string_view take_line(std::string_view& text) {
-  const std::size_t end = std::min(text.find('\n'), text.size());
-  std::string_view line = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
+  std::string_view line = base::take_until(text, '\n');
   if (line.ends_with('\r')) line.remove_suffix(1);
   return line;
 }

@@ -10,6 +10,7 @@
 
 #include "quarry/base/blanks.h"
 #include "quarry/base/escape.h"
+#include "quarry/base/split.h"
 #include "quarry/http/status.h"
 #include "quarry/http/syntax.h"
 
@@ -78,8 +79,7 @@ struct Wish {
 
 /// The first of the comma's pieces of ACCEPT (RFC 9110, section 12.5.1), which is taken off.
 Wish take_wish(std::string_view& accept) {
-  std::string_view piece = accept.substr(0, accept.find(','));
-  accept.remove_prefix(std::min(piece.size() + 1, accept.size()));
+  std::string_view piece = base::take_until(accept, ',');
   Wish wish{base::trim_blanks(piece.substr(0, piece.find(';')))};
   const std::size_t weight = piece.find("q=");
   if (weight == std::string_view::npos) return wish;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "quarry/base/log.h"
+#include "quarry/base/split.h"
 
 namespace quarry::changes {
 namespace {
@@ -156,9 +157,8 @@ Result<void> Tracker::read_frozen() {
     QUARRY_TRY_ASSIGN(const std::size_t read, (*file)->read_at(0, content));
     std::string_view rest = std::string_view(content).substr(0, read);
     while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      if (end > 0) branches.emplace(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
+      const std::string_view branch = base::take_until(rest, '\n');
+      if (!branch.empty()) branches.emplace(branch);
     }
   }
   model_->set_frozen(std::move(branches));

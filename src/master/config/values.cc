@@ -10,6 +10,7 @@
 #include "quarry/base/blanks.h"
 #include "quarry/base/log.h"
 #include "quarry/base/number.h"
+#include "quarry/base/split.h"
 
 namespace quarry::master {
 namespace {
@@ -94,11 +95,8 @@ base::Result<mode_t> parse_mode(std::string_view text) {
 std::vector<std::string> split_list(std::string_view text) {
   std::vector<std::string> entries;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    if (const std::string_view entry = base::trim_blanks(text.substr(0, comma)); !entry.empty()) {
-      entries.emplace_back(entry);
-    }
-    text.remove_prefix(std::min(comma + 1, text.size()));
+    const std::string_view entry = base::trim_blanks(base::take_until(text, ','));
+    if (!entry.empty()) entries.emplace_back(entry);
   }
   return entries;
 }
@@ -106,11 +104,9 @@ std::vector<std::string> split_list(std::string_view text) {
 base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view text) {
   std::vector<base::SocketAddress> addresses;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    QUARRY_TRY_ASSIGN(auto address,
-                      base::SocketAddress::parse_ip(base::trim_blanks(text.substr(0, comma))));
+    const std::string_view entry = base::trim_blanks(base::take_until(text, ','));
+    QUARRY_TRY_ASSIGN(auto address, base::SocketAddress::parse_ip(entry));
     addresses.push_back(address);
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return addresses;
 }
@@ -118,15 +114,13 @@ base::Result<std::vector<base::SocketAddress>> parse_addresses(std::string_view 
 base::Result<std::vector<std::string>> parse_networks(std::string_view text) {
   std::vector<std::string> networks;
   while (!text.empty()) {
-    const std::size_t comma = std::min(text.find(','), text.size());
-    const std::string_view entry = base::trim_blanks(text.substr(0, comma));
+    const std::string_view entry = base::trim_blanks(base::take_until(text, ','));
     const std::size_t slash = entry.find('/');
     QUARRY_TRY_ASSIGN(const auto address, base::SocketAddress::parse_ip(entry.substr(0, slash)));
     if (slash != std::string_view::npos) {
       QUARRY_TRY(parse_number(entry.substr(slash + 1), 0, address.family() == AF_INET ? 32 : 128));
     }
     networks.emplace_back(entry);
-    text.remove_prefix(std::min(comma + 1, text.size()));
   }
   return networks;
 }

@@ -1,11 +1,11 @@
 #include "quarry/repository/mail_outbox.h"
 
-#include <algorithm>
 #include <array>
 #include <string_view>
 
 #include "lent_capabilities.h"
 #include "quarry/base/hex.h"
+#include "quarry/base/split.h"
 #include "quarry/repository/repository.h"
 #include "repository_state.h"
 
@@ -40,11 +40,9 @@ void make_outbox(Database& database) {
 std::vector<AlertReference> read_references(std::string_view text) {
   std::vector<AlertReference> references;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (auto reference = AlertReference::parse(text.substr(0, end))) {
+    if (auto reference = AlertReference::parse(base::take_until(text, ' '))) {
       references.push_back(std::move(*reference));
     }
-    text.remove_prefix(std::min(end + 1, text.size()));
   }
   return references;
 }

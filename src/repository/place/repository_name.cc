@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "quarry/base/split.h"
+
 namespace quarry::repository {
 namespace {
 
@@ -35,9 +37,8 @@ std::string_view trim_slashes(std::string_view path) {
 /// Whether a segment of PATH is "." or "..".
 bool has_dot_segment(std::string_view path) {
   while (!path.empty()) {
-    const std::string_view segment = path.substr(0, path.find('/'));
+    const std::string_view segment = base::take_until(path, '/');
     if (segment == "." || segment == "..") return true;
-    path.remove_prefix(std::min(segment.size() + 1, path.size()));
   }
   return false;
 }
