@@ -5,12 +5,13 @@
 
 #include <chrono>
 
-inline constexpr int kPatience = 20'000;  // milliseconds; only ever used up by a failure
+inline constexpr int kPatience = 60'000;  // milliseconds; only ever used up by a failure
+inline constexpr std::chrono::milliseconds kPatienceTime(kPatience);
 
 /// Whether IS_SO() becomes true before long.
 template <typename Condition>
 bool eventually(const Condition& is_so) {
-  const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(kPatience);
+  const auto end = std::chrono::steady_clock::now() + kPatienceTime;
   while (!is_so()) {
     if (std::chrono::steady_clock::now() > end) return false;
     ::usleep(1000);

@@ -93,7 +93,7 @@ class Both:
         """As if SECONDS had passed for the lease: nobody sleeps who would not know. Returns who had it."""
         current = self.lease()[0]
         # For fossil somebody is there until he was waited for.
-        wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run", 60)
+        wait_until(lambda: not Path(f"/proc/{current}").exists(), "the end of the current run")
         with repofile.database(self.path, write=True) as database:
             database.execute("BEGIN IMMEDIATE")
             row = database.execute("SELECT value FROM config WHERE name='backoffice'").fetchone()
@@ -143,7 +143,7 @@ def test_no_alert_goes_out_twice_or_is_lost_whoever_has_the_lease(both, fossil):
     holders = [0]
 
     def run():
-        wait_until(lambda: both.lease()[0] not in holders, "a run", 60)
+        wait_until(lambda: both.lease()[0] not in holders, "a run")
 
     orders = [[news, run, both.show], [both.show, run, news], [lambda: both_at_once(news, both.show, both.show, news)]]
     for order in 3 * orders:
@@ -156,7 +156,7 @@ def test_no_alert_goes_out_twice_or_is_lost_whoever_has_the_lease(both, fossil):
         news()
         assert both.pass_time(LEASE + 1) == holders[-1], "there was another run within the minute"
     both.show()
-    wait_until(lambda: len(both.told()) >= len(pushed), "the last alerts", 60)
+    wait_until(lambda: len(both.told()) >= len(pushed), "the last alerts")
     assert sorted(both.told()) == sorted(pushed)
     assert both.programs() == {"fossil", "quarry"}
     assert not (both.mails / "at-once").exists(), "two ran at once"
@@ -209,7 +209,7 @@ def test_each_request_is_followed_by_a_run_and_two_are_a_minute_apart(both, foss
                 requests.append(time.time())
             time.sleep(chance.uniform(1, 25))
         wait_until(lambda: watch.begins[-1][0] > requests[-1], "the last run", 3 * LEASE)
-        wait_until(lambda: len(both.told()) >= len(pushed), "the last alerts", 60)
+        wait_until(lambda: len(both.told()) >= len(pushed), "the last alerts")
     begins = [when for when, _ in watch.begins]
     # Times of the lease are whole seconds.
     assert all(later - earlier > LEASE - 1.5 for earlier, later in itertools.pairwise(begins)), begins

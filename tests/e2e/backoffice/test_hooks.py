@@ -43,13 +43,13 @@ def test_a_hook_reads_what_it_reads_under_fossil(small, serve_hooks, fossil, tmp
     fossil("backoffice", "--nolease", theirs)
     server = serve_hooks(small)
     fastcgi.ask(server.socket, "/")
-    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook", 60)
+    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook")
     assert sorted(lines(tmp_path / "ours.txt")) == sorted(lines(tmp_path / "theirs.txt"))
     assert lines(tmp_path / "ours.txt"), "there was nothing to read"
     assert lines(tmp_path / "ours.txt.words") == [f"R={small} A=. F={shutil.which('fossil')}"]
     assert lines(tmp_path / "theirs.txt.words") == [f"R={theirs} A=. F={shutil.which('fossil')}"]
     # The courier may be quicker than the mark.
-    wait_until(lambda: last_told(small) == last_told(theirs), "the mark", 60)
+    wait_until(lambda: last_told(small) == last_told(theirs), "the mark")
     # Once: fossil has nothing left to tell it.
     fossil("backoffice", "--nolease", small)
     assert len(lines(tmp_path / "ours.txt.words")) == 1
@@ -72,7 +72,7 @@ def test_a_push_that_goes_on_is_waited_for(fresh, serve_hooks, fossil, tmp_path)
     assert quarry("backoffice", "--nolease", "--courier", tmp_path / "courier.sock", fresh).returncode == 0
     assert not lines(tmp_path / "out.words")
     repofile.set_config(fresh, "hook-embargo", str(int(time.time()) - 1))
-    wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook", 60)
+    wait_until(lambda: fastcgi.ask(server.socket, "/") and lines(tmp_path / "out.words"), "the hook")
 
 
 def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
@@ -81,7 +81,7 @@ def test_hooks_of_other_kinds_are_not_run(fresh, serve_hooks, fossil, tmp_path):
     add_hook(fossil, fresh, tmp_path / "after")
     server = serve_hooks(fresh)
     fastcgi.ask(server.socket, "/")
-    wait_until(lambda: lines(tmp_path / "after.words"), "the hook", 60)
+    wait_until(lambda: lines(tmp_path / "after.words"), "the hook")
     assert not lines(tmp_path / "before.words") and not lines(tmp_path / "off.words")
 
 
@@ -106,10 +106,10 @@ def test_after_a_quiet_day_no_request_is_left_out(fresh, serve_hooks, fossil, tm
         add_hook(fossil, path, tmp_path / output)
     fossil("backoffice", "--nolease", theirs)
     fastcgi.ask(serve_hooks(fresh).socket, "/")
-    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook", 60)
+    wait_until(lambda: lines(tmp_path / "ours.txt.words"), "the hook")
 
     def told(output):
         return [line.split()[0] for line in lines(tmp_path / output)]
     assert told("theirs.txt") == names[3:]
     assert told("ours.txt") == names[2:]
-    wait_until(lambda: last_told(fresh) == last_told(theirs) == str(rows[names[4]]), "the mark", 60)
+    wait_until(lambda: last_told(fresh) == last_told(theirs) == str(rows[names[4]]), "the mark")

@@ -137,10 +137,10 @@ def world(tmp_path, fossil, start):
 def check_all_is_told(world):
     """And returns how often each was, in all ways."""
     world.poke_until(lambda: set(pages_in(world.hook.taken)) >= set(world.pages), "all events by webhook")
-    wait_until(lambda: set(world.pages_in_file()) >= set(world.pages), "all events in the file", 60)
+    wait_until(lambda: set(world.pages_in_file()) >= set(world.pages), "all events in the file")
     world.end_claims()
     world.poke_until(lambda: set(world.pages_in_mail()) >= set(world.pages.values()), "all alerts")
-    wait_until(world.nothing_waits, "an idle courier", 60)
+    wait_until(world.nothing_waits, "an idle courier")
     return pages_in(world.hook.taken), world.pages_in_file(), world.pages_in_mail()
 
 

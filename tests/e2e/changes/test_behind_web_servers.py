@@ -12,10 +12,9 @@ import proof
 from support import places, repofile
 from support.changes import Queue, somebody, tarball
 from support.fossil import Checkout
-from support.process import wait_until
+from support.process import PATIENCE, wait_until
 from support.servers import Launcher
 
-PATIENCE = 120
 MIB = 1 << 20
 
 
@@ -58,7 +57,7 @@ def test_what_people_do_goes_through(server, fresh, fossil, quarry, tmp_path):
     boss = [*there[:2], "--user", "boss", *there[4:]]
     quarry("queue", "freeze", "trunk", *boss)
     late = somebody(server.port, fresh).submit(tarball({"a.txt": b"late\n"})).json["id"]
-    wait_until(lambda: Queue.of(fresh).stage_of(late) not in ("prequeue", "run"), "it waits", PATIENCE)
+    wait_until(lambda: Queue.of(fresh).stage_of(late) not in ("prequeue", "run"), "it waits")
     quarry("queue", "hold", late, "--why", "wait & see: 100% ü?", *boss)
     assert "boss: wait & see: 100% ü?" in quarry("queue", "show", late, *there)
     wrong = [*there[:4], "--password-file", quarry.password("wrong")]
@@ -86,7 +85,7 @@ def test_bodies_up_to_the_limit(server, fresh):
     answer = writer.submit(tarball({"large.bin": large}))
     assert answer.status == 202, answer.body
     assert Queue.of(fresh).content(answer.json["id"])["lroot/large.bin"] == large
-    wait_until(lambda: writer.get(f"/queue/{answer.json['id']}.json").json["stage"] == "done", "it lands", PATIENCE)
+    wait_until(lambda: writer.get(f"/queue/{answer.json['id']}.json").json["stage"] == "done", "it lands")
     answer = writer.submit(tarball({"larger.bin": os.urandom(9 * MIB)}))
     assert answer.status == 413 and "changes.max_size" in answer.json["error"]
     # What has changed on the way is no longer what was signed.

@@ -44,7 +44,7 @@ def reason(queue: Queue, id_: str) -> str:
 
 
 def until_over(queue: Queue, *ids: str) -> dict[str, str]:
-    wait_until(lambda: all(queue.is_in(each, *OVER) for each in ids), f"the end of {ids}", 60)
+    wait_until(lambda: all(queue.is_in(each, *OVER) for each in ids), f"the end of {ids}")
     return {each: queue.stage_of(each) for each in ids}
 
 
@@ -82,9 +82,9 @@ def test_a_circle_made_of_files_that_are_replaced(launch, repository):
     writer, boss, queue = somebody(server.port, repository), somebody(server.port, repository, "boss"), Queue.of(repository)
     assert boss.post("/queue/freeze?branch=trunk&r=1", kind=changes.ACTION).status == 200
     one = writer.submit(tarball({"a.txt": b"one\n"})).json["id"]
-    wait_until(lambda: queue.is_in(one, "staging"), "its order", 60)
+    wait_until(lambda: queue.is_in(one, "staging"), "its order")
     other = writer.submit(tarball({"b.txt": b"two\n"}, dependencies=one)).json["id"]
-    wait_until(lambda: queue.is_in(other, "staging"), "its order", 60)
+    wait_until(lambda: queue.is_in(other, "staging"), "its order")
     server.stop()
     name = next(each for each in queue.names("staging") if each.startswith(one))
     path = queue.base / "staging" / name

@@ -161,7 +161,7 @@ def test_waiting_tells_the_outcome(submit, checkout, fresh, server):
                                     "--target", "trunk", "--comment", "x", "--wait"], cwd=checkout.folder,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         changes_before = set(queue.names(stage))
-        wait_until(lambda: queue.names("prequeue"), "a submission", 30)
+        wait_until(lambda: queue.names("prequeue"), "a submission")
         id_ = queue.names("prequeue")[0][:16]
         queue.take(id_)
         has_waited = times_waited(process.pid)
@@ -183,13 +183,13 @@ def test_no_secret_in_the_list_of_processes(server, quarry, checkout):
                                 "trunk", "--comment", "x", "--wait"], cwd=checkout.folder, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: Queue.of(server.target).names("prequeue"), "a submission", 30)
+        wait_until(lambda: Queue.of(server.target).names("prequeue"), "a submission")
         with open(f"/proc/{process.pid}/cmdline", "rb") as file:
             words = file.read()
         assert b"submit" in words and b":pen@" not in words
     finally:
         process.terminate()
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=60)
     assert process.returncode == 1 and "interrupted" in errors
 
 

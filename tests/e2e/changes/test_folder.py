@@ -10,8 +10,6 @@ from support.changes import somebody, tarball
 from support.fossil import Checkout
 from support.process import processes, wait_until
 
-PATIENCE = 120
-
 
 @pytest.fixture
 def folder(fresh, fossil, tmp_path):
@@ -47,12 +45,12 @@ def test_a_gate_is_not_disturbed_by_repositories_that_come_and_go(server, fresh,
     def lands(name, text):
         answer = writer.submit(tarball({"a.txt": text}), queue=f"/{name}/queue")
         assert answer.status == 202, answer.body
-        wait_until(lambda: state(name, answer.json["id"])["stage"] == "done", f"it lands in {name}", PATIENCE)
+        wait_until(lambda: state(name, answer.json["id"])["stage"] == "done", f"it lands in {name}")
         assert fossil("cat", "a.txt", "-r", "trunk", "-R", folder / f"{name}.fossil").encode() == text
 
     lands("two", b"quick\n")
     slow = writer.submit(tarball({"a.txt": b"slow\n"}), queue="/one/queue").json["id"]
-    wait_until(lambda: processes(mark), "a gate decides", PATIENCE)
+    wait_until(lambda: processes(mark), "a gate decides")
     repofile.copy(fresh, folder / "three.fossil")
     lands("three", b"third\n")
     (folder / "two.fossil").unlink()
@@ -62,7 +60,7 @@ def test_a_gate_is_not_disturbed_by_repositories_that_come_and_go(server, fresh,
         shutil.rmtree(folder / "two.fossil.changes", ignore_errors=True)
         return not (folder / "two.fossil.changes").exists()
 
-    wait_until(is_removed, "the queue is removed", PATIENCE)
+    wait_until(is_removed, "the queue is removed")
     repofile.copy(fresh, folder / "four.fossil")
     lands("four", b"fourth\n")
     assert processes(mark) and state("one", slow)["stage"] == "run"
@@ -71,7 +69,7 @@ def test_a_gate_is_not_disturbed_by_repositories_that_come_and_go(server, fresh,
     repofile.copy(fresh, folder / "two.fossil")
     lands("two", b"again\n")
     (everybodys / "go").touch()
-    wait_until(lambda: state("one", slow)["stage"] == "done", "the slow one lands", PATIENCE)
+    wait_until(lambda: state("one", slow)["stage"] == "done", "the slow one lands")
     # It was executed once.
     assert [line["state"] for line in state("one", slow)["history"]].count("X") == 1
     assert state("one", slow)["crashes"] == 0 and state("one", slow)["put_off"] == 0

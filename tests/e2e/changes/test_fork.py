@@ -10,8 +10,6 @@ from support.changes import somebody, tarball
 from support.fossil import Checkout
 from support.process import processes, wait_until
 
-PATIENCE = 120
-
 
 @pytest.fixture
 def server(launch, repository, everybodys, mark):
@@ -45,16 +43,16 @@ def test_a_fork_pushed_while_a_gate_decides_is_for_a_person_to_join(server, fres
     if fork_is == "older":
         commit_fork()
     first = writer.submit(tarball({"b.txt": b"b\n"})).json["id"]
-    wait_until(lambda: state(first)["stage"] == "done", "the first has landed", PATIENCE)
+    wait_until(lambda: state(first)["stage"] == "done", "the first has landed")
     if fork_is == "newer":
         commit_fork()
     slow = writer.submit(tarball({"slow.txt": b"slow\n"})).json["id"]
     # Its gate has what it was merged with then, and cannot end.
-    wait_until(lambda: processes(mark), "its gate decides", PATIENCE)
+    wait_until(lambda: processes(mark), "its gate decides")
     work("push", url)
     assert repofile.value(fresh, "SELECT count(*) FROM leaf") == 2
     (everybodys / "go").touch()
-    wait_until(lambda: "has forked: it has 2 open leaves" in state(slow)["why"], "the fork is noticed", PATIENCE)
+    wait_until(lambda: "has forked: it has 2 open leaves" in state(slow)["why"], "the fork is noticed")
     assert state(slow)["stage"] in ("pending", "run")
     assert repofile.value(fresh, "SELECT count(*) FROM event WHERE type='ci'") == 4
     # Who joins the two lets it land, on what he made of them.
@@ -63,7 +61,7 @@ def test_a_fork_pushed_while_a_gate_decides_is_for_a_person_to_join(server, fres
     work.commit("joined")
     joined = work.head()
     work("push", url)
-    wait_until(lambda: state(slow)["stage"] == "done", "it lands", PATIENCE)
+    wait_until(lambda: state(slow)["stage"] == "done", "it lands")
     landed = fossil("artifact", state(slow)["landed"], "-R", fresh)
     assert f"\nP {joined}\n" in landed
     for name in ("a", "b", "fork", "slow"):

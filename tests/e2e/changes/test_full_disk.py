@@ -110,9 +110,9 @@ def stays(queue: Queue, id_: str, stage: str, daemons: Daemons, kind: str) -> No
     def failures() -> int:
         return daemons.log(kind).count("No space left")
 
-    wait_until(lambda: failures() >= 1, f"a failure of {kind}", 60)
+    wait_until(lambda: failures() >= 1, f"a failure of {kind}")
     seen = failures()
-    wait_until(lambda: failures() > seen, f"another failure of {kind}", 60)
+    wait_until(lambda: failures() > seen, f"another failure of {kind}")
     assert queue.stage_of(id_) == stage
     # Not half of a job: what was there is there, or nothing where it was empty.
     assert (queue.job(id_) == "") == (stage == "prequeue")
@@ -143,9 +143,9 @@ def test_each_folder_waits_for_room(queued, make_daemons, repository, disk, foss
             stays(queue, id_, stage, daemons, kind)
         else:
             # The move to run/ needs no room, but the files of the tarball do.
-            wait_until(lambda: queue.names("run"), "its execution", 60)
+            wait_until(lambda: queue.names("run"), "its execution")
             # The daemon's number in its pid file is the first that has none.
-            wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures", 60)
+            wait_until(lambda: daemons.log("execution").count("No space left") >= 3, "failures")
             assert queue.stage_of(id_) == "run"
         assert FULL in why(writer, id_), why(writer, id_)
         # Who acts on it is told, and nothing changes.
@@ -155,7 +155,7 @@ def test_each_folder_waits_for_room(queued, make_daemons, repository, disk, foss
             assert answer.status == 507, answer.body
             assert "##held" not in queue.job(id_)
         empty(disk)
-        wait_until(lambda next_=next_: queue.is_in(id_, next_), f"its move to {next_}/", 60)
+        wait_until(lambda next_=next_: queue.is_in(id_, next_), f"its move to {next_}/")
         if next_ != "done":
             assert FULL not in why(writer, id_)
     daemons.stop()
@@ -177,15 +177,15 @@ def test_what_has_landed_when_the_disk_is_full_lands_once(queued, make_daemons, 
                       "changes.max_crashes=1", "changes.max_put_off=0")
     for kind in ("prequeue", "queueing", "execution"):
         daemons.start(kind)
-    wait_until(lambda: (everybodys / "asked").exists(), "the gate", 60)
+    wait_until(lambda: (everybodys / "asked").exists(), "the gate")
     fill(disk)
     (everybodys / "go").touch()
-    wait_until(lambda: check_ins(repository) == 3, "the check-in", 60)
-    wait_until(lambda: "No space left" in daemons.log("execution"), "a move that fails", 60)
+    wait_until(lambda: check_ins(repository) == 3, "the check-in")
+    wait_until(lambda: "No space left" in daemons.log("execution"), "a move that fails")
     assert queue.stage_of(id_) == "run"
     assert FULL in why(writer, id_)
     empty(disk)
-    wait_until(lambda: queue.is_in(id_, *OVER), "its end", 60)
+    wait_until(lambda: queue.is_in(id_, *OVER), "its end")
     assert queue.stage_of(id_) == "done" and "has landed before" in queue.job(id_), queue.job(id_)
     daemons.stop()
     assert check_ins(repository) == 3
@@ -234,11 +234,11 @@ def test_a_repository_without_room_gets_its_check_in_later(launch, repository, d
         return 0
 
     # Oftener than one may be put off for a reason of its own.
-    wait_until(lambda: times() >= 3, "some attempts", 60)
+    wait_until(lambda: times() >= 3, "some attempts")
     seen = writer.get(f"/queue/{id_}.json").json
     assert seen["stage"] in ("pending", "run") and str(disk) not in str(seen)
     empty(disk)
-    wait_until(lambda: queue.is_in(id_, *OVER), "its end", 60)
+    wait_until(lambda: queue.is_in(id_, *OVER), "its end")
     assert queue.stage_of(id_) == "done", queue.job(id_)
     server.stop()
     assert check_ins(path) == before + 1

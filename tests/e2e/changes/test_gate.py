@@ -16,9 +16,7 @@ from pathlib import Path
 import pytest
 
 from support import places
-from support.process import processes, wait_until
-
-PATIENCE = 120
+from support.process import PATIENCE, processes, wait_until
 
 
 @dataclass
@@ -259,7 +257,7 @@ def test_a_bomb_does_not_keep_others_of_its_user_from_starting(mark: str):
     bomb = f"import os # {mark}\nwhile True:\n    try: os.fork()\n    except OSError: pass\n"
     with subprocess.Popen(command("--timeout", 20_000, "--processes", 30, "python3", "-I", "-c", bomb),
                           stdout=subprocess.PIPE, text=True) as running:
-        wait_until(lambda: len(processes(mark)) > 25, "the gate\'s processes", PATIENCE)
+        wait_until(lambda: len(processes(mark)) > 25, "the gate\'s processes")
         assert script("echo a second one; for i in 1 2 3 4 5; do sleep 0.01 & done; wait", "--processes", 30).word == "land"
         running.send_signal(signal.SIGTERM)
         assert verdict_in(running.communicate(timeout=PATIENCE)[0]).word == "interrupted"
@@ -353,7 +351,7 @@ def test_escape_sequences_in_the_output_are_made_harmless():
 def test_an_interrupted_gate_leaves_nothing(mark: str):
     with subprocess.Popen(command("sh", "-c", "trap '' TERM; echo begun; sleep 300; :", mark), stdout=subprocess.PIPE,
                           text=True) as running:
-        wait_until(lambda: len(processes(mark)) >= 4, "the gate\'s processes", PATIENCE)
+        wait_until(lambda: len(processes(mark)) >= 4, "the gate\'s processes")
         running.send_signal(signal.SIGTERM)
         verdict = verdict_in(running.communicate(timeout=PATIENCE)[0])
     assert verdict.word == "interrupted"
@@ -361,9 +359,9 @@ def test_an_interrupted_gate_leaves_nothing(mark: str):
 
 def test_a_gate_dies_with_who_runs_it(mark: str):
     with subprocess.Popen(command("sh", "-c", "trap '' TERM HUP; sleep 300; :", mark), stdout=subprocess.DEVNULL) as running:
-        wait_until(lambda: len(processes(mark)) >= 4, "the gate\'s processes", PATIENCE)
+        wait_until(lambda: len(processes(mark)) >= 4, "the gate\'s processes")
         running.kill()
-    wait_until(lambda: not processes(mark), "the end of the gate's processes", PATIENCE)
+    wait_until(lambda: not processes(mark), "the end of the gate's processes")
 
 
 def test_without_bubblewrap_no_gate_is_run(tmp_path: Path):

@@ -199,7 +199,7 @@ def test_a_process_that_is_killed_has_landed_each_once_or_not_at_all(fresh, foss
         goal = repofile.value(fresh, "SELECT count(*) FROM event") + made.randrange(12)
         try:
             wait_until(lambda at=goal: process.poll() is not None
-                       or repofile.value(fresh, "SELECT count(*) FROM event") >= at, "some to land", 60)
+                       or repofile.value(fresh, "SELECT count(*) FROM event") >= at, "some to land")
         finally:
             process.kill()
             process.communicate()

@@ -50,22 +50,22 @@ def test_the_submitter_of_what_did_not_land_is_written_to(start, people, tmp_pat
         ids = {login: somebody(port, people, login).submit(tarball({"none.txt": None})).json["id"]
                for login in (*ADDRESSES, "silent")}
         queue = Queue.of(people)
-        wait_until(lambda: len(queue.names("staging")) == len(ids), "all of them waiting", 60)
+        wait_until(lambda: len(queue.names("staging")) == len(ids), "all of them waiting")
         repofile.execute(people, "DELETE FROM user WHERE login='gone'")
         assert boss.post("/queue/thaw?branch=trunk&r=2", kind=changes.ACTION).status == 200
-        wait_until(lambda: len(queue.names("fail")) == len(ids), "their failures", 60)
+        wait_until(lambda: len(queue.names("fail")) == len(ids), "their failures")
         # One that lands is no reason to write.
         landed = somebody(port, people).submit(tarball({"a.txt": b"b\n"})).json["id"]
-        wait_until(lambda: events.exists() and f'{landed}/done' in events.read_text(), "its event", 60)
+        wait_until(lambda: events.exists() and f'{landed}/done' in events.read_text(), "its event")
 
         def mails_to(address):
             return [email.message_from_bytes(each.content, policy=email.policy.default) for each in server.mails
                     if each.rcpt_tos == [address]]
 
         wait_until(lambda: any(f"{landed} of trunk: done" in each["Subject"] for each in mails_to("boss@example.org")),
-                   "the last mail to the boss", 60)
+                   "the last mail to the boss")
         expected = {"writer": "writer@example.org", "second": "second@confirmed.example.org"}
-        wait_until(lambda: all(mails_to(address) for address in expected.values()), "the mails", 60)
+        wait_until(lambda: all(mails_to(address) for address in expected.values()), "the mails")
         for login, address in expected.items():
             mail, = mails_to(address)
             assert mail["To"] == address and f"your change set {ids[login]} for trunk did not land" in mail["Subject"]

@@ -101,7 +101,7 @@ class People:
             with contextlib.suppress(OSError, changes.http.client.HTTPException):
                 if is_sent():
                     return
-            wait_until(is_looked_at, "an answer of the queue", 120)
+            wait_until(is_looked_at, "an answer of the queue")
             with contextlib.suppress(OSError, AssertionError):
                 if self.is_there(each):
                     return
@@ -208,7 +208,7 @@ def the_whole_day(server: Server, fossil: Fossil, repository: Path, quarry, fold
                 return ask().status in (200, 409)
             return False
 
-        wait_until(is_done, "the boss's word", 120)
+        wait_until(is_done, "the boss's word")
 
     # While the branch is frozen they all wait; an emergency comes last and goes first.
     patiently(lambda: boss.post(f"/queue/freeze?branch=trunk&r={random.random()}", kind=changes.ACTION))
@@ -307,7 +307,7 @@ def kill_at_random(server: Server, enough: threading.Event, killed: list[int]) -
             server.main.wait()
             group = server.main.pid
             wait_until(lambda: not any(process.exists(int(line.split()[1])) for line in process.group(group)),
-                       "the end of all that were killed", 60)
+                       "the end of all that were killed")
             server.main = process.Process(server.main.arguments, server.folder / "log", env=environment)
             enough.wait(1)
         else:

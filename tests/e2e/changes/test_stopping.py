@@ -26,7 +26,7 @@ def test_a_gate_that_sleeps_is_ended_with_its_change_set(server, fresh, fossil, 
     repofile.add_user(fresh, "other", "pen", "io")
     writer, other = somebody(server.port, fresh), somebody(server.port, fresh, "other")
     slow = writer.submit(tarball({"a.txt": b"slow\n"})).json["id"]
-    wait_until(lambda: len(processes(mark)) >= 2, "the gate sleeps", 60)
+    wait_until(lambda: len(processes(mark)) >= 2, "the gate sleeps")
     assert writer.get(f"/queue/{slow}.json").json["stage"] == "run"
     assert other.act(slow, action).status == 403
     assert len(processes(mark)) >= 2
@@ -34,12 +34,12 @@ def test_a_gate_that_sleeps_is_ended_with_its_change_set(server, fresh, fossil, 
         assert writer.act(slow, action, text="not now").status == 200
     else:
         quarry("queue", action, slow, "--why", "not now", "-R", fresh)
-    wait_until(lambda: writer.get(f"/queue/{slow}.json").json["stage"] == stage, "it is stopped", 60)
+    wait_until(lambda: writer.get(f"/queue/{slow}.json").json["stage"] == stage, "it is stopped")
     assert writer.get(f"/queue/{slow}.json").json["why"].endswith(": not now")
-    wait_until(lambda: not processes(mark), "the gate is gone", 60)
+    wait_until(lambda: not processes(mark), "the gate is gone")
     # The same file, which nobody has in hand any more.
     fast = writer.submit(tarball({"a.txt": b"fast\n"})).json["id"]
-    wait_until(lambda: writer.get(f"/queue/{fast}.json").json["stage"] == "done", "another lands", 60)
+    wait_until(lambda: writer.get(f"/queue/{fast}.json").json["stage"] == "done", "another lands")
     assert fossil("cat", "a.txt", "-r", "trunk", "-R", fresh) == "fast\n"
     assert not list((fresh.parent / f"{fresh.name}.changes" / "tmp").iterdir())
     server.stop()

@@ -281,7 +281,7 @@ def test_repositories_of_a_folder_have_queues_of_their_own(launch_idle, fresh, t
 def test_a_form_of_another_site_submits_nothing(server, writer, fresh):
     """What a browser sends for a page without asking has one of these types."""
     for kind in ("application/x-www-form-urlencoded", "text/plain", "multipart/form-data; boundary=x"):
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
         body = tarball({"a": b"1"})
         connection.request("POST", "/queue", body, writer.headers("POST", "/queue", body, kind))
         assert connection.getresponse().status in (404, 415, 502)

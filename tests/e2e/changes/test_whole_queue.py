@@ -39,7 +39,7 @@ def outcome(somebody_, id_, queue="/queue"):
         seen.update(somebody_.get(f"{queue}/{id_}.json").json)
         return seen["stage"] in ("done", "fail", "term", "abandon")
 
-    wait_until(is_over, f"the outcome of {id_}", 60)
+    wait_until(is_over, f"the outcome of {id_}")
     return seen
 
 
@@ -134,7 +134,7 @@ def test_held_and_frozen_ones_wait_and_others_pass(server, fresh, fossil):
     writer, boss = somebody(server.port, fresh), somebody(server.port, fresh, "boss")
     assert boss.post("/queue/freeze?branch=trunk&r=1", kind=changes.ACTION).status == 200
     frozen = writer.submit(tarball({"a.txt": b"one\n"})).json["id"]
-    wait_until(lambda: "frozen" in writer.get(f"/queue/{frozen}.json?ask=why").json.get("why", ""), "it is frozen", 30)
+    wait_until(lambda: "frozen" in writer.get(f"/queue/{frozen}.json?ask=why").json.get("why", ""), "it is frozen")
     assert boss.act(frozen, "hold", text="wait").status == 200
     assert boss.post("/queue/thaw?branch=trunk&r=2", kind=changes.ACTION).status == 200
     passing = writer.submit(tarball({"a.txt": b"two\n"})).json["id"]
@@ -187,7 +187,7 @@ def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
         lines = events.read_text().splitlines() if events.exists() else []
         return [json.loads(line)["change_set"] for line in lines]
 
-    wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing", 60)
+    wait_until(lambda: any(each["stage"] == "done" for each in told()), "the event of the landing")
     assert {each["id"] for each in told()} == {id_}
     # Three daemons tell of them; each tells its own in order.
     assert sorted((each["from"], each["stage"]) for each in told()) == [

@@ -286,7 +286,7 @@ def test_interrupted_it_leaves_nothing(quarry, fresh, tmp_path, number, by):
         process.wait_until(lambda: asked.is_set() or (tmp_path / "asked").exists(), "it asks")
         assert files_beside(clone)
         running.send_signal(number)
-        _, errors = running.communicate(timeout=20)
+        _, errors = running.communicate(timeout=60)
     finally:
         ended.set()
         pretender.stop()
@@ -306,7 +306,7 @@ def test_interrupted_at_the_question_for_a_password_it_gives_the_terminal_back(q
     process.wait_until(lambda: not termios.tcgetattr(terminal)[3] & termios.ECHO, "the echo is off")
     os.kill(pid, signal.SIGTERM)
     ended = []
-    process.wait_until(lambda: ended.extend(os.waitpid(pid, os.WNOHANG)) or ended[-2] == pid, "its end", 20)
+    process.wait_until(lambda: ended.extend(os.waitpid(pid, os.WNOHANG)) or ended[-2] == pid, "its end")
     status = ended[-1]
     assert os.WTERMSIG(status) == signal.SIGTERM
     assert termios.tcgetattr(terminal)[3] & termios.ECHO

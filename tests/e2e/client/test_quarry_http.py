@@ -254,7 +254,7 @@ def test_request_whose_client_has_left_ends(fresh, where):
                 request.write(body)
         stack.enter_context(child)
         near.close()
-        child.wait(5)
+        child.wait(60)
     assert wire.sha3(b"pushed\n") not in repofile.artifacts(fresh)
 
 

@@ -167,7 +167,7 @@ def test_ended_in_the_middle_it_leaves_the_file_as_it_was(generated, number):
         journal = generated.with_name(generated.name + "-journal")
         wait_until(lambda: journal.exists() and journal.stat().st_size > 0, "the rebuild writes")
         running.send_signal(number)
-        assert running.wait(20) == -number
+        assert running.wait(60) == -number
         assert journal.exists() == (number == signal.SIGKILL)
         # What is beside it is undone by whoever opens it next.
         assert "attempt to write" not in quarry("verify", generated).stderr

@@ -1,7 +1,6 @@
 """Mail to a real SMTP server: what it refuses, where it hangs, logins and TLS (tests/unit/courier/send_mail.cc)."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -63,10 +62,9 @@ def test_a_mail_that_is_refused_at_its_end(answer: str, fate: str):
 
 def test_a_server_that_hangs_means_later_and_not_for_ever():
     with MailServer() as server:
-        server.handler.delay = 3
-        start = time.monotonic()
+        server.handler.hangs = True
         fate, = send(server, ["bob@example.org"], "--timeout", 1000)["bob@example.org"]
-        assert fate.startswith("later ") and time.monotonic() - start < 2.9
+        assert fate.startswith("later ")
 
 
 def test_a_connection_that_the_server_has_ended_is_made_again():

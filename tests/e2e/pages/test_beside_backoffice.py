@@ -55,11 +55,11 @@ def test_alerts_and_hooks_go_out_once_while_pages_are_shown(fossil, start, tmp_p
         for page in pages:
             answer = peer.push(file_card(page))
             assert answer.status == 200 and not answer.errors(), answer.raw
-        wait_until(lambda: set(told(mails)) == set(titles), "the alerts", 120)
-        wait_until(lambda: set(hooked(hook, pages)) == {sha3(page) for page in pages}, "the hooks", 120)
+        wait_until(lambda: set(told(mails)) == set(titles), "the alerts")
+        wait_until(lambda: set(hooked(hook, pages)) == {sha3(page) for page in pages}, "the hooks")
         # And nothing of it is told again by who shows pages now.
         soon = len(seen) + 60
-        wait_until(lambda: len(seen) > soon or wrong, "more pages", 120)
+        wait_until(lambda: len(seen) > soon or wrong, "more pages")
     finally:
         ended.set()
         for each in visitors:

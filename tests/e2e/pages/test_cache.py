@@ -78,7 +78,7 @@ def plain(page, port: int) -> tuple:
 
 
 def set_right(path, user, capabilities):
-    with sqlite3.connect(path, timeout=30) as database:
+    with sqlite3.connect(path, timeout=60) as database:
         database.execute("UPDATE user SET cap = ? WHERE login = ?", (capabilities, user))
 
 
@@ -109,7 +109,7 @@ class Moderated:
     def _write(self, status, path, **fields):
         page = self.writer.post(path, **fields)
         assert page.status == status, page.text
-        with sqlite3.connect(self.path, timeout=30) as database:
+        with sqlite3.connect(self.path, timeout=60) as database:
             known = [artifact for _, artifact in self.waiting]
             found = database.execute("SELECT uuid FROM modreq JOIN blob ON rid = objid").fetchall()
         new, = [artifact for artifact, in found if artifact not in known]
@@ -122,7 +122,7 @@ class Moderated:
         else:
             page = self.moderator.post(f"/info/{artifact}", modaction="approve" if approves else "delete")
         assert page.status in (200, 302), page.text
-        with sqlite3.connect(self.path, timeout=30) as database:
+        with sqlite3.connect(self.path, timeout=60) as database:
             assert database.execute("SELECT count(*) FROM modreq").fetchone() == (len(self.waiting),)
 
 
@@ -304,7 +304,7 @@ def test_visitors_while_commits_come(serve, project, fresh, fossil):
         project.write("a.txt", f"{number}\n")
         project.commit_beside_others(f"change number {number}")
         committed.append(number)
-    wait_until(lambda: len(seen) > 50 and max(seen[-8:]) == 12, "visitors of the last one", 60)
+    wait_until(lambda: len(seen) > 50 and max(seen[-8:]) == 12, "visitors of the last one")
     ended.set()
     for thread in threads:
         thread.join()

@@ -49,23 +49,23 @@ def two(start, fresh, tmp_path) -> Two:
 
 def test_the_document_has_all_pools_and_follows_them(two, fossil, tmp_path):
     process.wait_until(lambda: {name: each["children"] for name, each in two.pools().items()} == {"www": 2, "other": 3},
-                       "both pools", 60)
+                       "both pools")
     before = document(two.port)
     assert before["more"] == 0 and "courier" not in before and "secret" not in json.dumps(before)
     fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
-    process.wait_until(lambda: sum(document(two.port)["durations"]) > sum(before["durations"]), "the syncs", 60)
-    process.wait_until(lambda: two.pools()["www"]["out"] > 0, "their bytes", 60)
+    process.wait_until(lambda: sum(document(two.port)["durations"]) > sum(before["durations"]), "the syncs")
+    process.wait_until(lambda: two.pools()["www"]["out"] > 0, "their bytes")
     assert two.pools()["other"]["served"] == 0
 
 
 def test_it_goes_on_after_a_reload(two):
-    process.wait_until(lambda: len(two.pools()) == 2, "both pools", 60)
+    process.wait_until(lambda: len(two.pools()) == 2, "both pools")
     two.daemon.main.send(signal.SIGUSR2)
 
     def is_second() -> bool:
         return [each["generation"] for each in two.pools().values()] == [2, 2]
 
-    process.wait_until(is_second, "the second generation of both", 60)
+    process.wait_until(is_second, "the second generation of both")
     assert all(each["age"] < 60_000 for each in two.pools().values())
 
 
@@ -105,11 +105,11 @@ def destinations(port: int) -> dict[str, dict]:
 def test_the_destinations_of_the_courier_are_shown_without_what_is_secret(start, fresh, tmp_path):
     with Webhook(lambda number, body: 500) as server:
         two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), **ONE)
-        process.wait_until(lambda: "chat" in destinations(two.port), "the courier", 60)
+        process.wait_until(lambda: "chat" in destinations(two.port), "the courier")
         for name in ("chat", "quiet"):
             quarry("courier", "test", name, "--timeout", "1", "--config", two.daemon.config)
-        process.wait_until(lambda: destinations(two.port)["quiet"]["delivered"] >= 1, "a delivery", 60)
-        process.wait_until(lambda: destinations(two.port)["chat"]["error"], "an error", 60)
+        process.wait_until(lambda: destinations(two.port)["quiet"]["delivered"] >= 1, "a delivery")
+        process.wait_until(lambda: destinations(two.port)["chat"]["error"], "an error")
         chat = destinations(two.port)["chat"]
         assert chat["waiting"] >= 1 and chat["oldest"] >= 0 and chat["error"].endswith("HTTP status 500")
         told = json.dumps(document(two.port))
@@ -136,7 +136,7 @@ def test_the_refusals_of_all_pools_are_in_one_list_and_those_of_the_front_leave_
         seen[:] = [refusals(document(two.port))]
         return {("www", "front", 413), ("www", "worker", 415), ("other", "worker", 415)} <= set(seen[0])
 
-    process.wait_until(are_all_there, "all three", 60)
+    process.wait_until(are_all_there, "all three")
     front = seen[0]["www", "front", 413]
     assert (front["times"], front["method"], front["uri"]) == (40, "POST", "/large") and "over the limit of 1000" in front["text"]
     assert seen[0]["other", "worker", 415]["uri"] == "/x" and "hidden" not in json.dumps(document(two.port))
@@ -166,18 +166,18 @@ def change_sets_of_www(two: Two) -> dict:
 
 def test_the_change_sets_of_another_pool_are_counted(start, fresh, tmp_path, fossil):
     two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "pm.max_children": 1}, changes="on")
-    process.wait_until(lambda: len(two.pools()) == 2, "both pools", 60)
+    process.wait_until(lambda: len(two.pools()) == 2, "both pools")
     assert change_sets_of_www(two)["states"] == {} and "changes" not in two.pools()["other"]
     answer = changes.somebody(two.port, fresh).submit(changes.tarball({"a.txt": b"a"}))
     assert answer.status in (200, 201, 202), answer
-    process.wait_until(lambda: sum(change_sets_of_www(two)["states"].values()) == 1, "the change set", 60)
+    process.wait_until(lambda: sum(change_sets_of_www(two)["states"].values()) == 1, "the change set")
     assert change_sets_of_www(two)["queues"] == 1
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs two users")
 def test_change_sets_that_the_pool_may_not_see_are_not_taken_for_none(start, fresh, tmp_path):
     two = Two(start, fresh, tmp_path, other={"pm.status_all": "yes", "user": "nobody"}, changes="on")
-    process.wait_until(lambda: len(two.pools()) == 2, "both pools", 60)
+    process.wait_until(lambda: len(two.pools()) == 2, "both pools")
     assert "cannot be read" in change_sets_of_www(two)["problem"]
 
 
@@ -190,7 +190,7 @@ def test_refusals_are_shown_as_their_clients_were_told(launch, fresh):
     def refused() -> list[dict]:
         return document(server.port, "/status?live&json")["refused"]
 
-    process.wait_until(lambda: [each["status"] for each in refused()] == [415], "the refusal", 60)
+    process.wait_until(lambda: [each["status"] for each in refused()] == [415], "the refusal")
     only = refused()[0]
     assert only["method"] == "POST" and only["uri"] == "/x" and only["text"] and only["ago"] >= 0
     assert "hidden" not in json.dumps(refused())
@@ -203,7 +203,7 @@ def test_the_last_run_of_the_backoffice_is_shown(start_pool):
         return pool.figures()
 
     assert Browser(pool.port).get("/").status == 200
-    process.wait_until(lambda: last()["last backoffice"] > 0, "a run", 120)
+    process.wait_until(lambda: last()["last backoffice"] > 0, "a run")
     assert last()["last backoffice outcome"] == "done" and last()["backoffice failures"] == 0
     assert 0 <= last()["last backoffice duration"] < 100_000_000
 
@@ -212,7 +212,7 @@ def test_the_last_run_of_the_backoffice_is_shown(start_pool):
 def test_a_browser_shows_all_pools(start, fresh, tmp_path, fossil):
     with Webhook() as server:
         two = Two(start, fresh, tmp_path, more=courier(tmp_path, server.port), changes="on", **ONE)
-        process.wait_until(lambda: len(two.pools()) == 2 and "chat" in destinations(two.port), "both pools", 60)
+        process.wait_until(lambda: len(two.pools()) == 2 and "chat" in destinations(two.port), "both pools")
         fossil.clone(f"http://127.0.0.1:{two.port}/", tmp_path / "clone.fossil")
         assert Browser(two.port).ask("POST", "/<b>x", b"x", Content_Type="text/plain").status == 415
         shown = chromium.show(f"http://127.0.0.1:{two.port}{ALL}", tmp_path, milliseconds=10_000)

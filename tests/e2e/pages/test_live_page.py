@@ -43,7 +43,7 @@ def test_the_document_is_small_and_follows_what_is_done(server, fossil, tmp_path
     assert sorted(before["pids"]) == sorted(server.workers())
     fossil.clone(server.url, tmp_path / "clone.fossil")
     # A worker counts when its client has the reply already.
-    process.wait_until(lambda: document(server)["totals"]["clones"] == before["totals"]["clones"] + 1, "the clone", 60)
+    process.wait_until(lambda: document(server)["totals"]["clones"] == before["totals"]["clones"] + 1, "the clone")
     after = document(server)
     assert after["out"] > before["out"] and after["served"] > before["served"]
     # Of syncs alone: the documents themselves are not among them.
@@ -178,4 +178,4 @@ def test_the_document_shows_both_generations_and_the_pages(launch, fresh):
     assert before["totals"]["pages made"] >= 1 and before["totals"]["pages by"].startswith("fossil")
     assert before["totals"][GENERATION] == 1
     server.main.send(signal.SIGUSR2)
-    process.wait_until(lambda: document(server)["totals"][GENERATION] == 2, "the second generation", 60)
+    process.wait_until(lambda: document(server)["totals"][GENERATION] == 2, "the second generation")

@@ -152,7 +152,7 @@ def test_no_other_spelling_of_the_address_is_looked_at(launch, fresh):
     let_in = [target for target in SPELLINGS if b"%2Fann;" in post(target, b"word")]
     assert {"/login", "/enter", "/login/"} <= set(let_in), "these are logins"
     for _ in range(6):  # enough to have to wait for longer than this takes
-        wait_until(lambda: b" 401 " in post("/login", b"wrong")[:20], "the end of the wait", 60)
+        wait_until(lambda: b" 401 " in post("/login", b"wrong")[:20], "the end of the wait")
     statuses = {target: post(target, b"word") for target in SPELLINGS}
     assert not [target for target, answer in statuses.items() if b"%2Fann;" in answer]
     assert all(b" 429 " in statuses[target][:20] for target in let_in)

@@ -254,10 +254,10 @@ def test_a_reload_forgets_nothing(start, fresh):
     server = start({"pages": "fossil", "sync.login_failures": "1"})
     stranger = Stranger(server)
     for _ in range(5):
-        wait_until(lambda: not is_held_up(stranger.json("ann", "wrong")), "the end of the wait", 60)
+        wait_until(lambda: not is_held_up(stranger.json("ann", "wrong")), "the end of the wait")
     old = server.child("pages www")
     server.main.send(signal.SIGUSR2)
-    wait_until(lambda: server.children("pages www") not in ([], [old]) and old not in server.children("pages www"), "the new one", 60)
+    wait_until(lambda: server.children("pages www") not in ([], [old]) and old not in server.children("pages www"), "the new one")
     assert is_held_up(stranger.json("ann", "word"))
     assert b"too\\smany" in stranger.sync("ann", "0" * 40).body
 

@@ -89,7 +89,7 @@ def test_where_there_is_no_place_for_another_page_a_page_says_when_to_come_back(
                     web_pages=True)
     held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     held.request("GET", "/timeline?first")
-    process.wait_until(begun.exists, "the only place to be taken", 60)
+    process.wait_until(begun.exists, "the only place to be taken")
     page = Browser(server.port).get("/timeline?more", Accept=HTML)
     assert is_page_of(page, 503) and page.headers["retry-after"] == "5" and "Wait some seconds" in page.text
     held.close()
@@ -220,7 +220,7 @@ def test_a_browser_shows_when_to_come_back_without_complaint(launch, fresh, tmp_
                     web_pages=True)
     held = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     held.request("GET", "/timeline?first")
-    process.wait_until((tmp_path / "begun").exists, "the only place to be taken", 60)
+    process.wait_until((tmp_path / "begun").exists, "the only place to be taken")
     shown = chromium.show(f"{server.url}timeline?more", tmp_path)
     assert "<title>503 " in shown.dom and "Wait some seconds" in shown.dom and shown.console == []
     held.close()
@@ -247,7 +247,7 @@ def all_pages(launch, folder, fossil, tmp_path):
     submitted = somebody.submit(changes.tarball({"a.txt": b"a"}, comment="why it is so"), queue="/one/queue")
     assert submitted.status == 202, submitted
     change_set = f"/one/queue/{submitted.json['id']}"
-    process.wait_until(lambda: b"executed" in somebody.get(change_set).body, "its execution", 120)
+    process.wait_until(lambda: b"executed" in somebody.get(change_set).body, "its execution")
     return server, ("none", "", "one", "status?live", "status?live&all", "one/queue", change_set[1:])
 
 

@@ -58,7 +58,7 @@ def test_a_page_copies_nothing_while_another_writes(serve, fresh):
         def show_page():
             assert Browser(port).get("/timeline").status == 200
             # fossil makes a checkpoint when it closes the repository, after its reply.
-            wait_until(lambda: not page_processes(server), "the end of its process", 60)
+            wait_until(lambda: not page_processes(server), "the end of its process")
 
         show_page()  # fossil stores the address of its first visit
         writer.execute("INSERT INTO config VALUES('one','1',1)")

@@ -25,7 +25,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     port = free_port()
     server = quickstart("--port", port)
     wait_for_port(server, port)
-    wait_until(lambda: "Ctrl-C" in server.output(), "all that it prints", 60)
+    wait_until(lambda: "Ctrl-C" in server.output(), "all that it prints")
     url = f"http://127.0.0.1:{port}/"
 
     browser.open(url)
@@ -74,7 +74,7 @@ def test_a_walk_through_the_demonstration(quickstart, browser, tmp_path):
     assert browser.complaints() == []
     browser.open(url + "info/trunk")
     browser.follow("a[href*='/tarball/']")
-    wait_until(lambda: list(browser.downloads.glob("*.tar.gz")), "the tarball", 120)
+    wait_until(lambda: list(browser.downloads.glob("*.tar.gz")), "the tarball")
     with tarfile.open(next(browser.downloads.glob("*.tar.gz"))) as archive:
         assert {name.split("/", 1)[1] for name in archive.getnames() if "/" in name} >= {"README.txt", "hello.sh"}
     assert browser.complaints() == []
@@ -125,7 +125,7 @@ def test_who_has_too_many_connections_sees_a_page_that_says_so(launch, fresh, br
     while not begun.exists():
         held.close()
         held.request("GET", "/timeline?first")
-        wait_until(lambda: begun.exists() or select.select([held.sock], [], [], 0)[0], "a request under way", 60)
+        wait_until(lambda: begun.exists() or select.select([held.sock], [], [], 0)[0], "a request under way")
     browser.open(server.url + "timeline")
     browser.wait_for_text("Too many connections from your address")
     browser.wait_for_text("Wait some seconds")

@@ -16,7 +16,7 @@ from support.process import free_port, wait_until
 
 def run(path: Path, *more: str, **how) -> subprocess.CompletedProcess[str]:
     return subprocess.run([places.program("quarryd"), "--config", str(path), *more], capture_output=True, text=True,
-                          timeout=30, check=False, **how)
+                          timeout=60, check=False, **how)
 
 
 @pytest.fixture
@@ -222,7 +222,7 @@ def test_very_long_line_is_one_mistake_in_a_short_message(world):
 def test_file_of_random_bytes_is_many_mistakes_and_an_end(tmp_path):
     path = tmp_path / "random.conf"
     path.write_bytes(os.urandom(100000))
-    done = subprocess.run([places.program("quarryd"), "--config", path, "--test"], capture_output=True, timeout=30,
+    done = subprocess.run([places.program("quarryd"), "--config", path, "--test"], capture_output=True, timeout=60,
                           check=False)
     assert done.returncode == 1 and done.stderr.startswith(str(path).encode())
 

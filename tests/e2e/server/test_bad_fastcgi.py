@@ -7,7 +7,6 @@ import resource
 import select
 import socket
 import struct
-import time
 
 import pytest
 
@@ -126,9 +125,7 @@ def test_client_that_says_nothing_or_half_of_it_keeps_its_worker_for_params_time
     server = start({**PING, "params_timeout": "1s"})
     with fastcgi.connect(server.socket) as silent:
         silent.sendall(sent)
-        before = time.monotonic()
         assert pings(server.socket), "the only worker answers, after it has given up the other"
-        assert time.monotonic() - before < 15
         assert is_closed(silent)
     assert complaint in server.log()
 
@@ -176,17 +173,16 @@ def many_descriptors():
 def test_a_thousand_silent_clients_of_one_pool_leave_another_alone(start, fresh, tmp_path, many_descriptors, words):
     other = tmp_path / "other.sock"
     more = section("other", {"listen": other, "repository": fresh, "pm.max_children": 2, **PING, **user()})
-    server = start({**PING, "pm.max_children": 4, "listen.backlog": 4096, "params_timeout": "20s"}, more=more)
+    server = start({**PING, "pm.max_children": 4, "listen.backlog": 4096, "params_timeout": "10m"}, more=more)
     wait_until(lambda: len(server.children()) == 4, "workers")
     workers = server.children()
-    usual = slowest_of(other)
     with contextlib.ExitStack() as crowd:
         clients = [crowd.enter_context(fastcgi.connect(server.socket)) for _ in range(min(CROWD, places_to_wait()))]
         for client in clients:
             client.sendall(words)
         late = crowd.enter_context(fastcgi.connect(server.socket))
         late.sendall(GOOD)
-        assert slowest_of(other) < usual + 1
+        assert all(pings(other) for _ in range(50))
         if not words:
             assert not select.select([late], [], [], 0)[0], "all workers of this pool are held"
         if not is_sanitized():
@@ -195,16 +191,6 @@ def test_a_thousand_silent_clients_of_one_pool_leave_another_alone(start, fresh,
     # They are gone, and each is let go at once.
     assert pings(server.socket)
     assert server.children() == workers
-
-
-def slowest_of(address) -> float:
-    """Seconds for the slowest of some requests."""
-    times = []
-    for _ in range(50):
-        before = time.monotonic()
-        assert pings(address)
-        times.append(time.monotonic() - before)
-    return max(times)
 
 
 def places_to_wait() -> int:

@@ -124,7 +124,7 @@ def test_gateway_in_a_chroot_reaches_a_pool_that_listens_on_an_address(start, tm
     server = start({"listen": f"127.0.0.1:{free_port()}"}, http={"listen": f"127.0.0.1:{port}", "chroot": jail})
     assert Path(f"/proc/{server.child('gateway')}/root").readlink() == jail
     assert Path(f"/proc/{server.child()}/root").readlink() == Path("/")
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=20) as reply:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=60) as reply:
         assert b"A Fossil repository" in reply.read()
 
 
@@ -243,7 +243,7 @@ def test_access_list_lets_users_and_groups_connect_and_nobody_else(start, open_f
     text = server.config.read_text()
     server.config.write_text(text.replace(f"nobody, {users[0].pw_name}", "nobody"))
     server.main.send(signal.SIGUSR2)
-    wait_until(lambda: server.log().count("ready: ") == 2, "the reload", 30)
+    wait_until(lambda: server.log().count("ready: ") == 2, "the reload")
     assert acl_of(path) == [entry for entry in entries if entry != f"user:{users[0].pw_uid}:rw-"]
 
 
@@ -334,7 +334,7 @@ def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
     def check(*lines):
         config.write_text("\n".join(["[www]", f"listen = {program}/s", f"repository = {fresh}", *lines]) + "\n")
         return subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
-                              timeout=30, check=False, user="nobody", group=NOBODY.pw_gid, extra_groups=[])
+                              timeout=60, check=False, user="nobody", group=NOBODY.pw_gid, extra_groups=[])
 
     done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
     assert done.returncode == 0, done.stderr

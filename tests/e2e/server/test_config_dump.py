@@ -21,7 +21,7 @@ EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "
 
 
 def run(*arguments):
-    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=30,
+    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=60,
                           check=False)
 
 

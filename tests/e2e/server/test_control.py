@@ -42,7 +42,7 @@ def row(text: str, first: str) -> dict[str, str]:
 
 
 def connect(path: Path) -> socket.socket:
-    return fastcgi.connect(path, 30)
+    return fastcgi.connect(path)
 
 
 def heard(connection: socket.socket) -> bytes:
@@ -153,7 +153,7 @@ def test_children_of_earlier_generations_are_told_of(watched):
     held = fastcgi.hold(server.socket)
     wait_until(lambda: document(server.control)["pools"][0]["active processes"] == 1, "the request")
     server.main.send(signal.SIGUSR2)
-    wait_until(lambda: document(server.control)["generation"] == 2, "the reload", 30)
+    wait_until(lambda: document(server.control)["generation"] == 2, "the reload")
     whole = document(server.control)
     assert whole["elders"] == [{"pid": old, "service": "pool www", "generation": 1}]
     assert whole["start time"] <= whole["generation start time"]
@@ -224,8 +224,8 @@ def test_reload_keeps_it_and_another_path_moves_it(watched, tmp_path):
     server.config.write_text(server.config.read_text().replace(str(server.control), str(moved)))
     server.main.send(signal.SIGHUP)
     # The check of the new configuration binds it already, for a moment.
-    server.wait_for_log("generation 2 becomes 3", 30)
-    wait_until(moved.exists, "the new socket", 30)
+    server.wait_for_log("generation 2 becomes 3")
+    wait_until(moved.exists, "the new socket")
     assert document(moved)["generation"] == 3
     assert not server.control.exists()
 
@@ -279,7 +279,7 @@ def test_without_a_config_it_is_in_a_private_folder_that_the_log_names(fresh, tm
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
         assert document(path)["config"] == str(fresh)
         server.send(signal.SIGUSR2)
-        wait_until(lambda: document(path)["generation"] == 2, "the reload", 30)
+        wait_until(lambda: document(path)["generation"] == 2, "the reload")
         assert server.stop() == 0
         assert not path.parent.exists()
     finally:

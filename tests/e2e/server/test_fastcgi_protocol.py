@@ -72,7 +72,7 @@ def test_who_only_asks_questions_keeps_no_worker(start):
                 return not fastcgi.read_records(connection, GET_VALUES_RESULT)
             except (BrokenPipeError, ConnectionResetError):
                 return True
-        wait_until(is_let_go, "the end of the connection", 20)
+        wait_until(is_let_go, "the end of the connection")
     assert b"pong" in fastcgi.get(server.socket, "/ping")
     assert "closed: it sent no request within 1 s" in server.log()
 

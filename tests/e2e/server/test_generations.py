@@ -58,7 +58,7 @@ def reload(server, elders: int = -1) -> int:
     def is_done() -> bool:
         whole = document(server.control)
         return whole["generation"] == generation and (elders < 0 or len(whole["elders"]) == elders)
-    wait_until(is_done, f"generation {generation} with {elders} elders", 30)
+    wait_until(is_done, f"generation {generation} with {elders} elders")
     return generation
 
 
@@ -128,7 +128,7 @@ def test_three_generations_at_once(watched):  # noqa: F811
         held.append(hold(server))
         assert rows(server)[held[-1][0]]["generation"] == generation
         reload(server, elders=generation)
-    wait_until(lambda: figures(server)["total processes"] == 5, "three old workers and two new ones", 30)
+    wait_until(lambda: figures(server)["total processes"] == 5, "three old workers and two new ones")
     shown = rows(server)
     assert [(shown[pid]["generation"], shown[pid]["state"]) for pid, _ in held] == [(n, "Running") for n in (1, 2, 3)]
     for pid, request in held:
@@ -158,7 +158,7 @@ def test_figures_do_not_go_backwards_over_three_reloads_under_load(watched):  # 
             def is_done(generation=generation) -> bool:
                 looks.append(figures(server))
                 return looks[-1]["generation"] > generation and looks[-1]["children of earlier generations"] == 0
-            wait_until(is_done, "the reload", 30)
+            wait_until(is_done, "the reload")
     finally:
         is_over.set()
         for each in crowd:

@@ -39,7 +39,7 @@ def test_worker_that_takes_too_long_is_killed_and_replaced(start):
 
 def is_refused(port: int) -> bool:
     """Whether a connection from an address that is not allowed ends without a word."""
-    with socket.create_connection(("127.0.0.1", port), timeout=20, source_address=("127.0.0.2", 0)) as connection:
+    with socket.create_connection(("127.0.0.1", port), timeout=60, source_address=("127.0.0.2", 0)) as connection:
         return connection.recv(1) == b""
 
 

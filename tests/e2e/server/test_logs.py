@@ -127,13 +127,13 @@ def test_log_buffering_makes_each_line_one_write(start, buffering):
         main = subprocess.Popen([places.program("quarryd"), "--config", config], stdin=subprocess.DEVNULL, stderr=theirs,
                                 env=start.environment, start_new_session=True)
         try:
-            ours.settimeout(20)
+            ours.settimeout(60)
             writes = []
             while not (writes and b"ready" in b"".join(writes) and writes[-1].endswith(b"\n")):
                 writes.append(ours.recv(1 << 16))
         finally:
             main.terminate()
-            main.wait(20)
+            main.wait(60)
     are_lines = [LINE.fullmatch(write.decode().rstrip("\n")) and write.endswith(b"\n") for write in writes]
     assert all(are_lines) if buffering == "yes" else not any(are_lines)
     assert all(LINE.fullmatch(line) for line in b"".join(writes).decode().splitlines())
@@ -211,7 +211,7 @@ def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
 
 def test_a_logging_daemon_that_is_not_there_is_named_at_the_start(start, tmp_path):
     config = start.config({"error_log": f"syslog:{tmp_path}/absent.sock"}, {})
-    done = subprocess.run([places.program("quarryd"), "--config", config], capture_output=True, text=True, timeout=30,
+    done = subprocess.run([places.program("quarryd"), "--config", config], capture_output=True, text=True, timeout=60,
                           check=False)
     assert done.returncode == 1 and f"{tmp_path}/absent.sock" in done.stderr
 
@@ -387,7 +387,7 @@ def test_a_wrong_access_format_is_named_with_file_and_line(start, format, compla
     config = start.config({}, {"access.format": f'"{format}"'})
     line = next(i for i, text in enumerate(lines(config), 1) if "access.format" in text)
     done = subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=60, check=False)
     assert done.returncode == 1 and f"{config}:{line}: access.format: {complaint}" in done.stderr
 
 

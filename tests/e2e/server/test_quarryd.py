@@ -14,7 +14,7 @@ from support.process import Process, free_port, wait_until
 
 
 def run(*arguments):
-    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=30,
+    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=60,
                           check=False)
 
 
@@ -137,7 +137,7 @@ def test_children_do_not_outlive_a_killed_master(running):
     server, port = running
     children = process.children(server.pid)
     os.kill(server.pid, signal.SIGKILL)
-    wait_until(lambda: not any(process.exists(pid) for pid in children), "the children's end", seconds=15)
+    wait_until(lambda: not any(process.exists(pid) for pid in children), "the children's end")
 
 
 def test_get_tells_what_this_is(fresh, tmp_path, fossil):
@@ -147,7 +147,7 @@ def test_get_tells_what_this_is(fresh, tmp_path, fossil):
                      env=fossil.environment)
     wait_until(lambda: process.port_answers(port), "quarryd")
     import http.client
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     for path, status, expected in (("/", 200, "fossil clone"), ("/ping", 404, "no such"), ("/status", 404, "no such")):
         connection.request("GET", path)
         response = connection.getresponse()

@@ -47,9 +47,9 @@ def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
         server = Process([places.program("quarryd"), "--config", config], tmp_path / "output", env=fossil.environment)
         try:
             socket = tmp_path / "run/quarry/www.sock"
-            wait_until(lambda: socket_answers(socket) or not server.is_running(), "quarryd", 60)
+            wait_until(lambda: socket_answers(socket) or not server.is_running(), "quarryd")
             # Nobody has asked for anything yet: what comes first is news.
-            wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told'"), "a first run", 60)
+            wait_until(lambda: repofile.value(repository, "SELECT 1 FROM config WHERE name='quarry-told'"), "a first run")
             page = documents.wiki_page("Page", "2026-01-02T00:00:00", "text")
             cards = wire.signed(wire.body(f"push {'0' * 40} {repofile.project_code(repository)}", wire.file_card(page)),
                                 "hand", secret)
@@ -57,10 +57,10 @@ def test_a_push_is_told_to_the_destinations_of_the_example(tmp_path, fossil):
             assert b"\nerror " not in held.finish(cards)
             held.close()
             archive = tmp_path / "var/lib/quarry/events.json"
-            wait_until(lambda: archive.exists() and archive.read_text().count("\n") >= 2, "events in the file", 60)
+            wait_until(lambda: archive.exists() and archive.read_text().count("\n") >= 2, "events in the file")
             told = [json.loads(line) for line in archive.read_text().splitlines()]
             assert {event["type"] for event in told} == {"artifact.wiki", "push"}
-            wait_until(lambda: [event["type"] for event in chat.taken] == ["push"], "the push by webhook", 60)
+            wait_until(lambda: [event["type"] for event in chat.taken] == ["push"], "the push by webhook")
             done = quarry("courier", "test", "archive", "--config", config)
             assert done.returncode == 0, done.stderr
             done = quarry("courier", "status", "--config", config)
@@ -87,14 +87,14 @@ def test_a_newcomer_submits_twice_and_takes_one_back(tmp_path, fossil):
     server = Process([places.program("quarryd"), "--serve", "demo.fossil", "--changes", "--http", f"127.0.0.1:{port}"],
                      tmp_path / "output", cwd=tmp_path, env=environment)
     try:
-        wait_until(lambda: port_answers(port) or not server.is_running(), "quarryd", 60)
+        wait_until(lambda: port_answers(port) or not server.is_running(), "quarryd")
         said = run(before)
         first, second = re.findall(r"^([0-9a-f]{16}) landed as ", said, re.MULTILINE)
         listed = said[said.rindex("STATE"):]
         assert first[:8] in listed and second[:8] in listed
         run(after.replace("CSID", first, 1))
         done = tmp_path / "demo.fossil.changes" / "done"
-        wait_until(lambda: len(list(done.iterdir())) == 3, "the rollback", 60)
+        wait_until(lambda: len(list(done.iterdir())) == 3, "the rollback")
         timeline = fossil("timeline", "-W", 0, "-R", tmp_path / "demo.fossil")
         assert "Say hello (user: ann" in timeline and "A note (user: ann" in timeline and f'Take back "Say hello" ({first[:8]} [' in timeline
         status, _ = fossil.attempt("cat", "hello.txt", "-r", "trunk", "-R", tmp_path / "demo.fossil")

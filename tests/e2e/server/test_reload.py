@@ -18,7 +18,7 @@ from test_pools import start  # noqa: F401  (a fixture)
 
 def reloaded(pool, generation: int) -> None:
     wait_until(lambda: f"becomes {generation}" in pool.log() and pool.log().rfind("ready: ") >
-               pool.log().rfind(f"becomes {generation}"), f"generation {generation}", 30)
+               pool.log().rfind(f"becomes {generation}"), f"generation {generation}")
 
 
 def test_reload_puts_the_new_configuration_in_force_in_the_same_process(start):  # noqa: F811
@@ -151,7 +151,7 @@ def test_worker_that_heeds_no_signal_is_killed_in_the_end(start):  # noqa: F811
     os.kill(old, signal.SIGSTOP)  # it then takes neither SIGQUIT nor SIGTERM
     pool.main.send(signal.SIGUSR2)
     reloaded(pool, 2)
-    wait_until(lambda: not process.exists(old), "the end of the old worker", 20)
+    wait_until(lambda: not process.exists(old), "the end of the old worker")
     assert b"A Fossil repository" in pool.ask()
 
 
@@ -163,7 +163,7 @@ def test_worker_that_does_not_finish_is_ended_after_process_control_timeout(star
     held = fastcgi.hold(pool.socket)
     pool.main.send(signal.SIGUSR2)
     reloaded(pool, 2)
-    wait_until(lambda: not process.exists(old), "the end of the old worker", 20)
+    wait_until(lambda: not process.exists(old), "the end of the old worker")
     held.close()
 
 
@@ -175,7 +175,7 @@ def test_reload_and_stop_in_the_middle_of_reloads(start):  # noqa: F811
         for pid in pool.workers()[:1]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-    wait_until(lambda: "becomes" in pool.log(), "a reload", 30)
+    wait_until(lambda: "becomes" in pool.log(), "a reload")
     assert b"A Fossil repository" in pool.ask()
     pool.main.send(signal.SIGUSR2)
     assert pool.main.stop(signal.SIGQUIT) == 0
@@ -233,7 +233,7 @@ class Regular:
     def ask_until(self, is_over: threading.Event) -> None:
         while not is_over.is_set():
             try:
-                with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+                with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
                     while not is_over.is_set() and self.ask(connection):
                         pass
             except OSError as error:
@@ -271,8 +271,8 @@ def test_no_request_fails_on_kept_connections_at_full_load_over_many_reloads(fre
             asked = [client.asked for client in clients]
             server.main.send(signal.SIGUSR2)
             wait_until(lambda g=generation: server.log().rfind("ready: ") > server.log().find(f"becomes {g}") > 0,
-                       "the reload", 30)
-            wait_until(lambda a=asked: all(c.asked > before for c, before in zip(clients, a, strict=True)), "all clients", 30)
+                       "the reload")
+            wait_until(lambda a=asked: all(c.asked > before for c, before in zip(clients, a, strict=True)), "all clients")
     finally:
         is_over.set()
         for each in threads:
@@ -300,7 +300,7 @@ def test_front_without_a_configuration_file_reloads_too(fresh, tmp_path):
         asking.start()
         main.send(signal.SIGUSR2)
         asking.join()
-        wait_until(lambda: "becomes 2" in main.output(), "the reload", 30)
+        wait_until(lambda: "becomes 2" in main.output(), "the reload")
         assert set(answers) == {200}
         main.send(signal.SIGHUP)
         assert main.wait() == 0, "without a file a hang-up ends it"

@@ -21,7 +21,7 @@ def test_slow_request_is_logged_once_with_what_it_does(start, tmp_path):
     pid = server.child()
     held = fastcgi.hold(server.socket, "/some/xfer", size=6)
     server.wait_for_log(f"[pool www] child {pid}, request POST \"/some/xfer\": executing too slow (1.")
-    wait_until(lambda: lines_of(slow_log), "a line", 60)
+    wait_until(lambda: lines_of(slow_log), "a line")
     line, = lines_of(slow_log)
     found = re.fullmatch(rf"\[\d{{4}}-\d\d-\d\dT[\d:]{{8}}\.\d{{6}}Z\] \[pool www\] pid={pid} seconds=(\d+\.\d{{3}})"
                          r' request="POST /some/xfer" repository="" user="" operation="" received=0/6'
@@ -30,7 +30,7 @@ def test_slow_request_is_logged_once_with_what_it_does(start, tmp_path):
     # The worker goes on, and its next slow request is another one.
     assert b"Status: " in held.finish(b"# abc\n") and server.children() == [pid]
     other = fastcgi.hold(server.socket, "/other/xfer", size=6)
-    wait_until(lambda: len(lines_of(slow_log)) >= 2, "another line", 60)
+    wait_until(lambda: len(lines_of(slow_log)) >= 2, "another line")
     assert [re.search(r"request=\S+ \S+", line)[0] for line in lines_of(slow_log)] == \
         ['request="POST /some/xfer"', 'request="POST /other/xfer"']
     other.close()
@@ -42,7 +42,7 @@ def test_body_that_has_come_in_part_is_counted(start, tmp_path):
     held = fastcgi.hold(server.socket, size=size)
     for _ in range(32):
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, bytes(1 << 15)))
-    wait_until(lambda: lines_of(tmp_path / "slow.log"), "a line", 60)
+    wait_until(lambda: lines_of(tmp_path / "slow.log"), "a line")
     held.close()
     assert f" received={1 << 20}/{size} " in lines_of(tmp_path / "slow.log")[0]
 
@@ -57,7 +57,7 @@ def test_slow_push_says_how_many_cards_it_has_read(start, tmp_path, fresh):
         other.execute("INSERT OR REPLACE INTO config(name, value) VALUES('x', 'y')")
         held = fastcgi.hold(server.socket, size=len(body))
         held.connection.sendall(fastcgi.record(fastcgi.STDIN, body) + fastcgi.record(fastcgi.STDIN))
-        wait_until(lambda: lines_of(tmp_path / "slow.log"), "a line", 60)
+        wait_until(lambda: lines_of(tmp_path / "slow.log"), "a line")
     line, = lines_of(tmp_path / "slow.log")
     assert f' user="writer" operation="push" received={len(body)}/{len(body)} ' in line
     assert re.search(r' doing="waiting for the write lock: 1 file, 1 login, .*1 push"', line)
@@ -67,7 +67,7 @@ def test_slow_push_says_how_many_cards_it_has_read(start, tmp_path, fresh):
 def test_many_slow_requests_are_all_logged(start, tmp_path):
     server = start(slow_pool(tmp_path, **{"pm.max_children": 6}))
     held = [fastcgi.hold(server.socket, f"/number-{number}") for number in range(6)]
-    wait_until(lambda: len(lines_of(tmp_path / "slow.log")) == 6, "six lines", 60)
+    wait_until(lambda: len(lines_of(tmp_path / "slow.log")) == 6, "six lines")
     logged = re.findall(r"number-(\d)\"", (tmp_path / "slow.log").read_text())
     assert sorted(logged) == list("012345")
     for each in held:

@@ -205,12 +205,12 @@ def test_promtool_finds_nothing_wrong_but_php_fpms_own_names(pool):
     if shutil.which("promtool") is None:
         pytest.skip("promtool (package prometheus) is not installed")
     page = pool.ask("/status", "openmetrics")
-    done = subprocess.run(["promtool", "check", "metrics"], input=page.body, capture_output=True, timeout=30, check=False)
+    done = subprocess.run(["promtool", "check", "metrics"], input=page.body, capture_output=True, timeout=60, check=False)
     complaints = [line for line in (done.stdout + done.stderr).decode().splitlines() if line.strip()]
     assert done.returncode in (0, 3), complaints  # 3: it was read, and has remarks on style
     assert [line for line in complaints if not line.startswith("phpfpm_")] == []
     broken = subprocess.run(["promtool", "check", "metrics"], input=page.body + b"quarry_x{ 1\n", capture_output=True,
-                            timeout=30, check=False)
+                            timeout=60, check=False)
     assert broken.returncode == 1, "promtool sees what is broken"
 
 
@@ -232,16 +232,16 @@ def test_prometheus_scrapes_the_page(start_pool, tmp_path):
 
     def value_of(query):
         try:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
             connection.request("GET", f"/api/v1/query?query={query}")
             result = json.loads(connection.getresponse().read())["data"]["result"]
             return result[0]["value"][1] if result else None
         except (OSError, http.client.HTTPException, ValueError, KeyError):
             return None
     try:
-        wait_until(lambda: value_of("phpfpm_total_processes") == str(WORKERS), "a scrape", seconds=60)
+        wait_until(lambda: value_of("phpfpm_total_processes") == str(WORKERS), "a scrape")
         assert int(value_of("phpfpm_accepted_connections")) >= 1
-        wait_until(lambda: int(value_of("quarry_request_duration_seconds_count") or 0) >= 1, "a histogram", seconds=30)
+        wait_until(lambda: int(value_of("quarry_request_duration_seconds_count") or 0) >= 1, "a histogram")
         assert value_of("quarry_processes%7Bstage%3D%22executing%22%7D") == "1"
     finally:
         prometheus.stop()
@@ -265,7 +265,7 @@ def test_sample_location_of_nginx_shows_the_page_to_this_machine(start_pool, tmp
     try:
         wait_until(lambda: process.port_answers(port) or not nginx.is_running(), "nginx")
         assert nginx.is_running(), nginx.output()
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", "/status?json&full")
         response = connection.getresponse()
         page = json.loads(response.read())

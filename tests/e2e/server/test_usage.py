@@ -8,7 +8,7 @@ from support import places
 
 
 def complaint(program: str, *arguments: str) -> str:
-    done = subprocess.run([places.program(program), *arguments], capture_output=True, text=True, timeout=30,
+    done = subprocess.run([places.program(program), *arguments], capture_output=True, text=True, timeout=60,
                           stdin=subprocess.DEVNULL, check=False)
     assert done.returncode == 2 and not done.stdout
     *warnings, line = done.stderr.splitlines()

@@ -85,8 +85,8 @@ class Courier:
         assert done.returncode == 0, done.stderr
         return {each["name"]: each for each in json.loads(done.stdout)["destinations"]}
 
-    def wait_until_delivered(self, name: str, seconds: float = 20) -> None:
-        wait_until(lambda: self.status()[name]["waiting"] == 0, f"everything to be delivered to {name}", seconds)
+    def wait_until_delivered(self, name: str) -> None:
+        wait_until(lambda: self.status()[name]["waiting"] == 0, f"everything to be delivered to {name}")
 
 
 @contextlib.contextmanager
@@ -100,7 +100,7 @@ def running(folder: Path, destinations: dict[str, dict[str, object]], **words: o
 
 class Webhook:
     """An HTTP server that keeps what it takes. ANSWER says what it does to a request: a status, a status with
-    headers, "reset", or a number of seconds to wait first."""
+    headers, "reset", or "hang": no answer until the server ends."""
 
     def __init__(self, answer: Callable[[int, dict], object] = lambda number, body: 200, port: int | None = None):
         self.port = port or free_port()
@@ -108,6 +108,7 @@ class Webhook:
         self.taken: list[dict] = []  # what was answered with 2xx
         self.requests: list[tuple[float, dict[str, str], bytes]] = []
         self.connections = 0
+        self.is_over = threading.Event()
         webhook = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -126,9 +127,10 @@ class Webhook:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 webhook.requests.append((time.monotonic(), dict(self.headers), body))
                 what = webhook.answer(len(webhook.requests), json.loads(body))
-                if isinstance(what, float):
-                    time.sleep(what)
-                    what = 200
+                if what == "hang":
+                    webhook.is_over.wait()
+                    self.close_connection = True
+                    return
                 if what == "reset":
                     self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                     self.connection.close()
@@ -174,6 +176,7 @@ class Webhook:
         return self
 
     def __exit__(self, *unused) -> None:
+        self.is_over.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()

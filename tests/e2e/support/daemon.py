@@ -50,8 +50,8 @@ class Daemon:
         texts = [path.read_text(errors="replace") for path in (self.main.output_path, self.log_path) if path.exists()]
         return "".join(texts)
 
-    def wait_for_log(self, text: str, seconds: float = 20) -> None:
-        wait_until(lambda: text in self.log(), f"\"{text}\" in the log", seconds)
+    def wait_for_log(self, text: str) -> None:
+        wait_until(lambda: text in self.log(), f"\"{text}\" in the log")
 
     def children(self, kind: str = "pool www") -> list[int]:
         """Children that are past their preparations, by the name that they give themselves last."""
@@ -71,7 +71,7 @@ def check(config: str, folder: Path) -> subprocess.CompletedProcess[str]:
     path = folder / "checked.conf"
     path.write_text(config)
     return subprocess.run([places.program("quarryd"), "--config", path, "--test"], capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=60, check=False)
 
 
 # --- /proc -------------------------------------------------------------------------------------------

@@ -5,6 +5,8 @@ import struct
 from dataclasses import dataclass
 from pathlib import Path
 
+from .process import PATIENCE
+
 BEGIN, END, PARAMS, STDIN, STDOUT, GET_VALUES, GET_VALUES_RESULT = 1, 3, 4, 5, 6, 9, 10
 RESPONDER = 1
 KEEP_CONNECTION = 1
@@ -74,7 +76,7 @@ def params_for(path: str, query: str = "", method: str = "GET") -> dict[str, str
             "REQUEST_URI": path + (f"?{query}" if query else ""), "REMOTE_ADDR": "192.0.2.9", "CONTENT_LENGTH": "0"}
 
 
-def connect(address: Path | int | tuple[str, int], seconds: float = 20) -> socket.socket:
+def connect(address: Path | int | tuple[str, int], seconds: float = PATIENCE) -> socket.socket:
     """To a Unix socket, to a port of the machine itself, or to an address and a port."""
     if isinstance(address, tuple):
         return socket.create_connection(address, timeout=seconds)

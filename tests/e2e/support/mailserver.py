@@ -1,8 +1,8 @@
 """A real SMTP server (aiosmtpd) for a test, which can refuse, hang, ask for a login, or speak TLS."""
 
+import asyncio
 import ssl
 import subprocess
-import time
 from pathlib import Path
 
 from aiosmtpd.controller import Controller
@@ -19,7 +19,7 @@ class Handler:
         self.sessions = set()
         self.recipients = {}  # address: answer
         self.at_end = "250 taken"
-        self.delay = 0.0
+        self.hangs = False
 
     async def handle_RCPT(self, server, session, envelope, address, options):
         answer = self.recipients.get(address, "250 ok")
@@ -28,8 +28,8 @@ class Handler:
         return answer
 
     async def handle_DATA(self, server, session, envelope):
-        if self.delay:
-            time.sleep(self.delay)  # the whole server hangs
+        if self.hangs:
+            await asyncio.Event().wait()
         if self.at_end.startswith("250"):
             self.sessions.add(session.peer)
             self.mails.append(envelope)

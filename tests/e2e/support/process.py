@@ -17,6 +17,9 @@ from pathlib import Path
 
 FIRST_PORT, LAST_PORT = 10_000, 32_000
 
+#: Seconds to wait for what has to happen; only reached when something is wrong.
+PATIENCE = 120.0
+
 
 def ports() -> Iterator[int]:
     """Each of them once, before any comes again. Tests that run at the same time have others."""
@@ -43,9 +46,8 @@ def free_port() -> int:
     raise AssertionError("no port is free")
 
 
-def wait_until(condition: Callable[[], bool], what: str, seconds: float = 60.0, pause: float = 0.005) -> None:
-    """Polls CONDITION; a generous bound, since it is only reached when something is wrong. PAUSE, in seconds, is between
-    two looks: what is measured to be short wants a shorter one."""
+def wait_until(condition: Callable[[], bool], what: str, seconds: float = PATIENCE, pause: float = 0.005) -> None:
+    """Polls CONDITION. PAUSE, in seconds, is between two looks: what is measured to be short wants a shorter one."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -176,20 +178,20 @@ class Process:
         if self.is_running():
             os.kill(self.pid, number)
 
-    def wait(self, seconds: float = 20.0) -> int:
+    def wait(self, seconds: float = PATIENCE) -> int:
         return self._popen.wait(seconds)
 
     def stop(self, number: int = signal.SIGTERM) -> int:
         """Asks nicely, then kills what is left of the group. Returns the exit status."""
         self.send(number)
         try:
-            return self.wait(10)
+            return self.wait()
         except subprocess.TimeoutExpired:
             raise AssertionError(f"pid {self.pid} ({self._popen.args[0]}) did not stop on signal {number}:\n"
                                  + self.output()[-2000:]) from None
         finally:
             self.kill_group()
-            self._popen.wait(10)
+            self._popen.wait(PATIENCE)
 
     def kill_group(self) -> bool:
         """Kills what the program left behind. Returns whether anything was there."""

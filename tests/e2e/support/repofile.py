@@ -10,7 +10,7 @@ from . import delta, wire
 
 @contextlib.contextmanager
 def database(path: Path, write: bool = False) -> Iterator[sqlite3.Connection]:
-    connection = sqlite3.connect(f"file:{path}?mode={'rw' if write else 'ro'}", uri=True, timeout=20)
+    connection = sqlite3.connect(f"file:{path}?mode={'rw' if write else 'ro'}", uri=True, timeout=60)
     try:
         yield connection
         if write:

@@ -28,7 +28,7 @@ class Stranger:
                       **{f"HTTP_{name.upper()}": value for name, value in headers.items()}}
         if body is not None:
             parameters |= {"CONTENT_TYPE": kind, "CONTENT_LENGTH": str(len(body))}
-        with fastcgi.connect(self.server.socket, 60) as connection:
+        with fastcgi.connect(self.server.socket) as connection:
             connection.sendall(fastcgi.head(method or ("GET" if body is None else "POST"), self.prefix + path, **parameters)
                                + (fastcgi.record(fastcgi.STDIN, body) if body else b"") + fastcgi.record(fastcgi.STDIN))
             return fastcgi.read_page(connection)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from .process import PATIENCE
+
 with contextlib.suppress(ImportError):
     from selenium import webdriver
     from selenium.common.exceptions import WebDriverException
@@ -24,9 +26,6 @@ needs_webdriver = pytest.mark.skipif("webdriver" not in globals() or not shutil.
 AXE = os.environ.get("QUARRY_AXE", "")
 
 needs_axe = pytest.mark.skipif(not AXE, reason="no axe-core in QUARRY_AXE")
-
-#: Seconds; only reached when something is wrong.
-PATIENCE = 120
 
 
 class Driven:

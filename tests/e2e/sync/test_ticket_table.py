@@ -2,13 +2,13 @@
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 import proof
 from support import places, repofile
+from support.process import PATIENCE
 
 TICKET = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, status, comment,"
           " extra DEFAULT 'more');")
@@ -188,12 +188,9 @@ def test_what_takes_too_much_is_given_up(with_tickets, tmp_path, name):
     path = repofile.copy(with_tickets, tmp_path / "repository.fossil")
     set_table(path, TICKET + GREEDY[name])
     with repofile.unchanged(path):
-        began = time.monotonic()
         done = subprocess.run([sys.executable, "-c", MEASURE, places.program("quarry"), "rebuild", "--quiet", path],
-                              capture_output=True, text=True, check=False)
-        took = time.monotonic() - began
+                              capture_output=True, text=True, timeout=PATIENCE, check=False)
     assert done.returncode == 1 and "the setting ticket-table: " in done.stderr
-    assert took < 15  # its five seconds, and a busy machine's
     assert places.is_sanitized() or int(done.stdout) < 150 << 10
 
 

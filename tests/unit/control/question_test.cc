@@ -66,7 +66,7 @@ TEST_CASE("an answer that is cut off is asked for once more") {
   const auto listener = quarry::base::listen_on(world.address());
   REQUIRE(listener);
   ::fcntl(listener->get(), F_SETFL, 0);
-  const timeval patience{10, 0};
+  const timeval patience{60, 0};
   ::setsockopt(listener->get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   std::thread server([&] {
     for (const std::string_view answer : {std::string_view("half"), std::string_view("whole\n")}) {

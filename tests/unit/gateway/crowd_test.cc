@@ -42,7 +42,7 @@ struct HeldPool {
   void operator()(int connection) {
     if (Pool::read_request(connection).params.empty()) return;
     here.release();
-    CHECK(may_answer.try_acquire_for(10s));
+    CHECK(may_answer.try_acquire_for(kPatienceTime));
     Pool::write(connection, fastcgi_answer("X: y\r\n\r\ndone"));
   }
 };
@@ -55,7 +55,7 @@ TEST_CASE("requests of one address beyond its bound are refused, those of others
                     [](GatewayOptions& options) { options.max_connections_per_address = 2; });
   Client first(world.gateway);
   first.send(kCrowdGet);
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   Client second(world.gateway);
   second.send(kCrowdGet);
   const std::string third = Client(world.gateway).rest();
@@ -192,8 +192,11 @@ TEST_CASE("what was sent or taken at once does not excuse a long silence" *
         }
         Pool::write(connection, fastcgi_answer("X: y\r\n\r\nsmall"));
       },
-      [](GatewayOptions& options) { options.max_connections = 1; });
-  const auto began = std::chrono::steady_clock::now();
+      [](GatewayOptions& options) {
+        options.max_connections = 1;
+        // So that only the newcomer can be why they end.
+        options.client_timeout = 10min;
+      });
   Client sender(world.gateway);
   sender.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000\r\n\r\n");
   sender.send(std::string(100'000, 'x'));
@@ -203,7 +206,6 @@ TEST_CASE("what was sent or taken at once does not excuse a long silence" *
   Client newcomer(world.gateway, "127.0.0.3");
   CHECK(is_served(newcomer));
   CHECK(sender.rest() == "");
-  CHECK(std::chrono::steady_clock::now() - began < 20s);
 }
 
 TEST_CASE("who holds most of what may be held gives way to small requests") {
@@ -252,12 +254,12 @@ TEST_CASE("while everybody keeps up, a newcomer waits") {
                     [](GatewayOptions& options) { options.max_connections = 1; });
   Client busy(world.gateway);
   busy.send(kCrowdGet);
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   Client newcomer(world.gateway, kElsewhere);
   newcomer.send(kCrowdGet);
   pool.may_answer.release();
   CHECK(contains_text(busy.reply(), "done"));
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   pool.may_answer.release();
   // Who had the place was kept, and had nothing to do with it any more.
   CHECK(busy.rest() == "");
@@ -273,7 +275,7 @@ TEST_CASE(
   pool.may_answer.release();
   Client kept(world.gateway);
   CHECK(is_served(kept));
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   // It sees his request and the newcomer in one look.
   world.gateway.signal(SIGSTOP);
   siginfo_t stopped;
@@ -282,7 +284,7 @@ TEST_CASE(
   Client newcomer(world.gateway, kElsewhere);
   newcomer.send(kCrowdGet);
   world.gateway.signal(SIGCONT);
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   pool.may_answer.release(2);
   CHECK(contains_text(kept.reply(), "done"));
   CHECK(kept.rest() == "");
@@ -304,11 +306,11 @@ TEST_CASE("a trusted proxy is not bounded, but each client that it names is") {
   for (const char* client : {"2001:db8::1", "2001:db8::2", "192.0.2.1", "192.0.2.2"}) {
     held.emplace_back(world.gateway).send(from(client));
   }
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   // All are there once their requests are answered in their order.
   pool.may_answer.release();
   CHECK(contains_text(held.front().reply(), "done"));
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   held.front().send(from("2001:db8::1"));
   Client third(world.gateway);
   std::string reply;
@@ -335,7 +337,7 @@ TEST_CASE("requests for which a trusted proxy names nobody are not bounded") {
                     });
   Client first(world.gateway);
   first.send(kCrowdGet);
-  REQUIRE(pool.here.try_acquire_for(10s));
+  REQUIRE(pool.here.try_acquire_for(kPatienceTime));
   Client second(world.gateway);
   second.send(kCrowdGet);
   Client third(world.gateway);

@@ -412,7 +412,7 @@ TEST_CASE("a large answer may be the last on its connection, however quickly it 
 TEST_CASE("a large answer goes out while it comes") {
   std::promise<void> seen;
   const World world(beginning(500'010, [&](int connection) {
-    CHECK(seen.get_future().wait_for(5s) == std::future_status::ready);
+    CHECK(seen.get_future().wait_for(kPatienceTime) == std::future_status::ready);
     Pool::write(connection, record(FCGI_STDOUT, "the rest.\n") + end_record());
   }));
   Client client(world.gateway);
@@ -451,7 +451,7 @@ TEST_CASE("a client that goes away in the middle of an answer takes its request 
   std::promise<bool> was_closed;
   const World world(beginning(10'000'000, [&](int connection) {
     pollfd closed{connection, POLLRDHUP, 0};
-    was_closed.set_value(::poll(&closed, 1, 5000) == 1);
+    was_closed.set_value(::poll(&closed, 1, kPatience) == 1);
   }));
   {
     Client client(world.gateway);
@@ -499,9 +499,9 @@ TEST_CASE("a client that goes away takes its request to the pool with it") {
   });
   Client client(world.gateway);
   client.send(kGet);
-  REQUIRE(here.try_acquire_for(10s));
+  REQUIRE(here.try_acquire_for(kPatienceTime));
   client.close();
-  CHECK(gone.try_acquire_for(10s));
+  CHECK(gone.try_acquire_for(kPatienceTime));
 }
 
 TEST_CASE("slow clients are told so and dropped, in the head and in the body") {
@@ -544,15 +544,15 @@ TEST_CASE("a client that leaves in the middle of a request is in the log") {
 
 TEST_CASE("a body that comes steadily may take longer than the time-out") {
   const World world(serve_echo, [](GatewayOptions& options) {
-    options.client_timeout = 300ms;
-    options.min_rate = 100;
+    options.client_timeout = 1s;
+    options.min_rate = 10;
   });
   Client client(world.gateway);
   const std::string bytes = post(some_bytes(1000));
   client.send(std::string_view(bytes).substr(0, bytes.size() - 1000));
   for (std::size_t at = bytes.size() - 1000; at < bytes.size(); at += 100) {
     client.send(std::string_view(bytes).substr(at, 100));
-    ::usleep(60'000);
+    ::usleep(120'000);
   }
   CHECK(client.reply().starts_with("HTTP/1.1 200"));
 }
@@ -623,7 +623,7 @@ TEST_CASE("SIGTERM ends it at once") {
   Client idle(world.gateway);
   Client busy(world.gateway);
   busy.send(kGet);
-  REQUIRE(here.try_acquire_for(10s));
+  REQUIRE(here.try_acquire_for(kPatienceTime));
   world.gateway.signal(SIGTERM);
   CHECK(world.gateway.wait() == 0);
   CHECK(busy.rest() == "");
@@ -635,13 +635,13 @@ TEST_CASE("SIGQUIT lets the request under way finish, and no new connection come
   World world([&](int connection) {
     Pool::read_request(connection);
     here.release();
-    CHECK(may_answer.try_acquire_for(10s));
+    CHECK(may_answer.try_acquire_for(kPatienceTime));
     Pool::write(connection, fastcgi_answer("X: y\r\n\r\ndone"));
   });
   Client idle(world.gateway);
   Client busy(world.gateway);
   busy.send(kGet);
-  REQUIRE(here.try_acquire_for(10s));
+  REQUIRE(here.try_acquire_for(kPatienceTime));
   world.gateway.signal(SIGQUIT);
   // After a moment, since it might have been about to send.
   CHECK(idle.rest() == "");
@@ -679,7 +679,7 @@ TEST_CASE("the end of a reply that began before SIGQUIT leaves a moment for the 
   std::binary_semaphore may_go_on{0};
   int asked = 0;
   const Pool::Serve begin = beginning(kLength, [&](int connection) {
-    CHECK(may_go_on.try_acquire_for(10s));
+    CHECK(may_go_on.try_acquire_for(kPatienceTime));
     Pool::write(connection, record(FCGI_STDOUT, "the rest.\n") + end_record());
   });
   World world([&](int connection) { ++asked == 1 ? begin(connection) : serve_echo(connection); },

@@ -65,7 +65,7 @@ class Gateway {
 
   std::uint16_t port() const { return port_; }
   void signal(int number) const;
-  /// Its exit code; -1 when a signal ended it or it did not end within five seconds.
+  /// Its exit code; -1 when a signal ended it or it did not end within kPatience.
   int wait();
   /// What it has logged so far.
   std::string log() const;
@@ -95,11 +95,11 @@ class Client {
   explicit Client(const Gateway& gateway, const std::string& address = "127.0.0.1");
   void send(std::string_view bytes) const;
   /// One reply by its Content-Length (a HEAD's or 304's with BODILESS), or what there is when the
-  /// gateway closes or ten seconds have passed.
+  /// gateway closes or kPatience has passed.
   std::string reply(bool bodiless = false);
   /// The next SIZE bytes, or what there is of them.
   std::string take(std::size_t size);
-  /// Everything until the gateway closes; ends with "TIMEOUT" when it does not within ten seconds.
+  /// Everything until the gateway closes; ends with "TIMEOUT" when it does not within kPatience.
   std::string rest();
   void close() { socket_.reset(); }
 

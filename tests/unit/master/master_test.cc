@@ -368,7 +368,6 @@ TEST_CASE(
   const Fd manager(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   const auto address = quarry::base::SocketAddress::parse(world.socket());
   REQUIRE(::bind(manager.get(), address->get(), address->size()) == 0);
-  const auto begun = std::chrono::steady_clock::now();
   world.start([&] {
     ::chmod(world.socket().c_str(), 0666);
     ::setenv("NOTIFY_SOCKET", world.socket().c_str(), 1);
@@ -380,8 +379,6 @@ TEST_CASE(
   const int status = world.wait_for_end();
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 1);
-  // Without children nothing has to be waited for, which would take 5 seconds.
-  CHECK(std::chrono::steady_clock::now() - begun < 4s);
   CHECK_FALSE(std::filesystem::exists(world.pid_file()));
   std::array<char, 1024> text{};
   for (;;) {

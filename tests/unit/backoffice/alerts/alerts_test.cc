@@ -413,13 +413,13 @@ bool is_over(int pid) {
 TEST_CASE("a command that takes too long is ended with all that it started") {
   const TemporaryFolder folder;
   const auto number = folder / "number";
-  MailCommand command("sleep 60 & echo $! >" + number.string() + "; sleep 60",
+  MailCommand command("sleep 600 & echo $! >" + number.string() + "; sleep 600",
                       std::chrono::milliseconds(300));
   const auto begin = std::chrono::steady_clock::now();
   const auto sent = command.send({.from = "a@b", .to = "c@d", .message = "x\r\n"});
   REQUIRE_FALSE(sent);
   CHECK(sent.error().code == ErrorCode::kIo);
-  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(2));
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::minutes(1));
   int left = 0;
   std::ifstream(number) >> left;
   REQUIRE(left > 0);

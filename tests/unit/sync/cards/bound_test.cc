@@ -177,7 +177,7 @@ TEST_CASE("who waits for another writer waits no longer than its time or its cli
   };
   CHECK(ask(true).figures.error == "the client has left");
   CHECK(ask(false).figures.error == "the request takes longer than 100 s: send it in parts");
-  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(5));
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::minutes(1));
   sqlite3_close(writer);
   held_step = std::chrono::milliseconds(0);
   CHECK(world.say_as("i", kPushCard + file("one")).empty());

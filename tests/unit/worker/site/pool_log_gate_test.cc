@@ -41,10 +41,10 @@ TEST_CASE(
 TEST_CASE("a gate whose closer is gone holds up nobody for long") {
   const Board board = new_board();
   // Whatever deadline it has.
-  REQUIRE(board.holds().take(1, milliseconds(10000)));
+  REQUIRE(board.holds().take(1, std::chrono::hours(1)));
   const auto began = steady_clock::now();
   PoolLogGate(board.holds()).pass(1);
-  CHECK(steady_clock::now() - began < milliseconds(5000));
+  CHECK(steady_clock::now() - began < std::chrono::minutes(1));
 }
 
 TEST_CASE("a gate that was closed in vain stays open for a while, for all the pool") {
