@@ -2,7 +2,6 @@
 
 import http.client
 import re
-import subprocess
 
 import pytest
 

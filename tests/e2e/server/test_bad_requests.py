@@ -73,45 +73,9 @@ def head(*lines: str) -> bytes:
 TYPE = f"Content-Type: {wire.PLAIN}"
 HOST = "Host: localhost"
 
-# Through nginx, what is no sync request goes to the web pages, which do not run here: 502.
-PAGES = 502
-
-# Bytes on the wire, and the status codes that are an answer to them; 0: the connection just ends.
-RAW = {
-    "no request at all": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(500), {400, 408, 0}),
-    "a method that is none": (head("PU(SH / HTTP/1.1", HOST), {400, 405, 501, 0}),
-    "PUT": (head("PUT / HTTP/1.1", HOST, TYPE, "Content-Length: 1") + b"x", {405}),
-    "DELETE": (head("DELETE / HTTP/1.1", HOST), {405, PAGES}),
-    "POST without a length": (head("POST / HTTP/1.0", HOST, TYPE), {400, 411}),
-    "a length that is no number": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: abc") + b"x", {400}),
-    "a negative length": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: -1") + b"x", {400}),
-    "a length of 4 GB": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 4294967296") + b"x", {413}),
-    "a length beyond 64 bits": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 99999999999999999999999") + b"x",
-                                {400, 413}),
-    "two lengths": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 1", "Content-Length: 2") + b"xy", {400}),
-    "a length and chunks": (head("POST / HTTP/1.1", HOST, TYPE, "Content-Length: 4", "Transfer-Encoding: chunked")
-                            + b"0\r\n\r\n", {400}),
-    "an unknown transfer encoding": (head("POST / HTTP/1.1", HOST, TYPE, "Transfer-Encoding: gzip"), {400, 411, 501}),
-    "no host": (head("POST / HTTP/1.1", TYPE, "Content-Length: 1") + b"x", {400}),
-    "a very long line": (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", {400, 414, 431}),
-    "very many headers": (head("GET / HTTP/1.1", HOST, *[f"X-{number}: {'y' * 100}" for number in range(2000)]),
-                          {400, 431}),
-    "a NUL in the path": (b"POST /a\0b HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n", {400, 0}),
-    "an unknown version": (head("GET / HTTP/7.3", HOST), {400, 505}),
-}
-
 
 def status_of(reply: bytes) -> int:
     return int(reply.split()[1]) if reply.startswith(b"HTTP/") else 0
-
-
-@pytest.mark.ours("it is another HTTP server")
-@pytest.mark.parametrize("what", RAW)
-def test_http_that_is_wrong(siege, what):
-    data, expected = RAW[what]
-    with siege.nothing_happens():
-        reply = siege.peer.exchange_bytes(data)
-        assert status_of(reply) in expected, reply[:300]
 
 
 @pytest.mark.ours("it has no limits of time")

@@ -1,6 +1,5 @@
 """quarryd -tt, and the sample files and the manual beside what it lists."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from support import places
-from support.daemon import section, user
+from support.daemon import user
 from support.places import TOP
 
 SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
@@ -88,64 +87,11 @@ def test_dump_is_a_configuration_that_gives_the_same_dump(samples, tmp_path):
     assert said["www"]["access.suppress_path[]"] == ["/ping", "/status"]
 
 
-def test_dump_has_the_defaults_of_what_was_not_written(plain):
-    said = sections(dump(plain))
-    assert said["global"]["log_level"] == ["notice"]
-    assert said["http"]["client_timeout"] == ["30s"]
-    assert said["www"]["pm"] == ["static"] and said["www"]["pm.max_children"] == ["4"]
-    assert said["www"]["chroot"] == [""]
-
-
 def test_dump_comes_whatever_the_log_level_is(plain, tmp_path):
     log = tmp_path / "error.log"
     plain.write_text(plain.read_text() + f"[global]\nlog_level = alert\nerror_log = {log}\n")
     assert sections(dump(plain))["global"]["log_level"] == ["alert"]
     assert not log.exists(), "a test opens nothing"
-
-
-def test_dump_shows_nothing_of_the_environment(plain):
-    plain.write_text(plain.read_text() + "env[PASSWORD] = $QUARRY_TEST_SECRET\n")
-    os.environ["QUARRY_TEST_SECRET"] = "hush"
-    try:
-        text = dump(plain)
-    finally:
-        del os.environ["QUARRY_TEST_SECRET"]
-    assert "hush" not in text
-    assert sections(text)["www"]["env[PASSWORD]"] == ["$QUARRY_TEST_SECRET"]
-
-
-def test_variables_of_the_environment_stand_in_any_value(plain, monkeypatch):
-    monkeypatch.setenv("QUARRY_TEST_CHILDREN", "7")
-    monkeypatch.setenv("QUARRY_TEST_YES", "on")
-    monkeypatch.setenv("QUARRY_TEST_EMPTY", "")
-    plain.write_text(plain.read_text() + """pm.max_children = ${QUARRY_TEST_CHILDREN}
-process.dumpable = ${QUARRY_TEST_YES}
-clear_env = ${QUARRY_TEST_EMPTY:-no}
-ping.path = /${QUARRY_TEST_NONE:-a}/${QUARRY_TEST_CHILDREN}
-""")
-    www = sections(dump(plain))["www"]
-    assert www["pm.max_children"] == ["7"] and www["process.dumpable"] == ["yes"] and www["clear_env"] == ["no"]
-    assert www["ping.path"] == ["/a/7"]
-
-
-@pytest.mark.parametrize("value, why", [("${QUARRY_TEST_NONE}", "no such variable"), ("${QUARRY_TEST", "has no }"),
-                                        ("${}", "no such variable"), ("${QUARRY_TEST_AGAIN}", "itself")])
-def test_variable_that_is_not_there_is_a_mistake(plain, monkeypatch, value, why):
-    monkeypatch.setenv("QUARRY_TEST_AGAIN", "${HOME}")
-    plain.write_text(plain.read_text() + f"ping.response = {value}\n")
-    done = run("--config", plain, "--test")
-    number = plain.read_text().count("\n")
-    assert done.returncode == 1 and done.stderr.startswith(f"{plain}:{number}: ping.response: ") and why in done.stderr
-
-
-def test_included_files_are_read_in_the_order_of_their_names(plain, fresh, tmp_path):
-    (tmp_path / "pool.d").mkdir()
-    names = ["b", "c", "a", "b1"]
-    for name in names:
-        words = {"listen": tmp_path / f"{name}.sock", "repository": fresh, **user()}
-        (tmp_path / "pool.d" / f"{name}.conf").write_text(section(name, words))
-    plain.write_text("[global]\ninclude = pool.d/*.conf\n")
-    assert list(sections(dump(plain))) == ["global", "a", "b", "b1", "c"]
 
 
 def test_wrong_configuration_is_not_dumped(plain):

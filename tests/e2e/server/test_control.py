@@ -263,13 +263,6 @@ def test_file_in_its_place_is_left_alone(start, tmp_path):
     assert (tmp_path / "file").read_text() == "precious"
 
 
-def test_path_that_is_too_long_is_a_mistake_with_its_line(tmp_path):
-    path = "/tmp/" + "long" * 30
-    done = daemon.check(f"[global]\ncontrol.socket = {path}\n", tmp_path)
-    assert done.returncode == 1
-    assert re.search(r"checked\.conf:2: control\.socket: the path of the socket .* is longer than 107", done.stderr)
-
-
 def test_without_a_config_it_is_in_a_private_folder_that_the_log_names(fresh, tmp_path, fossil):
     server = Process([places.program("quarryd"), "--serve", fresh, "--http", "127.0.0.1:0"], tmp_path / "log",
                      env=fossil.environment)

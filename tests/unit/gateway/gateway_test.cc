@@ -218,17 +218,35 @@ TEST_CASE("what is refused gets one line of text and a line in the log") {
     CHECK(std::count(body.begin(), body.end(), '\n') == 1);
     CHECK(has(world.gateway.log(), "client 127.0.0.1: " + status + " "));
   };
+  const auto post_with = [](const std::string& fields, const std::string& body = "x") {
+    return "POST / HTTP/1.1\r\nHost: h\r\n" + fields + "\r\n\r\n" + body;
+  };
   refused("PUT / HTTP/1.1\r\nHost: h\r\n\r\n", "405");
+  refused("DELETE / HTTP/1.1\r\nHost: h\r\n\r\n", "405");
+  refused("PU(SH / HTTP/1.1\r\nHost: h\r\n\r\n", "400");
   refused("BREW / HTTP/1.1\r\nHost: h\r\n\r\n", "405");
   refused("POST / HTTP/1.1\r\nHost: h\r\n\r\n", "411");
   refused("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "411");
+  refused("POST / HTTP/1.0\r\nHost: h\r\n\r\n", "411");
+  refused(post_with("Transfer-Encoding: gzip"), "411");
+  refused(post_with("Content-Length: 4\r\nTransfer-Encoding: chunked", "0\r\n\r\n"), "400");
+  refused(post_with("Content-Length: abc"), "400");
+  refused(post_with("Content-Length: -1"), "400");
+  refused(post_with("Content-Length: 1\r\nContent-Length: 2", "xy"), "400");
+  refused(post_with("Content-Length: 4294967296"), "413");
+  refused(post_with("Content-Length: 99999999999999999999999"), "400");
+  refused("POST / HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", "400");
   refused("nonsense\r\n\r\n", "400");
+  refused(std::string("GET /a\0b HTTP/1.1\r\nHost: h\r\n\r\n", 31), "400");
   // The beginning of TLS, without an end of line.
   refused("\x16\x03\x01\x02", "400");
   refused("GET / HTTP/3.0\r\nHost: h\r\n\r\n", "505");
   refused(get("/%zz"), "400");
   refused(get("/%00"), "400");
   refused(get("relative"), "400");
+  std::string many_fields;
+  for (int i = 0; i < 200; ++i) many_fields += fmt::format("X-{}: y\r\n", i);
+  refused(get("/", many_fields), "431");
   refused(get("/" + std::string(1000, 'x')), "431");
   refused(std::string(2000, 'x'), "431");
 }
@@ -323,6 +341,7 @@ TEST_CASE("an answer over the limit is a 502") {
   const World world(answering(fastcgi_answer("X: y\r\n\r\n" + some_bytes(200'000))),
                     [](GatewayOptions& options) { options.max_reply = 100'000; });
   CHECK(ask(world.gateway, kGet).starts_with("HTTP/1.1 502 "));
+  CHECK(has(world.gateway.log(), "over the limit of 100000 bytes"));
 }
 
 TEST_CASE("a pool that is silent for too long is a 504") {
@@ -335,6 +354,7 @@ TEST_CASE("a pool that is silent for too long is a 504") {
       },
       [](GatewayOptions& options) { options.pool_timeout = 200ms; });
   CHECK(body_of(ask(world.gateway, kGet)) == "504 Gateway Timeout: the pool takes too long\n");
+  CHECK(has(world.gateway.log(), "504 GET /: "));
 }
 
 TEST_CASE("what the pool answers before it has read everything still counts") {

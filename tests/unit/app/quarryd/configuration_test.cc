@@ -83,6 +83,25 @@ TEST_CASE("a whole configuration is read into numbers, addresses and users") {
   CHECK(&config.pool_of_http() == &pool);
 }
 
+TEST_CASE("the limits of the HTTP front are set in its options") {
+  const World world;
+  const ConfigReading reading = read(
+      "[http]\nlisten = 127.0.0.1:8080\nmax_bodies = 2M\nmax_reply = 3M\nmax_replies = 4M\n"
+      "keepalive_timeout = 5s\nclient_timeout = 6s\npool_timeout = 7s\nmax_connections = 8\n"
+      "max_connections_per_address = 9\n" +
+      world.pool());
+  REQUIRE(reading.mistakes.empty());
+  const auto options = gateway_options_in(*reading.config.http);
+  CHECK(options.max_bodies == 2U << 20);
+  CHECK(options.max_reply == 3U << 20);
+  CHECK(options.max_replies == 4U << 20);
+  CHECK(options.keepalive_timeout == 5s);
+  CHECK(options.client_timeout == 6s);
+  CHECK(options.pool_timeout == 7s);
+  CHECK(options.max_connections == 8);
+  CHECK(options.max_connections_per_address == 9);
+}
+
 TEST_CASE("the spare servers of a dynamic pool have to fit together") {
   const World world;
   const auto dynamic = [&](const std::string& min, const std::string& max,
@@ -158,6 +177,105 @@ TEST_CASE("each wrong value is reported with file and line") {
   CHECK(
       mistake("[global]\ndaemonize = perhaps\n" + world.pool()).starts_with("q.conf:2: daemonize"));
   CHECK(mistake("[global]\nlisten = 1\n" + world.pool()) == "q.conf:2: unknown directive listen");
+}
+
+TEST_CASE("a wrong line of a pool is one mistake, of that line") {
+  const World world;
+  for (const auto& [line, why] : std::vector<std::pair<std::string, std::string>>{
+           {"pm.max_childrens = 3", "unknown directive pm.max_childrens"},
+           {"daemonize = yes", "unknown directive daemonize"},
+           {"access.suppress_path = /ping", "unknown directive access.suppress_path"},
+           {"access.suppress_path[x] = /ping", "unknown directive access.suppress_path[x]"},
+           {"env[] = x", "a name is letters"},
+           {"\x1b[2Jc = 1", R"(unknown directive \x1b[2Jc)"},
+           {"wide\xff = 1", "unknown directive wide"},
+           {"pm = \x07", R"(pm: "\x07" is none of)"},
+           {"pm.max_children = many", "no whole number from 1 to 10000"},
+           {"pm.max_children = 1.5", "no whole number from 1 to 10000"},
+           {"pm.max_children = 10001", "no whole number from 1 to 10000"},
+           {"pm.max_children = 99999999999999999999999", "no whole number from 1 to 10000"},
+           {"pm.max_children =", "no whole number from 1 to 10000"},
+           {"pm.max_requests = -1", "no whole number from 0"},
+           {"max_body = 3 parsecs", "no size"},
+           {"max_body = 0", "no size"},
+           {"listen.mode = rw-rw----", "no file mode"},
+           {"listen.backlog = 70000", "no whole number from 1 to 65535"},
+           {"process.priority = 21", "from -19 to 20"},
+           {"rlimit_core = most", "unlimited"},
+           {"chdir = /no/such/folder", "is no folder"},
+           {"slowlog = slow.log", "no absolute path"},
+           {"pm.status_listen = 127.0.0.1:99999", "no port"},
+           {"pm.status_listen = /" + std::string(200, 's'), "is longer than 107"},
+           {"listen = /again.sock", "listen was set on line"},
+           {std::string(500'000, 'x') + " = 1", "unknown directive xxx"},
+           {"pm.max_requests = " + std::string(400'000, '9'), "no whole number from 0"}}) {
+    CAPTURE(line.substr(0, 60));
+    const std::string found = mistake(world.pool(line + "\n"));
+    CHECK(found.starts_with("q.conf:4: "));
+    CHECK(found.find(why) != std::string::npos);
+    CHECK(found.size() < 1000);
+    CHECK(std::ranges::all_of(found, [](char c) { return c >= ' ' || c < 0; }));
+  }
+}
+
+TEST_CASE("a wrong section is a mistake of the line where it is wrong") {
+  const World world;
+  const std::string b = "[b]\nuser = root\nrepositories = /\n";
+  for (const auto& [section, line, why] : std::vector<std::tuple<std::string, int, std::string>>{
+           {"[www]\nlisten = 1\n", 5, "[www] was begun"},
+           {"[other\nlisten = 1\n", 5, "a section is written [NAME]"},
+           {"[]\n", 5, "a section is written [NAME]"},
+           {"[" + std::string(33, 'n') + "]\nlisten = 1\nrepositories = /\nuser = root\n", 5,
+            "at most 32"},
+           {"[b]\nlisten = 9\nuser = root\nrepository = /etc/passwd\n", 8,
+            "is no Fossil repository"},
+           {"[b]\nlisten = 9\nuser = root\nrepository = /etc\n", 8,
+            "is no file: for a folder of them it is repositories = FOLDER"},
+           {b + "listen = b.sock\n", 8, "no path: that of a socket begins with /"},
+           {b + "listen = run/b.sock\n", 8, "is no absolute path"},
+           {b + "listen = http://x\n", 8, "no absolute path"},
+           {b + "listen = 65536\n", 8, "no port"},
+           {b + "listen = /" + std::string(107, 's') + "\n", 8, "is longer than 107"},
+           {b + "listen = 9\ngroup = no-such-group\n", 6, "no group \"no-such-group\""},
+           {b + "listen = 9\nlisten.owner = no-such-user\n", 9, "no user \"no-such-user\""},
+           {b + "listen = 9\nlisten.group = no-such-group\n", 9, "no group \"no-such-group\""},
+           {"[global]\nprocess.max = -1\n", 6, "no whole number from 0"},
+           {"[global]\npid = quarry.pid\n", 6, "no absolute path"},
+           {"[global]\nerror_log = /nowhere/one.log\npid = /nowhere/one.log\n"
+            "control.socket = off\n",
+            6, "is the pid of [global], too"}}) {
+    CAPTURE(section);
+    const std::string all = "|" + mistake(world.pool("user = root\n" + section), true);
+    const std::size_t at = all.find("|q.conf:" + std::to_string(line) + ": ");
+    REQUIRE(at != std::string::npos);
+    CHECK(all.find(why, at) != std::string::npos);
+  }
+}
+
+TEST_CASE("variables of the environment may be in any value") {
+  const World world;
+  ::setenv("QUARRY_TEST_CHILDREN", "7", 1);
+  ::setenv("QUARRY_TEST_EMPTY", "", 1);
+  ::setenv("QUARRY_TEST_AGAIN", "${HOME}", 1);
+  const ConfigReading reading =
+      read(world.pool("pm.max_children = ${QUARRY_TEST_CHILDREN}\n"
+                      "trust_remote_user = ${QUARRY_TEST_EMPTY:-yes}\n"
+                      "ping.path = /${QUARRY_TEST_NONE:-a}/${QUARRY_TEST_CHILDREN}\n"));
+  REQUIRE(reading.mistakes.empty());
+  const PoolConfig& pool = reading.config.pools[0];
+  CHECK(pool.processes.max_children == 7);
+  CHECK(worker_options_in(pool).trust_remote_user);
+  CHECK(pool.ping_path == "/a/7");
+  for (const auto& [value, why] :
+       std::vector<std::pair<std::string, std::string>>{{"${QUARRY_TEST_NONE}", "no such variable"},
+                                                        {"${QUARRY_TEST", "has no }"},
+                                                        {"${}", "no such variable"},
+                                                        {"${QUARRY_TEST_AGAIN}", "itself"}}) {
+    CAPTURE(value);
+    const std::string found = mistake(world.pool("ping.response = " + value + "\n"));
+    CHECK(found.starts_with("q.conf:4: ping.response: "));
+    CHECK(found.find(why) != std::string::npos);
+  }
 }
 
 TEST_CASE("a duration is a number of milliseconds up to days, and the same again in a dump") {
