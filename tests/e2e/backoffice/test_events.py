@@ -32,9 +32,7 @@ def by_type(events, kind):
 
 def test_artifacts_are_told_with_what_people_call_them(told, fresh, fossil, tmp_path):
     checkout = Checkout(fossil, fresh, tmp_path / "work")
-    checkout.write("a.txt", "one\n")
-    checkout("add", "a.txt")
-    checkout.commit("The first of all")
+    checkout.commit_file("a.txt", "one\n", "The first of all")
     checkout.write("a.txt", "one\nand two\n")
     checkout("commit", "-m", "A release", "--no-warnings", "--tag", "v1", "--tag", "stable")
     page = tmp_path / "page"

@@ -28,9 +28,7 @@ def world(tmp_path, fossil):
     for address in ADDRESSES:
         mail.subscribe(path, address, "c")
     checkout = Checkout(fossil, path, tmp_path / "checkout")
-    checkout.write("file", "text\n")
-    checkout("add", "file")
-    checkout.commit("something new")
+    checkout.commit_file("file", "text\n", "something new")
     return path
 
 

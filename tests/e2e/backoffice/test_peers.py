@@ -251,9 +251,7 @@ def test_push_only_and_pull_only(world):
 
 def commit_privately(world: World, place: Place) -> str:
     checkout = Checkout(world.fossil, place.path, world.folder / "private-work")
-    checkout.write("secret.txt", "secret\n")
-    checkout("add", "secret.txt")
-    checkout.commit("a secret", "--private", "--branch", "hidden")
+    checkout.commit_file("secret.txt", "secret\n", "a secret", "--private", "--branch", "hidden")
     return checkout.head()
 
 

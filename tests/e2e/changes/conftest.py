@@ -29,9 +29,7 @@ def launch_idle(server_kind: str, tmp_path: Path, fossil, idle_quarryd: Path) ->
 def repository(fresh: Path, fossil, tmp_path: Path) -> Path:
     """With one check-in, of one file."""
     base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
+    base.commit_file("a.txt", "a\n", "base")
     return fresh
 
 

@@ -14,9 +14,7 @@ GUILTY = 5
 
 def test_of_eight_that_one_gate_refuses_the_guilty_alone_fails(launch, fresh, fossil, tmp_path, everybodys):
     base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("base.txt", "base\n")
-    base("add", "base.txt")
-    base.commit("base")
+    base.commit_file("base.txt", "base\n", "base")
     gate = everybodys / "gate"
     gate.write_text("#!/bin/sh\ngrep -l bad f*.txt\ntest $? = 1\n")
     gate.chmod(0o755)

@@ -21,9 +21,7 @@ MIB = 1 << 20
 @pytest.fixture(params=["nginx", "apache"])
 def server(request, fresh, fossil, tmp_path):
     base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
+    base.commit_file("a.txt", "a\n", "base")
     launcher = Launcher(request.param, tmp_path, fossil)
     yield launcher(fresh, settings={"changes": "on", "changes.scan": "1s", "changes.max_size": "8M"}, web_pages=True)
     launcher.stop_all()

@@ -14,9 +14,7 @@ from support.process import processes, wait_until
 @pytest.fixture
 def folder(fresh, fossil, tmp_path):
     base = Checkout(fossil, fresh, tmp_path / "base")
-    base.write("a.txt", "a\n")
-    base("add", "a.txt")
-    base.commit("base")
+    base.commit_file("a.txt", "a\n", "base")
     path = tmp_path / "served"
     path.mkdir()
     for name in ("one", "two"):

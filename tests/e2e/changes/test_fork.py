@@ -32,9 +32,7 @@ def test_a_fork_pushed_while_a_gate_decides_is_for_a_person_to_join(server, fres
         return writer.get(f"/queue/{id_}.json").json
 
     def commit_fork():
-        work.write("fork.txt", "fork\n")
-        work("add", "fork.txt")
-        work.commit("a fork")
+        work.commit_file("fork.txt", "fork\n", "a fork")
 
     url = server.url_for("writer", "pen")
     clone = tmp_path / "clone.fossil"

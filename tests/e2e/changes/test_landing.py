@@ -8,7 +8,7 @@ import pytest
 
 import proof
 from support import landing, repofile
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 from support.process import wait_until
 
 
@@ -85,9 +85,7 @@ def test_repository_checksum_is_the_one_that_fossil_computes(fresh, fossil, tmp_
 def test_clone_pulls_what_landed_and_its_check_out_is_updated(serve, fresh, fossil, tmp_path, sets):
     server = serve(fresh)
     landing.landed(fresh, sets.make({"a": lines(30), "run": ("r\n", "x")}))
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
+    clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
     checkout.write("mine", "mine\n")
     checkout("add", "mine")
     landing.landed(fresh, sets.make({"a": lines(30, line_3="changed"), "run": "r\n", "dir/b": ("b\n", "x")}),

@@ -20,9 +20,7 @@ ADDRESSES = {"writer": "writer@example.org", "second": "second@example.org", "go
 def people(fresh, fossil, tmp_path):
     """Users of every kind; `silent` has no address."""
     work = Checkout(fossil, fresh, tmp_path / "work")
-    work.write("a.txt", "a\n")
-    work("add", "a.txt")
-    work.commit("base")
+    work.commit_file("a.txt", "a\n", "base")
     for login in ("boss", "second", "gone", "mute", "silent"):
         repofile.add_user(fresh, login, "pen", "a" if login == "boss" else "giox")
     for login, address in ADDRESSES.items():

@@ -151,9 +151,7 @@ def test_repositories_that_appear_later_have_queues_too(launch, fresh, fossil, t
     server = launch(folder, settings=ON)
     one = repofile.copy(fresh, folder / "one.fossil")
     work = Checkout(fossil, one, tmp_path / "work")
-    work.write("a.txt", "a\n")
-    work("add", "a.txt")
-    work.commit("base")
+    work.commit_file("a.txt", "a\n", "base")
     writer = somebody(server.port, one)
     for text in (b"first\n", b"second\n"):
         answer = writer.submit(tarball({"a.txt": text}), queue="/one/queue")
@@ -167,9 +165,7 @@ def test_repositories_that_appear_later_have_queues_too(launch, fresh, fossil, t
 
 def test_every_move_is_told_the_courier(start, fresh, fossil, tmp_path):
     work = Checkout(fossil, fresh, tmp_path / "work")
-    work.write("a.txt", "a\n")
-    work("add", "a.txt")
-    work.commit("base")
+    work.commit_file("a.txt", "a\n", "base")
     port = free_port()
     folder = tmp_path / "spool"
     folder.mkdir()

@@ -46,9 +46,7 @@ def test_fossil_works_in_the_clone_and_syncs_it(serve, quarry, fresh, fossil, tm
     quarry("clone", server.url_for("writer", "pen"), clone, "--save-password")
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout("user", "default", "writer")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("made in the clone")
+    checkout.commit_file("a.txt", "a\n", "made in the clone")
     # The URL and the password are where fossil looks for them.
     checkout("sync")
     assert "made in the clone" in fossil.timeline(fresh)
@@ -81,9 +79,7 @@ def test_administrator_is_the_urls_user_with_a_new_password(serve, quarry, fresh
 
 def test_private_branches_come_when_they_are_asked_for(serve, quarry, fresh, fossil, tmp_path):
     checkout = Checkout(fossil, fresh, tmp_path / "work")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("public")
+    checkout.commit_file("a.txt", "a\n", "public")
     checkout.write("a.txt", "secret\n")
     checkout.commit("not for everybody", "--private")
     repofile.set_capabilities(fresh, "writer", "giox")

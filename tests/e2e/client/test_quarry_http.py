@@ -14,7 +14,7 @@ import pytest
 
 import proof
 from support import daemon, places, process, repofile, wire
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 
 PROGRAM = places.program("quarry")
 
@@ -59,13 +59,9 @@ def inetd(fresh):
 
 def test_fossil_works_with_it_behind_inetd(inetd, fresh, fossil, tmp_path):
     url = f"http://writer:pen@127.0.0.1:{inetd.server_address[1]}/"
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(url, clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
+    _, checkout = clone_and_open(fossil, url, tmp_path)
     checkout("user", "default", "writer")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("made in the clone")
+    checkout.commit_file("a.txt", "a\n", "made in the clone")
     checkout("sync")
     assert "made in the clone" in fossil.timeline(fresh)
     assert repofile.value(fresh, "SELECT ipaddr FROM rcvfrom ORDER BY rcvid DESC") == "127.0.0.1"
@@ -92,13 +88,9 @@ def test_fossil_works_with_it_as_a_cgi_program(fresh, fossil, tmp_path):
     server = process.Process([sys.executable, "-c", CGI_SERVER, tmp_path / "web", port], tmp_path / "web.log")
     try:
         process.wait_until(lambda: process.port_answers(port), "a web server")
-        clone = tmp_path / "clone.fossil"
-        fossil.clone(f"http://writer:pen@127.0.0.1:{port}/cgi-bin/repo", clone)
-        checkout = Checkout(fossil, clone, tmp_path / "work")
+        _, checkout = clone_and_open(fossil, f"http://writer:pen@127.0.0.1:{port}/cgi-bin/repo", tmp_path)
         checkout("user", "default", "writer")
-        checkout.write("a.txt", "a\n")
-        checkout("add", "a.txt")
-        checkout.commit("made in the clone")
+        checkout.commit_file("a.txt", "a\n", "made in the clone")
         checkout("sync")
     finally:
         server.stop()
@@ -123,9 +115,7 @@ def test_fossil_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path, far):
         fossil("clone", "--no-open", f"ssh://host/{fresh}" + far.format(folder=folder), clone)
         checkout = Checkout(fossil, clone, tmp_path / "work")
         checkout("user", "default", "admin")
-        checkout.write("a.txt", "a\n")
-        checkout("add", "a.txt")
-        checkout.commit("made in the clone")
+        checkout.commit_file("a.txt", "a\n", "made in the clone")
         checkout("sync")
     finally:
         fossil.environment = before
@@ -140,9 +130,7 @@ def test_our_client_works_with_it_over_ssh(quarry, fresh, fossil, tmp_path):
     quarry("clone", url, clone, "--admin-user", "ann")
     checkout = Checkout(fossil, clone, tmp_path / "work")
     checkout("user", "default", "ann")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("made in the clone")
+    checkout.commit_file("a.txt", "a\n", "made in the clone")
     quarry("sync", clone)
     assert "made in the clone" in fossil.timeline(fresh)
     assert quarry.ssh_arguments.read_text().count("test-http") == 2, "one connection for a whole clone or sync"

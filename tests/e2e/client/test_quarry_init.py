@@ -10,7 +10,7 @@ import pytest
 
 import proof
 from support import places, repofile, wire
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 from support.process import wait_until
 from support.program import quarry
 
@@ -29,9 +29,7 @@ def test_fossil_takes_it_for_its_own(made, fossil, tmp_path):
     proof.check(made, fossil)
     checkout = Checkout(fossil, made, tmp_path / "work")
     checkout("user", "default", "ada")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("the first of all")
+    checkout.commit_file("a.txt", "a\n", "the first of all")
     assert "the first of all" in fossil.timeline(made)
     proof.check(made, fossil)
 
@@ -107,12 +105,8 @@ def test_random_password_is_printed_and_works(launch, fossil, tmp_path):
     password = re.search(r"password is [\"']?([^\s\"')]+)", done.stdout)[1]
     assert len(password) >= 10
     server = launch(path)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("ada", password), clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("pushed with it")
+    _, checkout = clone_and_open(fossil, server.url_for("ada", password), tmp_path)
+    checkout.commit_file("a.txt", "a\n", "pushed with it")
     checkout("push")
     assert checkout.head() in repofile.artifacts(path)
 

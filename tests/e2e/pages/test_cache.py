@@ -34,9 +34,7 @@ AGENTS = (PHONE, PHONE.replace("(KHTML, like Gecko) ", ""), "", "curl/8.0", "Lyn
 @pytest.fixture
 def project(fresh, fossil, tmp_path):
     checkout = Checkout(fossil, fresh, tmp_path / "work")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("the first one")
+    checkout.commit_file("a.txt", "a\n", "the first one")
     checkout.write("a.txt", "a\nb\n")
     checkout.commit("the second one")
     return checkout

@@ -9,7 +9,7 @@ import pytest
 import proof
 from support import fastcgi, process, repofile
 from support.browser import Browser
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 from support.process import wait_until
 
 
@@ -17,9 +17,7 @@ from support.process import wait_until
 def served(launch, fresh, fossil, tmp_path):
     """A project with a file, its server, and a visitor."""
     checkout = Checkout(fossil, fresh, tmp_path / "begin")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("the first line")
+    checkout.commit_file("a.txt", "a\n", "the first line")
     repofile.set_config(fresh, "project-name", "pages and syncs")
     server = launch(fresh, web_pages=True)
     return server, Browser(server.port)
@@ -34,12 +32,8 @@ def makers(server):
 
 def test_sync_and_pages_on_one_url(served, fresh, fossil, tmp_path):
     server, visitor = served
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("b.txt", "b\n")
-    checkout("add", "b.txt")
-    checkout.commit("seen on the timeline")
+    clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
+    checkout.commit_file("b.txt", "b\n", "seen on the timeline")
     checkout("push")
     page = visitor.get("/timeline")
     assert page.status == 200 and "seen on the timeline" in page.text and "<html" in page.text

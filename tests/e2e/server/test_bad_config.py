@@ -14,11 +14,11 @@ import pytest
 from support import fastcgi, places
 from support.daemon import section, user
 from support.process import wait_until
+from support.program import quarryd
 
 
 def run(path: Path, *more: str, **how) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([places.program("quarryd"), "--config", str(path), *more], capture_output=True, text=True,
-                          timeout=60, check=False, **how)
+    return quarryd("--config", str(path), *more, **how)
 
 
 @pytest.fixture

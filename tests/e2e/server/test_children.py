@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from support import daemon, fastcgi, places, process, repofile
+from support import daemon, fastcgi, places, repofile
 from support.process import free_port, wait_until
+from support.program import quarryd
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 NOBODY = pwd.getpwnam("nobody")
@@ -333,8 +334,7 @@ def test_what_needs_root_is_said_at_the_start(start, tmp_path, fresh):
 
     def check(*lines):
         config.write_text("\n".join(["[www]", f"listen = {program}/s", f"repository = {fresh}", *lines]) + "\n")
-        return subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
-                              timeout=60, check=False, user="nobody", group=NOBODY.pw_gid, extra_groups=[])
+        return quarryd("--config", config, "--test", user="nobody", group=NOBODY.pw_gid, extra_groups=[])
 
     done = check("user = root", "group = root", "listen.owner = root", "process.priority = -1")
     assert done.returncode == 0, done.stderr

@@ -1,14 +1,13 @@
 """quarryd -tt, and the sample files and the manual beside what it lists."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from support import places
 from support.daemon import user
 from support.places import TOP
+from support.program import quarryd
 
 SAMPLES = (TOP / "conf" / "quarry.conf", TOP / "conf" / "pool.d" / "www.conf")
 MANUAL = TOP / "man" / "quarry.conf.5"
@@ -19,13 +18,8 @@ FOLDERS = ("/srv/fossil", "/run/quarry", "/var/log/quarry")
 EXAMPLES = {"listen", "user", "repository", "repositories", "pm.max_children", "control.socket"}
 
 
-def run(*arguments):
-    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=60,
-                          check=False)
-
-
 def dump(path: Path) -> str:
-    done = run("--config", path, "-tt")
+    done = quarryd("--config", path, "-tt")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -96,17 +90,17 @@ def test_dump_comes_whatever_the_log_level_is(plain, tmp_path):
 
 def test_wrong_configuration_is_not_dumped(plain):
     plain.write_text(plain.read_text() + "colour = red\n")
-    done = run("--config", plain, "-tt")
+    done = quarryd("--config", plain, "-tt")
     assert done.returncode == 1 and not done.stdout
     assert f"{plain}:" in done.stderr
 
 
 def test_dump_needs_a_configuration_file(fresh):
-    assert run("--serve", fresh, "-tt").returncode == 2
+    assert quarryd("--serve", fresh, "-tt").returncode == 2
 
 
 def test_sample_files_are_right(samples):
-    done = run("--config", samples, "--test")
+    done = quarryd("--config", samples, "--test")
     assert done.returncode == 0, done.stderr
 
 

@@ -15,6 +15,7 @@ import pytest
 from support import daemon, fastcgi, places, process
 from support.pool import state_of, stopped
 from support.process import Process, wait_until
+from support.program import quarry
 from test_pools import seconds_of_processor
 
 NOBODY = 65534
@@ -22,8 +23,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="becomes somebody else")
 
 
 def status(*words: object, **more) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([places.program("quarry"), "status", *map(str, words)], capture_output=True, text=True,
-                          timeout=60, check=False, **more)
+    return quarry("status", *words, **more)
 
 
 def document(socket_path: Path, *words: object) -> dict:
@@ -373,5 +373,5 @@ def test_wrong_words_say_what_is_wrong(watched, tmp_path):
     done = status("--socket", server.socket)
     assert done.returncode == 1 and done.stderr.startswith("quarry: ") and done.stderr.count("\n") == 1
     for command in ("status", "top"):
-        done = subprocess.run([places.program("quarry"), command, "--help"], capture_output=True, text=True, check=False)
+        done = quarry(command, "--help")
         assert done.returncode == 0 and "--socket" in done.stdout

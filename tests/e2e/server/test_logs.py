@@ -18,6 +18,7 @@ import pytest
 from support import fastcgi, places, process, repofile
 from support.logs import LINE, TIME, Daemon, Starter, holds_open, journal_fields, move_away, reopen
 from support.process import free_port, wait_until
+from support.program import quarryd
 from support.wire import Peer
 
 is_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
@@ -211,8 +212,7 @@ def test_a_logging_daemon_that_hangs_costs_lines_not_requests(start, daemon):
 
 def test_a_logging_daemon_that_is_not_there_is_named_at_the_start(start, tmp_path):
     config = start.config({"error_log": f"syslog:{tmp_path}/absent.sock"}, {})
-    done = subprocess.run([places.program("quarryd"), "--config", config], capture_output=True, text=True, timeout=60,
-                          check=False)
+    done = quarryd("--config", config)
     assert done.returncode == 1 and f"{tmp_path}/absent.sock" in done.stderr
 
 
@@ -386,8 +386,7 @@ def test_both_logs_are_appended_to(start, access, tmp_path):
 def test_a_wrong_access_format_is_named_with_file_and_line(start, format, complaint):
     config = start.config({}, {"access.format": f'"{format}"'})
     line = next(i for i, text in enumerate(lines(config), 1) if "access.format" in text)
-    done = subprocess.run([places.program("quarryd"), "--config", config, "--test"], capture_output=True, text=True,
-                          timeout=60, check=False)
+    done = quarryd("--config", config, "--test")
     assert done.returncode == 1 and f"{config}:{line}: access.format: {complaint}" in done.stderr
 
 

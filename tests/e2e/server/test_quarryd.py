@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import tempfile
 
 import pytest
@@ -11,11 +10,7 @@ import pytest
 from support import places, process, repofile, servers, wire
 from support.daemon import bytes_read
 from support.process import Process, free_port, wait_until
-
-
-def run(*arguments):
-    return subprocess.run([places.program("quarryd"), *map(str, arguments)], capture_output=True, text=True, timeout=60,
-                          check=False)
+from support.program import quarryd
 
 
 @pytest.fixture
@@ -26,7 +21,7 @@ def config(tmp_path, fresh):
 
 
 def test_good_configuration_passes(config):
-    done = run("--config", config, "--test")
+    done = quarryd("--config", config, "--test")
     assert done.returncode == 0, done.stderr
 
 
@@ -40,42 +35,42 @@ def test_good_configuration_passes(config):
 def test_mistake_is_named_with_file_and_line(config, line, word):
     text = config.read_text()
     config.write_text(text + line + "\n")
-    done = run("--config", config, "--test")
+    done = quarryd("--config", config, "--test")
     assert done.returncode == 1
     assert f"{config}:{text.count(chr(10)) + 1}" in done.stderr and word in done.stderr
 
 
 def test_every_mistake_is_told_at_once(config):
     config.write_text(config.read_text() + "one = 1\ntwo = 2\n")
-    done = run("--config", config, "--test")
+    done = quarryd("--config", config, "--test")
     assert "one" in done.stderr and "two" in done.stderr
 
 
 def test_missing_configuration_file(tmp_path):
-    done = run("--config", tmp_path / "absent.conf", "--test")
+    done = quarryd("--config", tmp_path / "absent.conf", "--test")
     assert done.returncode == 1 and "absent.conf" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--no-such-option"], ["--serve"], ["--http", "127.0.0.1:1"], []])
 def test_wrong_usage(arguments):
-    done = run(*arguments)
+    done = quarryd(*arguments)
     assert done.returncode == 2 and done.stderr.strip()
 
 
 def test_version_is_told():
-    done = run("--version")
+    done = quarryd("--version")
     assert done.returncode == 0 and re.fullmatch(r"quarryd \d+\.\d+\S*\n", done.stdout)
 
 
 def test_serving_what_is_not_there(tmp_path):
-    done = run("--serve", tmp_path / "absent.fossil", "--http", f"127.0.0.1:{free_port()}")
+    done = quarryd("--serve", tmp_path / "absent.fossil", "--http", f"127.0.0.1:{free_port()}")
     assert done.returncode == 1 and "absent.fossil" in done.stderr + done.stdout
 
 
 def test_serving_what_is_no_repository(tmp_path):
     path = tmp_path / "notes.fossil"
     path.write_text("not a database\n")
-    done = run("--serve", path, "--http", f"127.0.0.1:{free_port()}")
+    done = quarryd("--serve", path, "--http", f"127.0.0.1:{free_port()}")
     assert done.returncode == 1 and f"{path} is no Fossil repository" in done.stderr + done.stdout
 
 
@@ -85,7 +80,7 @@ def test_port_that_is_taken(fresh):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        done = run("--serve", fresh, "--http", f"127.0.0.1:{port}")
+        done = quarryd("--serve", fresh, "--http", f"127.0.0.1:{port}")
         assert done.returncode == 1 and str(port) in done.stderr + done.stdout
 
 

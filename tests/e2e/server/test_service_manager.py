@@ -16,6 +16,7 @@ import pytest
 
 from support import fastcgi, places, process
 from support.process import Process, wait_until
+from support.program import quarry, quarryd
 from support.servers import pool_config
 
 #: Becomes quarryd with the descriptor that it is given as the first of the service manager's.
@@ -173,8 +174,7 @@ def test_pid_file_of_another_that_runs_is_refused(config, run, tmp_path):
 def test_it_goes_to_the_background_when_it_is_ready(config, tmp_path):
     log = tmp_path / "error.log"
     config.write_text(config.read_text().replace("error_log = stderr", f"error_log = {log}"))
-    done = subprocess.run([places.program("quarryd"), "--config", config, "--daemonize"], capture_output=True, text=True,
-                          timeout=60, check=False)
+    done = quarryd("--config", config, "--daemonize")
     pid = int((tmp_path / "pid").read_text())
     try:
         assert done.returncode == 0 and "ready: " in log.read_text()
@@ -214,8 +214,7 @@ def test_relative_paths_are_under_the_prefix_wherever_it_is_started(fresh, run, 
     server.send(signal.SIGUSR2)
     wait_until(lambda: (tmp_path / "error.log").read_text().count("ready: ") == 2, "the reload")
     assert b"A Fossil repository" in fastcgi.get(tmp_path / "pool.sock")
-    asked = subprocess.run([places.program("quarry"), "status", "--config", path], capture_output=True, text=True,
-                           timeout=60, check=False)
+    asked = quarry("status", "--config", path)
     assert asked.returncode == 1 and "q.pid is relative to the --prefix of its quarryd" in asked.stderr
     assert server.stop() == 0
     without = run(places.program("quarryd"), "-c", path)
@@ -226,8 +225,7 @@ def test_relative_paths_are_under_the_prefix_wherever_it_is_started(fresh, run, 
 
 def test_what_keeps_it_from_the_background_is_said_before(config, tmp_path):
     def daemonize():
-        return subprocess.run([places.program("quarryd"), "--config", config, "--daemonize"], capture_output=True,
-                              text=True, timeout=60, check=False)
+        return quarryd("--config", config, "--daemonize")
     done = daemonize()
     assert done.returncode == 1 and "set error_log" in done.stderr
     config.write_text(config.read_text().replace("error_log = stderr", f"error_log = {tmp_path}/log")
@@ -247,11 +245,9 @@ def test_start_whose_first_child_cannot_be_made_fails_at_once_and_says_why(open_
         manager.bind(str(open_folder / "notify"))
         (open_folder / "notify").chmod(0o666)
         most = 2 if where == "background" else 1
-        done = subprocess.run(
-            [places.program("quarryd"), "--config", path, *(["--daemonize"] if where == "background" else [])],
-            capture_output=True, text=True, timeout=60, check=False, user=NOBODY_ELSE, group=NOBODY_ELSE, extra_groups=[],
-            env={**os.environ, "NOTIFY_SOCKET": str(open_folder / "notify")},
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (most, most)))  # noqa: PLW1509
+        done = quarryd("--config", path, *(["--daemonize"] if where == "background" else []), user=NOBODY_ELSE,
+                       group=NOBODY_ELSE, extra_groups=[], env={**os.environ, "NOTIFY_SOCKET": str(open_folder / "notify")},
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NPROC, (most, most)))  # noqa: PLW1509
         assert done.returncode == 1
         assert "[pool www] no child can be started: cannot make a process" in done.stderr
         assert "ready:" not in (open_folder / "error.log").read_text()

@@ -17,6 +17,7 @@ import pytest
 
 from support import fastcgi, places
 from support.process import Process, wait_until
+from support.program import quarry
 from test_control import row, watched  # noqa: F401  (a fixture)
 
 ENTER, LEAVE = "\x1b[?1049h", "\x1b[?1049l"
@@ -220,8 +221,7 @@ def test_it_waits_for_a_master_that_is_away(watched, screen):  # noqa: F811
 
 def test_without_a_terminal_frames_are_plain_and_as_many_as_wanted(watched):  # noqa: F811
     server = watched()
-    done = subprocess.run([places.program("quarry"), "top", "--socket", server.control, "--interval", "0.2", "--count", "3"],
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = quarry("top", "--socket", server.control, "--interval", "0.2", "--count", "3")
     assert done.returncode == 0 and "\x1b" not in done.stdout
     assert done.stdout.count("\nPOOL ") == 3 and done.stdout.count("\nwww ") == 3
 
@@ -252,13 +252,11 @@ def test_without_a_terminal_it_ends_with_its_reader_its_master_or_a_signal(watch
     assert left.wait() == 1 and "quarryd does not run" in left.output()
     with contextlib.suppress(FileNotFoundError):
         os.remove(tmp_path / "none")
-    done = subprocess.run([places.program("quarry"), "top", "--socket", tmp_path / "none"], capture_output=True, text=True,
-                          timeout=60, check=False)
+    done = quarry("top", "--socket", tmp_path / "none")
     assert done.returncode == 1 and done.stdout == "" and "there is no" in done.stderr
 
 
 @pytest.mark.parametrize("interval", ["0", "-1", "nan", "inf", "1h"])
 def test_interval_that_is_none_is_told(interval, tmp_path):
-    done = subprocess.run([places.program("quarry"), "top", "--socket", tmp_path / "none", "--interval", interval],
-                          capture_output=True, text=True, timeout=60, check=False)
+    done = quarry("top", "--socket", tmp_path / "none", "--interval", interval)
     assert done.returncode != 0 and done.stderr.startswith("quarry top: --interval: ")

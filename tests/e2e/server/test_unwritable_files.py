@@ -32,9 +32,7 @@ def test_a_read_only_repository_is_cloned_but_not_pushed_to(launch, kept_for_rea
     assert repofile.artifacts(clone) == repofile.artifacts(kept_for_reading)
     fossil("pull", "-R", clone)
     checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("new.txt", "new\n")
-    checkout("add", "new.txt")
-    checkout.commit("wants to go")
+    checkout.commit_file("new.txt", "new\n", "wants to go")
     status, output = fossil.attempt("push", "-R", clone)
     assert "the repository is read-only on this server" in output
     assert str(kept_for_reading) not in output, "a client is told no path"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from . import places, process
 from .process import Process, wait_until
+from .program import quarryd
 
 
 def section(name: str, words: dict[str, object]) -> str:
@@ -70,8 +71,7 @@ def check(config: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """quarryd --test."""
     path = folder / "checked.conf"
     path.write_text(config)
-    return subprocess.run([places.program("quarryd"), "--config", path, "--test"], capture_output=True, text=True,
-                          timeout=60, check=False)
+    return quarryd("--config", path, "--test")
 
 
 # --- /proc -------------------------------------------------------------------------------------------

@@ -91,6 +91,12 @@ class Checkout:
     def commit(self, comment: str, *options: object) -> str:
         return self("commit", "--no-warnings", "--hash", "-m", comment, *options)
 
+    def commit_file(self, name: str, content: str | bytes, comment: str, *options: object) -> str:
+        """A commit with a new file."""
+        self.write(name, content)
+        self("add", name)
+        return self.commit(comment, *options)
+
     def commit_beside_others(self, comment: str, *options: object) -> str:
         """While others write to the repository: fossil begins to write after it has read, and gives
         up at once where somebody wrote in between (a fossil that ends may write statistics)."""
@@ -106,3 +112,10 @@ class Checkout:
         """The whole name of the checked-out version, which no command prints."""
         with contextlib.closing(sqlite3.connect(self.folder / ".fslckout")) as connection:
             return connection.execute("SELECT value FROM vvar WHERE name='checkout-hash'").fetchone()[0]
+
+
+def clone_and_open(fossil: Fossil, url: str, folder: Path) -> tuple[Path, Checkout]:
+    """A clone by URL, and a work directory on it."""
+    clone = folder / "clone.fossil"
+    fossil.clone(url, clone)
+    return clone, Checkout(fossil, clone, folder / "work")

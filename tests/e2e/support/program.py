@@ -1,10 +1,18 @@
-"""Our command line program, run to its end."""
+"""Our programs, run to their end."""
 
 import subprocess
 
-from support import places
+from . import places
 
 
-def quarry(*arguments, env=None):
-    return subprocess.run([places.program("quarry"), *map(str, arguments)], capture_output=True, text=True, timeout=120,
-                          check=False, env=env)
+def run(name: str, *arguments: object, **more) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([places.program(name), *map(str, arguments)],
+                          **{"capture_output": True, "text": True, "timeout": 120, "check": False, **more})
+
+
+def quarry(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
+    return run("quarry", *arguments, **more)
+
+
+def quarryd(*arguments: object, **more) -> subprocess.CompletedProcess[str]:
+    return run("quarryd", *arguments, **more)

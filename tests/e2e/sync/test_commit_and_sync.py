@@ -27,9 +27,7 @@ def assert_all_equal(*repositories):
 def test_two_clones_meet_in_a_merge(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
-    left.write("shared.txt", "one\ntwo\nthree\nfour\nfive\n")
-    left("add", "shared.txt")
-    left.commit("the beginning")
+    left.commit_file("shared.txt", "one\ntwo\nthree\nfour\nfive\n", "the beginning")
     left("push")
     right("pull")
     right("update")
@@ -37,9 +35,7 @@ def test_two_clones_meet_in_a_merge(launch, fresh, fossil, tmp_path):
     left.write("shared.txt", "ONE\ntwo\nthree\nfour\nfive\n")
     left.commit("louder at the beginning")
     right.write("shared.txt", "one\ntwo\nthree\nfour\nFIVE\n")
-    right.write("more.txt", "more\n")
-    right("add", "more.txt")
-    right.commit("louder at the end")
+    right.commit_file("more.txt", "more\n", "louder at the end")
 
     left("push")
     right("sync")
@@ -59,9 +55,7 @@ def test_two_clones_meet_in_a_merge(launch, fresh, fossil, tmp_path):
 def test_tags_and_edits_travel(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     left, right = two_checkouts(server, fossil, tmp_path)
-    left.write("a.txt", "a\n")
-    left("add", "a.txt")
-    left.commit("with a tpyo")
+    left.commit_file("a.txt", "a\n", "with a tpyo")
     left("push")
     left("tag", "add", "--propagate", "flows", "trunk", "down")
     left("branch", "new", "side", "trunk")
@@ -91,9 +85,7 @@ def test_a_check_in_with_another_parent_travels(launch, fresh, fossil, tmp_path,
         left("push")
     left("reparent", heads[2], heads[0])
     left("push")
-    left.write("five", "five")
-    left("add", "five")
-    left.commit("five")
+    left.commit_file("five", "five", "five")
     left("push")
     right("pull")
     for repository in (fresh, right.repository):
@@ -130,9 +122,7 @@ def test_autosync_commit(launch, fresh, fossil, tmp_path):
     left, right = two_checkouts(server, fossil, tmp_path)
     for checkout in (left, right):
         checkout("settings", "autosync", "on")
-    left.write("a.txt", "a\n")
-    left("add", "a.txt")
-    left.commit("from the left")
+    left.commit_file("a.txt", "a\n", "from the left")
     right("update")
     right.write("a.txt", "b\n")
     right.commit("from the right")
@@ -146,9 +136,7 @@ def test_the_whole_file_is_still_right_for_fossil_itself(launch, fresh, fossil, 
     """fossil commits into the served file between two syncs, and finds everything."""
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
-    left.write("a.txt", "a\n")
-    left("add", "a.txt")
-    left.commit("over the wire")
+    left.commit_file("a.txt", "a\n", "over the wire")
     left("push")
     direct = Checkout(fossil, fresh, tmp_path / "direct")
     assert (direct.folder / "a.txt").read_text() == "a\n"
@@ -166,9 +154,7 @@ def test_who_sent_it_is_remembered(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
     left, _ = two_checkouts(server, fossil, tmp_path)
     before = repofile.value(fresh, "SELECT max(rcvid) FROM rcvfrom")
-    left.write("a.txt", "a\n")
-    left("add", "a.txt")
-    left.commit("one")
+    left.commit_file("a.txt", "a\n", "one")
     left("push")
     rows = repofile.query(fresh, "SELECT login, rcvfrom.ipaddr, length(nonce), abs(rcvfrom.mtime-julianday('now'))<0.1"
                                  " FROM rcvfrom JOIN user USING(uid) WHERE rcvid>?", before)

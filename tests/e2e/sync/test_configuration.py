@@ -108,9 +108,7 @@ def test_who_is_not_admin_pushes_none(served, fresh, fossil, tmp_path):
 def test_what_is_shunned_by_a_push_is_gone_after_a_rebuild_and_never_sent(served, fresh, fossil, tmp_path):
     server, clone = served
     checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("unwanted.txt", "nobody is to see this\n")
-    checkout("add", "unwanted.txt")
-    checkout.commit("a mistake")
+    checkout.commit_file("unwanted.txt", "nobody is to see this\n", "a mistake")
     checkout("push")
     name = wire.sha3(b"nobody is to see this\n")
     assert name in repofile.artifacts(fresh)

@@ -48,9 +48,7 @@ def write_documents(fossil, client, folder):
     fossil("attachment", "add", "A Page", page, "-R", client)
     fossil("attachment", "add", page, "--technote", "2026-01-02 03:04:05", "-R", client)
     checkout = Checkout(fossil, client, folder / "checkout")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit(f"fixes [{ticket[:10]}]")
+    checkout.commit_file("a.txt", "a\n", f"fixes [{ticket[:10]}]")
     checkout("close")
 
 

@@ -3,12 +3,11 @@ them."""
 
 import os
 import shutil
-import subprocess
 
 import pytest
 
 import proof
-from support import places, process, repofile
+from support import process, repofile
 from support.fossil import ADMIN, Checkout
 
 #: What such a repository lacks.
@@ -42,9 +41,7 @@ def make_old(path, lacks):
 def test_it_is_cloned_pulled_and_pushed_to(launch, fresh, fossil, tmp_path, lacks):
     repofile.add_user(fresh, "boss", "word", "agio")
     there = Checkout(fossil, fresh, tmp_path / "there")
-    there.write("old.txt", "old\n")
-    there("add", "old.txt")
-    there.commit("an old check-in")
+    there.commit_file("old.txt", "old\n", "an old check-in")
     there("close", "--force")
     make_old(fresh, lacks)
     server = launch(fresh)
@@ -52,9 +49,7 @@ def test_it_is_cloned_pulled_and_pushed_to(launch, fresh, fossil, tmp_path, lack
     fossil.clone(server.url_for("boss", "word"), clone, "--admin-user", ADMIN)
     assert "an old check-in" in fossil.timeline(clone)
     checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("new.txt", "new\n")
-    checkout("add", "new.txt")
-    checkout.commit(f"a new check-in, see [{checkout.head()}]")
+    checkout.commit_file("new.txt", "new\n", f"a new check-in, see [{checkout.head()}]")
     checkout("sync")
     assert "a new check-in" in fossil.timeline(fresh)
     fossil("configuration", "pull", "all", "-R", clone)
@@ -69,9 +64,8 @@ def test_it_is_synced_and_checked(quarry, fresh, fossil, tmp_path, lacks):
     old = repofile.copy(fresh, tmp_path / "old.fossil")
     make_old(old, lacks)
     before = repofile.everything(old)
-    done = subprocess.run([places.program("quarry"), "verify", "--quiet", old], capture_output=True, text=True,
-                          check=False)
-    assert "no such" not in done.stdout + done.stderr
+    _, output, errors = quarry.attempt("verify", "--quiet", old)
+    assert "no such" not in output + errors
     assert repofile.everything(old) == before
     quarry("sync", old, fresh)
     quarry("rebuild", old)

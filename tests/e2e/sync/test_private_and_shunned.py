@@ -1,12 +1,12 @@
 """What must not travel: private branches without the right to them, and shunned artifacts."""
 
-import subprocess
 
 import pytest
 
 import proof
-from support import artifacts, delta, places, repofile, wire
-from support.fossil import Checkout
+from support import artifacts, delta, repofile, wire
+from support.fossil import clone_and_open
+from support.program import quarry
 
 
 def private_names(path):
@@ -64,12 +64,8 @@ def test_no_clone_holds_what_is_private(launch, with_private, peer_of, version, 
 
 def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("secret.txt", "secret\n")
-    checkout("add", "secret.txt")
-    checkout.commit("hidden", "--private")
+    clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
+    checkout.commit_file("secret.txt", "secret\n", "hidden", "--private")
     checkout("sync")
     assert not private_names(fresh), "an ordinary sync leaves it at home"
     checkout("sync", "--private")
@@ -83,12 +79,8 @@ def test_private_branch_pushed_with_x_is_private_here(launch, fresh, fossil, tmp
 @pytest.mark.ours("it leaves the file private and the check-in out of `unclustered`: a rebuild mends both")
 def test_private_branch_that_becomes_public(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("secret.txt", "secret\n")
-    checkout("add", "secret.txt")
-    checkout.commit("hidden", "--private")
+    _, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
+    checkout.commit_file("secret.txt", "secret\n", "hidden", "--private")
     name = checkout.head()
     checkout("sync", "--private")
     assert name in private_names(fresh)
@@ -248,7 +240,7 @@ def test_history_that_refers_to_what_is_shunned(launch, fresh, fossil, peer_of, 
     assert wire.sha3(gone) not in repofile.artifacts(fresh)
     assert wire.sha3(gone) not in peer.pull().names("gimme") + peer.push().names("gimme")
     proof.check(fresh, fossil)
-    done = subprocess.run([places.program("quarry"), "verify", fresh], capture_output=True, text=True, check=False)
+    done = quarry("verify", fresh)
     assert done.returncode == 0, done.stdout
 
 

@@ -5,7 +5,7 @@ import urllib.parse
 import pytest
 
 from support import repofile, wire
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 
 
 @pytest.fixture
@@ -103,12 +103,8 @@ def test_who_may_clone_and_no_more_is_given_nothing_by_name(launch, clone_alone,
 def committed(launch, fresh, fossil, tmp_path):
     """A served repository and a clone with a check-in that it does not have."""
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url, clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("new.txt", "new\n")
-    checkout("add", "new.txt")
-    checkout.commit("wants to go")
+    clone, checkout = clone_and_open(fossil, server.url, tmp_path)
+    checkout.commit_file("new.txt", "new\n", "wants to go")
     return server, clone
 
 
@@ -132,9 +128,7 @@ def test_sync_by_a_user_without_i_who_has_nothing_to_push(launch, fresh, fossil,
     clone = tmp_path / "clone.fossil"
     fossil.clone(server.url_for("reader1", "word"), clone)
     direct = Checkout(fossil, fresh, tmp_path / "direct")
-    direct.write("theirs.txt", "theirs\n")
-    direct("add", "theirs.txt")
-    direct.commit("to be pulled")
+    direct.commit_file("theirs.txt", "theirs\n", "to be pulled")
     output = fossil("sync", "-R", clone)
     assert "pull only" in output
     assert direct.head() in repofile.artifacts(clone)

@@ -9,6 +9,7 @@ import pytest
 import proof
 from support import places, repofile
 from support.process import PATIENCE
+from support.program import quarry
 
 TICKET = ("CREATE TABLE ticket(tkt_id INTEGER PRIMARY KEY, tkt_uuid TEXT UNIQUE, tkt_mtime DATE, title, status, comment,"
           " extra DEFAULT 'more');")
@@ -89,8 +90,7 @@ def set_table(path, sql, mtime=1700000000):
 
 
 def rebuild(path) -> subprocess.CompletedProcess:
-    return subprocess.run([places.program("quarry"), "rebuild", "--quiet", path], capture_output=True, text=True,
-                          check=False)
+    return quarry("rebuild", "--quiet", path)
 
 
 def schema(path):

@@ -1,7 +1,7 @@
 """`fossil sync --verily`: what an ordinary sync passes over, since somebody's tables say that all have it."""
 
 from support import repofile
-from support.fossil import Checkout
+from support.fossil import Checkout, clone_and_open
 
 
 def test_artifact_that_no_list_names_any_more_is_found(launch, fresh, fossil, tmp_path):
@@ -10,9 +10,7 @@ def test_artifact_that_no_list_names_any_more_is_found(launch, fresh, fossil, tm
     for path in (one, other):
         fossil.clone(server.url_for("writer", "pen"), path)
     checkout = Checkout(fossil, one, tmp_path / "work")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("lost sight of")
+    checkout.commit_file("a.txt", "a\n", "lost sight of")
     checkout("push")
     repofile.execute(fresh, "DELETE FROM unclustered")
     fossil("pull", "-R", other)
@@ -23,12 +21,8 @@ def test_artifact_that_no_list_names_any_more_is_found(launch, fresh, fossil, tm
 
 def test_artifact_that_the_server_lost_comes_back(launch, fresh, fossil, tmp_path):
     server = launch(fresh)
-    clone = tmp_path / "clone.fossil"
-    fossil.clone(server.url_for("writer", "pen"), clone)
-    checkout = Checkout(fossil, clone, tmp_path / "work")
-    checkout.write("a.txt", "a\n")
-    checkout("add", "a.txt")
-    checkout.commit("never pushed, though the clone believes so")
+    clone, checkout = clone_and_open(fossil, server.url_for("writer", "pen"), tmp_path)
+    checkout.commit_file("a.txt", "a\n", "never pushed, though the clone believes so")
     repofile.execute(clone, "DELETE FROM unsent")
     repofile.execute(clone, "DELETE FROM unclustered")
     fossil("sync", "-R", clone)
