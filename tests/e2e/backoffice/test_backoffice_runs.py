@@ -283,7 +283,7 @@ def test_a_digest_goes_out_though_nobody_visits(fresh, start, tmp_path, fossil):
 
 
 def test_a_reload_and_a_stop_end_those_that_sleep(served):
-    server, log = served(**{"backoffice.lease_time": "60s"})
+    server, log = served(**{"backoffice.lease_time": "1h"})
     ask(server)
     wait_until(lambda: len(runs(log)) == 1 and not jobs(server), "a run")
     ask(server)
