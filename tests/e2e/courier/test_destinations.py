@@ -302,21 +302,21 @@ def test_what_is_no_event_is_a_dead_letter(tmp_path: Path):
 
 def test_destination_that_leaves_the_configuration_keeps_its_events(tmp_path: Path):
     gone = {"type": "file", "path": tmp_path / "no" / "events"} | QUICK
-    courier = Courier(tmp_path / "c", {"gone": gone, "file": {"type": "file", "path": tmp_path / "events"}}).start()
-    courier.hand_over([event(1)])
-    courier.wait_until_delivered("file")
-    courier.stop()
-    courier.configure({"file": {"type": "file", "path": tmp_path / "events"}})
-    courier.start()
-    assert "the destination gone is no longer in the configuration: 1 events wait" in courier.log()
-    assert courier.status()["gone"]["type"] == "gone"
-    courier.stop()
-    (tmp_path / "no").mkdir()
-    courier.configure({"gone": gone})
-    courier.start()
-    courier.wait_until_delivered("gone")
-    courier.stop()
-    assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
+    with running(tmp_path / "c", {"gone": gone, "file": {"type": "file", "path": tmp_path / "events"}}) as courier:
+        courier.hand_over([event(1)])
+        courier.wait_until_delivered("file")
+        courier.stop()
+        courier.configure({"file": {"type": "file", "path": tmp_path / "events"}})
+        courier.start()
+        assert "the destination gone is no longer in the configuration: 1 events wait" in courier.log()
+        assert courier.status()["gone"]["type"] == "gone"
+        courier.stop()
+        (tmp_path / "no").mkdir()
+        courier.configure({"gone": gone})
+        courier.start()
+        courier.wait_until_delivered("gone")
+        courier.stop()
+        assert json.loads((tmp_path / "no" / "events").read_text()) == event(1)
 
 
 # --- hooks -------------------------------------------------------------------------------------------

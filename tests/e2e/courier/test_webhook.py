@@ -164,16 +164,13 @@ def test_a_secret_that_is_not_there_is_waited_for(tmp_path: Path):
 @pytest.mark.parametrize("after", [1, 37, 150])
 def test_what_is_killed_loses_nothing(tmp_path: Path, after: int):
     with Webhook() as server:
-        courier = Courier(tmp_path / "c", {"chat": webhook(server)}).start()
-        try:
+        with running(tmp_path / "c", {"chat": webhook(server)}) as courier:
             for round_ in range(3):
                 courier.hand_over([event(i) for i in range(round_ * 100, round_ * 100 + 100)], batch=7)
                 wait_until(lambda: len(server.taken) >= min(after, round_ * 100 + 90), "some deliveries")
                 courier.kill()
                 courier.start()
             courier.wait_until_delivered("chat")
-        finally:
-            courier.stop()
         got = server.ids()
         assert list(dict.fromkeys(got)) == ids(300), "each, in order of its first arrival"
         assert len(got) <= 300 + 3 * 64
@@ -181,12 +178,12 @@ def test_what_is_killed_loses_nothing(tmp_path: Path, after: int):
 
 def test_after_a_quiet_end_nothing_comes_twice(tmp_path: Path):
     with Webhook() as server:
-        courier = Courier(tmp_path / "c", {"chat": webhook(server)}).start()
-        for round_ in range(3):
-            courier.hand_over([event(i) for i in range(round_ * 100, round_ * 100 + 100)])
-            wait_until(lambda: len(server.taken) > round_ * 100 + 20, "some deliveries")
+        with running(tmp_path / "c", {"chat": webhook(server)}) as courier:
+            for round_ in range(3):
+                courier.hand_over([event(i) for i in range(round_ * 100, round_ * 100 + 100)])
+                wait_until(lambda: len(server.taken) > round_ * 100 + 20, "some deliveries")
+                courier.stop()
+                courier.start()
+            courier.wait_until_delivered("chat")
             courier.stop()
-            courier.start()
-        courier.wait_until_delivered("chat")
-        courier.stop()
-        assert server.ids() == ids(300)
+            assert server.ids() == ids(300)
