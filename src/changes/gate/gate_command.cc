@@ -111,9 +111,8 @@ Result<void> check_options(const GateOptions& options) {
   }
   for (const std::string& path : options.readable) {
     if (!path.starts_with('/')) {
-      return fail(
-          ErrorCode::kInvalid,
-          fmt::format("changes.gate_read: \"{}\" is no absolute path", base::printable(path)));
+      return fail(ErrorCode::kInvalid, fmt::format("changes.gate_read: \"{}\" is no absolute path",
+                                                   base::printable(path)));
     }
   }
   if (!options.is_sandboxed) return {};

@@ -544,7 +544,7 @@ def test_a_repository_that_is_not_there_is_told_and_keeps_no_other_from_its_peer
     one.daemon = start({"repository": None, "repositories": folder},
                        more=world.peer("a", far, repository="one") + world.peer("b", far, repository="two"))
     world.wait_for_status(one, "a", lambda seen: seen["condition"] == "in step", "a sync")
-    one.daemon.wait_for_log("two.fossil", SECONDS)
+    one.daemon.wait_for_log("two.fossil")
     assert world.status(one, "b")["condition"] == "unknown"
 
 
