@@ -111,7 +111,7 @@ base::Result<std::size_t> Maintenance::prune(std::chrono::hours access_log_kept)
 base::Result<void> Maintenance::optimize() {
   Repository::State& r = repository_.internals();
   return guarded(r.path, [&]() -> base::Result<void> {
-    r.pass_gate();
+    r.wait_for_checkpoint();
     r.database.execute(kAnalysisLimit);
     r.database.execute("PRAGMA optimize");
     return {};

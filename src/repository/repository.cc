@@ -50,7 +50,7 @@ std::string use_write_ahead_log(Repository::State& state) {
   Database& database = state.database;
   database.execute(
       fmt::format("PRAGMA synchronous=FULL; PRAGMA cache_size=-4096; PRAGMA journal_size_limit={}",
-                  state.log.limit()));
+                  state.log.hard_limit()));
   const auto read_mode = [&] {
     Query mode = database.query("PRAGMA journal_mode=WAL");
     return mode.step() ? std::string(mode.text(0)) : std::string();
@@ -121,17 +121,18 @@ std::uint64_t RepositoryState::number() const {
 }
 
 void RepositoryState::keep_log_short() {
-  LogGate& gate = options.log_gate != nullptr ? *options.log_gate : lonely_gate;
+  CheckpointBarrier& barrier =
+      options.checkpoint_barrier != nullptr ? *options.checkpoint_barrier : single_process_barrier;
   const auto done = guarded(path, [&]() -> base::Result<void> {
-    log.keep_short(gate, number());
+    log.keep_short(barrier, number());
     return {};
   });
   database.set_busy_timeout(options.busy_timeout);
   if (!done) base::log(base::LogLevel::kWarning, "checkpoint: {}", done.error().message);
 }
 
-void RepositoryState::pass_gate() {
-  if (options.log_gate != nullptr) options.log_gate->pass(number());
+void RepositoryState::wait_for_checkpoint() {
+  if (options.checkpoint_barrier != nullptr) options.checkpoint_barrier->wait(number());
 }
 
 void RepositoryState::forget() {
@@ -265,7 +266,7 @@ void Repository::keep_log_short() {
 void Repository::checkpoint() {
   state_->wants_checkpoint = false;
   const auto done = guarded(state_->path, [&]() -> base::Result<void> {
-    state_->wants_checkpoint = !state_->log.empty();
+    state_->wants_checkpoint = !state_->log.truncate();
     return {};
   });
   state_->database.set_busy_timeout(state_->options.busy_timeout);
@@ -277,7 +278,7 @@ void Repository::bound_by(std::function<bool()> is_over) {
 }
 
 base::Result<Snapshot> Repository::snapshot() {
-  state_->pass_gate();
+  state_->wait_for_checkpoint();
   return guarded(state_->path, [&]() -> base::Result<Snapshot> {
     state_->database.query("BEGIN").run();
     Snapshot snapshot(&state_->database);

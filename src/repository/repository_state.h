@@ -32,7 +32,7 @@ struct RepositoryState {
   /// See Repository::keep_log_short().
   void keep_log_short();
   /// Lets whoever is emptying the log finish: before a transaction begins.
-  void pass_gate();
+  void wait_for_checkpoint();
 
   /// Notices whether somebody changed the file since the last look, and forgets what may be stale.
   /// Inside a transaction.
@@ -48,7 +48,7 @@ struct RepositoryState {
   ino_t inode = 0;
   Database database;
   WriteAheadLog log;
-  LonelyGate lonely_gate;
+  SingleProcessBarrier single_process_barrier;
   ContentExpansion contents;
   PrivateArtifacts privacy;
   Names names;

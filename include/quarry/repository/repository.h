@@ -20,7 +20,7 @@
 #include "quarry/artifact/hash_name.h"
 #include "quarry/base/result.h"
 #include "quarry/base/time.h"
-#include "quarry/repository/log_gate.h"
+#include "quarry/repository/checkpoint_barrier.h"
 #include "quarry/repository/name_lists.h"
 #include "quarry/repository/receipt.h"
 #include "quarry/repository/rid.h"
@@ -43,7 +43,7 @@ struct OpenOptions {
   /// How long the write-ahead log gets before keep_log_short() copies it into the file, in bytes.
   std::size_t log_size = std::size_t{4} << 20;
   /// That of the processes that use the file together. Not owned; null: there are none.
-  LogGate* log_gate = nullptr;
+  CheckpointBarrier* checkpoint_barrier = nullptr;
   /// Where "now" comes from. Not owned; must outlive the repository.
   const base::Clock* clock = &base::system_clock();
   /// Is told now and then which statement is running, while one runs for more than some

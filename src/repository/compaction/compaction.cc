@@ -85,7 +85,7 @@ base::Result<void> CompactionRun::begin() {
 void CompactionRun::drop_former_tables() {
   for (const char* table : {"fx_quarry_overruled", "fx_quarry_tied"}) {
     if (!r_.database.has_table(table)) continue;
-    r_.pass_gate();
+    r_.wait_for_checkpoint();
     Transaction transaction(r_.database, Transaction::Kind::kWrite);
     r_.database.execute(fmt::format("DROP TABLE IF EXISTS {}", table));
     commit(transaction);
@@ -157,7 +157,7 @@ void CompactionRun::count(const Rewriting& rewriting) {
 /// Writes what is planned from FIRST on until others have waited long enough. Returns where to go
 /// on.
 base::Result<std::size_t> CompactionRun::apply_from(std::size_t first) {
-  r_.pass_gate();
+  r_.wait_for_checkpoint();
   Transaction transaction(r_.database, Transaction::Kind::kWrite);
   const auto begin = steady_clock::now();
   // Where somebody else has written, all that is remembered goes.
@@ -202,7 +202,7 @@ base::Result<void> CompactionRun::apply() {
 /// Writes down where the pass is, where that did not come with what was rewritten.
 base::Result<void> CompactionRun::note() {
   if (progress_ == noted_) return {};
-  r_.pass_gate();
+  r_.wait_for_checkpoint();
   Transaction transaction(r_.database, Transaction::Kind::kWrite);
   r_.refresh();
   progress_.write(r_.database, now());
@@ -266,7 +266,7 @@ bool Compaction::has_turned_lately() {
 base::Result<void> Compaction::vacuum() {
   Repository::State& r = repository_.internals();
   return guarded(r.path, [&]() -> base::Result<void> {
-    r.pass_gate();
+    r.wait_for_checkpoint();
     r.database.execute("VACUUM");
     r.forget();
     r.wants_checkpoint = true;

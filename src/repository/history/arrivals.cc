@@ -86,7 +86,7 @@ base::Result<void> Arrivals::prepare() {
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<void> {
     if (has_index(state.database)) return {};
-    state.pass_gate();
+    state.wait_for_checkpoint();
     Transaction transaction(state.database, Transaction::Kind::kWrite);
     state.database.execute("CREATE INDEX IF NOT EXISTS fx_quarry_received ON blob(rcvid)");
     transaction.commit();

@@ -81,7 +81,7 @@ base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
     // Where it is replaced meanwhile, the new one's log is left alone.
     state.device = status.st_dev;
     state.inode = status.st_ino;
-    state.pass_gate();
+    state.wait_for_checkpoint();
     state.database.query("BEGIN").run();
     auto result = summary(state);
     state.database.end_transaction("COMMIT");

@@ -20,7 +20,7 @@ Receipt::Receipt(Receipt&&) noexcept = default;
 Receipt::~Receipt() = default;
 
 base::Result<Receipt> Repository::receive(std::optional<std::chrono::milliseconds> wait) {
-  state_->pass_gate();
+  state_->wait_for_checkpoint();
   return guarded(state_->path, [&]() -> base::Result<Receipt> {
     if (wait) state_->database.set_busy_timeout(*wait);
     struct Restore {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <utility>
 
-#include "log_guard.h"
+#include "wal_guard_vfs.h"
 
 namespace quarry::repository {
 
@@ -173,7 +173,7 @@ Database::Database(const std::filesystem::path& path, Mode mode,
   if (mode == Mode::kReadOnly) flags |= SQLITE_OPEN_READONLY;
   if (mode == Mode::kReadWrite) flags |= SQLITE_OPEN_READWRITE;
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
-  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, log_guard());
+  const int code = sqlite3_open_v2(path.c_str(), &handle_, flags, wal_guard_vfs());
   if (code != SQLITE_OK) {
     const std::string message =
         handle_ != nullptr ? message_of(handle_, code) : sqlite3_errstr(code);

@@ -9,48 +9,48 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kPatience{200};
-// Who was waited for in vain reads for long: waiting again soon would hold up everybody for
-// nothing.
+constexpr milliseconds kReaderTimeout{200};
+// A reader that outlasts the timeout is a long one: waiting for it again soon would delay every
+// other connection and gain nothing.
 constexpr milliseconds kPause{5000};
-constexpr std::chrono::microseconds kBetweenLooks{500};
-constexpr std::size_t kFrameHead = 24;
-constexpr std::size_t kLeastBound = std::size_t{64} << 10;
-constexpr std::size_t kMostBound = std::size_t{1} << 40;
+constexpr std::chrono::microseconds kPollInterval{500};
+constexpr std::size_t kFrameHeaderSize = 24;
+constexpr std::size_t kMinLimit = std::size_t{64} << 10;
+constexpr std::size_t kMaxLimit = std::size_t{1} << 40;
 
-/// Somebody is in the way: closes the gate behind him the first time, and waits.
-class Wait {
+/// Waits for the readers that block a checkpoint, after raising the barrier for new ones.
+class ReaderWait {
  public:
-  Wait(LogGate& gate, std::uint64_t file) : gate_(gate), file_(file) {}
+  ReaderWait(CheckpointBarrier& barrier, std::uint64_t file) : barrier_(barrier), file_(file) {}
 
-  bool goes_on() {
-    if (!has_closed_) {
-      has_closed_ = gate_.close(file_, kPatience);
-      deadline_ = steady_clock::now() + kPatience;
+  bool should_retry() {
+    if (!has_raised_) {
+      has_raised_ = barrier_.raise(file_, kReaderTimeout);
+      deadline_ = steady_clock::now() + kReaderTimeout;
     }
-    if (!has_closed_ || steady_clock::now() >= deadline_) return false;
-    std::this_thread::sleep_for(kBetweenLooks);
+    if (!has_raised_ || steady_clock::now() >= deadline_) return false;
+    std::this_thread::sleep_for(kPollInterval);
     return true;
   }
-  void end(bool in_vain) {
-    if (has_closed_) gate_.open(file_, in_vain ? kPause : milliseconds(0));
+  void end(bool has_failed) {
+    if (has_raised_) barrier_.lower(file_, has_failed ? kPause : milliseconds(0));
   }
 
  private:
-  LogGate& gate_;
+  CheckpointBarrier& barrier_;
   std::uint64_t file_;
-  bool has_closed_ = false;
+  bool has_raised_ = false;
   steady_clock::time_point deadline_{};
 };
 
-int goes_on(void* wait, int) {
-  return static_cast<Wait*>(wait)->goes_on() ? 1 : 0;
+int on_busy(void* wait, int) {
+  return static_cast<ReaderWait*>(wait)->should_retry() ? 1 : 0;
 }
 
 }  // namespace
 
-WriteAheadLog::WriteAheadLog(Database& database, std::size_t bound)
-    : database_(database), bound_(std::clamp(bound, kLeastBound, kMostBound)) {
+WriteAheadLog::WriteAheadLog(Database& database, std::size_t limit)
+    : database_(database), limit_(std::clamp(limit, kMinLimit, kMaxLimit)) {
   sqlite3_wal_hook(database_.handle(), committed, this);
 }
 
@@ -64,22 +64,24 @@ int WriteAheadLog::committed(void* self, sqlite3*, const char*, int frames) {
 std::size_t WriteAheadLog::size() {
   if (frame_size_ == 0) {
     Query query = database_.query("PRAGMA page_size");
-    frame_size_ = kFrameHead + (query.step() ? static_cast<std::size_t>(query.integer(0)) : 0);
+    frame_size_ =
+        kFrameHeaderSize + (query.step() ? static_cast<std::size_t>(query.integer(0)) : 0);
   }
   return frames_ * frame_size_;
 }
 
-void WriteAheadLog::keep_short(LogGate& gate, std::uint64_t file) {
+void WriteAheadLog::keep_short(CheckpointBarrier& barrier, std::uint64_t file) {
   if (!has_grown_) return;
   has_grown_ = false;
-  if (size() <= bound_) return;
+  if (size() <= limit_) return;
   sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-  // First what can be had without holding up anybody but writers: then there is less to be done
-  // behind the gate.
+  // First what only writers have to wait for, so that less is left to copy while the barrier is
+  // raised.
   checkpoint(SQLITE_CHECKPOINT_FULL);
-  if (size() <= limit()) return;
-  // Readers that are held back are no help where somebody writes; who does, does this after him.
-  if (!is_being_written()) empty_behind(gate, file);
+  if (size() <= hard_limit()) return;
+  // Holding back readers does not help while another connection writes. That connection truncates
+  // the log after its commit.
+  if (!is_being_written()) truncate_with_barrier(barrier, file);
 }
 
 bool WriteAheadLog::is_being_written() {
@@ -89,22 +91,22 @@ bool WriteAheadLog::is_being_written() {
   return code != SQLITE_OK;
 }
 
-void WriteAheadLog::empty_behind(LogGate& gate, std::uint64_t file) {
-  Wait wait(gate, file);
-  sqlite3_busy_handler(database_.handle(), goes_on, &wait);
+void WriteAheadLog::truncate_with_barrier(CheckpointBarrier& barrier, std::uint64_t file) {
+  ReaderWait wait(barrier, file);
+  sqlite3_busy_handler(database_.handle(), on_busy, &wait);
   bool is_empty = false;
   try {
     is_empty = checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
   } catch (...) {
     sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
-    wait.end(/*in_vain=*/true);
+    wait.end(/*has_failed=*/true);
     throw;
   }
   sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
   wait.end(!is_empty);
 }
 
-bool WriteAheadLog::empty() {
+bool WriteAheadLog::truncate() {
   has_grown_ = false;
   sqlite3_busy_handler(database_.handle(), nullptr, nullptr);
   return checkpoint(SQLITE_CHECKPOINT_TRUNCATE);
@@ -117,12 +119,12 @@ bool WriteAheadLog::checkpoint(int mode) {
   return true;
 }
 
-bool LonelyGate::close(std::uint64_t, milliseconds) {
+bool SingleProcessBarrier::raise(std::uint64_t, milliseconds) {
   return steady_clock::now() >= not_before_;
 }
-void LonelyGate::open(std::uint64_t, milliseconds pause) {
+void SingleProcessBarrier::lower(std::uint64_t, milliseconds pause) {
   not_before_ = steady_clock::now() + pause;
 }
-void LonelyGate::pass(std::uint64_t) {}
+void SingleProcessBarrier::wait(std::uint64_t) {}
 
 }  // namespace quarry::repository

@@ -1,15 +1,15 @@
-// When the write-ahead log of one connection is copied into the file: never inside a commit, where
-// a client waits, but after the reply.
+// When one connection checkpoints the write-ahead log: never inside a commit, where a client waits,
+// but after the reply.
 //
-//   above the bound    with FULL, waiting for nobody: who is reading hinders it, and then only some
-//                      of it is copied. A log that was copied whole is begun anew by the next
-//                      writer, unless somebody still reads from it
-//   above 8 times it   readers that overlap have kept that from happening: with TRUNCATE, which
-//                      waits a moment for those who read, while the gate holds new ones back. Not
-//                      again for a while where that was not enough
-//   when idle          with TRUNCATE, waiting for nobody, so that there is nothing in the log
+//   above the limit       a FULL checkpoint without waiting; active readers can make it partial.
+//                         After a complete one the next writer restarts the log, unless a reader
+//                         still uses it
+//   above 8 times that    overlapping readers have prevented a restart: a TRUNCATE checkpoint, which
+//                         waits briefly for readers while the barrier holds new ones back. If that
+//                         fails, the next attempt is delayed
+//   when idle             a TRUNCATE checkpoint without waiting, to leave an empty log
 //
-// The write lock is held meanwhile, by rule (a) of log_locks.h, so writers wait for it.
+// A checkpoint holds the write lock (rule (a) of wal_lock_rules.h), so writers wait for it.
 #pragma once
 
 #include <chrono>
@@ -17,50 +17,50 @@
 #include <cstdint>
 
 #include "database.h"
-#include "quarry/repository/log_gate.h"
+#include "quarry/repository/checkpoint_barrier.h"
 
 namespace quarry::repository {
 
 class WriteAheadLog {
  public:
-  /// BOUND in bytes, of which some 64 thousand are the least that makes sense. DATABASE must stay
-  /// where it is, and outlive this.
-  WriteAheadLog(Database& database, std::size_t bound);
+  /// LIMIT in bytes, raised to 64 KiB if it is lower. DATABASE must not move, and must outlive this.
+  WriteAheadLog(Database& database, std::size_t limit);
   WriteAheadLog(const WriteAheadLog&) = delete;
   WriteAheadLog& operator=(const WriteAheadLog&) = delete;
 
-  /// Copies what has to be, if this connection has committed anything since the last call. GATE is
-  /// that of FILE. Afterwards the database's busy handler has to be set again. Throws SqliteError.
-  void keep_short(LogGate& gate, std::uint64_t file);
-  /// The same for all of it. False: somebody is using it. Throws SqliteError.
-  bool empty();
-  /// Above which it is emptied whoever reads, in bytes.
-  std::size_t limit() const { return kTooLong * bound_; }
-  /// What is in the log after this connection's last commit, in bytes.
+  /// Runs a checkpoint if the log is too long and this connection has committed since the last call.
+  /// FILE is passed to BARRIER. Removes the database's busy handler. Throws SqliteError.
+  void keep_short(CheckpointBarrier& barrier, std::uint64_t file);
+  /// Truncates the log, and removes the busy handler. Returns false if the log is in use. Throws
+  /// SqliteError.
+  bool truncate();
+  /// Above this size, in bytes, the log is truncated even if readers have to wait.
+  std::size_t hard_limit() const { return kHardLimitFactor * limit_; }
+  /// Size of the log after this connection's last commit, in bytes.
   std::size_t size();
 
  private:
-  static constexpr std::size_t kTooLong = 8;
+  static constexpr std::size_t kHardLimitFactor = 8;
 
   static int committed(void* self, sqlite3* handle, const char* name, int frames);
   bool checkpoint(int mode);
-  /// Whether another connection holds the write lock, where no busy handler is set.
+  /// Whether another connection holds the write lock. Needs the busy handler to be unset.
   bool is_being_written();
-  void empty_behind(LogGate& gate, std::uint64_t file);
+  void truncate_with_barrier(CheckpointBarrier& barrier, std::uint64_t file);
 
   Database& database_;
-  std::size_t bound_;
-  std::size_t frame_size_ = 0;  // 0: not known yet
+  std::size_t limit_;
+  std::size_t frame_size_ = 0;  // 0: not read yet
   std::size_t frames_ = 0;
   bool has_grown_ = false;
 };
 
-/// The gate of a process that uses a file with nobody it knows of.
-class LonelyGate : public LogGate {
+/// For a process that shares the file with no process that it knows of. It only keeps the pause.
+class SingleProcessBarrier : public CheckpointBarrier {
  public:
-  bool close(std::uint64_t file, std::chrono::milliseconds how_long) override;
-  void open(std::uint64_t file, std::chrono::milliseconds pause) override;
-  void pass(std::uint64_t file) override;
+  bool raise(std::uint64_t file, std::chrono::milliseconds timeout) override;
+  void lower(std::uint64_t file, std::chrono::milliseconds pause) override;
+  void wait(std::uint64_t file) override;
 
  private:
   std::chrono::steady_clock::time_point not_before_{};

@@ -80,14 +80,14 @@ Site::Site(const WorkerOptions& options, const scoreboard::Board& board,
     : options_(options),
       board_(board),
       status_(options.status, board, queue),
-      log_gate_(board.holds()),
+      checkpoint_barrier_(board.holds()),
       cache_(options.cache, open_options()),
       index_(options.repositories, open_options()),
       background_(options, master) {}
 
 repository::OpenOptions Site::open_options() {
   repository::OpenOptions options = options_.open;
-  options.log_gate = &log_gate_;
+  options.checkpoint_barrier = &checkpoint_barrier_;
   options.on_long_statement = [this](std::string_view sql) {
     if (slot_ != nullptr) slot_->running_sql(sql);
   };

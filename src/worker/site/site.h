@@ -7,7 +7,7 @@
 
 #include "background.h"
 #include "fastcgi/request.h"
-#include "pool_log_gate.h"
+#include "pool_checkpoint_barrier.h"
 #include "quarry/base/listen_queue.h"
 #include "quarry/pages/repository_index.h"
 #include "quarry/scoreboard/scoreboard.h"
@@ -60,7 +60,7 @@ class Site : public Handler {
   const WorkerOptions& options_;
   const scoreboard::Board& board_;
   StatusPages status_;
-  PoolLogGate log_gate_;
+  PoolCheckpointBarrier checkpoint_barrier_;
   scoreboard::Slot* slot_ = nullptr;  // of the last request
   RepositoryCache cache_;
   pages::RepositoryIndex index_;

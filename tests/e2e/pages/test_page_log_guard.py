@@ -1,4 +1,4 @@
-"""The write-ahead log's rules (src/repository/store/log_locks.h) hold for the processes that make pages: none copies
+"""The write-ahead log's rules (src/repository/store/wal_lock_rules.h) hold for the processes that make pages: none copies
 frames of the log into the file without the write lock."""
 
 import random

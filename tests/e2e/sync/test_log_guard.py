@@ -1,6 +1,6 @@
 """The write-ahead log beside a served repository: nothing in it is lost, it stays short, and a fossil that we start
-keeps its rules. What the rules are says src/repository/store/log_locks.h; the race that they prevent is replayed in
-tests/unit/repository/store/log_guard_test.cc.
+keeps its rules. What the rules are says src/repository/store/wal_lock_rules.h; the race that they prevent is replayed in
+tests/unit/repository/store/wal_guard_vfs_test.cc.
 
     QUARRY_STRESS_SECONDS   how long the crowd works (6; with --full 180)
 """

@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "derived/derived_rows.h"
-#include "store/log_guard.h"
+#include "store/wal_guard_vfs.h"
 
 namespace quarry::repository::test {
 
@@ -37,7 +37,7 @@ HashName World::put(std::string_view content) {
 
 std::string World::sql(const std::string& sql) const {
   sqlite3* database = nullptr;
-  sqlite3_open_v2(file().c_str(), &database, SQLITE_OPEN_READWRITE, log_guard());
+  sqlite3_open_v2(file().c_str(), &database, SQLITE_OPEN_READWRITE, wal_guard_vfs());
   sqlite3_busy_timeout(database, 5000);
   sqlite3_stmt* statement = nullptr;
   std::string text;

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "lock_monitor.h"
-#include "store/log_locks.h"
+#include "store/wal_lock_rules.h"
 
 namespace quarry::repository::test {
 

@@ -1,5 +1,5 @@
 // Watches who holds which lock bytes of a write-ahead log's index, and what the two rules of
-// log_locks.h say of it. And a VFS that tells it what the one below has answered.
+// wal_lock_rules.h say of it. And a VFS that tells it what the one below has answered.
 #pragma once
 
 #include <sqlite3.h>
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "store/log_locks.h"
+#include "store/wal_lock_rules.h"
 
 namespace quarry::repository::test {
 

@@ -17,7 +17,7 @@
 #include "lock_crowd.h"
 #include "quarry/base/fd.h"
 #include "store/database.h"
-#include "store/log_guard.h"
+#include "store/wal_guard_vfs.h"
 #include "store/write_ahead_log.h"
 #include "temporary_folder.h"
 
@@ -87,7 +87,7 @@ class Child {
     Database database(place_.file, Database::Mode::kReadWrite, kBusyTimeout);
     SlowCheckpoints::slow_down(database.handle());
     WriteAheadLog log(database, kBound);
-    LonelyGate gate;
+    SingleProcessBarrier barrier;
     database.execute("PRAGMA synchronous=OFF");
     for (int steps = 20 + static_cast<int>(random_() % 200); steps > 0; --steps) {
       const auto choice = random_() % 16;
@@ -95,9 +95,9 @@ class Child {
         if (choice < 8) {
           insert(database.handle());
         } else if (choice < 10) {
-          log.keep_short(gate, 1);
+          log.keep_short(barrier, 1);
         } else if (choice == 10) {
-          log.empty();
+          log.truncate();
         } else if (choice == 11) {
           checkpoint(database.handle(), SQLITE_CHECKPOINT_PASSIVE);
         } else if (choice < 14) {

@@ -1,4 +1,4 @@
-// When the write-ahead log is copied and emptied, and that it stays short whoever reads.
+// When the write-ahead log is checkpointed and truncated, and that it stays short beside readers.
 #include "store/write_ahead_log.h"
 
 #include <doctest/doctest.h>
@@ -17,47 +17,47 @@ namespace {
 constexpr std::size_t kLogBound = std::size_t{64} << 10;
 constexpr std::size_t kArtifact = std::size_t{60} << 10;
 
-/// Does what it is told when somebody closes it, and remembers it.
-class ToldGate : public LogGate {
+/// Counts the calls, and runs a callback when it is raised.
+class RecordingBarrier : public CheckpointBarrier {
  public:
-  bool close(std::uint64_t file, milliseconds how_long) override {
-    CHECK(how_long == milliseconds(200));
-    ++closed;
+  bool raise(std::uint64_t file, milliseconds timeout) override {
+    CHECK(timeout == milliseconds(200));
+    ++raised;
     last_file = file;
-    return !is_refusing && (on_close(), true);
+    return !is_refusing && (on_raise(), true);
   }
-  void open(std::uint64_t file, milliseconds pause) override {
+  void lower(std::uint64_t file, milliseconds pause) override {
     CHECK(file == last_file);
-    ++opened;
+    ++lowered;
     last_pause = pause;
   }
-  void pass(std::uint64_t) override { ++passed; }
+  void wait(std::uint64_t) override { ++waits; }
 
   bool is_refusing = false;
-  std::function<void()> on_close = [] {};
-  int closed = 0;
-  int opened = 0;
-  int passed = 0;
+  std::function<void()> on_raise = [] {};
+  int raised = 0;
+  int lowered = 0;
+  int waits = 0;
   std::uint64_t last_file = 0;
   milliseconds last_pause{0};
 };
 
-/// A repository that somebody writes to and others read.
-class Place {
+/// A repository with one writer and readers.
+class LogFixture {
  public:
-  Place() : writer(open(kLogBound)) {}
+  LogFixture() : writer(open(kLogBound)) {}
 
   std::unique_ptr<Repository> open(std::size_t log_size) {
     OpenOptions options;
     options.busy_timeout = milliseconds(0);
     options.clock = &world.clock;
     options.log_size = log_size;
-    options.log_gate = &gate;
+    options.checkpoint_barrier = &barrier;
     auto opened = Repository::open(world.file(), options);
     if (!opened) throw std::runtime_error(opened.error().message);
     return std::move(*opened);
   }
-  /// SIZE bytes that do not compress, in one commit; and what is done after a reply.
+  /// Commits SIZE bytes that do not compress, then does what a worker does after a reply.
   void write(std::size_t size = kArtifact, bool replies = true) {
     std::string content(size, '\0');
     for (char& byte : content) byte = static_cast<char>(random());
@@ -72,16 +72,16 @@ class Place {
   }
 
   World world;
-  ToldGate gate;
+  RecordingBarrier barrier;
   std::minstd_rand random{1};
   std::unique_ptr<Repository> writer;
 };
 
-/// Two that read by turns, so that somebody always does.
+/// Two readers that take turns, so that there is always one.
 class Overlapping {
  public:
-  explicit Overlapping(Place& place) {
-    for (int i = 0; i < 2; ++i) readers_.push_back({place.open(kLogBound), std::nullopt});
+  explicit Overlapping(LogFixture& log) {
+    for (int i = 0; i < 2; ++i) readers_.push_back({log.open(kLogBound), std::nullopt});
   }
   void turn() {
     auto& [repository, snapshot] = readers_.front();
@@ -105,128 +105,129 @@ class Overlapping {
 
 }  // namespace
 
-TEST_CASE("a log above its bound is copied after the reply, and begun anew by the next commit") {
-  Place place;
-  SUBCASE("with what is done after a reply") {
-    for (int i = 0; i < 20; ++i) place.write();
-    CHECK(place.log_size() < 5 * kLogBound);
-    CHECK(place.gate.closed == 0);
+TEST_CASE(
+    "a log above its limit is checkpointed after the reply, and restarted by the next commit") {
+  LogFixture log;
+  SUBCASE("with the work after a reply") {
+    for (int i = 0; i < 20; ++i) log.write();
+    CHECK(log.log_size() < 5 * kLogBound);
+    CHECK(log.barrier.raised == 0);
   }
   SUBCASE("without it") {
-    for (int i = 0; i < 20; ++i) place.write(kArtifact, /*replies=*/false);
-    CHECK(place.log_size() > 20 * kArtifact);
+    for (int i = 0; i < 20; ++i) log.write(kArtifact, /*replies=*/false);
+    CHECK(log.log_size() > 20 * kArtifact);
   }
 }
 
-TEST_CASE("where those who read overlap, the log is emptied behind the gate") {
-  Place place;
-  Overlapping readers(place);
-  SUBCASE("which holds new ones back") {
-    place.gate.on_close = [&] { readers.end(); };
+TEST_CASE("with overlapping readers the log is truncated while the barrier is raised") {
+  LogFixture log;
+  Overlapping readers(log);
+  SUBCASE("which holds new readers back") {
+    log.barrier.on_raise = [&] { readers.end(); };
     std::size_t longest = 0;
     for (int i = 0; i < 60; ++i) {
       readers.turn();
-      place.write();
-      longest = std::max(longest, place.log_size());
+      log.write();
+      longest = std::max(longest, log.log_size());
     }
-    CHECK(place.gate.closed > 0);
-    CHECK(place.gate.opened == place.gate.closed);
-    CHECK(place.gate.last_pause == milliseconds(0));
+    CHECK(log.barrier.raised > 0);
+    CHECK(log.barrier.lowered == log.barrier.raised);
+    CHECK(log.barrier.last_pause == milliseconds(0));
     CHECK(longest > 7 * kLogBound);
     CHECK(longest < 12 * kLogBound);
   }
-  SUBCASE("which somebody else has closed: another time") {
-    place.gate.is_refusing = true;
+  SUBCASE("unless another process has raised it") {
+    log.barrier.is_refusing = true;
     for (int i = 0; i < 20; ++i) {
       readers.turn();
-      place.write();
+      log.write();
     }
-    CHECK(place.gate.closed > 0);
-    CHECK(place.gate.opened == 0);
-    CHECK(place.log_size() > 12 * kLogBound);
+    CHECK(log.barrier.raised > 0);
+    CHECK(log.barrier.lowered == 0);
+    CHECK(log.log_size() > 12 * kLogBound);
   }
 }
 
-TEST_CASE(
-    "who reads for longer than he is waited for costs a pause, and the log is emptied after") {
-  Place place;
-  Overlapping reader(place);
+TEST_CASE("a reader that outlasts the timeout causes a pause, and the log is truncated later") {
+  LogFixture log;
+  Overlapping reader(log);
   reader.turn();
-  place.write(12 * kLogBound);
-  CHECK(place.gate.closed == 1);
-  CHECK(place.gate.opened == 1);
-  CHECK(place.gate.last_pause > milliseconds(1000));
-  // Only commits make the log longer, so only they are looked at.
-  place.writer->keep_log_short();
-  CHECK(place.gate.closed == 1);
+  log.write(12 * kLogBound);
+  CHECK(log.barrier.raised == 1);
+  CHECK(log.barrier.lowered == 1);
+  CHECK(log.barrier.last_pause > milliseconds(1000));
+  // Only commits make the log longer, so without one nothing is checked.
+  log.writer->keep_log_short();
+  CHECK(log.barrier.raised == 1);
   reader.end();
-  place.write();
-  CHECK(place.log_size() == 0);
-  CHECK(place.gate.closed == 1);
+  log.write();
+  CHECK(log.log_size() == 0);
+  CHECK(log.barrier.raised == 1);
 }
 
-TEST_CASE("while another one writes the gate stays open, and who wrote empties the log after it") {
-  Place place;
-  const auto other = place.open(kLogBound);
-  Overlapping reader(place);
+TEST_CASE(
+    "while another connection writes the barrier stays down, and that writer truncates the log") {
+  LogFixture log;
+  const auto other = log.open(kLogBound);
+  Overlapping reader(log);
   reader.turn();
-  place.write(12 * kLogBound, /*replies=*/false);
+  log.write(12 * kLogBound, /*replies=*/false);
   {
     auto receipt = other->receive();
     REQUIRE(receipt);
     REQUIRE(receipt->store(whole("of another one\n")));
-    place.writer->keep_log_short();
-    CHECK(place.gate.closed == 0);
+    log.writer->keep_log_short();
+    CHECK(log.barrier.raised == 0);
     REQUIRE(receipt->commit());
   }
-  place.gate.on_close = [&] { reader.end(); };
+  log.barrier.on_raise = [&] { reader.end(); };
   other->keep_log_short();
-  CHECK(place.gate.closed == 1);
-  CHECK(place.gate.last_pause == milliseconds(0));
-  CHECK(place.log_size() == 0);
+  CHECK(log.barrier.raised == 1);
+  CHECK(log.barrier.last_pause == milliseconds(0));
+  CHECK(log.log_size() == 0);
 }
 
-TEST_CASE("every transaction passes the gate before it begins") {
-  Place place;
-  const int before = place.gate.passed;
-  CHECK(place.writer->snapshot());
-  CHECK(place.gate.passed == before + 1);
-  CHECK(place.writer->receive());
-  CHECK(place.gate.passed == before + 2);
+TEST_CASE("every transaction waits at the barrier before it begins") {
+  LogFixture log;
+  const int before = log.barrier.waits;
+  CHECK(log.writer->snapshot());
+  CHECK(log.barrier.waits == before + 1);
+  CHECK(log.writer->receive());
+  CHECK(log.barrier.waits == before + 2);
 }
 
-TEST_CASE("the gate of who is alone stays open for a while after it was closed in vain") {
-  LonelyGate gate;
-  CHECK(gate.close(1, milliseconds(200)));
-  gate.open(1, milliseconds(0));
-  CHECK(gate.close(1, milliseconds(200)));
-  gate.open(1, std::chrono::hours(1));
-  CHECK_FALSE(gate.close(1, milliseconds(200)));
+TEST_CASE("a single process cannot raise its barrier for a while after a checkpoint that failed") {
+  SingleProcessBarrier barrier;
+  CHECK(barrier.raise(1, milliseconds(200)));
+  barrier.lower(1, milliseconds(0));
+  CHECK(barrier.raise(1, milliseconds(200)));
+  barrier.lower(1, std::chrono::hours(1));
+  CHECK_FALSE(barrier.raise(1, milliseconds(200)));
 }
 
-TEST_CASE("a log that one large commit has made long is cut when it is begun anew") {
-  Place place;
-  place.write(40 * kLogBound, /*replies=*/false);
-  CHECK(place.log_size() > 40 * kLogBound);
+TEST_CASE("a log that one large commit has made long is cut when it is restarted") {
+  LogFixture log;
+  log.write(40 * kLogBound, /*replies=*/false);
+  CHECK(log.log_size() > 40 * kLogBound);
   {
-    // What FULL does where nobody is in the way.
-    Database other(place.world.file(), Database::Mode::kReadWrite, milliseconds(0));
+    // As FULL does without readers.
+    Database other(log.world.file(), Database::Mode::kReadWrite, milliseconds(0));
     other.execute("PRAGMA wal_checkpoint(FULL)");
   }
-  place.write(1000, /*replies=*/false);
-  CHECK(place.log_size() <= 8 * kLogBound);
+  log.write(1000, /*replies=*/false);
+  CHECK(log.log_size() <= 8 * kLogBound);
 }
 
-TEST_CASE("a checkpoint in an idle moment that somebody hindered is still wanted") {
-  Place place;
-  Overlapping reader(place);
-  place.write(kArtifact, /*replies=*/false);
+TEST_CASE("an idle checkpoint that a reader hindered is still wanted") {
+  LogFixture log;
+  Overlapping reader(log);
+  log.write(kArtifact, /*replies=*/false);
   reader.turn();
-  place.writer->checkpoint();
-  CHECK(place.writer->wants_checkpoint());
-  CHECK(place.log_size() > 0);
+  log.writer->checkpoint();
+  CHECK(log.writer->wants_checkpoint());
+  CHECK(log.log_size() > 0);
   reader.end();
-  place.writer->checkpoint();
-  CHECK_FALSE(place.writer->wants_checkpoint());
-  CHECK(place.log_size() == 0);
+  log.writer->checkpoint();
+  CHECK_FALSE(log.writer->wants_checkpoint());
+  CHECK(log.log_size() == 0);
 }

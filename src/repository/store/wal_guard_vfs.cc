@@ -1,26 +1,26 @@
-#include "log_guard.h"
+#include "wal_guard_vfs.h"
 
 #include <cstddef>
 #include <new>
 #include <type_traits>
 
 #include "database.h"
-#include "log_locks.h"
+#include "wal_lock_rules.h"
 
 namespace quarry::repository {
 namespace {
 
-/// Lies behind the file object of the VFS below, in memory that SQLite allocates: that object is
-/// used as it is, but for the methods that SQLite calls.
+/// Follows the file object of the wrapped VFS in memory that SQLite allocates. That object is used
+/// unchanged, except for its table of methods.
 struct GuardedFile {
-  sqlite3_io_methods methods;  // first: where sqlite3_file::pMethods points to
+  sqlite3_io_methods methods;  // first, because sqlite3_file::pMethods points to it
   const sqlite3_io_methods* below;
-  LogLocks locks;
+  WalLocks locks;
 };
 static_assert(std::is_standard_layout_v<GuardedFile> &&
               std::is_trivially_destructible_v<GuardedFile>);
 
-int offset_behind(const sqlite3_vfs& below) {
+int guarded_file_offset(const sqlite3_vfs& below) {
   constexpr int kAlignment = alignof(GuardedFile);
   return (below.szOsFile + kAlignment - 1) / kAlignment * kAlignment;
 }
@@ -29,7 +29,7 @@ GuardedFile& guarded_file(sqlite3_file* file) {
   return *const_cast<GuardedFile*>(reinterpret_cast<const GuardedFile*>(file->pMethods));
 }
 
-/// The file below, for LogLocks.
+/// The wrapped file, for WalLocks.
 struct Below {
   sqlite3_file* file;
   const sqlite3_io_methods* methods;
@@ -51,7 +51,7 @@ int shm_lock(sqlite3_file* file, int offset, int count, int flags) {
     return guarded.locks.take(bytes, SQLITE_BUSY, below);
   }
   const int code = guarded.below->xShmLock(file, offset, count, flags);
-  if (flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)) guarded.locks.gave(bytes, below);
+  if (flags == (SQLITE_SHM_UNLOCK | SQLITE_SHM_EXCLUSIVE)) guarded.locks.released(bytes, below);
   return code;
 }
 
@@ -63,42 +63,42 @@ int shm_unmap(sqlite3_file* file, int remove) {
 
 }  // namespace
 
-LogGuard::LogGuard(sqlite3_vfs* below, const char* name) {
+WalGuardVfs::WalGuardVfs(sqlite3_vfs* below, const char* name) {
   if (below == nullptr) throw SqliteError(SQLITE_ERROR, "SQLite has no VFS");
   static_cast<sqlite3_vfs&>(vfs_) = *below;
   vfs_.below = below;
   vfs_.pNext = nullptr;
   vfs_.zName = name;
-  vfs_.szOsFile = offset_behind(*below) + static_cast<int>(sizeof(GuardedFile));
+  vfs_.szOsFile = guarded_file_offset(*below) + static_cast<int>(sizeof(GuardedFile));
   vfs_.xOpen = open;
   if (const int code = sqlite3_vfs_register(&vfs_, /*makeDflt=*/0); code != SQLITE_OK) {
     throw SqliteError(code, sqlite3_errstr(code));
   }
 }
 
-LogGuard::~LogGuard() {
+WalGuardVfs::~WalGuardVfs() {
   sqlite3_vfs_unregister(&vfs_);
 }
 
-int LogGuard::open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
-                   int* flags_out) {
+int WalGuardVfs::open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
+                      int* flags_out) {
   sqlite3_vfs* below = static_cast<Vfs*>(vfs)->below;
   const int code = below->xOpen(below, name, file, flags, flags_out);
-  // Without shared memory there is no log that two could share.
+  // Without shared memory, connections cannot share a log.
   const bool has_log = (flags & SQLITE_OPEN_MAIN_DB) != 0 && code == SQLITE_OK &&
                        file->pMethods->iVersion >= 2 && file->pMethods->xShmLock != nullptr;
   if (!has_log) return code;
-  void* behind = reinterpret_cast<std::byte*>(file) + offset_behind(*below);
-  auto* guarded = ::new (behind) GuardedFile{*file->pMethods, file->pMethods, {}};
+  void* memory = reinterpret_cast<std::byte*>(file) + guarded_file_offset(*below);
+  auto* guarded = ::new (memory) GuardedFile{*file->pMethods, file->pMethods, {}};
   guarded->methods.xShmLock = shm_lock;
   guarded->methods.xShmUnmap = shm_unmap;
   file->pMethods = &guarded->methods;
   return SQLITE_OK;
 }
 
-const char* log_guard() {
+const char* wal_guard_vfs() {
   static constexpr const char* kName = "quarry-log-guard";
-  static const LogGuard guard(sqlite3_vfs_find(nullptr), kName);
+  static const WalGuardVfs guard(sqlite3_vfs_find(nullptr), kName);
   return kName;
 }
 

@@ -1,8 +1,9 @@
-// A library that is loaded into a `fossil` that we start (base/fossil_environment.h), which brings
-// a SQLite of its own: it keeps the log's two rules (log_locks.h) by wrapping fcntl(2).
+// A library that is preloaded into each `fossil` that we start (base/fossil_environment.h), which
+// has its own SQLite. It makes that SQLite keep the two WAL rules (wal_lock_rules.h) by wrapping
+// fcntl(2).
 //
-// What is no exclusive lock on bytes 120 to 127 of a file whose name ends in "-shm" goes through as
-// it is. Needs no library but libc: no exceptions, no allocation.
+// Only exclusive locks on bytes 120 to 127 of a file whose name ends in "-shm" are affected. Needs
+// only libc: no exceptions, no allocation.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,18 +16,18 @@
 #include <cstdio>
 #include <string_view>
 
-#include "process_log_locks.h"
+#include "process_wal_locks.h"
 
 namespace quarry::repository {
 namespace {
 
 constexpr off_t kFirstByte = 120;
 
-/// What the wrapped function NAME stands before. Found at the first call, by whichever thread.
+/// libc's own function NAME. Looked up at the first call; thread-safe.
 template <typename Function>
-class Wrapped {
+class RealFunction {
  public:
-  constexpr explicit Wrapped(const char* name) : name_(name) {}
+  constexpr explicit RealFunction(const char* name) : name_(name) {}
   Function get() {
     Function function = function_.load(std::memory_order_relaxed);
     if (function == nullptr) {
@@ -41,10 +42,10 @@ class Wrapped {
   std::atomic<Function> function_ = nullptr;
 };
 
-constinit Wrapped<int (*)(int, int, ...)> real_fcntl("fcntl64");
-constinit Wrapped<int (*)(int)> real_close("close");
+constinit RealFunction<int (*)(int, int, ...)> real_fcntl("fcntl64");
+constinit RealFunction<int (*)(int)> real_close("close");
 
-/// The locks of this process. After a fork they are the parent's alone.
+/// The locks of this process. A forked child does not inherit them.
 class Guard {
  public:
   void begin();
@@ -52,7 +53,7 @@ class Guard {
   void closing(int fd);
 
  private:
-  /// The kernel, by the command that was used.
+  /// Locks through the kernel, with the fcntl command that the caller used.
   struct Kernel {
     int fd;
     int command;
@@ -67,12 +68,12 @@ class Guard {
     int lock(LockBytes bytes) const { return set(bytes, F_WRLCK); }
     void unlock(LockBytes bytes) const { set(bytes, F_UNLCK); }
   };
-  /// A child of vfork(2) has its parent's memory, but none of its locks.
+  /// A child of vfork(2) shares its parent's memory but not its locks.
   bool is_own_memory() const { return pid_ == ::getpid(); }
 
   pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
   pid_t pid_ = 0;  // 0: before begin()
-  ProcessLogLocks locks_;
+  ProcessWalLocks locks_;
 };
 
 constinit Guard guard;
@@ -92,14 +93,14 @@ class Locked {
   pthread_mutex_t& mutex_;
 };
 
-bool identify(int fd, ProcessLogLocks::File& file) {
+bool identify(int fd, ProcessWalLocks::File& file) {
   struct stat status {};
   if (::fstat(fd, &status) != 0) return false;
   file = {status.st_dev, status.st_ino};
   return true;
 }
 
-/// Where that cannot be told, as in a chroot(2) without /proc, it is taken for one.
+/// If that is unknown, as in a chroot(2) without /proc, it counts as one.
 bool is_log_index(int fd) {
   char link[32];
   char path[4096];
@@ -126,7 +127,7 @@ void Guard::begin() {
 int Guard::lock(int fd, int command, struct flock& asked) {
   const LockBytes bytes{static_cast<int>(asked.l_start - kFirstByte),
                         static_cast<int>(asked.l_len)};
-  ProcessLogLocks::File file;
+  ProcessWalLocks::File file;
   const int before = errno;
   if (!is_own_memory() || !is_log_index(fd) || !identify(fd, file)) {
     errno = before;
@@ -140,27 +141,27 @@ int Guard::lock(int fd, int command, struct flock& asked) {
     errno = code == 0 ? before : code;
     return code == 0 ? 0 : -1;
   }
-  // Given back, or shared from now on.
+  // Unlocked, or downgraded to shared.
   const int done = real_fcntl.get()(fd, command, &asked);
   const int after = done == 0 ? before : errno;
-  if (done == 0) locks_.gave(file, thread, bytes, kernel);
+  if (done == 0) locks_.released(file, thread, bytes, kernel);
   errno = after;
   return done;
 }
 
-/// The kernel drops all the process's locks on a file with any descriptor of it.
+/// Closing any descriptor of a file drops all the process's locks on it.
 void Guard::closing(int fd) {
   if (!is_own_memory()) return;
   const int before = errno;
   const Locked locked(mutex_);
-  ProcessLogLocks::File file;
+  ProcessWalLocks::File file;
   if (!locks_.is_empty() && identify(fd, file)) locks_.forget(file);
   errno = before;
 }
 
-/// Whether ASKED is of SQLite's kind for the log's index. Waiting for a lock is not: no rule
-/// refuses or takes along anything there.
-bool is_of_log(int command, const struct flock* asked) {
+/// Whether ASKED is the kind of request that SQLite makes for the log's index. Requests that wait
+/// for a lock (F_SETLKW) go through unchanged: no rule applies to them.
+bool is_log_request(int command, const struct flock* asked) {
   const bool sets = command == F_SETLK || command == F_OFD_SETLK;
   return sets && asked != nullptr && asked->l_whence == SEEK_SET && asked->l_start >= kFirstByte &&
          asked->l_len >= 1 && asked->l_start + asked->l_len <= kFirstByte + kLockByteCount;
@@ -168,14 +169,14 @@ bool is_of_log(int command, const struct flock* asked) {
 
 int guarded_fcntl(int fd, int command, void* argument) {
   auto* asked = static_cast<struct flock*>(argument);
-  if (!is_of_log(command, asked)) return real_fcntl.get()(fd, command, argument);
+  if (!is_log_request(command, asked)) return real_fcntl.get()(fd, command, argument);
   return guard.lock(fd, command, *asked);
 }
 
 }  // namespace
 }  // namespace quarry::repository
 
-// The names of libc are the symbols' alone: its headers make one of the other.
+// Only the symbols have libc's names, because its headers define one as the other.
 extern "C" {
 [[gnu::visibility("default")]] int quarry_fcntl(int fd, int command, ...) asm("fcntl");
 [[gnu::visibility("default")]] int quarry_fcntl64(int fd, int command, ...) asm("fcntl64");

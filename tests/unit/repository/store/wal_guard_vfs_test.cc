@@ -2,7 +2,7 @@
 // that SQLite asks for in random work is held against the rules.
 //
 //   QUARRY_TEST_LOCK_CALLS   150 times as many as are recorded (2,000,000)
-#include "store/log_guard.h"
+#include "store/wal_guard_vfs.h"
 
 #include <doctest/doctest.h>
 
@@ -122,7 +122,7 @@ Race race(WatchedVfs& watched, const char* checkpointing, const char* committing
 TEST_CASE(
     "a commit in the middle of a checkpoint is lost by an old SQLite, and not with the guard") {
   WatchedVfs watched("watched");
-  LogGuard guard(&watched, "watched-guard");
+  WalGuardVfs guard(&watched, "watched-guard");
   struct Case {
     const char* checkpointing;
     const char* committing;
@@ -156,7 +156,7 @@ TEST_CASE(
 
 TEST_CASE("every lock that SQLite asks for in random work keeps the log's rules") {
   WatchedVfs watched("watched");
-  LogGuard guard(&watched, "watched-guard");
+  WalGuardVfs guard(&watched, "watched-guard");
   LockMonitor monitor;
   std::map<sqlite3_file*, std::size_t> numbers;
   const TemporaryFolder folder;
@@ -283,5 +283,5 @@ TEST_CASE("threads that open the first connections at once find the guard") {
     });
   }
   threads.clear();
-  CHECK(sqlite3_vfs_find(log_guard()) != nullptr);
+  CHECK(sqlite3_vfs_find(wal_guard_vfs()) != nullptr);
 }

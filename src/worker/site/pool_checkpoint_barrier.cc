@@ -1,4 +1,4 @@
-#include "pool_log_gate.h"
+#include "pool_checkpoint_barrier.h"
 
 #include <algorithm>
 #include <thread>
@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::chrono::microseconds kBetweenLooks{500};
+constexpr std::chrono::microseconds kPollInterval{500};
 
 std::uint64_t pause_of(std::uint64_t file) {
   return ~file;
@@ -17,24 +17,24 @@ std::uint64_t pause_of(std::uint64_t file) {
 
 }  // namespace
 
-bool PoolLogGate::close(std::uint64_t file, milliseconds how_long) {
+bool PoolCheckpointBarrier::raise(std::uint64_t file, milliseconds timeout) {
   if (holds_.is_held(pause_of(file))) return false;
-  closed_ = holds_.take(file, how_long);
-  return static_cast<bool>(closed_);
+  raised_ = holds_.take(file, timeout);
+  return static_cast<bool>(raised_);
 }
 
-void PoolLogGate::open(std::uint64_t file, milliseconds pause) {
-  holds_.release(closed_);
-  closed_ = {};
-  // It ends by itself.
+void PoolCheckpointBarrier::lower(std::uint64_t file, milliseconds pause) {
+  holds_.release(raised_);
+  raised_ = {};
+  // Never released: it expires.
   if (pause.count() > 0) holds_.take(pause_of(file), pause);
 }
 
-void PoolLogGate::pass(std::uint64_t file) {
+void PoolCheckpointBarrier::wait(std::uint64_t file) {
   if (!holds_.is_held(file)) return;
   const auto deadline = steady_clock::now() + longest_wait_;
   do {
-    std::this_thread::sleep_for(kBetweenLooks);
+    std::this_thread::sleep_for(kPollInterval);
   } while (holds_.is_held(file) && steady_clock::now() < deadline);
 }
 

@@ -1,9 +1,9 @@
-// The rules of log_locks.h over random interleavings of what SQLite asks for, lock by lock, against
+// The rules of wal_lock_rules.h over random interleavings of what SQLite asks for, lock by lock, against
 // a table of locks in memory: guarded connections beside those of other programs.
 //
 //   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
 //   QUARRY_TEST_SEED         1
-#include "store/log_locks.h"
+#include "store/wal_lock_rules.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@
 #include <random>
 
 #include "lock_crowd.h"
-#include "store/log_guard.h"
+#include "store/wal_guard_vfs.h"
 
 using namespace quarry::repository;
 using namespace quarry::repository::test;
@@ -57,7 +57,7 @@ class TableVfs : public sqlite3_vfs {
   std::size_t opened_ = 0;
 };
 
-/// How connection WHO takes and gives back bytes of TABLE, as LogLocks asks.
+/// How connection WHO takes and gives back bytes of TABLE, as WalLocks asks.
 struct Below {
   LockTable& table;
   std::size_t who;
@@ -76,7 +76,7 @@ struct GuardedAndOther {
   LockMonitor monitor;
   LockTable table{monitor};
   Below below{table, 0};
-  LogLocks locks;
+  WalLocks locks;
 };
 
 /// GUARDED connections and OTHERS, which go on in random order for CALLS steps.
@@ -111,7 +111,7 @@ class Crowd {
   LockMonitor monitor_;
   LockTable table_;
   TableVfs below_;
-  LogGuard guard_;
+  WalGuardVfs guard_;
   std::mt19937_64 random_;
   std::deque<ScriptedConnection> connections_;
 };
@@ -147,7 +147,7 @@ TEST_CASE("what one connection asks for in no order at all never makes it break 
     return LockBytes{
         first, 1 + static_cast<int>(random() % (kLockByteCount - static_cast<unsigned>(first)))};
   };
-  std::vector<LogLocks> locks(3);
+  std::vector<WalLocks> locks(3);
   LockMonitor monitor;
   LockTable table(monitor);
   for (std::size_t i = 0; i < locks.size(); ++i) {
@@ -164,7 +164,7 @@ TEST_CASE("what one connection asks for in no order at all never makes it break 
     } else {
       // SQLite gives back what it took together together.
       table.unlock(who, {0, kLockByteCount});
-      locks[who].gave({0, kLockByteCount}, below);
+      locks[who].released({0, kLockByteCount}, below);
     }
   }
   CHECK(monitor.breach() == "");
@@ -188,11 +188,11 @@ TEST_CASE("a passive checkpoint takes the write lock along, and gives back what 
     CHECK(locks.take(kCheckpointByte, SQLITE_BUSY, below) == SQLITE_OK);
     CHECK(locks.take(kWriteByte, SQLITE_BUSY, below) == SQLITE_OK);
     below.unlock(kWriteByte);
-    locks.gave(kWriteByte, below);
+    locks.released(kWriteByte, below);
     CHECK(locks.take(kFirstReaderByte, SQLITE_BUSY, below) == SQLITE_BUSY);
   }
   below.unlock({1, 7});
-  locks.gave({1, 7}, below);
+  locks.released({1, 7}, below);
   CHECK(table.exclusive(0) == 0);
   CHECK(locks.held() == 0);
 }
@@ -205,7 +205,7 @@ TEST_CASE("a reset takes the checkpoint lock along, and is refused where that is
     CHECK(locks.take(kResetBytes, SQLITE_BUSY, below) == SQLITE_OK);
     CHECK(table.exclusive(0) == 0b11110011);
     below.unlock(kResetBytes);
-    locks.gave(kResetBytes, below);
+    locks.released(kResetBytes, below);
     CHECK(table.exclusive(0) == kWriteByte.mask());
   }
   SUBCASE("another one's checkpoint is under way") {

@@ -1,9 +1,9 @@
-// The rules for a whole process (process_log_locks.h): several processes of several threads each,
+// The rules for a whole process (process_wal_locks.h): several processes of several threads each,
 // with a connection in each thread, in random interleavings over a table of the kernel's locks.
 //
 //   QUARRY_TEST_LOCK_CALLS   how many requests (2,000,000)
 //   QUARRY_TEST_SEED         1
-#include "store/process_log_locks.h"
+#include "store/process_wal_locks.h"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ using namespace quarry::repository::test;
 
 namespace {
 
-constexpr ProcessLogLocks::File kFile{1, 2};
+constexpr ProcessWalLocks::File kFile{1, 2};
 
 /// A process: what SQLite keeps of its connections' locks among themselves, and the guard between
 /// that and the kernel, to which all of them are one.
@@ -28,7 +28,7 @@ struct Process {
   };
   std::size_t number;
   bool is_guarded;
-  ProcessLogLocks locks;
+  ProcessWalLocks locks;
   std::deque<Held> connections;
 };
 
@@ -111,7 +111,7 @@ class ProcessesVfs : public sqlite3_vfs {
     const Below below{kernel_, monitor, file};
     below.unlock(bytes);
     if (file.process->is_guarded) {
-      file.process->locks.gave(kFile, file.own->connection, bytes, below);
+      file.process->locks.released(kFile, file.own->connection, bytes, below);
     }
   }
   static int shm_lock(sqlite3_file* file, int first, int count, int flags) {
@@ -170,29 +170,29 @@ constexpr int kBusy = 11;
 }  // namespace
 
 TEST_CASE("a thread resets no log while another one of its process checkpoints") {
-  ProcessLogLocks locks;
+  ProcessWalLocks locks;
   REQUIRE(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kFile, 2, kResetBytes, kBusy, Willing()) == kBusy);
   // And that one copies nothing, since the write lock is not its own.
   CHECK(locks.take(kFile, 1, kFirstReaderByte, kBusy, Willing()) == kBusy);
   // Another file has nothing to do with it.
-  constexpr ProcessLogLocks::File kOther{1, 3};
+  constexpr ProcessWalLocks::File kOther{1, 3};
   REQUIRE(locks.take(kOther, 2, kWriteByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kOther, 2, kResetBytes, kBusy, Willing()) == 0);
 }
 
 TEST_CASE("a lock may be given back by another thread than the one that took it") {
-  ProcessLogLocks locks;
+  ProcessWalLocks locks;
   REQUIRE(locks.take(kFile, 1, kWriteByte, kBusy, Willing()) == 0);
   CHECK(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == kBusy);
-  locks.gave(kFile, 2, kWriteByte, Willing());
+  locks.released(kFile, 2, kWriteByte, Willing());
   CHECK(locks.is_empty());
   CHECK(locks.take(kFile, 2, kWriteByte, kBusy, Willing()) == 0);
 }
 
 TEST_CASE("after a close nothing of the file is held, whoever held it") {
-  ProcessLogLocks locks;
+  ProcessWalLocks locks;
   REQUIRE(locks.take(kFile, 1, kCheckpointByte, kBusy, Willing()) == 0);
   locks.forget(kFile);
   CHECK(locks.is_empty());
@@ -200,7 +200,7 @@ TEST_CASE("after a close nothing of the file is held, whoever held it") {
 }
 
 TEST_CASE("more locks at once than are kept are busy, and not without rules") {
-  ProcessLogLocks locks;
+  ProcessWalLocks locks;
   int had = 0;
   for (ino_t inode = 0; inode < 100; ++inode) {
     const int code = locks.take({1, inode}, 1, kWriteByte, kBusy, Willing());

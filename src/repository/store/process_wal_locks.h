@@ -1,12 +1,12 @@
-// The log's two rules (log_locks.h) for a whole process, of whose connections nothing is seen but
-// the locks that it asks the kernel for.
+// The two WAL rules (wal_lock_rules.h) for a whole process, when only its lock requests to the
+// kernel are visible, and not the connections that they come from.
 //
-// SQLite has one descriptor of a log's index a process, whatever the number of its connections, and
-// the kernel's locks belong to the process. Which connection asks is told by the thread: while one
-// holds a lock of its own (not a reader's) it works in one thread, inside one call. Two connections
-// that take turns in one thread do not come between each other, and so are one here.
+// SQLite has one descriptor per process for a log's index, however many connections there are, and
+// the kernel's locks belong to the process. The thread identifies the connection: while a connection
+// holds an exclusive lock it works in one thread, inside one call. Two connections that take turns in
+// one thread never interleave, so they count as one here.
 //
-// What one thread holds another one cannot have, although the kernel would give it to both.
+// A byte that one thread holds is refused to other threads, although the kernel would grant it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,12 +15,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "log_locks.h"
+#include "wal_lock_rules.h"
 
 namespace quarry::repository {
 
-/// Not safe for threads by itself.
-class ProcessLogLocks {
+/// Not thread-safe.
+class ProcessWalLocks {
  public:
   struct File {
     dev_t device = 0;
@@ -28,29 +28,29 @@ class ProcessLogLocks {
     bool operator==(const File&) const = default;
   };
 
-  /// See LogLocks::take(); also BUSY where more is held at once than is kept here. THREAD: any
-  /// number that no other living thread has.
+  /// See WalLocks::take(). Also returns BUSY when all entries are in use. THREAD is a number that is
+  /// unique among the running threads.
   template <typename Below>
   int take(const File& file, std::uintptr_t thread, LockBytes asked, int busy, Below&& below) {
     Entry* own = find(file, thread);
     if (own == nullptr) own = find_free();
     if (own == nullptr) return busy;
     *own = {file, thread, own->locks};
-    return own->locks.take(asked, busy, Alone<Below>{*this, *own, busy, below});
+    return own->locks.take(asked, busy, OtherThreadsExcluded<Below>{*this, *own, busy, below});
   }
 
-  /// See LogLocks::gave().
+  /// See WalLocks::released().
   template <typename Below>
-  void gave(const File& file, std::uintptr_t thread, LockBytes asked, Below&& below) {
+  void released(const File& file, std::uintptr_t thread, LockBytes asked, Below&& below) {
     Entry* holder = find(file, thread);
-    // A connection may be given to another thread between two of its calls.
+    // A connection may move to another thread between two calls.
     if (holder == nullptr || (holder->locks.held() & asked.mask()) == 0) {
       holder = find_holder(file, asked);
     }
-    if (holder != nullptr) holder->locks.gave(asked, below);
+    if (holder != nullptr) holder->locks.released(asked, below);
   }
 
-  /// All of the process's locks on FILE are gone, as after a close.
+  /// The process has lost all locks on FILE, as after a close.
   void forget(const File& file) {
     for (Entry& entry : entries_) {
       if (entry.file == file) entry.locks = {};
@@ -68,13 +68,13 @@ class ProcessLogLocks {
   struct Entry {
     File file;
     std::uintptr_t thread = 0;
-    LogLocks locks;  // nothing held: the entry is free
+    WalLocks locks;  // nothing held: the entry is free
   };
 
-  /// The kernel, and what other threads of the process have.
+  /// The kernel's locks, minus those that other threads of the process hold.
   template <typename Below>
-  struct Alone {
-    ProcessLogLocks& process;
+  struct OtherThreadsExcluded {
+    ProcessWalLocks& process;
     const Entry& own;
     int busy;
     Below& below;

@@ -1,0 +1,32 @@
+// A SQLite VFS that wraps another one and makes every connection opened through it keep the two
+// rules of the write-ahead log (wal_lock_rules.h). Only xShmLock differs.
+#pragma once
+
+#include <sqlite3.h>
+
+namespace quarry::repository {
+
+/// The VFS's name, for sqlite3_open_v2(). The first call registers it as a wrapper of the default
+/// VFS. Thread-safe. Throws SqliteError.
+const char* wal_guard_vfs();
+
+/// Wraps any VFS. It must outlive the connections opened through it.
+class WalGuardVfs {
+ public:
+  /// Registers itself as NAME. BELOW and NAME must outlive it. Throws SqliteError.
+  WalGuardVfs(sqlite3_vfs* below, const char* name);
+  ~WalGuardVfs();
+  WalGuardVfs(const WalGuardVfs&) = delete;
+  WalGuardVfs& operator=(const WalGuardVfs&) = delete;
+
+ private:
+  struct Vfs : sqlite3_vfs {
+    sqlite3_vfs* below = nullptr;
+  };
+  static int open(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
+                  int* flags_out);
+
+  Vfs vfs_;
+};
+
+}  // namespace quarry::repository

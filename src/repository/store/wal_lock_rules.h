@@ -1,0 +1,123 @@
+// The two locking rules of the write-ahead log (WAL), and how one connection keeps them.
+//
+// SQLite before 3.51.3 (3.50.7, 3.44.6) loses a committed transaction when one connection resets
+// the log while another, which read the log's header earlier, copies frames into the file. Both
+// operations are visible in the lock bytes of the log's index, the -shm file:
+//
+//   120 write   121 checkpoint   122 recover   123 … 127 readers
+//
+//   (a) A connection copies frames only while it also holds 120, so that no writer of any program
+//       can reset the log meanwhile. SQLite requests a reader's byte exclusively before it copies:
+//       if the connection holds 121 without 120, the request returns busy, and SQLite copies
+//       nothing.
+//   (b) A connection resets the log, that is, requests 124 to 127 together and exclusively, only
+//       while it also holds 121, so that no checkpoint of any program is running. 121 is taken
+//       without waiting; if it is not free the request returns busy, and SQLite appends to the log.
+//
+// A connection that takes 121 alone begins a checkpoint and has not read anything yet. It then also
+// gets 120 if that is free, so that a passive checkpoint, which never requests it, makes progress.
+//
+// A recovery always holds 120. The last close requests no byte: it locks the file itself.
+//
+// This header has no dependencies because the library that is preloaded into `fossil`
+// (wal_guard_preload.cc) includes it too.
+#pragma once
+
+namespace quarry::repository {
+
+/// COUNT bytes from FIRST on, where 0 is byte 120, as in sqlite3_io_methods::xShmLock.
+struct LockBytes {
+  int first = 0;
+  int count = 1;
+
+  constexpr unsigned mask() const { return ((1U << count) - 1U) << first; }
+};
+
+inline constexpr int kLockByteCount = 8;
+inline constexpr LockBytes kWriteByte{0, 1};
+inline constexpr LockBytes kCheckpointByte{1, 1};
+inline constexpr LockBytes kFirstReaderByte{3, 1};
+inline constexpr LockBytes kResetBytes{4, 4};
+
+/// What to do with a request for an exclusive lock.
+enum class LockVerdict {
+  kAsAsked,
+  kHeld,            // already taken in addition to an earlier request
+  kBusy,            // rule (a)
+  kWithWrite,       // begins a checkpoint: also take 120 if it is free
+  kWithCheckpoint,  // rule (b): take 121 first
+};
+
+/// The bytes that one connection holds exclusively. It must see every request of that connection.
+class WalLocks {
+ public:
+  constexpr LockVerdict judge(LockBytes asked) const {
+    constexpr unsigned readers = LockBytes{kFirstReaderByte.first, 5}.mask();
+    const unsigned mask = asked.mask();
+    if ((mask & ~extra_) == 0) return LockVerdict::kHeld;
+    if (has(kCheckpointByte) && !has(kWriteByte) && (mask & readers) != 0)
+      return LockVerdict::kBusy;
+    const bool is_reset = (mask & kResetBytes.mask()) == kResetBytes.mask();
+    if (is_reset && ((held_ | mask) & kCheckpointByte.mask()) == 0) {
+      return LockVerdict::kWithCheckpoint;
+    }
+    if (mask == kCheckpointByte.mask() && !has(kWriteByte)) return LockVerdict::kWithWrite;
+    return LockVerdict::kAsAsked;
+  }
+
+  /// Locks ASKED exclusively through BELOW, whose lock(LockBytes) never waits and returns 0 on
+  /// success. Returns BUSY if a rule forbids it, otherwise BELOW's result.
+  template <typename Below>
+  constexpr int take(LockBytes asked, int busy, Below&& below) {
+    const LockVerdict verdict = judge(asked);
+    if (verdict == LockVerdict::kBusy) return busy;
+    if (verdict == LockVerdict::kHeld) {
+      extra_ &= ~asked.mask();
+      return 0;
+    }
+    if (verdict == LockVerdict::kWithCheckpoint) {
+      if (const int code = below.lock(kCheckpointByte); code != 0) return code;
+      add_extra(kCheckpointByte);
+    }
+    if (const int code = below.lock(asked); code != 0) {
+      if (verdict == LockVerdict::kWithCheckpoint) release_extra(kCheckpointByte, below);
+      return code;
+    }
+    held_ |= asked.mask();
+    if (verdict == LockVerdict::kWithWrite && below.lock(kWriteByte) == 0) add_extra(kWriteByte);
+    return 0;
+  }
+
+  /// Call after ASKED were unlocked or became shared. Unlocks, through BELOW's unlock(LockBytes), the
+  /// bytes that were taken in addition to them.
+  template <typename Below>
+  constexpr void released(LockBytes asked, Below&& below) {
+    const unsigned mask = asked.mask();
+    held_ &= ~mask;
+    extra_ &= ~mask;
+    if ((mask & kResetBytes.mask()) != 0) release_extra(kCheckpointByte, below);
+    if ((mask & kCheckpointByte.mask()) != 0) release_extra(kWriteByte, below);
+  }
+
+  constexpr bool has(LockBytes bytes) const { return (held_ & bytes.mask()) == bytes.mask(); }
+  /// One bit per byte, the lowest for byte 120.
+  constexpr unsigned held() const { return held_; }
+
+ private:
+  constexpr void add_extra(LockBytes bytes) {
+    held_ |= bytes.mask();
+    extra_ |= bytes.mask();
+  }
+  template <typename Below>
+  constexpr void release_extra(LockBytes bytes, Below&& below) {
+    if ((extra_ & bytes.mask()) == 0) return;
+    below.unlock(bytes);
+    held_ &= ~bytes.mask();
+    extra_ &= ~bytes.mask();
+  }
+
+  unsigned held_ = 0;
+  unsigned extra_ = 0;  // those of held_ that SQLite has not requested
+};
+
+}  // namespace quarry::repository
