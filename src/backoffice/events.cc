@@ -45,7 +45,7 @@ std::optional<ArrivalMark> parse_arrival_mark(const std::optional<std::string>& 
 base::Result<void> note(repository::Repository& repository, const ArrivalBatch& batch) {
   const ArrivalMark& mark = batch.mark;
   QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
-  QUARRY_TRY(Arrivals(repository).put_by(batch));
+  QUARRY_TRY(Arrivals(repository).defer(batch));
   QUARRY_TRY(receipt.set_config(kMarkRow,
                                 fmt::format("{} {} {}", mark.receipt, mark.artifact, mark.seen)));
   return receipt.commit();
@@ -196,7 +196,7 @@ base::Result<std::size_t> tell_late(Workplace& workplace, const TellingOptions& 
       QUARRY_TRY_ASSIGN(ready, Arrivals(repository).ready(mark, kArrivalBatch));
       messages = messages_of(repository, options, ready.received);
     }
-    if (ready.over.empty()) break;
+    if (ready.finished.empty()) break;
     QUARRY_TRY(hand_over_all(*options.courier, messages));
     QUARRY_TRY_ASSIGN(auto receipt, repository.receive());
     QUARRY_TRY(Arrivals(repository).forget(ready));

@@ -62,7 +62,7 @@ base::Result<DueHooks> due_hooks(repository::Repository& repository) {
   if (told >= due.last) return due;
   due.commands = commands_in(*text);
   if (due.commands.empty()) return due;
-  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_tell(told));
+  QUARRY_TRY_ASSIGN(const std::int64_t after, list.first_to_report(told));
   QUARRY_TRY_ASSIGN(due.input, list.lines(after, due.last, event::kMostInput - 4));
   return due;
 }

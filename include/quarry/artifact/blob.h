@@ -1,5 +1,4 @@
-// The compressed form in which a repository keeps an artifact (blob.content), and in which a sync
-// body travels:
+// The compressed format of artifacts in a repository (blob.content) and of sync bodies:
 //
 //   4 bytes, big-endian: size of the uncompressed bytes    then a zlib stream (RFC 1950)
 #pragma once
@@ -15,15 +14,15 @@ namespace quarry::artifact {
 
 /// Compresses CONTENT (up to 2^32 - 1 bytes).
 std::string blob_compress(std::string_view content);
-/// The same as small as can be, which takes ten times as long: for what is kept for good.
+/// Compresses as well as possible, in ten times the time, for content that is kept for good.
 std::string blob_compress_well(std::string_view content);
 
-/// The uncompressed size that BLOB declares. Error kInvalid: shorter than the prefix.
+/// The uncompressed size that BLOB declares. Error: kInvalid (shorter than the prefix).
 base::Result<std::uint32_t> blob_declared_size(std::string_view blob);
 
-/// The uncompressed bytes. Nothing is allocated before the declared size was found to be at most
-/// MAX_SIZE. Errors: kInvalid (no prefix, a broken stream, a stream that makes more or fewer bytes
-/// than declared, bytes after its end), kLimit.
+/// The uncompressed bytes. Checks that the declared size is at most MAX_SIZE before it allocates
+/// memory. Errors: kInvalid (no prefix, a broken stream, more or fewer bytes than declared, bytes
+/// after the end of the stream), kLimit.
 base::Result<std::string> blob_expand(std::string_view blob, std::size_t max_size);
 
 }  // namespace quarry::artifact

@@ -1,5 +1,5 @@
-// The bytes of a compressed blob (blob.h) one piece after the other, in memory that does not grow
-// with them: for looking at what may be too much to hold.
+// Expands a compressed blob (blob.h) piece by piece, in constant memory, for blobs that may be too
+// large to hold.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ class BlobReader {
  public:
   static constexpr std::size_t kPiece = std::size_t{64} << 10;
 
-  /// Of BLOB, which is not owned. Errors: kInvalid (shorter than its prefix), kLimit (it declares
-  /// more than MAX_SIZE bytes).
+  /// BLOB is not owned. Errors: kInvalid (shorter than its prefix), kLimit (declares more than MAX_SIZE
+  /// bytes).
   static base::Result<BlobReader> open(std::string_view blob, std::size_t max_size);
   BlobReader(BlobReader&& other) noexcept;
   BlobReader& operator=(BlobReader&& other) noexcept;
   ~BlobReader();
 
-  /// The next piece, of kPiece bytes unless it is the last, valid until the call after; empty at
-  /// the end. Error kInvalid: as blob_expand() finds the same blob to be. After an error there is
-  /// nothing more to read.
+  /// The next piece, which has kPiece bytes unless it is the last, and is valid until the next call.
+  /// Empty at the end. Error: kInvalid, in the same cases as blob_expand(); do not call it again after
+  /// an error.
   base::Result<std::string_view> next();
 
  private:

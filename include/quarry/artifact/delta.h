@@ -1,4 +1,4 @@
-// Fossil's delta format: how to make a target from a source.
+// Fossil's delta format: instructions that build a target from a source.
 //
 //   SIZE '\n'                      size of the target
 //   then any number of
@@ -17,17 +17,17 @@
 
 namespace quarry::artifact {
 
-/// The size of the target that DELTA declares. Error kInvalid: not a delta.
+/// The size of the target that DELTA declares. Error: kInvalid (not a delta).
 base::Result<std::size_t> delta_output_size(std::string_view delta);
 
-/// The target. Nothing is allocated before the declared size was found to be at most MAX_SIZE.
-/// Errors: kInvalid (malformed; copies beyond the source; makes more or fewer bytes than declared;
-/// wrong checksum), kLimit.
+/// Builds the target. Checks that the declared size is at most MAX_SIZE before it allocates memory.
+/// Errors: kInvalid (malformed, copies beyond the source, more or fewer bytes than declared, wrong
+/// checksum), kLimit.
 base::Result<std::string> delta_apply(std::string_view source, std::string_view delta,
                                       std::size_t max_size);
 
-/// A delta that makes TARGET (up to 2^32 - 1 bytes) from SOURCE. Always valid, not always small; in
-/// time that grows with the sizes of both, whatever their bytes.
+/// A delta that builds TARGET (up to 2^32 - 1 bytes) from SOURCE. Always valid, not always small.
+/// Takes time linear in both sizes, even for hostile input.
 std::string delta_create(std::string_view source, std::string_view target);
 
 }  // namespace quarry::artifact

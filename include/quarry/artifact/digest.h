@@ -1,5 +1,5 @@
-// Message digests as lower-case hex: SHA1 and SHA3-256 name artifacts and sign logins, MD5 ends
-// structural artifacts (their Z card). OpenSSL does the work.
+// Message digests as lower-case hex, computed by OpenSSL. SHA1 and SHA3-256 name artifacts and sign
+// logins; MD5 is the checksum of structural artifacts (their Z card).
 #pragma once
 
 #include <string>

@@ -1,4 +1,5 @@
-// A digest of bytes that come in pieces. Those of digest.h want all at once, and are faster for it.
+// A digest of data that arrives in pieces. The functions of digest.h need all data at once, and are
+// faster.
 #pragma once
 
 #include <memory>
@@ -19,9 +20,9 @@ class RunningDigest {
   ~RunningDigest();
 
   void add(std::string_view bytes);
-  /// Another one that has come as far: what follows is added to each for itself.
+  /// A copy of the current state, to which other data can be added.
   RunningDigest fork() const;
-  /// Of all that was added, as lower-case hex; the last thing to be asked for.
+  /// The digest of all added bytes, as lower-case hex. Call it last.
   std::string hex();
 
  private:

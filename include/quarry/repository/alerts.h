@@ -1,14 +1,14 @@
-// Who is told of what by mail: fossil's tables `subscriber` and `pending_alert`.
+// Email notifications: fossil's tables `subscriber` and `pending_alert`.
 //
-//   subscriber      one row an address: what it wants (`ssub`, a letter for each kind of event), at
-//                   once or once a day (`sdigest`), whether it is confirmed, whose it is
-//   pending_alert   one row an event (`eventid`: the letter of event.type, and event.objid) that
-//                   somebody is still to be told of: at once (`sentSep`), by the daily digest
-//                   (`sentDigest`), or, while it waits for a moderator, the moderators (`sentMod`).
-//                   Both sentSep and sentDigest: the row goes.
+//   subscriber      one row per address: the kinds of events it wants (`ssub`, a letter each), whether
+//                   immediately or as a daily digest (`sdigest`), whether it is confirmed, its user
+//   pending_alert   one row per event (`eventid` is the letter of event.type, then event.objid) that
+//                   has not been sent yet: immediately (`sentSep`), in the daily digest
+//                   (`sentDigest`), or, while it awaits a moderator, to the moderators (`sentMod`).
+//                   The row is deleted when both sentSep and sentDigest are set.
 //
-// Rows come with the events, whichever program stores them. Fossil makes the tables when mail is
-// first set up; where they are not there, nobody is told of anything.
+// Whichever program stores an event also adds its row. Fossil creates the tables when email is first
+// set up; without them no mail is sent.
 #pragma once
 
 #include <cstddef>
@@ -26,35 +26,34 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Two kinds of mail, each with its own marks of what was sent.
+/// Two kinds of mail, each with its own `sent` column.
 enum class AlertTiming { kAtOnce, kDigest };
 
-/// What somebody is told of. Numbers are used again after an artifact was removed, so the beginning
-/// of its name is kept as well.
+/// An event. Row ids are reused after an artifact is removed, so it also holds the start of the hash.
 struct AlertReference {
   char type = 0;  // c check-in, e technote, f post, g tags, t ticket, w wiki
   Rid rid = 0;
-  std::string hash;              // the beginning of the artifact's name
-  bool needs_moderator = false;  // nobody else may see it yet
+  std::string hash;              // the first digits of the artifact's hash
+  bool needs_moderator = false;  // only moderators may see it yet
 
-  /// "c4413:0123456789", with a '!' behind it where a moderator is needed.
+  /// "c4413:0123456789", followed by '!' if a moderator is needed.
   std::string text() const;
   static std::optional<AlertReference> parse(std::string_view text);
 };
 
 struct PendingAlert {
   std::string id;  // pending_alert.eventid
-  /// Nothing: the event is there no longer, and nobody is told of it.
+  /// Empty if the event no longer exists; no mail is sent for it.
   std::optional<AlertReference> reference;
-  /// Of a post: it is a new version of another.
+  /// For a post: it is a new version of another.
   bool is_edit = false;
-  /// Of a post: who wrote those that it answers, directly or not.
+  /// For a post: the authors of the posts that it answers, directly or indirectly.
   std::vector<std::string> answered;
-  /// Of a post: it answers another.
+  /// For a post: it answers another.
   bool is_answer = false;
 };
 
-/// A row of pending_alert as it stands.
+/// A row of pending_alert.
 struct AlertMarks {
   std::string id;
   bool sent_at_once = false;
@@ -62,35 +61,35 @@ struct AlertMarks {
   bool sent_to_moderators = false;
 };
 
-/// Somebody who is to get mail now: confirmed, and neither opted out nor expired.
+/// A subscriber who receives mail: confirmed, and neither opted out nor expired.
 struct Subscriber {
-  std::string code;     // in hexadecimal, upper case: who knows it may change the subscription
-  std::string address;  // as it was given
-  std::string letters;  // what is wanted: subscriber.ssub
-  std::string user;     // login; empty: none
-  /// The letters of all that the user may do, with what is lent by `developer` and `reader`, and
-  /// with what everybody may.
+  std::string code;     // upper-case hex; anyone who knows it may change the subscription
+  std::string address;  // as entered
+  std::string letters;  // wanted kinds of events: subscriber.ssub
+  std::string user;     // login; may be empty
+  /// All capabilities of the user, including those inherited from `developer`, `reader`, `nobody` and
+  /// `anonymous`.
   std::string capabilities;
 };
 
-/// A post, as far as a timeline entry does not tell it.
+/// Details of a forum post that its timeline entry does not have.
 struct AlertPost {
   std::string title;
-  std::string reply_to;  // the artifact that began the post that is answered; empty: a new thread
-  std::string sender;    // who wrote it, by name where that is known
-  std::string author;    // login, as the artifact has it
-  std::string text;      // as it was written
-  bool is_too_long = false;  // the text is, and is left out
+  std::string reply_to;      // the first version of the post that it answers; empty in a new thread
+  std::string sender;        // the author's display name, or login if that is unknown
+  std::string author;        // login, as in the artifact
+  std::string text;          // unformatted
+  bool is_too_long = false;  // the text is too long, and is left out
 };
 
-/// What a mail tells of an event.
+/// The details of an event for a mail.
 struct AlertEvent {
   AlertReference reference;
-  std::string name;     // what a link leads to: the artifact, or the ticket
+  std::string name;     // target of a link: the artifact or the ticket
   std::string time;     // "YYYY-MM-DD HH:MM:SS", UTC
-  std::string comment;  // as the timeline has it
-  std::string user;     // login; empty: nobody
-  std::string tags;     // symbolic ones, with commas
+  std::string comment;  // as in the timeline
+  std::string user;     // login; may be empty
+  std::string tags;     // symbolic tags, separated by commas
   std::optional<AlertPost> post;
 };
 
@@ -99,34 +98,34 @@ class Alerts {
   /// REPOSITORY is not owned.
   explicit Alerts(Repository& repository) : repository_(repository) {}
 
-  // Inside a Snapshot or a Receipt; errors of all: kIo, kCorrupt.
+  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
 
-  /// Whether the tables are there.
-  base::Result<bool> are_kept();
-  /// Whether pending() would have something.
+  /// Whether the tables exist.
+  base::Result<bool> are_set_up();
+  /// Whether pending() would return anything.
   base::Result<bool> has_pending(AlertTiming timing);
-  /// At most LIMIT of what nobody was told of yet, the earliest first.
+  /// At most LIMIT events that have not been sent yet, oldest first.
   base::Result<std::vector<PendingAlert>> pending(AlertTiming timing, std::size_t limit);
   base::Result<std::size_t> count_subscribers(AlertTiming timing);
-  /// Calls VISIT for everybody who gets mail of TIMING, until it fails.
+  /// Calls VISIT for each subscriber with this timing, until it fails.
   base::Result<void> visit_subscribers(
       AlertTiming timing, const std::function<base::Result<void>(const Subscriber&)>& visit);
-  /// Calls VISIT for those whose last sign of life was after day AFTER and by day UNTIL (since
-  /// 1970), as far as they would like to go on. Their rights are not looked up.
+  /// Calls VISIT for each subscriber whose last contact was after day AFTER and no later than day
+  /// UNTIL (days since 1970), unless they have opted out. Does not fill in their capabilities.
   base::Result<void> visit_expiring(
       std::int64_t after, std::int64_t until,
       const std::function<base::Result<void>(const Subscriber&)>& visit);
-  /// Nothing where it is not there any more, or is another artifact's by now. As a post: with what
-  /// a mail of its own needs.
+  /// Returns nothing if the event no longer exists, or its row id now belongs to another artifact.
+  /// AS_POST adds the details for a mail about this post alone.
   base::Result<std::optional<AlertEvent>> event(const AlertReference& reference, bool as_post);
-  /// At most LIMIT rows by id, from the one after AFTER on.
+  /// At most LIMIT rows, sorted by id, starting after AFTER.
   base::Result<std::vector<AlertMarks>> marks(std::size_t limit, std::string_view after = {});
 
   // Inside a Receipt.
 
-  /// Adds the columns that fossil's first versions of the tables did not have.
-  base::Result<void> bring_up_to_date();
-  /// ALERTS count as told; those of which everybody was told go.
+  /// Adds the columns that are missing from tables created by early versions of fossil.
+  base::Result<void> upgrade_tables();
+  /// Marks ALERTS as sent, and deletes those that need no more mail.
   base::Result<void> mark_sent(AlertTiming timing, const std::vector<PendingAlert>& alerts);
 
  private:

@@ -1,21 +1,20 @@
-// What came since somebody last looked, in the order of the requests that brought it: who sent it
-// and when, and which artifacts. For whoever tells others of it (hooks, events), whichever program
-// wrote the file.
+// The artifacts that arrived since a mark, grouped by the request that brought them, with its sender
+// and time. Hooks and events report them, whichever program wrote them.
 //
-// An artifact counts to the request that brought its content (`blob.rcvid`); one that was known
-// before by its name alone, too. An index of our own, `fx_quarry_received` on that column, leads to
-// them: it grows at its end, and fossil's rebuild leaves it alone.
+// An artifact belongs to the request that brought its content (`blob.rcvid`), even if it was a
+// phantom before. Our own index `fx_quarry_received` on that column finds them; new rows go to its
+// end, and fossil's rebuild does not touch it.
 //
-// Never told is what is shunned. What came and cannot be told yet is put by: a delta whose source has
-// not come, a check-in whose baseline has not, and what is private, by itself or until a moderator
-// lets it through. It does not come again. So do names of artifacts that are still to come, since a
-// program may bring the content with a number of a request that was told of already: `fossil pull`
-// has one for all its round trips, and others write meanwhile. A table of our own has their rows:
+// Shunned artifacts are never reported. An artifact that cannot be reported yet is deferred: a delta
+// whose source is missing, a check-in whose baseline is missing, and a private artifact, which
+// includes those that await a moderator. Phantoms are deferred too, because their content may arrive
+// with the number of a request that has already been reported: `fossil pull` uses one number for all
+// its round trips, and other programs write meanwhile. Our own table holds the deferred rows:
 //
 //   fx_quarry_untold(rid)
 //
-// Whoever notes a mark notes these with it (Arrivals::put_by), in one transaction, and asks for
-// those of them that have become ready (Arrivals::ready).
+// A consumer saves its mark and the deferred rows (Arrivals::defer) in one transaction, and asks
+// later which of them have become ready (Arrivals::ready).
 #pragma once
 
 #include <cstddef>
@@ -34,46 +33,45 @@ namespace quarry::repository {
 
 class Repository;
 
-/// How far somebody has looked: three numbers, to be stored as they are. The first mark of all is
-/// before everything.
+/// A consumer's position, which callers store unchanged. The default mark precedes all artifacts.
 struct ArrivalMark {
   std::int64_t receipt = 0;   // rcvfrom.rcvid
-  std::int64_t artifact = 0;  // the last one of it: its row
-  std::int64_t seen = 0;  // the last row that there was then, of whichever request; 0: not known
+  std::int64_t artifact = 0;  // blob.rid of the last artifact seen in that request
+  std::int64_t seen = 0;      // the highest blob.rid of any request at that time; 0 if unknown
   friend bool operator==(const ArrivalMark&, const ArrivalMark&) = default;
 };
 
-/// An artifact that came.
+/// An artifact that arrived.
 struct ReceivedArtifact {
   artifact::HashName name;
   std::int64_t size = 0;  // bytes, uncompressed
   ArtifactKind kind = ArtifactKind::kData;
-  std::optional<TimelineEntry> entry;  // what the timeline tells of it, if it does
-  std::vector<std::string> tags;       // of a check-in: its branch and releases; at most 100
+  std::optional<TimelineEntry> entry;  // if the timeline shows it
+  std::vector<std::string> tags;       // for a check-in: its branch and releases; at most 100
 };
 
-/// What one request brought, or, where there were too many for one call, some of it.
+/// The artifacts of one request, or some of them if there are too many for one call.
 struct Received {
   std::int64_t receipt = 0;
-  std::string login;  // of who sent it; empty: nobody who is known any more
+  std::string login;  // of the sender; empty if the user no longer exists
   base::UnixMillis time;
-  std::string address;  // as it was noted; may be empty
+  std::string address;  // of the sender; may be empty
   std::vector<ReceivedArtifact> artifacts;
 };
 
 struct ArrivalBatch {
   std::vector<Received> received;
-  ArrivalMark mark;          // where to go on
-  bool is_at_end = false;    // nothing has come after it
-  std::vector<Rid> told;     // the rows of what was received
-  std::vector<Rid> put_off;  // not to be told yet
+  ArrivalMark mark;           // where to continue
+  bool is_at_end = false;     // nothing has arrived after MARK
+  std::vector<Rid> reported;  // rows in RECEIVED
+  std::vector<Rid> deferred;  // rows that cannot be reported yet
 };
 
-/// What was put by and can be told now.
+/// Deferred artifacts that can be reported now.
 struct ReadyArrivals {
   std::vector<Received> received;
-  std::vector<Rid>
-      over;  // these rows, and of what is never to be told: not to be put by any longer
+  /// Rows that need not be deferred any longer: those in RECEIVED, and those never to be reported.
+  std::vector<Rid> finished;
 };
 
 class Arrivals {
@@ -81,27 +79,26 @@ class Arrivals {
   /// REPOSITORY is not owned.
   explicit Arrivals(Repository& repository) : repository_(repository) {}
 
-  /// Makes the index where it is not there: once in the life of a file, in a write transaction of
-  /// its own, which reads every row of `blob`. No Snapshot may be alive. Errors: kBusy, kNoSpace,
-  /// kIo.
+  /// Creates the index if it is missing. This happens once per file, in a separate write transaction
+  /// that reads every row of `blob`. No Snapshot may be alive. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> prepare();
 
-  // Inside a Snapshot or a Receipt; errors of all: kIo, kCorrupt.
+  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
 
-  /// Before everything that comes from now on.
+  /// The mark after everything that has arrived.
   base::Result<ArrivalMark> end();
-  /// What came after MARK, looking at no more than LIMIT (at least 1) artifacts. Reads no content.
-  /// Error: kInvalid (see prepare()).
+  /// The arrivals after MARK, examining at most LIMIT (at least 1) artifacts. Reads no content. Error:
+  /// kInvalid (see prepare()).
   base::Result<ArrivalBatch> after(const ArrivalMark& mark, std::size_t limit);
-  /// Of what was put by and came before MARK, what can be told by now, no more than LIMIT. Looks at
-  /// all that was put by.
+  /// At most LIMIT deferred artifacts from before MARK that have become ready. Examines all deferred
+  /// rows.
   base::Result<ReadyArrivals> ready(const ArrivalMark& mark, std::size_t limit);
 
-  // Inside a Receipt; errors of both: kIo, kCorrupt.
+  // Use inside a Receipt. Errors of both: kIo, kCorrupt.
 
-  /// Notes what of BATCH is not to be told yet, and that the rest of it was.
-  base::Result<void> put_by(const ArrivalBatch& batch);
-  /// What was READY has been told.
+  /// Saves the deferred rows of BATCH, and removes its reported rows from the table.
+  base::Result<void> defer(const ArrivalBatch& batch);
+  /// Removes the finished rows of READY from the table, after they were reported.
   base::Result<void> forget(const ReadyArrivals& ready);
 
  private:

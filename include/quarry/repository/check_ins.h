@@ -1,7 +1,7 @@
-// What work on a branch begins with: its tip, the check-in that somebody names, those that carry a
-// tag.
+// Finds check-ins: the tip of a branch, a check-in by name, check-ins with a tag.
 //
-// What is private, shunned or waits is not there. Inside a Snapshot or a Receipt.
+// Ignores private and shunned artifacts and those of Repository::is_waiting(). Use inside a Snapshot
+// or a Receipt.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,10 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Where a branch ends.
 struct BranchTip {
-  artifact::HashName name;      // what Receipt::require_tip() goes by
-  base::UnixMillis time;        // as it is shown
-  std::size_t open_leaves = 1;  // more than one: the branch has forked
+  artifact::HashName name;      // for Receipt::require_tip()
+  base::UnixMillis time;        // as displayed
+  std::size_t open_leaves = 1;  // more than one if the branch has forked
 };
 
 class CheckIns {
@@ -30,16 +29,15 @@ class CheckIns {
 
   // Errors of all: kIo.
 
-  /// Errors: kNotFound (there is no such branch), kConflict (it is closed).
+  /// Errors: kNotFound (no such branch), kConflict (the branch is closed).
   base::Result<BranchTip> tip(std::string_view branch);
-  /// The check-in that people call NAME: by its hash, by enough of the first digits of that (at
-  /// least 6), or by a tag: the last one that has it, which for a branch is its newest check-in.
-  /// Errors: kNotFound; kInvalid (the digits are those of several).
+  /// The check-in NAME, which is a hash, an unambiguous prefix of at least 6 digits, or a tag. A tag
+  /// means the last check-in that has it, for a branch its newest check-in. Errors: kNotFound,
+  /// kInvalid (ambiguous prefix).
   base::Result<artifact::HashName> named(std::string_view name);
-  /// Those whose own manifest has a T card that puts TAG on them, the last first, whatever control
-  /// artifacts say of that tag, and that were brought here by the user BY (a login) or by one who may
-  /// administer: anybody else may write any tag into what he pushes. No more than LIMIT are looked
-  /// at.
+  /// Check-ins whose own manifest has a T card with TAG, latest first, whatever control artifacts do
+  /// to the tag. They must have been pushed by the user BY (a login) or an administrator, because
+  /// other users can write any tag into what they push. Examines at most LIMIT check-ins.
   base::Result<std::vector<artifact::HashName>> with_tag(std::string_view tag, std::string_view by,
                                                          std::size_t limit = 100);
 

@@ -1,15 +1,15 @@
-// Making a repository file smaller while others use it: old versions become deltas on newer ones, as
-// `fossil rebuild --compress` leaves them.
+// Makes a repository file smaller while it is in use: old versions become deltas on newer ones, as
+// after `fossil rebuild --compress`.
 //
-// It is done in passes over the artifacts, the newest first, and a pass a slice at a time: where it
-// is stands in the row `quarry-compaction` of `config`. A pass looks at what came since the one
-// before, and at what that made old; at everything where nothing was looked at yet, where a phantom
-// was filled, or where a quarter has come since. Where nothing came there is none, and nothing is
-// written.
+// Compaction makes passes over the artifacts, newest first, and does each pass in slices. The row
+// `quarry-compaction` of `config` holds the position. A pass covers the artifacts that arrived since
+// the previous pass and the versions that they replaced. It covers all artifacts if it is the first
+// pass, if a phantom was filled, or if a quarter of the artifacts is new. Without new artifacts
+// nothing is done or written.
 //
-// The write lock is held for some 20 milliseconds at once; only the largest artifacts take longer.
-// Whatever ends it, the file is right: what it writes is compared with its hash before it is
-// committed. What cannot be read, or is not what its name says, is left as it is.
+// The write lock is held for about 20 milliseconds at a time, longer only for the largest artifacts.
+// An interruption leaves a correct file: all new content is compared with its hash before it is
+// committed. Artifacts that cannot be read, or do not match their hash, are left unchanged.
 #pragma once
 
 #include <chrono>
@@ -25,49 +25,48 @@ namespace quarry::repository {
 
 class Repository;
 
-/// All may be empty.
 struct CompactionOptions {
-  /// Asked after each artifact; then the slice ends.
+  /// Called after each artifact; the slice ends when it returns true. May be empty.
   std::function<bool()> is_over = {};
-  /// Is told (done, total) row numbers of the pass.
+  /// Called with (done, total) row numbers of the pass. May be empty.
   std::function<void(std::size_t, std::size_t)> progress = {};
-  /// Between two transactions it sleeps so many times as long as it worked, at most a second.
+  /// Pause between two transactions, as a multiple of the time worked. At most one second.
   double rest = 0;
-  /// Look at everything, unless nothing has come since that was done.
+  /// Cover all artifacts, unless none has arrived since the last such pass.
   bool is_whole = false;
 };
 
 struct CompactedSlice {
-  bool is_done = false;       // nothing is left to do
-  std::size_t looked_at = 0;  // artifacts
+  bool is_done = false;      // nothing is left to do
+  std::size_t examined = 0;  // artifacts
   std::size_t rewritten = 0;
-  /// What those that were rewritten took in the file, and take now, in bytes.
+  /// Size of the rewritten artifacts in the file before and after, in bytes.
   std::int64_t size_before = 0;
   std::int64_t size_after = 0;
   std::size_t damaged = 0;
-  std::vector<std::string> damage;  // "HASH: what is wrong"; at most 100
-  /// The longest time for which others could not write.
+  std::vector<std::string> damage;  // "HASH: problem"; at most 100
+  /// The longest time for which other writers were blocked.
   std::chrono::microseconds longest_lock{};
 };
 
 class Compaction {
  public:
-  /// REPOSITORY is not owned. No Snapshot and no Receipt may be alive in any of these.
+  /// REPOSITORY is not owned. No Snapshot or Receipt may be alive, unless noted otherwise.
   explicit Compaction(Repository& repository) : repository_(repository) {}
 
-  /// Goes on until nothing is left or OPTIONS says that it is over. Errors: kInvalid (a schema that is
-  /// not known), kBusy, kNoSpace, kReadOnly, kIo; kCorrupt where what was written does not read back (it is undone).
+  /// Works until nothing is left or OPTIONS.is_over returns true. Errors: kInvalid (unknown schema),
+  /// kBusy, kNoSpace, kReadOnly, kIo, kCorrupt (written content does not read back; rolled back).
   base::Result<CompactedSlice> run(const CompactionOptions& options = {});
 
-  /// Whether, within the last day, a delta was taken away. Who reads a repository in several
-  /// snapshots may then have an artifact as a delta on one which is a delta on the first by now.
+  /// Whether a delta was replaced within the last day. A client that reads the repository in several
+  /// snapshots may then have received A as a delta on B, while B is now stored as a delta on A.
   /// Inside a Snapshot.
-  bool has_turned_lately();
+  bool has_reversed_deltas();
 
-  /// Gives the pages that are free back to the disk: writes the whole file anew, which needs as much
-  /// space beside it, and keeps others from writing meanwhile. Errors: kBusy, kNoSpace, kIo.
+  /// Returns free pages to the file system. Rewrites the whole file, which temporarily needs as much
+  /// space again and blocks writers. Errors: kBusy, kNoSpace, kIo.
   base::Result<void> vacuum();
-  /// The bytes of the pages that are free.
+  /// Size of the free pages, in bytes.
   base::Result<std::int64_t> free_space();
 
  private:

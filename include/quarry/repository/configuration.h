@@ -1,11 +1,11 @@
-// What of a repository's settings and people travels between repositories, and how it is written.
+// The settings and users that repositories exchange, and their format.
 //
 //   config /TABLE SIZE        content:   MTIME 'KEY' COLUMN VALUE COLUMN VALUE …
 //
 // TABLE is `config` (settings), `user`, `shun`, `reportfmt`, `concealed` or `subscriber`; MTIME
-// whole seconds since 1970; KEY and VALUE are SQL literals: 'text' ('' inside is one '), x'hex',
-// whole numbers, NULL. They are read as values and bound, never run as SQL. Of two rows with one
-// key the later MTIME wins. What belongs to no area neither leaves a repository nor enters it.
+// is in seconds since 1970; KEY and VALUE are SQL literals: 'text' (with '' for '), x'hex', integers,
+// NULL. They are parsed and bound as values, never run as SQL. Of two rows with the same key the one
+// with the later MTIME wins. Rows that belong to no area are never exchanged.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ inline constexpr ConfigAreas kConfigSubscriber = 1 << 9;
 inline constexpr ConfigAreas kConfigInterwiki = 1 << 10;
 inline constexpr ConfigAreas kConfigAll = (1 << 11) - 1;
 
-/// The areas that NAME (without the slash) stands for: that of the first name which begins with it,
-/// in Fossil's order; 0 for none.
+/// The areas of the first area name, in Fossil's order, that begins with NAME (without the slash); 0
+/// if there is none.
 ConfigAreas config_areas(std::string_view name);
-/// The areas to which the row NAME of `config` belongs; 0 where it stays at home.
+/// The areas to which the row NAME of `config` belongs; 0 if it is never exchanged.
 ConfigAreas areas_of_setting(std::string_view name);
 
 struct SqlLiteral {
@@ -53,8 +53,8 @@ struct ConfigRecord {
   std::vector<std::pair<std::string, SqlLiteral>> columns;
 };
 
-/// The record that a `config NAME` card (NAME with its slash) holds in CONTENT. Nothing where
-/// either is not as above. Columns that the table has not are left out.
+/// Parses CONTENT of the card `config NAME` (with the slash). Returns nothing if either is malformed.
+/// Leaves out columns that the table does not have.
 std::optional<ConfigRecord> parse_config_record(std::string_view name, std::string_view content);
 
 /// NAME (with its slash) and CONTENT of one card.

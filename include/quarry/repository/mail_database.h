@@ -1,5 +1,4 @@
-// A database that mails are put into instead of being sent (fossil's email-send-method `db`):
-// another program takes them from there.
+// A database that stores mails for another program to send (fossil's email-send-method `db`).
 //
 //   email(emailid INTEGER PRIMARY KEY, msg TEXT)
 #pragma once
@@ -16,11 +15,11 @@ class Database;
 
 class MailDatabase {
  public:
-  /// Makes PATH and its table where they are not there. Errors: kBusy, kNoSpace, kIo.
+  /// Creates PATH and its table if they do not exist. Errors: kBusy, kNoSpace, kIo.
   static base::Result<std::unique_ptr<MailDatabase>> open(const std::filesystem::path& path);
   ~MailDatabase();
 
-  /// Errors: the same.
+  /// Errors: kBusy, kNoSpace, kIo.
   base::Result<void> add(std::string_view message);
 
  private:

@@ -1,12 +1,12 @@
-// Mails that are decided on but not yet sent: the table `fx_quarry_mail`.
+// The queue of mails to be sent: the table `fx_quarry_mail`.
 //
-// The transaction that marks alerts as sent puts the mails about them in here, and each goes when
-// it was handed over: whoever stops in between, nobody is left out, and of two who look at the
-// alerts at once one finds nothing. What is kept of a mail is whom and what it is about; its text
-// is made when it is sent, and nothing is told by then that has been removed.
+// The transaction that marks alerts as sent also adds their mails here, and a mail is removed after
+// it was handed over. So a crash loses no mail, and two processes never queue the same alert. A row
+// holds only the recipient and the events; the text is composed when the mail is sent, and leaves out
+// events that have been removed meanwhile.
 //
-// Whoever sends a mail claims it first, for a time, in which nobody else does. A claim that is not
-// settled ends by itself.
+// A process claims a mail before it sends it. The claim expires if the process neither removes nor
+// defers the mail.
 #pragma once
 
 #include <chrono>
@@ -22,10 +22,10 @@
 namespace quarry::repository {
 
 enum class MailKind {
-  kAlert,   // events together
+  kAlert,   // several events
   kPost,    // one post
-  kDigest,  // a day's events together
-  kRenewal  // the subscription will end
+  kDigest,  // a day's events
+  kRenewal  // the subscription is about to expire
 };
 
 /// Seconds since 1970.
@@ -34,14 +34,14 @@ using MailTime = std::chrono::seconds;
 struct OutgoingMail {
   std::int64_t id = 0;
   MailKind kind = MailKind::kAlert;
-  std::string code;     // the subscriber's, in hexadecimal
-  std::string address;  // as it is now
+  std::string code;     // the subscriber's code, in hex
+  std::string address;  // current
   std::string letters;
-  std::string capabilities = {};  // as they are now
+  std::string capabilities = {};  // current
   std::vector<AlertReference> about;
-  std::string token;  // unique, and the same at each attempt: for a Message-Id
+  std::string token;  // for the Message-Id: unique, and the same for each attempt
   MailTime made{};
-  std::int64_t attempts = 0;  // that failed
+  std::int64_t attempts = 0;  // failed ones
 };
 
 class MailOutbox {
@@ -49,25 +49,24 @@ class MailOutbox {
   /// REPOSITORY is not owned.
   explicit MailOutbox(Repository& repository) : repository_(repository) {}
 
-  // Inside a Snapshot or a Receipt; errors of all: kIo, kCorrupt.
+  // Use inside a Snapshot or a Receipt. Errors of all: kIo, kCorrupt.
 
-  /// Whether claim() would have something.
+  /// Whether claim() would return a mail.
   base::Result<bool> has_due(MailTime now);
-  /// How many there are.
   base::Result<std::size_t> size();
 
   // Inside a Receipt.
 
-  /// A mail to the subscriber CODE.
+  /// Adds a mail to the subscriber CODE.
   base::Result<void> add(MailKind kind, const std::string& code,
                          const std::vector<AlertReference>& about, MailTime now);
-  /// The mail that has waited longest; nobody else gets it before UNTIL. Those to subscribers who
-  /// want no mail any more are removed on the way.
+  /// Claims the mail that has been due longest, so that no other process gets it before UNTIL. Also
+  /// removes mails to subscribers who have opted out.
   base::Result<std::optional<OutgoingMail>> claim(MailTime now, MailTime until);
-  /// MAIL was sent, or is given up.
+  /// Removes MAIL after it was sent or given up.
   base::Result<void> remove(const OutgoingMail& mail);
-  /// MAIL could not be sent, and is tried again at DUE.
-  base::Result<void> put_off(const OutgoingMail& mail, MailTime due);
+  /// Schedules a retry of MAIL at DUE.
+  base::Result<void> defer(const OutgoingMail& mail, MailTime due);
 
  private:
   Repository& repository_;

@@ -1,8 +1,7 @@
-// Lists of artifacts' names: what is here, what no cluster names yet, what is missing, what has not
-// been sent. What a sync session tells and asks for.
+// Lists of artifact names for a sync session: stored, unclustered, missing and unsent artifacts.
 //
-// Inside a Snapshot or a Receipt. All throw where the file cannot be read, but for those that
-// return a Result.
+// Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file cannot
+// be read.
 #pragma once
 
 #include <cstddef>
@@ -18,30 +17,30 @@ struct RepositoryState;
 
 class NameLists {
  public:
-  /// Made by Repository. STATE is not owned.
+  /// Created by Repository. STATE is not owned.
   explicit NameLists(RepositoryState& state) : state_(&state) {}
 
-  /// Names of all artifacts but phantoms, shunned and private ones (legacy clone), in rid order.
+  /// Names of all artifacts except phantoms, shunned and private ones, in rid order (legacy clone).
   base::Result<void> visit_names(const std::function<void(const artifact::HashName&)>& visit);
-  /// Names of the clusters, but for those that visit_names() leaves out and the unclustered ones.
+  /// Names of the clusters, except unclustered ones and those that visit_names() leaves out.
   std::vector<artifact::HashName> clusters();
-  /// Names of the private artifacts that have content, for a client that may have them.
+  /// Names of the private artifacts that have content, for a client that may receive them.
   std::vector<artifact::HashName> private_names();
 
-  /// Names of the artifacts that were made here and not sent anywhere yet, private ones left out:
-  /// what a push begins with.
+  /// Names of the artifacts that were created here and not sent anywhere yet, except private ones. A
+  /// push begins with them.
   std::vector<artifact::HashName> unsent();
 
-  // Inside a Receipt the functions below first bring the derived tables up to date, since what
-  // came may refer to artifacts that are not there.
+  // Inside a Receipt the functions below first update the derived tables, because received artifacts
+  // may refer to missing ones.
 
-  /// Names of every unclustered artifact that is no phantom, not private, not shunned. Cached until
-  /// the file changes; the reference holds until the next call.
+  /// Names of all unclustered artifacts except phantoms, private and shunned ones. Cached until the
+  /// file changes; the reference is valid until the next call.
   const std::vector<artifact::HashName>& unclustered();
-  /// The same for who has few names to compare with them: nullptr where more than LIMIT would have
-  /// to be read first.
+  /// The same for a caller that compares them with a few names only. Returns nullptr if more than
+  /// LIMIT would have to be read first.
   const std::vector<artifact::HashName>* unclustered_within(std::size_t limit);
-  /// At most LIMIT names of phantoms, never shunned ones; private ones only when INCLUDE_PRIVATE.
+  /// Names of at most LIMIT phantoms, never shunned ones, and private ones only if INCLUDE_PRIVATE.
   std::vector<artifact::HashName> phantoms(std::size_t limit, bool include_private);
 
  private:

@@ -1,5 +1,5 @@
-// Where mail for one user of a repository goes, as fossil has it: the address that he has confirmed
-// as a subscriber, or the one in what the administrator wrote of him (user.info).
+// The email address of a user, found as fossil does: the address that the user confirmed as a
+// subscriber, or the one that the administrator entered (user.info).
 #pragma once
 
 #include <string>
@@ -11,14 +11,13 @@ namespace quarry::repository {
 
 class Repository;
 
-/// Whether TEXT is name@domain.tld, of characters that mean nothing to a header or a shell.
+/// Whether TEXT is name@domain.tld, without characters that are special in a header or a shell.
 bool is_mail_address(std::string_view text);
-/// The first address in TEXT; empty: there is none.
+/// The first address in TEXT, or empty.
 std::string mail_address_in(std::string_view text);
 
-/// Inside a Snapshot. The address of the user LOGIN. Empty, where nobody is to be written to: there
-/// is no such user, he may do nothing, or not read check-ins (any more); he wants no mail, or has
-/// not confirmed the address that is known. Errors: kIo, kCorrupt.
+/// The address of the user LOGIN. Empty if the user does not exist, may not read check-ins, has opted
+/// out, or has not confirmed the address. Use inside a Snapshot. Errors: kIo, kCorrupt.
 base::Result<std::string> personal_address(Repository& repository, std::string_view login);
 
 }  // namespace quarry::repository

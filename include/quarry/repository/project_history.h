@@ -1,8 +1,7 @@
-// What pages show of a project's history: its timeline, branches, tags, and the files of a
-// check-in.
+// A project's history for pages: timeline, branches, tags, and the files of a check-in.
 //
-// Read from the derived tables, along their indexes, and bounded by what the caller asks for. What
-// is private or shunned, or waits for a moderator, is left out.
+// It is read from indexes of the derived tables, up to the limit that the caller sets. Private and
+// shunned artifacts are left out, and those that await a moderator.
 #pragma once
 
 #include <cstddef>
@@ -20,56 +19,55 @@ namespace quarry::repository {
 
 class Repository;
 
-/// What an artifact is to people.
+/// The kind of an artifact, as shown to people.
 enum class ArtifactKind {
-  kData,  // the content of a file, or nothing that is known yet
+  kData,  // the content of a file, or not known yet
   kCheckIn,
-  kControl,  // sets tags on other artifacts
+  kControl,  // changes tags of other artifacts
   kWiki,
-  kTicket,  // a change of one
+  kTicket,  // a change of a ticket
   kTechnote,
   kForum,
-  kAttachment,  // or the removal of one
+  kAttachment,  // also the removal of an attachment
   kCluster,
 };
 
-/// What the timeline tells of an artifact.
+/// An artifact's entry in the timeline.
 struct TimelineEntry {
   artifact::HashName name;
   ArtifactKind kind = ArtifactKind::kData;
-  base::UnixMillis time;  // as it is shown: tags may have moved it
-  std::string user;       // empty: nobody
+  base::UnixMillis time;  // as displayed; tags may have changed it
+  std::string user;       // may be empty
   std::string comment;    // in fossil's wiki markup
-  std::string branch;     // of a check-in; empty: on none
+  std::string branch;     // for a check-in; may be empty
 };
 
-/// A line of development. It ends with its newest leaf by the times that are shown: fossil goes by
-/// the newest check-in, which is another one only where a child is dated before its parent.
+/// A branch. Its tip is its newest leaf by displayed time. Fossil uses the newest check-in, which
+/// differs only if a child is dated before its parent.
 struct Branch {
   std::string name;
   artifact::HashName tip;    // the newest leaf
   base::UnixMillis changed;  // the time of the tip
-  bool is_closed = false;    // the tip is, as fossil lists it
-  /// The newest leaf that is not closed: what work goes on from, and what Receipt::require_tip()
-  /// goes by. Nothing: all leaves are closed.
+  bool is_closed = false;    // the tip is closed, as in fossil's list of branches
+  /// The newest leaf that is not closed, which is the tip for Receipt::require_tip(). Empty if all
+  /// leaves are closed.
   std::optional<artifact::HashName> open_tip;
 };
 
-/// A symbolic name that does not go on to descendants: a release, say.
+/// A symbolic tag that descendants do not inherit, for example a release.
 struct Tag {
   std::string name;
-  artifact::HashName target;  // the artifact that got it last
+  artifact::HashName target;  // the artifact that was tagged last
 };
 
-/// A file of a check-in.
 struct CheckInFile {
   std::string name;
   enum class Permission { kNormal, kExecutable, kLink } permission = Permission::kNormal;
   artifact::HashName hash;
-  std::optional<std::int64_t> size;  // bytes; nothing: the content is not here
+  std::optional<std::int64_t> size;  // bytes; empty if the content is missing
 };
 
-/// Everything but files() costs a few microseconds a row. Inside a Snapshot or a Receipt.
+/// All functions except files() take a few microseconds per row. Use inside a Snapshot or a Receipt.
 class ProjectHistory {
  public:
   /// REPOSITORY is not owned.
@@ -79,15 +77,14 @@ class ProjectHistory {
 
   // Errors of all: kIo, kCorrupt.
 
-  /// The newest LIMIT entries, newest first. Fewer also where they lie among 100,000 others.
+  /// The newest LIMIT entries, newest first. May return fewer, because it reads at most 100,000 rows.
   base::Result<std::vector<TimelineEntry>> timeline(std::size_t limit, Which which);
-  /// At most LIMIT branches, the last changed first. Reads as many rows as there are leaves.
+  /// At most LIMIT branches, last changed first. Reads one row per leaf.
   base::Result<std::vector<Branch>> branches(std::size_t limit);
-  /// At most LIMIT tags by name, from the one that comes after AFTER on.
+  /// At most LIMIT tags, sorted by name, starting after AFTER.
   base::Result<std::vector<Tag>> tags(std::size_t limit, std::string_view after = {});
-  /// At most LIMIT files of CHECK_IN by name, from the one that comes after AFTER on. The manifest
-  /// is expanded for it, and that which it is based on. Error: kNotFound (no check-in, or not for
-  /// everybody).
+  /// At most LIMIT files of CHECK_IN, sorted by name, starting after AFTER. Expands the manifest and
+  /// its baseline. Error: kNotFound (not a check-in, or private).
   base::Result<std::vector<CheckInFile>> files(const artifact::HashName& check_in,
                                                std::size_t limit, std::string_view after = {});
 

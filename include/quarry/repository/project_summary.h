@@ -1,4 +1,4 @@
-// What a list of repositories says of one, and whether it may.
+// The entry of one repository in a list of repositories, and whether it may be shown.
 #pragma once
 
 #include <filesystem>
@@ -13,26 +13,26 @@
 namespace quarry::repository {
 
 struct ProjectSummary {
-  std::string name;         // the setting `project-name`; may be empty
+  std::string name;         // `project-name`; may be empty
   std::string description;  // `project-description`
-  /// Of the newest check-in that everybody may know of.
+  /// Time of the newest public check-in.
   std::optional<base::UnixMillis> last_check_in;
-  /// What a visitor may do who has not logged in: `nobody`'s letters, with those that he is lent.
+  /// Capabilities of a visitor who is not logged in: those of `nobody`, with inherited ones.
   std::string rights;
-  /// Not where `repolist-skin` says that it is only there for its skin.
+  /// False if `repolist-skin` says that the repository only provides a skin.
   bool is_listed = true;
 
-  /// Whether everybody may see check-ins, and what else is on a page about them.
+  /// Whether anyone may see check-ins, and the other content of pages about them.
   bool may_be_read() const;
-  /// Whether everybody may clone it.
+  /// Whether anyone may clone it.
   bool may_be_cloned() const;
 };
 
-/// That of an open repository. Inside a Snapshot. Errors: kIo, kCorrupt.
+/// The summary of an open repository. Use inside a Snapshot. Errors: kIo, kCorrupt.
 base::Result<ProjectSummary> summary_of(Repository& repository);
 
-/// That of the file PATH, which is opened for it and closed again; unlike Repository::open(), it
-/// stays as it is, whatever is old in it. Errors: those of Repository::open().
+/// Opens the file PATH, reads its summary and closes it. Unlike Repository::open(), it never upgrades
+/// the file. Errors: those of Repository::open().
 base::Result<ProjectSummary> read_summary(const std::filesystem::path& path,
                                           const OpenOptions& options);
 

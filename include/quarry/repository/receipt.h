@@ -1,5 +1,5 @@
-// What a sync session tells a repository: one write transaction, in which artifacts, settings and
-// whatever else came is stored.
+// The writes of a sync session: one write transaction that stores the received artifacts, settings,
+// unversioned files and so on.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace quarry::repository {
 
 class Repository;
 
-/// How an artifact arrives.
+/// A received artifact.
 struct Arrival {
   artifact::HashName name;
   std::string_view payload;  // content, or a delta when delta_source is set
@@ -32,91 +32,93 @@ struct Arrival {
   bool is_private = false;
 };
 
-/// Who said that a commit on a check-in is about to be made.
+/// An announcement that a user is about to commit on a check-in.
 struct CheckInLock {
-  std::string login;       // empty: somebody without one
+  std::string login;       // empty for a client without a login
   std::int64_t since = 0;  // seconds since 1970
 };
 
-/// How long such a word counts, where the setting `lock-timeout` does not say it.
+/// Default of the setting `lock-timeout`: how long a check-in lock lasts.
 inline constexpr std::int64_t kCheckInLockSeconds = 60;
 
-/// Who sent what a Receipt stores; becomes a row of `rcvfrom`, and only if something is stored.
+/// The sender of the stored artifacts. Becomes a row of `rcvfrom` only if something is stored.
 struct Sender {
   std::int64_t uid = 0;
   std::optional<std::string> login_nonce;
   std::string address;
 };
 
-/// Who waits for Receipt::complete(). Either may be empty.
+/// Callbacks of Receipt::complete(). Either may be empty.
 struct CompletionWatch {
   std::function<void(std::size_t done, std::size_t total)> progress;  // of artifacts
   std::function<bool()> is_interrupted;
 };
 
-/// One write transaction. Destroyed without commit(), it leaves no trace. After an error from any
-/// function the only thing left to do is to destroy it.
+/// One write transaction. Rolled back if it is destroyed without commit(). After an error from any
+/// function it can only be destroyed.
 class Receipt {
  public:
   Receipt(Receipt&&) noexcept;
   ~Receipt();
 
-  /// What is stored from now on comes from SENDER.
+  /// Sets the sender of everything that is stored after this call.
   void set_sender(Sender sender);
 
-  /// Stores an artifact that came: verifies its hash (kInvalid when wrong), keeps deltas whose
-  /// source has not come, fills phantoms, resolves deltas that waited for this one. An artifact
-  /// that is there already, or is shunned, is left alone (returns false).
+  /// Stores a received artifact: verifies its hash (kInvalid if it is wrong), keeps deltas whose
+  /// source has not arrived, fills phantoms, and resolves deltas that waited for this artifact.
+  /// Ignores an artifact that is already stored or is shunned (returns false).
   base::Result<bool> store(const Arrival& arrival);
 
-  // A clone has everything looked at once, at its end, where the order in which it comes costs
-  // nothing: only for a repository that init_for_clone() made, and that nobody else sees.
+  // A clone checks all artifacts once, at its end, so that the order of arrival costs nothing. Only
+  // for a repository that init_for_clone() created and that no other process uses.
 
-  /// Puts ARRIVAL in as it came, its content unseen. What is there already, or is shunned, is left
-  /// alone (returns false). Errors: kLimit, kInvalid (sizes that cannot be).
+  /// Stores ARRIVAL unchecked. Ignores an artifact that is already stored or is shunned (returns
+  /// false). Errors: kLimit, kInvalid (impossible sizes).
   base::Result<bool> keep(const Arrival& arrival);
-  /// Looks at all that was kept: the errors of store() are those of the first that is wrong. Then
-  /// computes the derived tables. Starts threads. Ends with kIo once WATCH says so.
+  /// Checks everything that keep() stored, and fails with the error that store() would have returned
+  /// for the first bad artifact. Then computes the derived tables. Starts threads. Fails with kIo when
+  /// WATCH interrupts it.
   base::Result<void> complete(const CompletionWatch& watch = {});
-  /// Makes NAME known as an artifact that exists elsewhere, if it is not known yet.
+  /// Adds NAME as a phantom, an artifact that exists elsewhere, unless it is known already.
   base::Result<void> add_phantom(const artifact::HashName& name, bool is_private);
-  /// NAME, private here, becomes public (or the other way round, for phantoms only).
+  /// Makes NAME public or, for phantoms only, private.
   base::Result<void> set_private(const artifact::HashName& name, bool is_private);
-  /// Sets or (nothing) removes a row of `config`.
+  /// Sets a row of `config`, or removes it if VALUE is empty.
   base::Result<void> set_config(std::string_view name, std::optional<std::string_view> value);
 
-  /// Puts RECORD into its table where there is none of its key, or one with an earlier mtime.
-  /// Nothing is checked but that a setting may travel. Returns whether anything changed.
+  /// Stores RECORD in its table unless a row with its key has the same or a later mtime. Checks only
+  /// that a setting may be transferred. Returns whether anything changed.
   base::Result<bool> merge_config(const ConfigRecord& record);
 
-  /// CLIENT is about to commit on CHECK_IN. Returns who else said so before, and still holds it.
+  /// Locks CHECK_IN for CLIENT, which is about to commit on it. If another client holds the lock,
+  /// returns that lock instead.
   base::Result<std::optional<CheckInLock>> lock_check_in(const artifact::HashName& check_in,
                                                          const std::optional<std::string>& login,
                                                          std::string_view client);
-  /// CLIENT is about to commit on nothing any more.
+  /// Removes all locks of CLIENT.
   base::Result<void> unlock_check_ins(std::string_view client);
 
-  /// Stores what came where it is newer than what is there: the later mtime wins, of two equal ones
-  /// the greater hash (a deletion has the least). Returns whether anything changed. What has its
-  /// content left out changes nothing but the mtime of that very content. Errors: kInvalid (the
-  /// content is not what its hash says), kLimit.
+  /// Stores an unversioned file if it is newer than the stored one: the later mtime wins, and for
+  /// equal mtimes the greater hash (a deletion has the lowest). Returns whether anything changed. An
+  /// arrival without content can only change the mtime of the same content. Errors: kInvalid (the
+  /// content does not match its hash), kLimit.
   base::Result<bool> store_unversioned(const UnversionedArrival& arrival);
-  /// NAMES are sent: they are unsent no longer.
+  /// Removes NAMES, which were sent, from the unsent artifacts.
   base::Result<void> forget_unsent(const std::vector<artifact::HashName>& names);
-  /// Gives the user LOGIN another password; the project code must be known. Error: kNotFound.
+  /// Sets the password of the user LOGIN. The project code must be known. Error: kNotFound.
   base::Result<void> set_password(std::string_view login, std::string_view password);
 
-  /// From here on it is certain that check-ins go on from TIP: that TIP is the tip of BRANCH now,
-  /// in this write transaction. The tip is the newest open leaf of the branch by the time that is
-  /// shown, as fossil has it: where the branch has forked, the later leaf of the two. What is
-  /// private does not count. Call before anything is stored. Errors: kConflict (the tip is another
-  /// one, or the branch is closed), kNotFound (there is no such branch).
+  /// Checks that TIP is the tip of BRANCH, which then holds until the end of this transaction. As in
+  /// fossil, the tip is the newest open leaf of the branch by displayed time; if the branch has forked
+  /// it is the later of the two leaves. Private artifacts do not count. Call before anything is
+  /// stored. Errors: kConflict (TIP is not the tip, or the branch is closed), kNotFound (no such
+  /// branch).
   base::Result<void> require_tip(std::string_view branch, const artifact::HashName& tip);
 
-  /// Makes clusters where 100 or more unclustered artifacts call for them. Returns how many.
+  /// Creates clusters if there are 100 or more unclustered artifacts. Returns the number created.
   base::Result<int> make_clusters();
 
-  /// Computes the derived tables for what was stored and makes it durable (synchronous=FULL).
+  /// Computes the derived tables for everything stored, and commits durably (synchronous=FULL).
   base::Result<void> commit();
 
  private:

@@ -1,7 +1,7 @@
-// Finding a repository's file below a folder, so that no name and no symbolic link leads out of it.
+// Finds repository files below a folder. Neither names nor symbolic links can lead out of it.
 //
-// The file itself is only looked at through a descriptor that cannot read (O_PATH): closing one
-// drops no lock, while closing any real descriptor of a repository file would drop SQLite's.
+// The file is opened only with O_PATH, because closing any other descriptor of a repository file
+// would drop SQLite's locks on it.
 #pragma once
 
 #include <sys/types.h>
@@ -15,23 +15,22 @@
 
 namespace quarry::repository {
 
-/// A file, as it was found to lie inside the folder.
+/// A file that was found inside the folder.
 struct LocatedFile {
   std::filesystem::path path;
   dev_t device = 0;
   ino_t inode = 0;
 
-  /// Whether the path still leads to that file.
+  /// Whether the path still leads to the same file.
   bool is_same_now() const;
 };
 
-/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (a way out of the folder, or
-/// where this process may not look), kIo.
+/// Finds NAME's file below FOLDER. Errors: kNotFound, kDenied (outside the folder, or no permission),
+/// kIo.
 base::Result<LocatedFile> locate(const std::filesystem::path& folder, const RepositoryName& name);
 
-/// The names of at most MOST repositories in FOLDER and the folders in it, in order of their text;
-/// links to folders are not followed. Whether a name leads anywhere is for locate(). What cannot be
-/// looked into is passed over.
-std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t most);
+/// Names of at most LIMIT repositories in FOLDER and its subfolders, sorted. Does not follow symbolic
+/// links to folders. Does not check that locate() accepts the names. Skips unreadable folders.
+std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit);
 
 }  // namespace quarry::repository

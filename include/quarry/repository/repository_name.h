@@ -1,8 +1,8 @@
-// The name under which a repository in a folder is served: NAME, or A/B/NAME in folders below it.
+// The name under which a repository in a folder is served: NAME, or A/B/NAME in a subfolder.
 //
-// Fossil's own rule for names in URLs (fossil help server): letters, digits, "_", "-", "." and "/"
-// alone; no "-" after a "/", and letters or digits on both sides of every ".". So there is no way
-// to write "..", a hidden file, an option, or an escape that something further in might undo.
+// Names follow Fossil's rule for URLs (fossil help server): only letters, digits, "_", "-", "." and
+// "/"; no "-" after a "/", and a letter or digit on both sides of every ".". So a name cannot contain
+// "..", and cannot be a hidden file, an option, or an escape that later code would decode.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,12 @@ namespace quarry::repository {
 
 class RepositoryName {
  public:
-  /// TEXT, without slashes around it. Nothing when it is no such name, or too long.
+  /// Parses TEXT, which has no slash at either end. Returns nothing if it is not a valid name, or too
+  /// long.
   static std::optional<RepositoryName> parse(std::string_view text);
 
   const std::string& str() const { return text_; }
-  /// Its file, relative to the folder.
+  /// The file's path, relative to the folder.
   std::string file() const { return text_ + ".fossil"; }
 
   friend bool operator==(const RepositoryName&, const RepositoryName&) = default;
@@ -29,22 +30,23 @@ class RepositoryName {
   std::string text_;
 };
 
-/// What a worker calls the repository NAME to the master ("": the only one of its pool), which takes
-/// no names of it. Several names may have one number: then the work of all of them is looked at.
+/// The number by which a worker refers to the repository NAME ("" for a pool's only repository) when
+/// it talks to the master, which accepts no names. If several names share a number, the work of all
+/// of them is checked.
 std::uint32_t number_of(std::string_view name);
 
-/// A name that the beginning of a path may mean, and what of the path follows it.
+/// A repository name that a path may begin with, and the rest of the path.
 struct NameCandidate {
   RepositoryName name;
   std::string_view rest;  // "" or "xfer", "xfer/more"
-  /// The rest begins with a word that after a repository always is an endpoint of it.
+  /// The rest begins with a reserved word, which is always an endpoint.
   bool has_endpoint = false;
 };
 
-/// All that PATH may mean, in the order in which they are to be tried: names before a reserved word
-/// (the shortest first, since an endpoint belongs to the repository that it follows), then the
-/// others, the longest first. Empty when the path is no way to write any name: web servers resolve
-/// "." and ".." before they ask, so that a path that still holds one is up to no good.
+/// All candidates for PATH, in the order in which to try them: first the names before a reserved word,
+/// shortest first because an endpoint belongs to the repository that it follows, then the others,
+/// longest first. Empty if no valid name is possible: web servers resolve "." and ".." before they
+/// forward a request, so a path that still contains one is suspicious.
 std::vector<NameCandidate> names_in(std::string_view path);
 
 /// Whether WORD is reserved after the name of a repository: xfer, queue, status, ping.

@@ -1,11 +1,11 @@
-// How the tables of a repository name an artifact.
+// The number of an artifact within one repository file.
 #pragma once
 
 #include <cstdint>
 
 namespace quarry::repository {
 
-/// A row of `blob`: 1 and more, another one in every file.
+/// `blob.rid`, at least 1. It differs from file to file.
 using Rid = std::int64_t;
 
 }  // namespace quarry::repository

@@ -1,13 +1,12 @@
-// What an administrator should know of a repository, whichever program did it: logins that failed,
-// what administrators have done on fossil's pages, and users that have come, gone, or have other
-// rights or another password than before.
+// Security events of a repository, whichever program caused them: failed logins, administrators'
+// actions on fossil's pages, users added or removed, changed capabilities and passwords.
 //
-//   accesslog          fossil's, where its setting `access-log` is on
+//   accesslog          fossil's, if its setting `access-log` is on
 //   admin_log          fossil's
-//   user               compared with what it was when somebody last looked:
-//   fx_quarry_users    LOGIN, capabilities, and the beginning of a hash of the secret
+//   user               compared with the saved state:
+//   fx_quarry_users    login, capabilities, and the first digits of a hash of the secret
 //
-// Who tells others of it keeps a mark of how far he has told, and moves it on when they have it.
+// A consumer keeps a mark of its position, and advances it after the events have been delivered.
 #pragma once
 
 #include <cstddef>
@@ -23,14 +22,14 @@ namespace quarry::repository {
 class Receipt;
 class Repository;
 
-/// Row ids: to be stored as they are.
+/// Row ids of the two logs. Callers store them unchanged.
 struct SecurityMark {
   std::int64_t access = 0;
   std::int64_t admin = 0;
   friend bool operator==(const SecurityMark&, const SecurityMark&) = default;
 };
 
-/// Logins of a user from an address that failed one after the other.
+/// Consecutive failed logins of one user from one address.
 struct FailedLogins {
   std::string user;
   std::string address;
@@ -49,16 +48,16 @@ struct AdminAction {
 struct UserChange {
   std::string login;
   enum class What { kNew, kGone, kCapabilities, kSecret } what = What::kNew;
-  std::string capabilities;  // as they are now
-  std::string before;        // of kCapabilities and kGone: as they were
+  std::string capabilities;  // current
+  std::string before;        // of kCapabilities and kGone: the previous capabilities
 };
 
 struct SecurityNews {
   std::vector<FailedLogins> failed;
   std::vector<AdminAction> actions;
   std::vector<UserChange> users;
-  SecurityMark mark;       // where to go on
-  bool is_at_end = false;  // nothing came after it
+  SecurityMark mark;       // where to continue
+  bool is_at_end = false;  // nothing follows the mark
 };
 
 class SecurityLog {
@@ -66,16 +65,16 @@ class SecurityLog {
   /// REPOSITORY is not owned.
   explicit SecurityLog(Repository& repository) : repository_(repository) {}
 
-  // Inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
+  // Use inside a Snapshot or a Receipt. Errors: kIo, kCorrupt.
 
-  /// Whether anybody has looked at the users before: otherwise all would be new.
+  /// Whether the users were saved before. If not, after() would report all of them as new.
   bool knows_users();
-  /// After everything that is there.
+  /// The mark after all existing rows.
   base::Result<SecurityMark> end();
-  /// What came after MARK, of each table at most LIMIT row numbers, and how all users have changed.
-  /// A password is never told of but that it changed.
+  /// The events after MARK, at most LIMIT row ids of each log, and the changes of all users. Of a
+  /// password it reports only that it has changed.
   base::Result<SecurityNews> after(const SecurityMark& mark, std::size_t limit);
-  /// Inside a Receipt: the users are as known from now on.
+  /// Saves the current users for later comparison. Inside a Receipt.
   base::Result<void> note_users();
 
  private:

@@ -1,8 +1,8 @@
-// What a repository says of itself, of its people, and of the project's other repositories: the
-// tables `config` and `user`, as far as a sync session asks for them.
+// A repository's settings and users, and the project's other repositories: the parts of the tables
+// `config` and `user` that a sync session needs.
 //
-// Kept in memory until the file changes; references hold until then. Inside a Snapshot or a
-// Receipt. All throw where the file cannot be read.
+// Cached until the file changes; references are valid until then. Use inside a Snapshot or a
+// Receipt. All functions throw if the file cannot be read.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace quarry::repository {
 
 struct RepositoryState;
 
-/// A row of the user table, as far as a login needs it.
+/// The columns of a row of `user` that a login needs.
 struct User {
   std::int64_t uid = 0;
   std::string login;
@@ -35,7 +35,7 @@ struct SyncLink {
 
 class Settings {
  public:
-  /// Made by Repository. STATE is not owned.
+  /// Created by Repository. STATE is not owned.
   explicit Settings(RepositoryState& state) : state_(&state) {}
 
   /// Cached until the file changes.
@@ -43,21 +43,21 @@ class Settings {
   const std::string& server_code();
   /// A row of `config`, or nothing.
   std::optional<std::string> get(std::string_view name);
-  /// What rows of `config` are called that begin with PREFIX (not empty), in order.
+  /// Names of the rows of `config` that begin with PREFIX (not empty), sorted.
   std::vector<std::string> names_with(std::string_view prefix);
   std::int64_t get_int(std::string_view name, std::int64_t otherwise);
-  /// Fossil's reading of on/off, yes/no, true/false, 1/0; OTHERWISE for anything else.
+  /// Accepts on/off, yes/no, true/false and 1/0 as Fossil does; returns OTHERWISE for anything else.
   bool get_bool(std::string_view name, bool otherwise);
-  /// Whether the setting `hash-policy` keeps artifacts called NAME out.
+  /// Whether the setting `hash-policy` rejects NAME's hash algorithm.
   bool shuns_hash_of(const artifact::HashName& name);
-  /// What names an artifact that is made here, by the setting `hash-policy`.
+  /// The hash algorithm for artifacts created here, from the setting `hash-policy`.
   artifact::HashAlgorithm hash_of_own();
   std::optional<User> find_user(std::string_view login);
 
-  /// Calls VISIT for each row of AREAS that has a time of change, in the form of a `config` card.
+  /// Calls VISIT for each row of AREAS that has an mtime, in the form of a `config` card.
   void visit_configuration(ConfigAreas areas, const ConfigVisitor& visit);
 
-  /// Other repositories of the project that were heard of within a month; OWN_URL is this one's.
+  /// Other repositories of the project seen within the last month. OWN_URL becomes `src` in `about`.
   std::vector<SyncLink> sync_links(std::string_view own_url);
 
  private:

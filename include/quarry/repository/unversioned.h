@@ -1,7 +1,7 @@
-// Unversioned files: they live beside the history, and only the newest content of each is kept.
+// Unversioned files, which are not part of the history: only the newest content of each is kept.
 //
-// Inside a Snapshot or a Receipt. All throw where the file cannot be read, but for those that
-// return a Result.
+// Use inside a Snapshot or a Receipt. Functions that do not return a Result throw if the file cannot
+// be read.
 #pragma once
 
 #include <cstdint>
@@ -16,34 +16,33 @@ namespace quarry::repository {
 
 struct RepositoryState;
 
-/// A file that lives beside the history: only its newest content is kept.
 struct UnversionedFile {
   std::string name;
-  std::int64_t mtime = 0;           // seconds since 1970, as whoever changed it had them
-  std::optional<std::string> hash;  // nothing: it was deleted
+  std::int64_t mtime = 0;  // seconds since 1970, by the clock of the machine that changed it
+  std::optional<std::string> hash;  // empty if deleted
   std::int64_t size = 0;            // bytes, uncompressed
 };
 
-/// How an unversioned file, or what is told of it, arrives.
+/// A received unversioned file, or only its metadata.
 struct UnversionedArrival {
   std::string_view name;
   std::int64_t mtime = 0;
-  std::string_view hash;                    // "-": it was deleted
-  std::optional<std::string_view> content;  // nothing: left out
+  std::string_view hash;                    // "-" if deleted
+  std::optional<std::string_view> content;  // empty if not sent
 };
 
 class UnversionedFiles {
  public:
-  /// Made by Repository. STATE is not owned.
+  /// Created by Repository. STATE is not owned.
   explicit UnversionedFiles(RepositoryState& state) : state_(&state) {}
 
-  /// All of them, deleted ones included, in the order in which they came to be.
+  /// All files, including deleted ones, in order of creation.
   std::vector<UnversionedFile> all();
   std::optional<UnversionedFile> find(std::string_view name);
-  /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of those that are not deleted, in name order.
-  /// Cached until the file changes; the reference holds until the next call.
+  /// SHA1 over `NAME YYYY-MM-DD HH:MM:SS HASH\n` of all files that are not deleted, in name order.
+  /// Cached until the file changes; the reference is valid until the next call.
   const std::string& hash();
-  /// Errors: kNotFound (no such file, deleted, or its content was never here), kCorrupt, kLimit.
+  /// Errors: kNotFound (no such file, deleted, or content never received), kCorrupt, kLimit.
   base::Result<std::string> content(std::string_view name);
 
  private:

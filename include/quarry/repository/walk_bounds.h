@@ -1,4 +1,4 @@
-// What looking at a whole repository may take of the machine.
+// Resource limits of operations that read a whole repository.
 #pragma once
 
 #include <cstddef>
@@ -6,15 +6,15 @@
 
 namespace quarry::repository {
 
-/// What looking at every artifact of a file takes: rebuild(), verify(), Receipt::complete(). Bytes.
+/// Limits for rebuild(), verify() and Receipt::complete(), which read every artifact. In bytes.
 struct WalkBounds {
-  /// Contents that wait for what else is made from them: beyond it they are made again.
+  /// Contents kept because other deltas are based on them. Beyond it they are expanded again.
   std::size_t contents = std::size_t{64} << 20;
-  /// Texts of structural artifacts in memory: beyond it they go to a temporary file.
+  /// Texts of structural artifacts kept in memory. Beyond it they go to a temporary file.
   std::size_t texts = std::size_t{48} << 20;
-  /// Lists of the files of check-ins: beyond it they are made again.
+  /// File lists of check-ins. Beyond it they are computed again.
   std::size_t lists = std::size_t{160} << 20;
-  /// Threads beside the calling one. Nothing: a few, where there are processors for them.
+  /// Number of additional threads (default: a few, limited by the number of processors).
   std::optional<unsigned> helpers = {};
 };
 

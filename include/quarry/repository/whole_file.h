@@ -1,4 +1,4 @@
-// What is done with a repository file as a whole: it is made, proved right, or computed anew.
+// Operations on a whole repository file: create, verify, rebuild.
 #pragma once
 
 #include <cstddef>
@@ -22,42 +22,43 @@ struct InitOptions {
   std::string password;
   const base::Clock* clock = &base::system_clock();
 };
-/// Makes a new repository at PATH, which must not exist, with the initial empty check-in.
+/// Creates a repository at PATH, which must not exist, with the initial empty check-in.
 base::Result<void> init(const std::filesystem::path& path, const InitOptions& options);
 
-/// Makes an empty repository at PATH, which must not exist, for a clone to fill: a server code of
-/// its own, no project code yet, no check-in. USER is its administrator, without a password so far.
+/// Creates an empty repository at PATH, which must not exist, for a clone to fill. It has its own
+/// server code, but no project code and no check-in yet. USER is its administrator, without a
+/// password.
 base::Result<void> init_for_clone(const std::filesystem::path& path, std::string_view user,
                                   const base::Clock& clock = base::system_clock());
 
-/// What is wrong with a file, one line each, made for a person.
+/// Problems of a file, one line each, to be shown to a person.
 using Findings = std::vector<std::string>;
 
 struct Verified {
   Findings faults;
-  /// Rows that another order of processing the same artifacts gives, `fossil rebuild`'s for example:
-  /// their number by table and class (both for people).
+  /// Number of rows, by table and class, that differ only because the artifacts were processed in
+  /// another order, for example by `fossil rebuild`. Table and class are to be shown to a person.
   std::map<std::pair<std::string, std::string>, std::size_t> order_dependent;
 };
 
-/// Checks every hash, every delta, and that the derived tables equal a recomputation. The file is
-/// only read. Starts threads. PROGRESS (may be empty) is told (done, total) artifacts.
+/// Checks every hash and every delta, and that the derived tables equal a recomputation. Does not
+/// change the file. Starts threads. PROGRESS (may be empty) is called with (done, total) artifacts.
 base::Result<Verified> verify(const std::filesystem::path& path,
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const WalkBounds& bounds = {});
 
 struct Rebuilt {
-  /// What cannot be expanded, and so is not in the tables: one line each, made for a person.
+  /// Artifacts that cannot be expanded and so are missing from the tables, one line each.
   Findings unreadable;
-  /// How often an artifact was made from what is stored.
+  /// Number of times that an artifact was expanded.
   std::size_t expansions = 0;
 };
 
-/// Throws every derived table of PATH away and computes it from the artifacts, in one transaction:
-/// whatever interrupts it, the file is as before. Shunned artifacts go, as with `fossil rebuild`.
-/// Of OPTIONS, max_artifact_size and content_cache_size do not count. Starts threads. PROGRESS (may
-/// be empty) is told (done, total) artifacts. Once IS_INTERRUPTED (may be empty) says so, it is
-/// undone, which is kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
+/// Deletes all derived tables of PATH and computes them again from the artifacts, in one
+/// transaction, so an interruption leaves the file unchanged. Removes shunned artifacts, as
+/// `fossil rebuild` does. Ignores max_artifact_size and content_cache_size of OPTIONS. Starts threads.
+/// PROGRESS (may be empty) is called with (done, total) artifacts. When IS_INTERRUPTED (may be empty)
+/// returns true, it rolls back and fails with kIo. Errors: kNotFound, kInvalid, kBusy, kIo.
 base::Result<Rebuilt> rebuild(const std::filesystem::path& path, const OpenOptions& options = {},
                               const std::function<void(std::size_t, std::size_t)>& progress = {},
                               const std::function<bool()>& is_interrupted = {});

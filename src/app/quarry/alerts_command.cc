@@ -45,8 +45,8 @@ int run_step(Repository& repository, Step step, bool is_rehearsal) {
 base::Result<void> print_pending(Repository& repository) {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository.snapshot());
   repository::Alerts alerts(repository);
-  QUARRY_TRY_ASSIGN(const bool are_kept, alerts.are_kept());
-  if (!are_kept) return {};
+  QUARRY_TRY_ASSIGN(const bool are_set_up, alerts.are_set_up());
+  if (!are_set_up) return {};
   std::string last;
   while (true) {
     QUARRY_TRY_ASSIGN(const auto rows, alerts.marks(kRows, last));

@@ -37,11 +37,11 @@ base::Result<repository::CompactedSlice> compact(repository::Compaction& compact
 
 void tell(const std::string& file, const repository::CompactedSlice& slice,
           std::int64_t free_space) {
-  if (slice.looked_at == 0) {
+  if (slice.examined == 0) {
     fmt::print("{}: nothing has come since it was compacted\n", file);
   } else {
     fmt::print("{}: {} of {} artifacts became deltas: {} before, {} now{}\n", file, slice.rewritten,
-               slice.looked_at, megabytes(slice.size_before), megabytes(slice.size_after),
+               slice.examined, megabytes(slice.size_before), megabytes(slice.size_after),
                slice.is_done ? "" : "; not done yet");
     fmt::print("others waited for at most {:.1f} ms\n",
                static_cast<double>(slice.longest_lock.count()) / 1000);

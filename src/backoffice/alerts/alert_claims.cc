@@ -62,7 +62,7 @@ Result<std::size_t> add_mails(MailOutbox& outbox, AlertTiming timing, const Subs
 Result<Claimed> claim_alerts(Repository& repository, AlertTiming timing, MailTime now) {
   Alerts alerts(repository);
   MailOutbox outbox(repository);
-  QUARRY_TRY(alerts.bring_up_to_date());
+  QUARRY_TRY(alerts.upgrade_tables());
   QUARRY_TRY_ASSIGN(const std::size_t subscribers, alerts.count_subscribers(timing));
   const std::size_t limit = std::clamp(kMaxReferences / std::max<std::size_t>(subscribers, 1),
                                        std::size_t{1}, kMaxEvents);

@@ -65,8 +65,8 @@ class AlertRun {
   /// Finds out whether mail is set up, and how.
   Result<void> look() {
     QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
-    QUARRY_TRY_ASSIGN(const bool are_kept, Alerts(repository_).are_kept());
-    if (!are_kept) return {};
+    QUARRY_TRY_ASSIGN(const bool are_set_up, Alerts(repository_).are_set_up());
+    if (!are_set_up) return {};
     auto sender = choose_sender();
     if (!sender) {
       complain(report_, sender.error().message);

@@ -64,7 +64,7 @@ Result<void> OutboxRun::settle() {
   MailOutbox outbox(repository_);
   if (!last_) return {};
   if (last_->outcome == Outcome::kPutOff) {
-    return outbox.put_off(last_->mail, now() + delay_after(last_->mail.attempts));
+    return outbox.defer(last_->mail, now() + delay_after(last_->mail.attempts));
   }
   return outbox.remove(last_->mail);
 }

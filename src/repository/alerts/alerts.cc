@@ -70,14 +70,14 @@ std::int64_t cutoff(Database& database) {
 
 }  // namespace
 
-base::Result<bool> Alerts::are_kept() {
+base::Result<bool> Alerts::are_set_up() {
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<bool> {
     return state.database.has_table("subscriber") && state.database.has_table("pending_alert");
   });
 }
 
-base::Result<void> Alerts::bring_up_to_date() {
+base::Result<void> Alerts::upgrade_tables() {
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<void> {
     if (!has_column(database, "pending_alert", "sentMod")) {

@@ -164,7 +164,7 @@ base::Result<void> MailOutbox::remove(const OutgoingMail& mail) {
   });
 }
 
-base::Result<void> MailOutbox::put_off(const OutgoingMail& mail, MailTime due) {
+base::Result<void> MailOutbox::defer(const OutgoingMail& mail, MailTime due) {
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<void> {
     database.query("UPDATE fx_quarry_mail SET due=?3, attempts=attempts+1 WHERE id=?1 AND token=?2")

@@ -95,7 +95,7 @@ void CompactionRun::drop_former_tables() {
 /// Whatever is wrong with RID, it is left as it is, and told. Whether there is a row of it.
 bool CompactionRun::look_at(Rid rid) {
   if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
-  ++slice_.looked_at;
+  ++slice_.examined;
   auto planned = deltification_.plan(rid);
   if (!planned) {
     ++slice_.damaged;
@@ -255,7 +255,7 @@ base::Result<CompactedSlice> Compaction::run(const CompactionOptions& options) {
   return slice;
 }
 
-bool Compaction::has_turned_lately() {
+bool Compaction::has_reversed_deltas() {
   const auto row = repository_.settings().get(CompactionProgress::kRow);
   if (!row) return false;
   const std::int64_t now = repository_.options().clock->now().value / 1000;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "deferred_arrivals.h"
 #include "received_rows.h"
-#include "untold.h"
 
 namespace quarry::repository {
 
@@ -72,9 +72,9 @@ Rid last_row(Database& database) {
 void add(Repository::State& state, const ReceivedRow& row, ArrivalBatch& batch) {
   switch (readiness_of(state, row)) {
     case Readiness::kReady:
-      return add_received(state, row, batch.received, batch.told);
+      return add_received(state, row, batch.received, batch.reported);
     case Readiness::kNotYet:
-      return batch.put_off.push_back(row.rid);
+      return batch.deferred.push_back(row.rid);
     case Readiness::kNever:
       return;
   }
@@ -118,8 +118,8 @@ base::Result<ArrivalBatch> Arrivals::after(const ArrivalMark& mark, std::size_t 
     batch.is_at_end = rows.size() < limit;
     const Rid last = last_row(state.database);
     if (rows.empty() && last == mark.seen) return batch;
-    add_late_rows(state.database, mark, batch.put_off);
-    add_phantoms(state.database, batch.put_off);
+    add_late_rows(state.database, mark, batch.deferred);
+    add_phantoms(state.database, batch.deferred);
     for (const ReceivedRow& row : rows) {
       add(state, row, batch);
       batch.mark = {row.receipt, row.rid};

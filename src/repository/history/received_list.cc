@@ -134,7 +134,7 @@ base::Result<std::int64_t> ReceivedList::last_receipt() {
   });
 }
 
-base::Result<std::int64_t> ReceivedList::first_to_tell(std::int64_t after) {
+base::Result<std::int64_t> ReceivedList::first_to_report(std::int64_t after) {
   Repository::State& r = repository_.internals();
   return guarded(r.path, [&]() -> base::Result<std::int64_t> {
     QUARRY_TRY_ASSIGN(const std::int64_t last, last_receipt());
@@ -152,7 +152,7 @@ base::Result<std::int64_t> ReceivedList::first_to_tell(std::int64_t after) {
 }
 
 base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t up_to,
-                                              std::size_t most) {
+                                              std::size_t max_bytes) {
   Repository::State& r = repository_.internals();
   return guarded(r.path, [&]() -> base::Result<std::string> {
     std::string lines;
@@ -163,7 +163,7 @@ base::Result<std::string> ReceivedList::lines(std::int64_t after, std::int64_t u
     while (query.step()) {
       const ArrivedBlob row{query.integer(0), query.text(1)};
       const std::string line = fmt::format("{} {}\n", row.hash, describe(repository_, row));
-      if (lines.size() + line.size() > most) return lines + "...\n";
+      if (lines.size() + line.size() > max_bytes) return lines + "...\n";
       lines += line;
     }
     return lines;

@@ -62,14 +62,14 @@ Readiness readiness_of(Repository::State& state, const ReceivedRow& row) {
 }
 
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
-                  std::vector<Rid>& told) {
+                  std::vector<Rid>& reported) {
   const auto name = HashName::parse(row.hash);
   if (!name) return;
   if (received.empty() || received.back().receipt != row.receipt) {
     received.push_back(sender_of(state.database, row.receipt));
   }
   received.back().artifacts.push_back(describe(state, row.rid, *name, row.size));
-  told.push_back(row.rid);
+  reported.push_back(row.rid);
 }
 
 }  // namespace quarry::repository

@@ -1,4 +1,4 @@
-// A row of `blob` that came with a request: whether it can be told of, and what is told of it.
+// A row of `blob` that arrived with a request: whether it can be reported, and how.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +31,6 @@ bool is_after(const ArrivalMark& place, const ArrivalMark& mark);
 Readiness readiness_of(Repository::State& state, const ReceivedRow& row);
 /// Adds ROW, which is ready, to the last of RECEIVED, if that is of its request, or to a new one.
 void add_received(Repository::State& state, const ReceivedRow& row, std::vector<Received>& received,
-                  std::vector<Rid>& told);
+                  std::vector<Rid>& reported);
 
 }  // namespace quarry::repository

@@ -70,7 +70,7 @@ base::Result<LocatedFile> locate(const std::filesystem::path& folder, const Repo
   return LocatedFile{folder / name.file(), status.st_dev, status.st_ino};
 }
 
-std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t most) {
+std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std::size_t limit) {
   constexpr std::string_view kSuffix = ".fossil";
   // Entries that are looked at, whatever they are: a folder of a whole disk has an end, too.
   constexpr int kMostEntries = 1'000'000;
@@ -80,7 +80,7 @@ std::vector<RepositoryName> names_below(const std::filesystem::path& folder, std
   Walk entry(folder, std::filesystem::directory_options::skip_permission_denied, error);
   for (int seen = 0; !error && entry != Walk() && seen < kMostEntries; ++seen) {
     const std::string path = entry->path().lexically_relative(folder).string();
-    if (path.ends_with(kSuffix) && names.size() < most) {
+    if (path.ends_with(kSuffix) && names.size() < limit) {
       auto name = RepositoryName::parse(path.substr(0, path.size() - kSuffix.size()));
       if (name) names.push_back(std::move(*name));
     } else if (std::error_code ignored;

@@ -87,7 +87,7 @@ Result<void> Supply::clone(std::uint64_t version, Rid first) {
   writer_.reserve(static_cast<std::size_t>(
       std::clamp<std::int64_t>(repository_.settings().get_int("max-download", kDefaultMaxDownload),
                                0, kDefaultMaxDownload)));
-  first_ = first > 1 && repository::Compaction(repository_).has_turned_lately() ? first : 0;
+  first_ = first > 1 && repository::Compaction(repository_).has_reversed_deltas() ? first : 0;
   const std::vector<Found> hidden = private_from(first);
   auto next_hidden = hidden.begin();
   Result<void> sending;

@@ -125,7 +125,7 @@ TEST_CASE("where nothing came, nothing is looked at and nothing written") {
     const CompactedSlice again =
         compact(world, {.is_over = {}, .progress = {}, .is_whole = is_whole});
     CHECK(again.is_done);
-    CHECK(again.looked_at == 0);
+    CHECK(again.examined == 0);
   }
   const auto snapshot = (*other)->snapshot();
   CHECK((*other)->state() == state);
@@ -138,7 +138,7 @@ TEST_CASE("what came since makes the version before it old, and no other is look
   compact(world);
   project.commit();
   const CompactedSlice slice = compact(world);
-  CHECK(slice.looked_at < 10);
+  CHECK(slice.examined < 10);
   CHECK(project.source_of(39) == std::to_string(project.rid_of(40)));
   CHECK(project.source_of(40) == "");
   CHECK(faults(world.file()) == "");
@@ -149,7 +149,7 @@ TEST_CASE("versions that were pushed as deltas on older ones are turned round") 
   Project project(world);
   project.commit_many(8, true);
   REQUIRE(project.source_of(7) == std::to_string(project.rid_of(6)));
-  CHECK_FALSE(Compaction(*world.repository).has_turned_lately());
+  CHECK_FALSE(Compaction(*world.repository).has_reversed_deltas());
   const auto before = contents(world);
   SUBCASE("all at once") {
     compact(world);
@@ -161,7 +161,7 @@ TEST_CASE("versions that were pushed as deltas on older ones are turned round") 
     compact(world);
     CHECK(project.source_of(8) == "");
   }
-  CHECK(Compaction(*world.repository).has_turned_lately());
+  CHECK(Compaction(*world.repository).has_reversed_deltas());
   for (int number = 0; number < 7; ++number) {
     CHECK(project.source_of(number) == std::to_string(project.rid_of(number + 1)));
   }
@@ -257,7 +257,7 @@ TEST_CASE("what waits for its source stays as it is, and is looked at when that 
   CHECK(project.source_of(1001) == std::to_string(project.rid_of(1000)));
   world.put(missing);
   // Its row number is one that was passed long ago.
-  CHECK(compact(world).looked_at >= 8);
+  CHECK(compact(world).examined >= 8);
   CHECK(faults(world.file()) == "");
 }
 

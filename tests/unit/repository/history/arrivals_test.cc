@@ -49,7 +49,7 @@ std::vector<HashName> told_names(const Batch& batch) {
 void note(World& world, const ArrivalBatch& batch) {
   auto receipt = world.repository->receive();
   REQUIRE(receipt);
-  REQUIRE(Arrivals(*world.repository).put_by(batch));
+  REQUIRE(Arrivals(*world.repository).defer(batch));
   REQUIRE(receipt->commit());
 }
 

@@ -29,9 +29,9 @@ class ListWorld : public World {
     REQUIRE(number);
     return *number;
   }
-  std::int64_t first_to_tell(std::int64_t after) {
+  std::int64_t first_to_report(std::int64_t after) {
     const auto snapshot = repository->snapshot();
-    const auto number = ReceivedList(*repository).first_to_tell(after);
+    const auto number = ReceivedList(*repository).first_to_report(after);
     REQUIRE(number);
     return *number;
   }
@@ -111,17 +111,18 @@ TEST_CASE("a hook that is late is told of a day, counted from the last request")
     world.clock.advance(10 * kHour);
   }
   // The last came at hour 50: the third, at hour 20, is too old, the fourth not.
-  CHECK(world.first_to_tell(numbers[0]) == numbers[2]);
-  CHECK(world.lines(world.first_to_tell(numbers[0]), world.last()).find(hash_of("content 3")) == 0);
+  CHECK(world.first_to_report(numbers[0]) == numbers[2]);
+  CHECK(world.lines(world.first_to_report(numbers[0]), world.last()).find(hash_of("content 3")) ==
+        0);
   // Who is on time begins where he was.
-  CHECK(world.first_to_tell(numbers[4]) == numbers[4]);
-  CHECK(world.first_to_tell(world.last()) == world.last());
+  CHECK(world.first_to_report(numbers[4]) == numbers[4]);
+  CHECK(world.first_to_report(world.last()) == world.last());
 }
 
 TEST_CASE("who was never told of anything does not begin with the repository itself") {
   ListWorld world;
   const std::int64_t first = world.last();
-  CHECK(world.first_to_tell(0) == first);
+  CHECK(world.first_to_report(0) == first);
   world.put("news");
-  CHECK(world.lines(world.first_to_tell(0), world.last()) == hash_of("news") + " unknown\n");
+  CHECK(world.lines(world.first_to_report(0), world.last()) == hash_of("news") + " unknown\n");
 }

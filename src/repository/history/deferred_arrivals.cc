@@ -1,4 +1,4 @@
-#include "untold.h"
+#include "deferred_arrivals.h"
 
 #include <algorithm>
 #include <tuple>
@@ -9,7 +9,7 @@
 namespace quarry::repository {
 namespace {
 
-bool has_untold(Database& database) {
+bool has_deferred(Database& database) {
   return database.has_table("fx_quarry_untold");
 }
 
@@ -19,7 +19,7 @@ void remove(Database& database, const std::vector<Rid>& rows) {
 }
 
 /// What is in the table, but for what is still private or a phantom, which may be many.
-std::vector<Rid> read_untold(Database& database) {
+std::vector<Rid> read_deferred(Database& database) {
   std::vector<Rid> rows;
   Query query = database.query(
       "SELECT u.rid FROM fx_quarry_untold AS u"
@@ -39,10 +39,10 @@ ReceivedRow read_row(Database& database, Rid rid) {
 }  // namespace
 
 void add_phantoms(Database& database, std::vector<Rid>& to) {
-  Query query = has_untold(database) ? database.query(
-                                           "SELECT p.rid FROM phantom AS p WHERE NOT EXISTS"
-                                           "(SELECT 1 FROM fx_quarry_untold WHERE rid=p.rid)")
-                                     : database.query("SELECT p.rid FROM phantom AS p");
+  Query query = has_deferred(database) ? database.query(
+                                             "SELECT p.rid FROM phantom AS p WHERE NOT EXISTS"
+                                             "(SELECT 1 FROM fx_quarry_untold WHERE rid=p.rid)")
+                                       : database.query("SELECT p.rid FROM phantom AS p");
   while (query.step()) to.push_back(query.integer(0));
 }
 
@@ -50,36 +50,36 @@ base::Result<ReadyArrivals> Arrivals::ready(const ArrivalMark& mark, std::size_t
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<ReadyArrivals> {
     ReadyArrivals ready;
-    if (!has_untold(state.database)) return ready;
+    if (!has_deferred(state.database)) return ready;
     if (state.derivation.has_pending()) state.derivation.run();
     std::vector<ReceivedRow> rows;
-    for (const Rid rid : read_untold(state.database)) {
+    for (const Rid rid : read_deferred(state.database)) {
       ReceivedRow row = read_row(state.database, rid);
       // What has come behind the mark is told with its request.
       if (is_after({row.receipt, row.rid}, mark)) continue;
       const Readiness readiness = readiness_of(state, row);
-      if (readiness == Readiness::kNever) ready.over.push_back(row.rid);
+      if (readiness == Readiness::kNever) ready.finished.push_back(row.rid);
       if (readiness == Readiness::kReady) rows.push_back(std::move(row));
       if (rows.size() >= limit) break;
     }
     std::ranges::sort(rows, {},
                       [](const ReceivedRow& row) { return std::tuple(row.receipt, row.rid); });
-    for (const ReceivedRow& row : rows) add_received(state, row, ready.received, ready.over);
+    for (const ReceivedRow& row : rows) add_received(state, row, ready.received, ready.finished);
     return ready;
   });
 }
 
-base::Result<void> Arrivals::put_by(const ArrivalBatch& batch) {
+base::Result<void> Arrivals::defer(const ArrivalBatch& batch) {
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<void> {
-    if (!batch.put_off.empty()) {
+    if (!batch.deferred.empty()) {
       database.execute("CREATE TABLE IF NOT EXISTS fx_quarry_untold(rid INTEGER PRIMARY KEY)");
     }
-    if (!has_untold(database)) return {};
+    if (!has_deferred(database)) return {};
     // One that is told may have been put by as the name of what was to come.
-    remove(database, batch.told);
+    remove(database, batch.reported);
     Query query = database.query("INSERT OR IGNORE INTO fx_quarry_untold(rid) VALUES(?1)");
-    for (const Rid rid : batch.put_off) query.bind(1, rid).run();
+    for (const Rid rid : batch.deferred) query.bind(1, rid).run();
     return {};
   });
 }
@@ -87,7 +87,7 @@ base::Result<void> Arrivals::put_by(const ArrivalBatch& batch) {
 base::Result<void> Arrivals::forget(const ReadyArrivals& ready) {
   Database& database = repository_.internals().database;
   return guarded(repository_.path(), [&]() -> base::Result<void> {
-    if (has_untold(database)) remove(database, ready.over);
+    if (has_deferred(database)) remove(database, ready.finished);
     return {};
   });
 }
