@@ -1,5 +1,5 @@
-// Making a new repository: the tables, the settings and users that every Fossil repository begins
-// with, and the initial empty check-in on trunk.
+// Creates a repository: the tables, Fossil's initial settings and users, and the initial empty
+// check-in on trunk.
 
 #include <fmt/core.h>
 #include <openssl/rand.h>
@@ -25,7 +25,7 @@ using base::ErrorCode;
 
 namespace {
 
-// MD5 of nothing: the R card of a check-in without files.
+// MD5 of an empty text: the R card of a check-in without files.
 constexpr const char* kEmptyChecksum = "d41d8cd98f00b204e9800998ecf8427e";
 
 /// A project or server code: 40 random hex digits.
@@ -43,8 +43,7 @@ void add_user(Database& database, std::string_view login, std::string_view secre
   insert.bind(1, login).bind(2, secret).bind(3, capabilities).bind(4, info).bind(5, seconds).run();
 }
 
-/// The first user and those that every repository has. SECRET is what is kept of the first one's
-/// password.
+/// Adds the first user and the standard users. SECRET is the stored form of the first user's password.
 void add_users(Database& database, std::string_view user, std::string_view secret,
                std::int64_t now) {
   add_user(database, user, secret, "s", "", now);
@@ -56,7 +55,7 @@ void add_users(Database& database, std::string_view user, std::string_view secre
 
 using InitialSetting = std::pair<const char*, std::string_view>;
 
-/// The settings that every repository begins with, and MORE.
+/// Adds the initial settings, and MORE.
 void add_settings(Database& database, std::initializer_list<InitialSetting> more,
                   std::int64_t now) {
   const auto set = [&](std::string_view name, std::string_view value) {
@@ -79,8 +78,8 @@ void add_settings(Database& database, std::initializer_list<InitialSetting> more
   }
 }
 
-/// The report on tickets that every repository begins with, as old as can be: whatever a server has
-/// under its title is newer. Its colours are those that Fossil's users know.
+/// Adds the standard ticket report with the lowest possible mtime, so that a server's report with the
+/// same title is always newer. It uses Fossil's colours.
 void add_ticket_report(Database& database) {
   database.execute(R"sql(
     INSERT INTO reportfmt(title, mtime, cols, sqlcode) VALUES('All Tickets', julianday(0, 'unixepoch'),
@@ -107,7 +106,7 @@ void add_ticket_report(Database& database) {
 FROM ticket'))sql");
 }
 
-/// Whether a first user may have the name USER, and a repository be made at PATH.
+/// Checks that USER is a valid login, and that a repository can be created at PATH.
 base::Result<void> check_new(const std::filesystem::path& path, std::string_view user) {
   if (user.empty()) return base::fail(ErrorCode::kInvalid, "a repository needs a user");
   for (const char* reserved : {"anonymous", "nobody", "developer", "reader"}) {
@@ -125,7 +124,7 @@ base::Result<void> check_new(const std::filesystem::path& path, std::string_view
   return {};
 }
 
-/// Makes the file with all its tables; FILL puts in what it begins with.
+/// Creates the file with all tables; FILL adds the initial rows.
 base::Result<void> make_file(const std::filesystem::path& path,
                              const std::function<void(Database&)>& fill) {
   const auto made = guarded(path, [&]() -> base::Result<void> {

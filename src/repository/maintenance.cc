@@ -12,16 +12,16 @@ namespace quarry::repository {
 namespace {
 
 constexpr std::size_t kMostReportedDamage = 100;
-// Rows that are counted for an index: enough for a plan, and done in a moment.
+// Rows sampled per index: enough for a plan, and fast.
 constexpr const char* kAnalysisLimit = "PRAGMA analysis_limit=1000";
-// Row numbers at once: between two such steps others may write.
+// Row ids per step. Other connections can write between two steps.
 constexpr std::size_t kRowsAtOnce = 200;
 
-/// What prune() takes away, each in two statements: most often there is none of it.
+/// The rows that prune() deletes. Each kind has two statements, because usually there are none.
 struct Pruned {
   const char* count;
   const char* remove;
-  double oldest;  // that stays
+  double oldest;  // the oldest time to keep
 };
 constexpr const char* kCountLocks =
     "SELECT count(*) FROM config WHERE name GLOB 'ci-lock-*' AND mtime<?1";
@@ -37,17 +37,17 @@ bool has_any(Database& database, const Pruned& pruned) {
 
 struct CheckedRow {
   Rid rid;
-  std::optional<artifact::HashName> name;  // nothing: what stands there is none
+  std::optional<artifact::HashName> name;  // empty if it is not a valid name
 };
 
-/// Some rows of artifacts, in order.
+/// Some rows of `blob`, in rid order.
 struct Rows {
   std::vector<CheckedRow> rows;
-  Rid next = 0;  // where to go on; 0: these were the last
+  Rid next = 0;  // where to continue; 0 at the end
 };
 
-/// From FIRST on. Each is looked up by its number: where the statistics say that the table is tiny,
-/// SQLite would walk over all of it to find where to begin.
+/// Rows from FIRST on. Each is looked up by its id: if the statistics say that the table is tiny,
+/// SQLite would scan all of it to find the first one.
 Rows rows_from(Database& database, Rid first) {
   Query end = database.query("SELECT max(rid) FROM blob");
   const Rid last = end.step() ? end.integer(0) : 0;
@@ -62,18 +62,18 @@ Rows rows_from(Database& database, Rid first) {
   if (found.next > last) {
     found.next = 0;
   } else if (found.rows.empty()) {
-    // There may be a wide gap.
+    // Skip a possibly wide gap.
     Query next = database.query("SELECT min(rid) FROM blob WHERE rid>?1");
     if (next.bind(1, up_to).step()) found.next = next.integer(0);
   }
   return found;
 }
 
-/// "": nothing.
+/// Returns an empty text if the artifact is fine.
 std::string what_is_wrong(Repository& repository, const CheckedRow& row) {
   if (!row.name) return fmt::format("artifact {}: its name is no hash", row.rid);
   const auto content = repository.content(row.rid);
-  // A delta that came before what it is made from waits for that.
+  // A delta that arrived before its source is not damaged.
   if (!content && repository.internals().waiting_ones().contains(row.rid)) return {};
   if (!content) return fmt::format("{}: {}", row.name->str(), content.error().message);
   if (row.name->names(*content)) return {};

@@ -1,4 +1,4 @@
-// Lists of artifacts' names: what is here, what no cluster names yet, what is missing.
+// Lists of artifact names: stored, unclustered and missing artifacts.
 #include <limits>
 
 #include "quarry/repository/repository.h"
@@ -10,8 +10,7 @@ using artifact::HashName;
 
 namespace {
 
-/// The names in QUERY's first column, without those of artifacts (second column) that wait for
-/// their content.
+/// The names in QUERY's first column, except those of waiting artifacts (second column).
 template <typename State>
 std::vector<HashName> names_from(Query query, State& state,
                                  std::size_t limit = std::numeric_limits<std::size_t>::max()) {
@@ -36,8 +35,8 @@ base::Result<void> NameLists::visit_names(const std::function<void(const HashNam
   });
 }
 
-// A name is looked up by its row number in a subquery of its own, which no statistics can turn into
-// a scan of blob, as they can a join; NULL, which is no name, is what is left out.
+// Each name is looked up by its row id in a separate subquery. Outdated statistics could turn a join
+// into a scan of blob, but not a subquery. NULL results are left out.
 
 std::vector<HashName> NameLists::private_names() {
   return names_from(

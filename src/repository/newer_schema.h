@@ -1,6 +1,5 @@
-// Repositories that a later Fossil has brought to a schema which nobody here knows: the row
-// `aux-schema` of `config` names it, by a date. Nothing is read from such a file but this row, and
-// nothing written, as `fossil` has it.
+// Repositories that a later Fossil has upgraded to an unknown schema: the row `aux-schema` of `config`
+// holds its date. As in fossil, nothing else is read from such a file, and nothing is written.
 #pragma once
 
 #include <optional>
@@ -13,9 +12,9 @@ namespace quarry::repository {
 
 class Database;
 
-/// Error: kInvalid where AUX_SCHEMA (nothing: there is no such row) is later than that of schema.h.
+/// Error: kInvalid if AUX_SCHEMA (empty if the row is missing) is later than the one in schema.h.
 base::Result<void> check_aux_schema(const std::optional<std::string>& aux_schema);
-/// The same for what DATABASE says; where it has no table `config`, nothing is wrong yet.
+/// The same for DATABASE. Succeeds if it has no table `config`.
 base::Result<void> check_aux_schema(Database& database);
 
 }  // namespace quarry::repository

@@ -31,8 +31,8 @@ constexpr Column kColumns[] = {
 
 constexpr std::string_view kDeltaIndex = "delta_i1";
 
-/// The names behind WORDS ("CREATE TABLE ") in SQL.
-std::vector<std::string> names_behind(std::string_view sql, std::string_view words) {
+/// The names after WORDS ("CREATE TABLE ") in SQL.
+std::vector<std::string> names_after(std::string_view sql, std::string_view words) {
   std::vector<std::string> names;
   for (std::size_t at = sql.find(words); at != std::string_view::npos; at = sql.find(words, at)) {
     at += words.size();
@@ -41,7 +41,7 @@ std::vector<std::string> names_behind(std::string_view sql, std::string_view wor
   return names;
 }
 
-/// SQL, passing over what is there already.
+/// SQL with IF NOT EXISTS.
 std::string where_missing(std::string sql) {
   for (const std::string_view words : {"CREATE TABLE ", "CREATE INDEX "}) {
     for (std::size_t at = sql.find(words); at != std::string::npos; at = sql.find(words, at)) {
@@ -52,7 +52,7 @@ std::string where_missing(std::string sql) {
   return sql;
 }
 
-/// What DATABASE has, by its name: "table", "index", "view" or "trigger".
+/// The kind of each object of a database, by name: "table", "index", "view" or "trigger".
 using Schema = std::map<std::string, std::string, std::less<>>;
 
 Schema read_schema(Database& database) {
@@ -62,7 +62,7 @@ Schema read_schema(Database& database) {
   return schema;
 }
 
-/// What is no table, or not there, lacks no column.
+/// False for a missing table, or an object of another kind.
 bool lacks(Database& database, const Schema& schema, const Column& column) {
   const auto found = schema.find(std::string_view(column.table));
   return found != schema.end() && found->second == "table" &&
@@ -70,8 +70,8 @@ bool lacks(Database& database, const Schema& schema, const Column& column) {
 }
 
 std::vector<std::string> missing(Database& database) {
-  static const std::vector<std::string> tables = names_behind(kDerivedSchema, "CREATE TABLE ");
-  static const std::vector<std::string> indexes = names_behind(kDerivedSchema, "CREATE INDEX ");
+  static const std::vector<std::string> tables = names_after(kDerivedSchema, "CREATE TABLE ");
+  static const std::vector<std::string> indexes = names_after(kDerivedSchema, "CREATE INDEX ");
   const Schema schema = read_schema(database);
   std::vector<std::string> found;
   for (const std::string& table : tables) {
@@ -92,7 +92,7 @@ std::vector<std::string> missing(Database& database) {
 void add_missing(Database& database) {
   Transaction transaction(database, Transaction::Kind::kWrite);
   const Schema schema = read_schema(database);
-  // Columns first, which indexes name.
+  // Columns first, because indexes use them.
   for (const Column& column : kColumns) {
     if (!lacks(database, schema, column)) continue;
     database.execute(
@@ -106,22 +106,22 @@ void add_missing(Database& database) {
 }  // namespace
 
 std::string complete_schema(Database& database) {
-  // What a later schema has no need of is not lacking.
+  // A later schema may not need these objects.
   if (!check_aux_schema(database)) return {};
   const std::vector<std::string> found = missing(database);
   if (found.empty()) return {};
-  const std::string told = fmt::format("{}", fmt::join(found, ", "));
+  const std::string added = fmt::format("{}", fmt::join(found, ", "));
   try {
     add_missing(database);
   } catch (const SqliteError& error) {
     if (!error.is_read_only()) throw;
-    // For who only reads nothing else is needed.
+    // Readers need nothing else.
     if (read_schema(database).contains(kDeltaIndex)) return {};
     throw SqliteError(error.code(), fmt::format("an old repository that lacks {}, and cannot be "
                                                 "written (`fossil rebuild` brings it up to date)",
-                                                told));
+                                                added));
   }
-  return told;
+  return added;
 }
 
 }  // namespace quarry::repository

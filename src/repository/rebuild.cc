@@ -1,9 +1,9 @@
-// Computing every derived table from nothing, in one transaction.
+// Computes all derived tables from the artifacts, in one transaction.
 //
-// The tables are dropped and made anew, so that damaged and missing ones come right too. Beyond
-// them a rebuild does what fossil's does: what is shunned goes, blob.size is put right, and what a
-// tag has made private takes the files along that no public check-in has. It adds no artifact
-// (fossil's adds a trunk tag where a project has none).
+// The tables are dropped and created again, which also repairs damaged and missing ones. Like
+// fossil's rebuild, it also removes shunned artifacts, corrects blob.size, and makes the files of a
+// check-in that a tag has made private private too, unless a public check-in has them. Unlike
+// fossil's, it never adds an artifact (fossil adds a trunk tag to a project without one).
 
 #include <fmt/core.h>
 
@@ -62,8 +62,8 @@ void Rebuild::make_tables() {
   empty_search_index();
 }
 
-/// The index proper is made anew as it was defined; what has to go into it is noted as the
-/// artifacts are looked at.
+/// Creates the search index again, empty, as it was defined. Its contents are marked for indexing when
+/// the artifacts are read.
 void Rebuild::empty_search_index() {
   if (!r_.database.has_table("ftsdocs")) return;
   std::string definition;
@@ -81,7 +81,7 @@ void Rebuild::empty_search_index() {
   r_.database.execute("RELEASE search");
 }
 
-/// The deltas that WHICH, a SELECT, names by their row numbers stop being deltas.
+/// Stores the artifacts that WHICH, a SELECT of row ids, returns as whole contents.
 void Rebuild::store_whole(const char* which) {
   std::vector<Rid> deltas;
   {
@@ -104,7 +104,7 @@ void Rebuild::remove_shunned() {
   r_.contents.forget_all();
 }
 
-/// Looks at every artifact, and puts blob.size right.
+/// Reads every artifact, and corrects blob.size.
 void Rebuild::read(const Progress& progress, const std::function<bool()>& is_interrupted) {
   using Artifact = ArtifactWalk::Artifact;
   std::mutex mutex;
@@ -113,7 +113,7 @@ void Rebuild::read(const Progress& progress, const std::function<bool()>& is_int
   std::map<Rid, std::string> unreadable;
   ArtifactWalk walk(r_.database, r_.contents, r_.options.walk);
   r_.manifests.hold_all();
-  walk.run({.look =
+  walk.run({.inspect =
                 [&](const Artifact& artifact, const std::string& content) {
                   const auto type = r_.manifests.look_at(artifact.rid, content);
                   const bool is_wrong = artifact.size != static_cast<std::int64_t>(content.size());

@@ -16,10 +16,11 @@ using base::ErrorCode;
 
 namespace {
 
-// Statistics of tables that were small then make a scan of them look cheap: a repository that was
-// made by `fossil new` keeps those of its first day. So no plan is left to them: a row of blob that
-// another names is looked up by its number in a subquery of its own, and INDEXED BY says which
-// index a search uses. tests/plans.py looks at every statement. These indexes cannot be made.
+// Outdated statistics can make a scan of a large table look cheap: a repository that was created by
+// `fossil new` keeps the statistics of its first day. So no plan depends on them: a row of blob that
+// another row refers to is looked up by its id in a separate subquery, and INDEXED BY names the index
+// to use. tests/plans.py checks every statement. The indexes here are SQLite's own, so they cannot be
+// created if they are missing.
 void check_indexes(Database& database) {
   for (const char* index : {"sqlite_autoindex_tagxref_1", "sqlite_autoindex_plink_1"}) {
     Query query = database.query("SELECT 1 FROM sqlite_schema WHERE type='index' AND name=?1");
@@ -43,9 +44,9 @@ void check_tables(Database& database) {
   }
 }
 
-/// Readers that never wait for a writer, and commits that survive a power cut. Where the mode
-/// cannot be changed (somebody is using the file) the old one works too, with more waiting: the
-/// result says so, and is empty otherwise.
+/// Switches to WAL mode, in which readers never wait for a writer, and to commits that survive a power
+/// failure. If the mode cannot be changed because the file is in use, the old mode works too, with
+/// more waiting. Returns a warning about that, or an empty text.
 std::string use_write_ahead_log(Repository::State& state) {
   Database& database = state.database;
   database.execute(
@@ -83,7 +84,7 @@ Snapshot::~Snapshot() {
   try {
     database_->end_transaction("COMMIT");
   } catch (const SqliteError& error) {
-    // Nothing was written; the next BEGIN says what is wrong with the connection.
+    // Nothing was written. The next BEGIN will report what is wrong with the connection.
     base::log(base::LogLevel::kWarning, "ending a snapshot: {}", error.what());
   }
 }
@@ -105,7 +106,7 @@ RepositoryState::RepositoryState(std::filesystem::path file, const OpenOptions& 
 
 RepositoryState::~RepositoryState() {
   if (inode == 0 || !was_replaced()) return;
-  // Closing the last connection removes the log by its name, which is the new file's by now.
+  // Closing the last connection deletes the log by name, which now belongs to the new file.
   int yes = 1;
   sqlite3_file_control(database.handle(), "main", SQLITE_FCNTL_PERSIST_WAL, &yes);
 }
@@ -211,7 +212,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
                 "rebuild` fills it)",
                 path.string(), made);
     }
-    // Of one that lacks too much to be read at all it would not be true.
+    // Not before complete_schema(), which fails for a file that cannot be read at all.
     warn(path, limitation);
     state->refresh();
     for (const char* suffix : {"-wal", "-shm"}) {
@@ -228,7 +229,7 @@ base::Result<std::unique_ptr<Repository>> Repository::open(const std::filesystem
 base::Result<void> Repository::make_durable() {
   return guarded(state_->path, [&]() -> base::Result<void> {
     state_->options.is_unfinished = false;
-    // The change of mode writes a page, and syncs the file with all that was written before.
+    // Changing the mode writes a page, and syncs the file with everything written before.
     warn(state_->path, use_write_ahead_log(*state_));
     return {};
   });
@@ -282,7 +283,7 @@ base::Result<Snapshot> Repository::snapshot() {
   return guarded(state_->path, [&]() -> base::Result<Snapshot> {
     state_->database.query("BEGIN").run();
     Snapshot snapshot(&state_->database);
-    // The first read fixes what the transaction sees.
+    // The snapshot begins with the first read.
     state_->refresh();
     return snapshot;
   });

@@ -1,5 +1,4 @@
-// What an open repository holds: the connection, and what it remembers of the file until the file
-// changes.
+// The state of an open repository: the connection, and data that is cached until the file changes.
 #pragma once
 
 #include <sys/types.h>
@@ -27,19 +26,18 @@ struct RepositoryState {
   ~RepositoryState();
   bool was_replaced() const;
 
-  /// Stands for the file where processes that use it speak of it.
+  /// A number that identifies the file to other processes.
   std::uint64_t number() const;
   /// See Repository::keep_log_short().
   void keep_log_short();
-  /// Lets whoever is emptying the log finish: before a transaction begins.
+  /// Waits at the checkpoint barrier. Call it before a transaction begins.
   void wait_for_checkpoint();
 
-  /// Notices whether somebody changed the file since the last look, and forgets what may be stale.
-  /// Inside a transaction.
+  /// Clears the caches if another connection has changed the file. Inside a transaction.
   void refresh();
-  /// Forgets everything that is remembered of the file.
+  /// Clears all caches.
   void forget();
-  /// The artifacts of which is_waiting() is true.
+  /// The artifacts for which is_waiting() is true.
   const std::unordered_set<Rid>& waiting_ones();
 
   std::filesystem::path path;
@@ -55,20 +53,21 @@ struct RepositoryState {
   Manifests manifests;
   Derivation derivation;
 
-  /// A file that SQLite keeps beside the repository, as it was when the repository was opened.
+  /// A file of SQLite next to the repository, as it was when the repository was opened.
   struct Companion {
     std::filesystem::path path;
     ino_t inode;
   };
   std::vector<Companion> companions;  // -wal and -shm
 
-  std::uint64_t epoch = 1;  // counts every change noticed, ours and others'
+  std::uint64_t epoch = 1;  // counts detected changes, by this and other processes
   std::int64_t data_version = -1;
   std::map<std::string, std::optional<std::string>, std::less<>> settings;
   std::map<std::string, std::optional<User>, std::less<>> users;
   std::optional<std::vector<artifact::HashName>> unclustered;
   std::optional<bool> has_shunned;
-  std::optional<std::unordered_set<Rid>> waiting;  // see is_waiting(); a Receipt keeps it true
+  std::optional<std::unordered_set<Rid>>
+      waiting;  // see is_waiting(); a Receipt keeps it up to date
   std::optional<std::string> unversioned_hash;
   bool wants_checkpoint = false;
   std::string project_code;

@@ -11,19 +11,19 @@
 namespace quarry::repository {
 namespace {
 
-// Bytes of what others wrote into the logs.
+// Bytes per text from the logs, which users can write to.
 constexpr std::int64_t kMostLoggedText = 1000;
 
 bool has_users(Database& database) {
   return database.has_table("fx_quarry_users");
 }
 
-/// The first number that QUERY gives; 0: none.
+/// The first number that QUERY returns, or 0.
 std::int64_t number_of(Query query) {
   return query.step() ? query.integer(0) : 0;
 }
 
-/// What tells that a password is another one, and nothing else of it.
+/// A fingerprint that shows that a password has changed, and reveals nothing else.
 std::string trace_of(std::string_view login, std::string_view secret) {
   constexpr std::size_t kDigits = 16;
   std::string text(login);
@@ -32,20 +32,20 @@ std::string trace_of(std::string_view login, std::string_view secret) {
   return artifact::sha3_256_hex(text).substr(0, kDigits);
 }
 
-/// The rows of a log after the one that was told of last, up to LAST, at most LIMIT numbers. Each is
-/// looked up by its number, as no statistics mislead SQLite then.
+/// The rows of a log after POSITION and up to LAST, at most LIMIT row ids. Each is looked up by its row
+/// id, so that outdated statistics cannot mislead SQLite.
 class LogRows {
  public:
-  /// ROW is of one row by its number, and bound but for that.
-  LogRows(Query row, std::int64_t& told, std::int64_t last, std::size_t limit)
+  /// ROW selects one row by its id, its last unbound parameter. Advances POSITION.
+  LogRows(Query row, std::int64_t& position, std::int64_t last, std::size_t limit)
       : row_(std::move(row)),
-        told_(told),
-        end_(std::min(last, told + static_cast<std::int64_t>(limit))) {}
+        position_(position),
+        end_(std::min(last, position + static_cast<std::int64_t>(limit))) {}
 
   bool step() {
-    while (told_ < end_) {
+    while (position_ < end_) {
       row_.rewind();
-      if (row_.bind(1, ++told_).step()) return true;
+      if (row_.bind(1, ++position_).step()) return true;
     }
     return false;
   }
@@ -53,7 +53,7 @@ class LogRows {
 
  private:
   Query row_;
-  std::int64_t& told_;
+  std::int64_t& position_;
   std::int64_t end_;
 };
 
@@ -153,7 +153,7 @@ base::Result<SecurityNews> SecurityLog::after(const SecurityMark& mark, std::siz
   Repository::State& state = repository_.internals();
   return guarded(state.path, [&]() -> base::Result<SecurityNews> {
     SecurityNews news{.failed = {}, .actions = {}, .users = {}, .mark = mark, .is_at_end = true};
-    // Rows were taken away, and their numbers are given again.
+    // Rows were deleted, and their ids may be reused.
     QUARRY_TRY_ASSIGN(const SecurityMark last, end());
     news.mark.access = std::min(news.mark.access, last.access);
     news.mark.admin = std::min(news.mark.admin, last.admin);

@@ -1,4 +1,4 @@
-// Reading artifacts as they are stored, for a clone: rows in rid order, payloads copied once, from
+// Reads artifacts as they are stored, for a clone: rows in rid order, payloads copied only once, from
 // SQLite's pages into the reply.
 #include <fmt/core.h>
 
@@ -12,9 +12,9 @@ using base::ErrorCode;
 
 namespace {
 
-// A payload of up to a page comes with its row; SQLite never loads a larger one for it. Most
-// repositories hide nothing, and need not look for it at every row. The first two are quicker by a
-// third than the last one, which no statistics mislead.
+// A payload of up to a page comes with its row; SQLite never loads a larger one for that. Most
+// repositories hide nothing, and need no check for each row. The first two queries are a third faster
+// than the last one, which outdated statistics cannot mislead.
 constexpr const char* kAllRows =
     "SELECT b.rid, b.uuid, b.size, s.uuid, length(b.content),"
     " CASE WHEN length(b.content)<=4096 THEN b.content END"
@@ -35,7 +35,7 @@ constexpr const char* kOneRow =
     " AND NOT EXISTS(SELECT 1 FROM private WHERE rid=b.rid)"
     " FROM blob AS b WHERE rid=?1";
 
-/// The rows of what may be cloned, in rid order.
+/// The rows of artifacts that may be cloned, in rid order.
 class StoredRows {
  public:
   StoredRows(Database& database, Rid first, bool has_hidden)
@@ -48,13 +48,13 @@ class StoredRows {
     if (query.step()) last_ = query.integer(0);
   }
 
-  /// Whether there is a (further) row.
+  /// Advances to the next row. Returns false if there is none.
   bool step() { return is_sought_ ? seek() : row_.step(); }
   const Query& row() const { return row_; }
 
  private:
-  /// Where SQLite's statistics say that a table is tiny, it would walk all its rows to find one:
-  /// then each is looked up by its number, at some more cost.
+  /// If SQLite's statistics say that a table is tiny, it would scan the table for each row. In that case
+  /// rows are looked up by their id, which is a little slower.
   Query rows(Database& database, bool has_hidden) {
     const char* const sql = has_hidden ? kPublicRows : kAllRows;
     is_sought_ = database.would_scan(sql);
@@ -78,7 +78,7 @@ class StoredRows {
     return false;
   }
 
-  // So many numbers without a row, and it costs less to walk once over all rows there are.
+  // With more consecutive unused row ids than this, one scan of all rows is cheaper.
   static constexpr int kWideGap = 10000;
 
   Database& database_;
@@ -90,8 +90,8 @@ class StoredRows {
 
 }  // namespace
 
-/// The stored bytes of the row that is visited: a view of it, or, for large ones, what one
-/// incremental-I/O handle reads straight into the reply.
+/// The stored bytes of the current row: a view, or for large ones an incremental-I/O handle that reads
+/// directly into the reply.
 class StoredPayload {
  public:
   StoredPayload(Database& database, const std::filesystem::path& path)
@@ -100,7 +100,7 @@ class StoredPayload {
   StoredPayload(const StoredPayload&) = delete;
   StoredPayload& operator=(const StoredPayload&) = delete;
 
-  /// IN_ROW is null when the row does not have it.
+  /// IN_ROW is null if the row does not include it.
   void moved_to(Rid rid, std::string_view in_row) {
     rid_ = rid;
     in_row_ = in_row;
@@ -128,7 +128,7 @@ class StoredPayload {
     if (code != SQLITE_OK) database_.raise(code);
     const int size = sqlite3_blob_bytes(handle_);
     const std::size_t before = out.size();
-    // The number that GCC 12 hands to the function is the capacity, not the size asked for.
+    // GCC 12 passes the capacity to the function, not the requested size.
     const std::size_t after = before + static_cast<std::size_t>(size);
     out.resize_and_overwrite(after, [&](char* bytes, std::size_t) {
       code = sqlite3_blob_read(handle_, bytes + before, size, 0);

@@ -1,4 +1,4 @@
-// The names of branches and releases that artifacts have.
+// The symbolic tags of artifacts: their branches and releases.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace quarry::repository {
 
-/// Those of the artifact RID, at most MOST of them. Throws SqliteError.
-std::vector<std::string> symbolic_tags(Database& database, Rid rid, std::size_t most);
+/// At most LIMIT symbolic tags of the artifact RID. Throws SqliteError.
+std::vector<std::string> symbolic_tags(Database& database, Rid rid, std::size_t limit);
 
 }  // namespace quarry::repository

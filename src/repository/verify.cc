@@ -1,6 +1,5 @@
-// Proving a repository file: every artifact has the content that its name says, and the derived
-// tables are those that a recomputation gives. All is done on a private copy; the file is only
-// read.
+// Verifies a repository file: every artifact matches its hash, and the derived tables equal a
+// recomputation. Works on a private copy; the file itself is only read.
 
 #include <fmt/core.h>
 #include <unistd.h>
@@ -34,7 +33,7 @@ constexpr std::size_t kMaxFindingsPerTable = 20;
 
 constexpr const char* kCopy = "the temporary copy";
 
-/// A temporary file that goes with its owner.
+/// A temporary file that is deleted with its owner.
 class TemporaryFile {
  public:
   TemporaryFile() {
@@ -63,11 +62,11 @@ void copy_database(Database& from, Database& to) {
   if (backup == nullptr) to.raise(sqlite3_errcode(to.handle()));
   const int code = sqlite3_backup_step(backup, -1);
   sqlite3_backup_finish(backup);
-  // Of both sides, the one that is written has the message.
+  // The connection that is written to has the error message.
   if (code != SQLITE_DONE) to.raise(code);
 }
 
-/// Only to be read; but what a writer that died left undone is undone first, by SQLite.
+/// Opens the file for reading. SQLite first rolls back an incomplete transaction of a crashed writer.
 std::unique_ptr<Database> open_original(const std::filesystem::path& path) {
   const auto timeout = OpenOptions().busy_timeout;
   auto original = std::make_unique<Database>(path, Database::Mode::kReadOnly, timeout);
@@ -94,23 +93,23 @@ class Verification {
   void check_integrity();
   bool is_same(const DerivedRows& comparison);
   /// A row that only one side has.
-  struct LonelyRow {
+  struct UnmatchedRow {
     std::string text;
-    std::map<std::string, std::string> values;  // of `event`, by column
+    std::map<std::string, std::string> values;  // for `event`, by column
   };
   using RowKey = std::pair<std::int64_t, std::int64_t>;
-  using LonelyRows = std::map<RowKey, std::vector<LonelyRow>>;
-  LonelyRows rows_only_in(const DerivedRows& comparison, const std::string& source,
-                          const std::string& other);
-  static std::set<std::string> changed_columns(const std::vector<LonelyRow>& before,
-                                               const std::vector<LonelyRow>& after);
+  using UnmatchedRows = std::map<RowKey, std::vector<UnmatchedRow>>;
+  UnmatchedRows rows_only_in(const DerivedRows& comparison, const std::string& source,
+                             const std::string& other);
+  static std::set<std::string> changed_columns(const std::vector<UnmatchedRow>& before,
+                                               const std::vector<UnmatchedRow>& after);
   void compare(const DerivedRows& comparison);
   void report_rows(const DerivedRows& comparison, std::string_view verdict, const Findings& rows);
 
   Repository::State& r_;
   OrderDependence order_{r_.database, r_.names, r_.manifests};
   Verified verified_;
-  std::mutex mutex_;  // of the two below
+  std::mutex mutex_;  // protects the next two
   std::multimap<Rid, std::string> of_artifacts_;
   std::vector<std::pair<Rid, artifact::StructuralType>> structural_;
 };
@@ -123,7 +122,7 @@ void Verification::check_integrity() {
   }
 }
 
-/// Any thread may call it.
+/// Thread-safe.
 void Verification::report(const ArtifactWalk::Artifact& artifact, std::string_view what) {
   const std::scoped_lock lock(mutex_);
   of_artifacts_.emplace(artifact.rid,
@@ -170,12 +169,11 @@ void Verification::check_artifacts(const std::function<void(std::size_t, std::si
   }
   r_.manifests.hold_all();
   ArtifactWalk(r_.database, r_.contents, r_.options.walk)
-      .run({.look = [&](const ArtifactWalk::Artifact& artifact,
-                        const std::string& content) { check_artifact(artifact, content); },
+      .run({.inspect = [&](const ArtifactWalk::Artifact& artifact,
+                           const std::string& content) { check_artifact(artifact, content); },
             .fail =
                 [&](const ArtifactWalk::Artifact& artifact, const base::Error& error) {
-                  // The chain may end in a phantom: then it cannot be checked yet, which is no
-                  // fault.
+                  // A chain that ends in a phantom cannot be checked yet. That is not a fault.
                   if (error.code != ErrorCode::kNotFound) report(artifact, error.message);
                 },
             .progress =
@@ -194,7 +192,7 @@ void Verification::check_derived() {
   r_.database.execute("BEGIN");
   clear_derived(r_.database);
   r_.names.forget_all();
-  // What is shunned keeps its rows until a rebuild takes it out.
+  // Shunned artifacts keep their rows until a rebuild removes them.
   r_.derivation.expect_everything();
   for (const auto& [rid, type] : structural_) r_.derivation.arrived(rid, type);
   r_.derivation.run();
@@ -204,7 +202,7 @@ void Verification::check_derived() {
   r_.database.execute("ROLLBACK");
 }
 
-/// Whether the columns of all rows are the same as before.
+/// Whether all rows are unchanged.
 bool Verification::is_same(const DerivedRows& comparison) {
   std::string order;
   std::size_t columns = 0;
@@ -230,18 +228,18 @@ bool Verification::is_same(const DerivedRows& comparison) {
   return !after.step();
 }
 
-/// The rows that SOURCE has and OTHER has not, or less often, by their keys.
-Verification::LonelyRows Verification::rows_only_in(const DerivedRows& comparison,
-                                                    const std::string& source,
-                                                    const std::string& other) {
+/// The rows that SOURCE has and OTHER lacks, or has less often, by key.
+Verification::UnmatchedRows Verification::rows_only_in(const DerivedRows& comparison,
+                                                       const std::string& source,
+                                                       const std::string& other) {
   const auto counted = [&](const std::string& from) {
     return fmt::format("SELECT {}, ({}) AS line, *, count(*) FROM {} AS {} GROUP BY line",
                        comparison.key, comparison.text, from, comparison.table);
   };
-  LonelyRows rows;
+  UnmatchedRows rows;
   Query query = r_.database.query_once(counted(source) + " EXCEPT " + counted(other));
   while (query.step()) {
-    LonelyRow& row = rows[{query.integer(0), query.integer(1)}].emplace_back();
+    UnmatchedRow& row = rows[{query.integer(0), query.integer(1)}].emplace_back();
     row.text = query.text(2);
     if (comparison.table != std::string_view("event")) continue;
     int column = 3;
@@ -252,9 +250,9 @@ Verification::LonelyRows Verification::rows_only_in(const DerivedRows& compariso
   return rows;
 }
 
-/// The columns in which the rows of one event differ; none if one side has no row.
-std::set<std::string> Verification::changed_columns(const std::vector<LonelyRow>& before,
-                                                    const std::vector<LonelyRow>& after) {
+/// The columns in which the rows of one event differ; empty if one side has no row.
+std::set<std::string> Verification::changed_columns(const std::vector<UnmatchedRow>& before,
+                                                    const std::vector<UnmatchedRow>& after) {
   std::set<std::string> changed;
   if (before.empty() || after.empty()) return changed;
   for (const auto& [column, value] : before.front().values) {
@@ -267,18 +265,18 @@ std::set<std::string> Verification::changed_columns(const std::vector<LonelyRow>
 void Verification::compare(const DerivedRows& comparison) {
   const std::string in_file = fmt::format("before_{}", comparison.table);
   const std::string computed = fmt::format("({})", comparison.select_columns());
-  const LonelyRows before = rows_only_in(comparison, in_file, computed);
-  const LonelyRows after = rows_only_in(comparison, computed, in_file);
+  const UnmatchedRows before = rows_only_in(comparison, in_file, computed);
+  const UnmatchedRows after = rows_only_in(comparison, computed, in_file);
   std::set<RowKey> keys;
   for (const auto& [key, rows] : before) keys.insert(key);
   for (const auto& [key, rows] : after) keys.insert(key);
   Findings extra, missing;
   for (const RowKey& key : keys) {
-    const auto found = [&](const LonelyRows& side) {
+    const auto found = [&](const UnmatchedRows& side) {
       const auto at = side.find(key);
-      return at == side.end() ? std::vector<LonelyRow>() : at->second;
+      return at == side.end() ? std::vector<UnmatchedRow>() : at->second;
     };
-    const std::vector<LonelyRow> old_rows = found(before), new_rows = found(after);
+    const std::vector<UnmatchedRow> old_rows = found(before), new_rows = found(after);
     const OrderClass order =
         order_.class_of(comparison.table, key, changed_columns(old_rows, new_rows));
     if (order) {
@@ -286,8 +284,8 @@ void Verification::compare(const DerivedRows& comparison) {
           std::max(old_rows.size(), new_rows.size());
       continue;
     }
-    for (const LonelyRow& row : old_rows) extra.push_back(row.text);
-    for (const LonelyRow& row : new_rows) missing.push_back(row.text);
+    for (const UnmatchedRow& row : old_rows) extra.push_back(row.text);
+    for (const UnmatchedRow& row : new_rows) missing.push_back(row.text);
   }
   report_rows(comparison, "is there but should not be", extra);
   report_rows(comparison, "should be there but is not", missing);
@@ -304,7 +302,7 @@ void Verification::report_rows(const DerivedRows& comparison, std::string_view v
   }
 }
 
-/// Calls FUNCTION, which writes the copy and nothing else.
+/// Calls FUNCTION, which may only write to the copy.
 template <typename Function>
 auto writing_copy(Function&& function) {
   try {
@@ -325,7 +323,7 @@ Verified verify_copy(const std::filesystem::path& path,
                             .walk = bounds};
   Repository::State state(path, options);
   state.database.execute("PRAGMA journal_mode=MEMORY; PRAGMA synchronous=OFF");
-  // What an old repository lacks is lacking in the comparison, too.
+  // An old repository may lack tables and columns that the comparison needs.
   complete_schema(state.database);
   Verification verification(state);
   verification.check_artifacts(progress);

@@ -1,15 +1,15 @@
-// Which artifacts are versions of one thing, and which of them is the later one:
+// Which artifacts are versions of the same thing, and which version is later:
 //
 //   check-ins      of the project, by the time that the timeline shows
-//   files          that check-ins name one as the successor of the other (`mlink`), or that had the
-//                  same name; a content that comes and goes counts from the last time that it came
+//   files          if a check-in names one as the successor of the other (`mlink`), or if they had
+//                  the same name; a content that comes back counts from its last appearance
 //   wiki pages,    by their own times
 //   technotes
 //
-// Nothing else has versions here: changes of a ticket have little in common, and of forum posts
-// fossil makes no deltas.
+// Nothing else has versions here: changes of a ticket have little in common, and fossil does not make
+// deltas of forum posts.
 //
-// "Later" orders all artifacts of a kind, so deltas from earlier ones to later ones make no circle.
+// "Later" is a total order of the artifacts of a kind, so deltas on later versions form no cycle.
 #pragma once
 
 #include <optional>
@@ -26,33 +26,33 @@ class Versions {
   /// DATABASE is not owned. All functions throw SqliteError.
   explicit Versions(Database& database) : database_(database) {}
 
-  // Both: the later versions that RID may be a delta on, a few of them.
+  // Both return a few later versions that RID may be a delta on.
 
-  /// Its direct successors, or, where a file has none, what came next under its name.
+  /// Its direct successors; for a file without successors, the next contents under its name.
   std::vector<Rid> after(Rid rid);
-  /// What came next in the project, of a check-in; for where it has too little in common with its
-  /// direct successors. Of others, nothing.
+  /// For a check-in, the next ones in the project, in case it has too little in common with its direct
+  /// successors. Empty for other kinds.
   std::vector<Rid> next_in_project(Rid rid);
 
-  /// What RID, or the check-in RID, has made the earlier version of something.
+  /// The artifacts that RID, or a file of the check-in RID, has replaced.
   std::vector<Rid> before(Rid rid);
-  /// Whether ONE is the later version; nothing where there is no telling.
+  /// Whether ONE is the later version; empty if they cannot be compared.
   std::optional<bool> is_later(Rid one, Rid other);
 
  private:
   enum class Kind { kCheckIn, kFile, kPage };
-  struct Place {
+  struct SortKey {
     Kind kind;
     double time;
-    std::int64_t tag = 0;  // the page's
+    std::int64_t tag = 0;  // for a page
   };
 
-  std::optional<Place> place_of(Rid rid);
-  std::optional<Place> place_of_page(Rid rid);
-  static bool is_before(const Place& place, Rid rid, const Place& other, Rid other_rid);
-  std::vector<Rid> later_ones(Rid rid, const Place& place, const std::vector<Rid>& found);
-  std::vector<Rid> next_of_name(Rid rid, const Place& place);
-  /// The first column of QUERY's rows.
+  std::optional<SortKey> key_of(Rid rid);
+  std::optional<SortKey> key_of_page(Rid rid);
+  static bool is_before(const SortKey& key, Rid rid, const SortKey& other, Rid other_rid);
+  std::vector<Rid> later_ones(Rid rid, const SortKey& key, const std::vector<Rid>& found);
+  std::vector<Rid> next_of_name(Rid rid, const SortKey& key);
+  /// The first column of all rows of QUERY.
   static std::vector<Rid> rows(Query query);
 
   Database& database_;

@@ -140,7 +140,7 @@ std::vector<Rid> DerivationRun::run() {
     if (const Manifest cluster = work_.manifests.get(rid)) clusters_.apply_cluster(rid, *cluster);
   }
   add_check_ins();
-  for (const Rid rid : work_.pending.strangers) checkin_links_.collect_children(rid);
+  for (const Rid rid : work_.pending.non_check_ins) checkin_links_.collect_children(rid);
   reparenting_.note_reparented();
   add_controls_and_others();
   if (work_.is_whole) bulk_load_.write_lineage_and_tags();
@@ -156,7 +156,7 @@ void Derivation::arrived(Rid rid, std::optional<StructuralType> type) {
   if (type != StructuralType::kCheckIn && !pending_.is_everything) {
     Query children = context_.database.query(
         "SELECT 1 FROM plink INDEXED BY sqlite_autoindex_plink_1 WHERE pid=?1");
-    if (children.bind(1, rid).step()) pending_.strangers.push_back(rid);
+    if (children.bind(1, rid).step()) pending_.non_check_ins.push_back(rid);
   }
   if (!type) return;
   if (*type == StructuralType::kCluster) {

@@ -116,11 +116,11 @@ Description as_post(Database& database, const ArrivedBlob& row) {
 
 std::string describe(Repository& repository, const ArrivedBlob& row) {
   Database& database = repository.internals().database;
-  if (auto told = as_check_in(database, row)) return *told;
-  if (auto told = as_file(database, row)) return *told;
-  if (auto told = as_tag(repository, row)) return *told;
-  if (auto told = as_document(database, row)) return *told;
-  if (auto told = as_attachment(database, row)) return *told;
+  if (auto line = as_check_in(database, row)) return *line;
+  if (auto line = as_file(database, row)) return *line;
+  if (auto line = as_tag(repository, row)) return *line;
+  if (auto line = as_document(database, row)) return *line;
+  if (auto line = as_attachment(database, row)) return *line;
   return as_post(database, row).value_or("unknown");
 }
 

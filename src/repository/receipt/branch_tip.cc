@@ -1,4 +1,4 @@
-// Landing: a check-in that is stored only if its branch still ends where it goes on from.
+// Landing: a check-in is stored only if its parent is still the tip of the branch.
 
 #include <fmt/core.h>
 

@@ -1,9 +1,9 @@
-// Who is about to commit on which check-in.
+// Check-in locks: which client is about to commit on which check-in.
 //
-//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime, when it was taken
+//   config   `ci-lock-HASH` · {"login":…,"clientid":…} · mtime is when it was taken
 //
-// A lock ends after `lock-timeout` seconds (60), when the check-in is no leaf any more, or when its
-// owner gives it up. It keeps nobody from anything: a second client is told of it.
+// A lock ends after `lock-timeout` seconds (default 60), when the check-in is no longer a leaf, or
+// when its owner releases it. It is advisory: a second client gets a warning.
 
 #include <fmt/core.h>
 
@@ -32,7 +32,7 @@ std::vector<LockRow> read_locks(Database& database) {
   Query query = database.query(
       "SELECT name, json_extract(value,'$.login'), json_extract(value,'$.clientid'), mtime,"
       " EXISTS(SELECT 1 FROM leaf WHERE rid=b.rid)"
-      // A check-in that is not here yet has no child either.
+      // A check-in that has not arrived yet counts as a leaf.
       " OR NOT EXISTS(SELECT 1 FROM plink WHERE pid=b.rid)"
       " FROM config INDEXED BY sqlite_autoindex_config_1"
       " LEFT JOIN blob AS b ON b.uuid=substr(name,9) WHERE name GLOB 'ci-lock-*' AND "

@@ -1,5 +1,4 @@
-// What a repository keeps as somebody's client: what it has not sent yet, and its own user's
-// password.
+// The state of a repository as a sync client: unsent artifacts, and its user's password.
 #include <fmt/core.h>
 
 #include "quarry/artifact/digest.h"

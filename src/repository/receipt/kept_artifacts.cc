@@ -1,9 +1,9 @@
-// A clone: artifacts are put in as they come, and looked at once all of them are there.
+// A clone: artifacts are stored as they arrive, and verified when all of them have arrived.
 //
-// A server sends them in the order of its rows, where most are deltas on later ones. So the name of
-// what a delta is made from is noted in a temporary table, and row numbers come into `delta` at the
-// end. Then each artifact is expanded once, along the trees of deltas: its hash and size are
-// verified, what is structural is parsed, and the derived tables are computed from that.
+// A server sends them in rid order, in which most are deltas on later ones. So the names of delta
+// sources go to a temporary table, and `delta` is filled at the end. Then each artifact is expanded
+// once, along the trees of deltas: its hash and size are verified, structural artifacts are parsed,
+// and the derived tables are computed.
 
 #include <fmt/core.h>
 
@@ -27,12 +27,12 @@ namespace {
 
 using WalkedArtifact = ArtifactWalk::Artifact;
 
-/// What is found while contents are looked at, by several threads.
+/// Findings of the threads that verify contents.
 struct Examined {
   std::mutex mutex;
   std::vector<std::pair<Rid, StructuralType>> structural;
-  std::vector<Rid> doubtful;  // the database has to say whether they may stay
-  std::optional<std::pair<Rid, base::Error>> wrong;  // the first of those that are
+  std::vector<Rid> doubtful;  // whether they may stay depends on the database
+  std::optional<std::pair<Rid, base::Error>> wrong;  // the bad artifact with the lowest rid
 
   void is_wrong(const WalkedArtifact& row, ErrorCode code, std::string_view why) {
     const std::scoped_lock lock(mutex);
@@ -43,7 +43,7 @@ struct Examined {
 
 }  // namespace
 
-/// The size of the whole artifact, which is verified at the end, and bounds that hold before.
+/// The declared size of the whole artifact, checked against the limits now, and verified at the end.
 base::Result<std::int64_t> Receipt::State::size_of_kept(const Arrival& arrival) {
   std::uint64_t payload_size = arrival.payload.size();
   if (arrival.is_compressed) {
@@ -107,7 +107,7 @@ base::Result<bool> Receipt::keep(const Arrival& arrival) {
   });
 }
 
-/// Puts the deltas that were kept into their table. False: nothing was kept.
+/// Fills `delta` from the temporary table. Returns false if nothing was kept.
 bool Receipt::State::connect_kept() {
   if (!r.database.query("SELECT 1 FROM sqlite_temp_schema WHERE name='kept_delta'").step()) {
     return false;
@@ -131,8 +131,8 @@ bool Receipt::State::connect_kept() {
   return true;
 }
 
-/// Verifies every artifact, and has the derivation know what is structural.
-base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
+/// Verifies every artifact, and passes the structural ones to the derivation.
+base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
   Examined found;
   const auto look = [&](const WalkedArtifact& row, const std::string& content) {
     const auto name = HashName::parse(row.name);
@@ -150,7 +150,7 @@ base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);
   };
   const auto fail = [&](const WalkedArtifact& row, const base::Error& error) {
-    // What it is made from has not come: it waits.
+    // Its delta source has not arrived: it waits.
     if (error.code == ErrorCode::kNotFound) return;
     found.is_wrong(row, error.code == ErrorCode::kLimit ? error.code : ErrorCode::kInvalid,
                    error.message);
@@ -163,7 +163,7 @@ base::Result<void> Receipt::State::look_at_all(const CompletionWatch& watch) {
   };
   r.manifests.hold_all();
   ArtifactWalk(r.database, r.contents, r.options.walk)
-      .run({.look = look, .fail = fail, .progress = progress});
+      .run({.inspect = look, .fail = fail, .progress = progress});
 
   std::ranges::sort(found.doubtful);
   for (const Rid rid : found.doubtful) {
@@ -194,7 +194,7 @@ base::Result<void> Receipt::complete(const CompletionWatch& watch) {
         r.manifests.forget_all();
       }
     } restore{r};
-    QUARRY_TRY(state_->look_at_all(watch));
+    QUARRY_TRY(state_->verify_all(watch));
     std::vector<Rid> hidden;
     {
       Query query = r.database.query("SELECT rid FROM private");

@@ -1,4 +1,4 @@
-// Clusters that this server makes of its unclustered artifacts.
+// Creates clusters of the unclustered artifacts.
 
 #include <cstddef>
 
@@ -12,8 +12,8 @@ using artifact::HashName;
 
 namespace {
 
-constexpr std::size_t kClusterAt = 100;    // unclustered artifacts that call for a cluster
-constexpr std::size_t kClusterSize = 800;  // names in one cluster, where more would remain
+constexpr std::size_t kClusterAt = 100;    // unclustered artifacts that trigger a cluster
+constexpr std::size_t kClusterSize = 800;  // names per cluster, if more would remain
 
 }  // namespace
 

@@ -1,5 +1,4 @@
-// Receiving artifacts: one write transaction from the first card that stores something to the
-// commit.
+// Receives artifacts: one write transaction from the first card that stores something to the commit.
 
 #include <fmt/core.h>
 
@@ -36,10 +35,10 @@ void Receipt::set_sender(Sender sender) {
   state_->receipt = 0;
 }
 
-/// The row of `rcvfrom` for this request, made when the first thing is stored.
+/// The row of `rcvfrom` for this request, created when something is stored first.
 Rid Receipt::State::receipt_id() {
   if (receipt != 0) return receipt;
-  // The column is unique, and a request that is sent again has the same nonce.
+  // The column is unique, and a repeated request has the same nonce.
   if (sender.login_nonce && r.database.query("SELECT 1 FROM rcvfrom WHERE nonce=?1")
                                 .bind(1, std::string_view(*sender.login_nonce))
                                 .step()) {
@@ -61,7 +60,7 @@ base::Result<void> Receipt::State::admit(const HashName& name) {
   return {};
 }
 
-/// Writes the row of an artifact that is new (RID 0) or was a phantom.
+/// Writes the row of an artifact that is new (RID is 0) or was a phantom.
 Rid Receipt::State::write_row(Rid rid, const HashName& name, std::int64_t size,
                               std::string_view stored_bytes, Rid source, bool is_private) {
   const Rid receipt_row = receipt_id();
@@ -108,8 +107,8 @@ void Receipt::State::back_to_phantom(Rid rid) {
   r.contents.forget(rid);
 }
 
-/// Whether TAG, which only ticket changes have, would make a ticket of what changes another one, or
-/// may: its target is not here.
+/// Whether TAG, which only ticket changes have, would move a change to another ticket, or could do so
+/// because its target is missing.
 bool Receipt::State::is_change_of_other(const artifact::TagCard& tag) {
   constexpr std::string_view kTicket = "tkt-";
   if (!tag.name.starts_with(kTicket) || tag.target.empty()) return false;
@@ -126,7 +125,7 @@ bool Receipt::State::may_do_harm(std::string_view content) {
        at = content.find(kCard, at + 1)) {
     std::string_view name = content.substr(at + kCard.size());
     name = name.substr(0, name.find_first_of(" \n"));
-    // A letter may be written with a backslash before it.
+    // Any letter may be escaped with a backslash.
     if (name.ends_with("parent") || name.find("tkt-") != std::string_view::npos ||
         name.find('\\') != std::string_view::npos) {
       return true;
@@ -161,8 +160,7 @@ void Receipt::State::became_available(Rid rid, const Content& content) {
   r.derivation.arrived(rid, r.manifests.look_at(rid, *content));
 }
 
-/// RID, once a phantom, is there: so are the deltas that waited for it, and those that waited for
-/// them.
+/// RID, which was a phantom, has arrived. This resolves the deltas that waited for it, recursively.
 void Receipt::State::resolve_waiting(Rid rid) {
   std::vector<Rid> todo{rid};
   while (!todo.empty()) {

@@ -1,4 +1,4 @@
-// What somebody who sends an artifact makes public, or private.
+// How a received artifact becomes public or private.
 
 #include "quarry/artifact/blob.h"
 #include "quarry/artifact/delta.h"
@@ -18,8 +18,8 @@ void Receipt::State::publish(Rid rid) {
   for (const Rid file : files) r.privacy.make_public(file);
 }
 
-/// RID is private and comes as a public artifact. Who sends it has to have it: all of its bytes, or
-/// a delta on something that everybody may see.
+/// RID is private, and arrives as a public artifact. The sender must prove that it has the content:
+/// send all of it, or a delta on a public artifact.
 base::Result<void> Receipt::State::publish_if_proven(Rid rid, const Arrival& arrival) {
   std::string content(arrival.payload);
   if (arrival.is_compressed) {

@@ -1,4 +1,4 @@
-// A write transaction that is under way, between the parts of Receipt.
+// The state of a write transaction, shared by the parts of Receipt.
 #pragma once
 
 #include <vector>
@@ -8,8 +8,8 @@
 namespace quarry::repository {
 
 struct Receipt::State {
-  // Expanded artifacts are kept up to this many bytes: the next delta's source is most often among
-  // the last ones.
+  // Size of the cache of expanded artifacts, in bytes: the source of the next delta is usually a recent
+  // artifact.
   static constexpr std::size_t kCacheSize = std::size_t{64} << 20;
 
   explicit State(Repository::State& repository)
@@ -19,7 +19,7 @@ struct Receipt::State {
   }
   ~State() {
     if (!committed) {
-      // What was remembered of the file may have been of the state that is rolled back.
+      // Caches may hold data of the state that is rolled back.
       r.derivation.forget_pending();
       r.forget();
     }
@@ -30,21 +30,21 @@ struct Receipt::State {
   State& operator=(const State&) = delete;
 
   Rid receipt_id();
-  /// Error: kDenied where the setting `hash-policy` keeps NAME out.
+  /// Error: kDenied if the setting `hash-policy` rejects NAME.
   base::Result<void> admit(const artifact::HashName& name);
   Rid write_row(Rid rid, const artifact::HashName& name, std::int64_t size, std::string_view stored,
                 Rid source, bool is_private);
   Rid store_content(Rid rid, const Arrival& arrival, Content content, std::string_view stored,
                     Rid source);
-  /// Makes a private artifact public, and with a check-in the files that it changed.
+  /// Makes a private artifact public; for a check-in also the files that it changed.
   void publish(Rid rid);
   void became_available(Rid rid, const Content& content);
   void resolve_waiting(Rid rid);
   void back_to_phantom(Rid rid);
-  /// Why nobody may have CONTENT: fossil (2.21 at least) then fails in every rebuild and every
-  /// clone.
+  /// Why CONTENT must be rejected: it would make fossil (at least 2.21) fail in every rebuild and
+  /// clone. Empty if it is harmless.
   std::optional<std::string_view> harm_of(std::string_view content);
-  /// Whether CONTENT is worth asking harm_of().
+  /// A fast check whether harm_of() needs to be called for CONTENT.
   static bool may_do_harm(std::string_view content);
   bool is_change_of_other(const artifact::TagCard& tag);
   bool is_shunned(std::string_view name);
@@ -56,7 +56,7 @@ struct Receipt::State {
   base::Result<std::int64_t> size_of_kept(const Arrival& arrival);
   void note_source(Rid rid, const artifact::HashName& source);
   bool connect_kept();
-  base::Result<void> look_at_all(const CompletionWatch& watch);
+  base::Result<void> verify_all(const CompletionWatch& watch);
 
   void touch_unversioned(const UnversionedArrival& arrival);
   void delete_unversioned(const UnversionedArrival& arrival);
@@ -66,7 +66,7 @@ struct Receipt::State {
   Transaction transaction;
   Sender sender;
   Rid receipt = 0;
-  std::optional<artifact::HashAlgorithm> kept_algorithm;  // of what was kept last
+  std::optional<artifact::HashAlgorithm> kept_algorithm;  // of the last kept artifact
   bool committed = false;
 };
 

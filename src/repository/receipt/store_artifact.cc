@@ -1,5 +1,5 @@
-// Storing an artifact that came, in steps: whether it is wanted, what its payload makes, whether
-// that is what it claims to be, and how it is kept.
+// Stores a received artifact in steps: whether it is wanted, expanding its payload, verifying it, and
+// choosing how to store it.
 
 #include <fmt/core.h>
 
@@ -13,8 +13,8 @@ using base::ErrorCode;
 
 namespace {
 
-// A delta that comes is stored as it is while the chain behind it is shorter than this; beyond, the
-// whole content is stored, so that reading the newest version of a file stays quick.
+// A received delta is stored as a delta if its chain is shorter than this. Otherwise the whole content
+// is stored, so that reading the newest version of a file stays fast.
 constexpr int kMaxStoredChain = 24;
 
 }  // namespace
@@ -24,12 +24,12 @@ class Receipt::State::Storing {
   Storing(Receipt::State& receipt, const Arrival& arrival)
       : state_(receipt), r_(receipt.r), arrival_(arrival) {}
 
-  /// Whether anything was stored.
+  /// Returns whether anything was stored.
   base::Result<bool> run();
 
  private:
-  /// What becomes of an artifact after a step.
-  enum class Next { kGoOn, kLeaveAlone, kWait };
+  /// What to do after a step.
+  enum class Next { kContinue, kIgnore, kWait };
 
   std::unexpected<base::Error> wrong(std::string_view why) const {
     return base::fail(ErrorCode::kInvalid,
@@ -48,12 +48,12 @@ class Receipt::State::Storing {
   Receipt::State& state_;
   Repository::State& r_;
   const Arrival& arrival_;
-  Rid rid_ = 0;              // its row; 0: there is none
-  bool is_present_ = false;  // and no phantom
+  Rid rid_ = 0;              // 0 if it has no row
+  bool is_present_ = false;  // not a phantom
   std::string expanded_;
-  std::string_view payload_;  // uncompressed: of the arrival, or of expanded_
-  Rid source_ = 0;            // what it is a delta on; 0: nothing
-  Content content_;           // all of it
+  std::string_view payload_;  // uncompressed; points into the arrival or expanded_
+  Rid source_ = 0;            // delta source, or 0
+  Content content_;           // the whole content
 };
 
 base::Result<bool> Receipt::State::Storing::run() {
@@ -61,10 +61,10 @@ base::Result<bool> Receipt::State::Storing::run() {
   if (!wanted) return false;
   QUARRY_TRY(unpack());
   QUARRY_TRY_ASSIGN(Next next, find_source());
-  if (next == Next::kGoOn) {
+  if (next == Next::kContinue) {
     QUARRY_TRY_ASSIGN(next, make_content());
   }
-  if (next == Next::kLeaveAlone) return false;
+  if (next == Next::kIgnore) return false;
   if (next == Next::kWait) {
     keep_waiting();
   } else {
@@ -82,7 +82,7 @@ void Receipt::State::Storing::find_row() {
   is_present_ = query.integer(1) >= 0;
 }
 
-/// One that is there already may become public by coming as a public one.
+/// An artifact that is already stored becomes public if it arrives as a public one.
 base::Result<bool> Receipt::State::Storing::is_wanted() {
   if (arrival_.delta_source == arrival_.name) return wrong("its delta is made from itself");
   if (state_.is_shunned(arrival_.name.str())) return false;
@@ -92,7 +92,7 @@ base::Result<bool> Receipt::State::Storing::is_wanted() {
   if (!arrival_.is_private && r_.privacy.is_private(rid_)) {
     QUARRY_TRY(state_.publish_if_proven(rid_, arrival_));
   }
-  // A delta that still waits for its source gives way to something better.
+  // Replace a delta that still waits for its source.
   return r_.contents.delta_source(rid_) != 0 && !r_.contents.get(rid_);
 }
 
@@ -112,41 +112,41 @@ base::Result<void> Receipt::State::Storing::unpack() {
 }
 
 base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::find_source() {
-  if (!arrival_.delta_source) return Next::kGoOn;
+  if (!arrival_.delta_source) return Next::kContinue;
   const std::string_view name = arrival_.delta_source->str();
   const auto size = artifact::delta_output_size(payload_);
   if (!size) return wrong(size.error().message);
   if (*size > r_.options.max_artifact_size) return wrong("its delta makes more than is accepted");
   source_ = r_.names.find(name);
-  // A source that never comes, or that others than its owners must not learn about, by what its
-  // deltas make: the artifact is asked for whole.
+  // The source will never arrive, or is private and must not be revealed by its deltas: the whole
+  // artifact will be requested.
   if (source_ == 0 ? state_.is_shunned(name)
                    : !r_.privacy.may_be_delta_on(source_, arrival_.is_private)) {
     if (rid_ == 0) r_.names.make_phantom(arrival_.name.str(), arrival_.is_private);
-    return Next::kLeaveAlone;
+    return Next::kIgnore;
   }
   if (source_ == 0) source_ = r_.names.make_phantom(name, arrival_.is_private);
   if (rid_ != 0 && r_.contents.chain_contains(source_, rid_)) {
     return wrong("its delta is made from itself");
   }
-  return Next::kGoOn;
+  return Next::kContinue;
 }
 
 base::Result<Receipt::State::Storing::Next> Receipt::State::Storing::make_content() {
   if (!arrival_.delta_source) {
     content_ = std::make_shared<const std::string>(payload_);
-    return Next::kGoOn;
+    return Next::kContinue;
   }
   const auto from = r_.contents.get(source_);
   if (!from && from.error().code != ErrorCode::kNotFound) return std::unexpected(from.error());
-  if (!from) return is_present_ ? Next::kLeaveAlone : Next::kWait;
+  if (!from) return is_present_ ? Next::kIgnore : Next::kWait;
   auto target = artifact::delta_apply(**from, payload_, r_.options.max_artifact_size);
   if (!target) return wrong(target.error().message);
   content_ = std::make_shared<const std::string>(std::move(*target));
-  return Next::kGoOn;
+  return Next::kContinue;
 }
 
-/// What it is made from has not come: the delta is kept unseen.
+/// Its delta source has not arrived: stores the delta unchecked.
 void Receipt::State::Storing::keep_waiting() {
   const std::string stored =
       arrival_.is_compressed ? std::string(arrival_.payload) : artifact::blob_compress(payload_);
@@ -166,7 +166,7 @@ base::Result<void> Receipt::State::Storing::verify() {
   return {};
 }
 
-/// Whether it is worth it to keep the delta that came, and everybody may see what it is made from.
+/// Whether the received delta should be stored as a delta, and its source may be seen by everyone.
 bool Receipt::State::Storing::may_stay_delta() {
   const bool may_keep = source_ != 0 && r_.privacy.may_be_delta_on(source_, arrival_.is_private) &&
                         !(arrival_.delta_source && state_.is_shunned(arrival_.delta_source->str()));

@@ -1,11 +1,10 @@
-// Unversioned files: a table of names with the newest content of each.
+// Unversioned files: a table with the newest content of each name.
 //
-//   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL where it was deleted ·
-//                 sz, of the plain content · encoding 0 plain, 1 as blob.content · content
-//   config        `uv-hash`: the hash over all of them, kept by whoever computes it; whoever
-//                 changes anything deletes it
+//   unversioned   name · rcvid · mtime (seconds since 1970) · hash, NULL if it was deleted · sz, the
+//                 uncompressed size · encoding: 0 plain, 1 as blob.content · content
+//   config        `uv-hash`: a cached hash over all files, deleted by every change
 //
-// The table is made with the first file.
+// The table is created with the first file.
 
 #include <fmt/core.h>
 
@@ -48,7 +47,7 @@ std::optional<UnversionedFile> find_row(Database& database, std::string_view nam
   return file_of(query);
 }
 
-/// What an arrival is to what is there.
+/// How an arrival compares with the stored file.
 enum class Verdict { kNewer, kSameContentLater, kKnown };
 
 Verdict compare(const UnversionedArrival& arrival, const std::optional<UnversionedFile>& known) {
@@ -101,7 +100,7 @@ base::Result<std::string> UnversionedFiles::content(std::string_view name) {
     if (!state_->database.has_table(kTable)) return none();
     Query query = state_->database.query(
         "SELECT encoding, content, sz FROM unversioned WHERE name=?1 AND hash IS NOT NULL"
-        // Fossil keeps a name whose content never came with a size of 0.
+        // Fossil stores a name whose content never arrived with size 0.
         " AND (content IS NOT NULL OR hash IN ('da39a3ee5e6b4b0d3255bfef95601890afd80709',"
         "'a7ffc6f8bf1ed76651c14756a061d662f580ff4de43b49fa82d80a4b80f8434a'))");
     if (!query.bind(1, name).step()) return none();
@@ -132,7 +131,7 @@ base::Result<bool> Receipt::store_unversioned(const UnversionedArrival& arrival)
     if (verdict == Verdict::kSameContentLater && !deleted) {
       state_->touch_unversioned(arrival);
     } else if (deleted) {
-      // What was never here needs no memory of its end.
+      // A deletion of an unknown file need not be stored.
       if (!known) return false;
       state_->delete_unversioned(arrival);
     } else {

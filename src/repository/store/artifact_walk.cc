@@ -13,7 +13,7 @@ namespace quarry::repository {
 namespace {
 
 constexpr unsigned kMostHelpers = 3;
-// Contents that wait to be looked at, in bytes: of one batch, and of all.
+// Contents that wait to be inspected, in bytes: per batch, and in total.
 constexpr std::size_t kBatch = std::size_t{256} << 10;
 constexpr std::size_t kMostWaiting = std::size_t{24} << 20;
 constexpr std::size_t kMostPerBatch = 256;  // artifacts
@@ -30,38 +30,38 @@ struct Job {
 
 }  // namespace
 
-/// The threads that look at contents. Where they cannot keep up, the one that gives them work does
-/// some of it.
-class ArtifactWalk::Crew {
+/// The threads that inspect contents. If they cannot keep up, the calling thread does some of the
+/// work.
+class ArtifactWalk::Inspectors {
  public:
-  /// LOOK is not owned.
-  Crew(const decltype(Visitor::look)& look, unsigned helpers) : look_(look) {
+  /// INSPECT is not owned.
+  Inspectors(const decltype(Visitor::inspect)& inspect, unsigned helpers) : inspect_(inspect) {
     threads_.reserve(helpers);
     try {
-      while (threads_.size() < helpers) threads_.emplace_back([this] { help(); });
+      while (threads_.size() < helpers) threads_.emplace_back([this] { run(); });
     } catch (const std::exception&) {
-      // No more are to be had. Those that run do the work, or the calling thread.
+      // The system refuses more threads. The existing ones or the calling thread do the work.
     }
   }
-  ~Crew() {
+  ~Inspectors() {
     {
       const std::scoped_lock lock(mutex_);
       batches_.clear();
     }
     end();
   }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  Inspectors(const Inspectors&) = delete;
+  Inspectors& operator=(const Inspectors&) = delete;
 
-  void give(Artifact artifact, Content content) {
+  void add(Artifact artifact, Content content) {
     size_ += content->size();
     batch_.push_back({std::move(artifact), std::move(content)});
-    if (size_ >= kBatch || batch_.size() >= kMostPerBatch) hand_over();
+    if (size_ >= kBatch || batch_.size() >= kMostPerBatch) dispatch();
   }
-  /// Waits until all has been looked at. Throws what a thread threw.
+  /// Waits until everything was inspected. Rethrows an exception of a thread.
   void finish() {
-    hand_over();
-    while (look_at_one()) {
+    dispatch();
+    while (inspect_one()) {
     }
     end();
     if (thrown_) std::rethrow_exception(thrown_);
@@ -73,34 +73,34 @@ class ArtifactWalk::Crew {
     std::size_t size = 0;
   };
 
-  void hand_over() {
-    bool is_much = false;
+  void dispatch() {
+    bool is_backlogged = false;
     {
       const std::scoped_lock lock(mutex_);
       if (thrown_) std::rethrow_exception(thrown_);
       waiting_ += size_;
       batches_.push_back({std::move(batch_), size_});
-      is_much = waiting_ > kMostWaiting || threads_.empty();
+      is_backlogged = waiting_ > kMostWaiting || threads_.empty();
     }
     batch_.clear();
     size_ = 0;
     there_is_work_.notify_one();
-    if (is_much) look_at_one();
+    if (is_backlogged) inspect_one();
   }
 
-  void look_at(Batch batch) {
+  void inspect(Batch batch) {
     for (Job& job : batch.jobs) {
-      look_(job.artifact, *job.content);
+      inspect_(job.artifact, *job.content);
       job.content.reset();
     }
   }
 
-  bool look_at_one() {
+  bool inspect_one() {
     std::unique_lock lock(mutex_);
     if (batches_.empty()) return false;
     Batch batch = take();
     lock.unlock();
-    look_at(std::move(batch));
+    inspect(std::move(batch));
     return true;
   }
 
@@ -111,7 +111,7 @@ class ArtifactWalk::Crew {
     return batch;
   }
 
-  void help() {
+  void run() {
     std::unique_lock lock(mutex_);
     while (true) {
       there_is_work_.wait(lock, [this] { return is_ending_ || !batches_.empty(); });
@@ -120,7 +120,7 @@ class ArtifactWalk::Crew {
       lock.unlock();
       std::exception_ptr thrown;
       try {
-        look_at(std::move(batch));
+        inspect(std::move(batch));
       } catch (...) {
         thrown = std::current_exception();
       }
@@ -139,8 +139,8 @@ class ArtifactWalk::Crew {
     threads_.clear();
   }
 
-  const decltype(Visitor::look)& look_;
-  std::vector<Job> batch_;  // the calling thread's
+  const decltype(Visitor::inspect)& inspect_;
+  std::vector<Job> batch_;  // used by the calling thread only
   std::size_t size_ = 0;
   std::mutex mutex_;
   std::condition_variable there_is_work_;
@@ -151,11 +151,11 @@ class ArtifactWalk::Crew {
   std::vector<std::thread> threads_;
 };
 
-/// An artifact on the way down, with deltas on it that have not been visited.
+/// An artifact on the current path that still has unvisited deltas on it.
 struct ArtifactWalk::Branch {
   Rid rid;
-  base::Result<Content> content;  // null: it has to be made again
-  std::size_t next = 0;           // of its children
+  base::Result<Content> content;  // null if it must be expanded again
+  std::size_t next = 0;           // index of the next child
 };
 
 const std::vector<Rid>& ArtifactWalk::children_of(Rid rid) const {
@@ -164,7 +164,7 @@ const std::vector<Rid>& ArtifactWalk::children_of(Rid rid) const {
   return found == nodes_.end() ? kNone : found->second.children;
 }
 
-/// What the trees begin with, in the order of the file.
+/// The roots of the trees, in rid order.
 std::vector<Rid> ArtifactWalk::read_trees() {
   {
     Query query = database_.query("SELECT rid, srcid FROM delta ORDER BY rid");
@@ -183,7 +183,7 @@ std::vector<Rid> ArtifactWalk::read_trees() {
       if (found == nodes_.end() || found->second.source == 0) roots.push_back(query.integer(0));
     }
   }
-  // Where a row of `delta` names what `blob` has not, its deltas are visited all the same.
+  // Sources that are missing in `blob`, so that deltas on them are visited too.
   Query query = database_.query(
       "SELECT DISTINCT srcid FROM delta WHERE srcid<>0 AND srcid NOT IN (SELECT rid FROM blob)"
       " AND srcid NOT IN (SELECT rid FROM delta)");
@@ -202,12 +202,12 @@ void ArtifactWalk::sort_children(const std::vector<Rid>& roots) {
     if (found == nodes_.end()) continue;
     Node& node = found->second;
     std::ranges::stable_sort(node.children, {},
-                             [&](Rid child) { return nodes_.at(child).made_from; });
-    if (node.source != 0) nodes_.at(node.source).made_from += node.made_from;
+                             [&](Rid child) { return nodes_.at(child).tree_size; });
+    if (node.source != 0) nodes_.at(node.source).tree_size += node.tree_size;
   }
 }
 
-/// RID's content, where SOURCE is that of what it is made from (null: it is stored whole).
+/// Expands RID. SOURCE is the content of its delta source, or null if it is stored whole.
 base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& source) {
   if (const auto node = nodes_.find(rid); node != nodes_.end()) node->second.is_visited = true;
   Artifact artifact{.rid = rid, .name = {}};
@@ -234,7 +234,7 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
   }
   if (!is_there) return content;
   if (content) {
-    crew_->give(std::move(artifact), *content);
+    inspectors_->add(std::move(artifact), *content);
   } else {
     visitor_->fail(artifact, content.error());
   }
@@ -242,8 +242,8 @@ base::Result<Content> ArtifactWalk::visit(Rid rid, const base::Result<Content>& 
   return content;
 }
 
-/// Where many large contents wait, those furthest from here are given up.
-void ArtifactWalk::hold_back(std::vector<Branch>& branches) {
+/// Drops the contents furthest up the path if all together are too large.
+void ArtifactWalk::drop_contents(std::vector<Branch>& branches) {
   std::size_t held = 0;
   for (const Branch& branch : branches) {
     if (branch.content && *branch.content) held += (*branch.content)->size();
@@ -258,10 +258,10 @@ void ArtifactWalk::hold_back(std::vector<Branch>& branches) {
 
 void ArtifactWalk::walk_from(Rid root) {
   std::vector<Branch> branches;
-  const auto go_on = [&](Rid rid, base::Result<Content> content) {
+  const auto descend = [&](Rid rid, base::Result<Content> content) {
     if (!children_of(rid).empty()) branches.push_back({rid, std::move(content)});
   };
-  go_on(root, visit(root, Content()));
+  descend(root, visit(root, Content()));
   while (!branches.empty()) {
     Branch& branch = branches.back();
     const std::vector<Rid>& children = children_of(branch.rid);
@@ -269,13 +269,13 @@ void ArtifactWalk::walk_from(Rid root) {
     if (branch.content && !*branch.content) branch.content = contents_.get(branch.rid);
     const base::Result<Content> source = branch.content;
     if (branch.next == children.size()) branches.pop_back();
-    go_on(child, visit(child, source));
-    if (branches.size() > 1) hold_back(branches);
+    descend(child, visit(child, source));
+    if (branches.size() > 1) drop_contents(branches);
   }
 }
 
-/// What is left is made from itself.
-void ArtifactWalk::visit_circles() {
+/// Everything not visited yet belongs to a cycle of deltas.
+void ArtifactWalk::visit_cycles() {
   std::vector<Rid> left;
   for (const auto& [rid, node] : nodes_) {
     if (!node.is_visited && node.source != 0) left.push_back(rid);
@@ -291,11 +291,11 @@ void ArtifactWalk::run(const Visitor& visitor) {
   visitor_ = &visitor;
   const std::vector<Rid> roots = read_trees();
   sort_children(roots);
-  Crew crew(visitor.look, bounds_.helpers.value_or(spare_processors()));
-  crew_ = &crew;
+  Inspectors inspectors(visitor.inspect, bounds_.helpers.value_or(spare_processors()));
+  inspectors_ = &inspectors;
   for (const Rid root : roots) walk_from(root);
-  visit_circles();
-  crew.finish();
+  visit_cycles();
+  inspectors.finish();
 }
 
 }  // namespace quarry::repository

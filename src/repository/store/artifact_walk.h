@@ -1,11 +1,11 @@
-// Expanding every artifact of a file once.
+// Expands every artifact of a file once.
 //
-// Deltas form trees: below what is stored whole is what is made from it, and so on. A tree is gone
-// along depth first, the largest branch of an artifact last, so that its content is needed no more
-// by then: however many artifacts there are, few contents wait on the way.
+// Deltas form trees: the root is stored whole, and children are deltas on their parent. The walk is
+// depth first and visits an artifact's largest subtree last, when its own content is no longer
+// needed. So only a few contents are held in memory, however many artifacts there are.
 //
-// The calling thread reads and expands; where there are processors for it, others look at the
-// contents (hashes and parsing are most of the work). Only for programs that do not fork.
+// The calling thread reads and expands. If there are enough processors, other threads inspect the
+// contents (hashing and parsing are most of the work). Only for programs that do not fork.
 #pragma once
 
 #include <functional>
@@ -24,35 +24,34 @@ class ArtifactWalk {
   struct Artifact {
     Rid rid = 0;
     std::string name;
-    std::int64_t size = -1;  // as the row says; negative: a phantom
+    std::int64_t size = -1;  // from the row; negative for a phantom
   };
   struct Visitor {
-    /// Several threads call it at once, in no order.
-    std::function<void(const Artifact&, const std::string& content)> look;
-    /// What cannot be read: kCorrupt, kLimit; or kNotFound where it or what it is made from is a
-    /// phantom. In the calling thread.
+    /// Called concurrently by several threads, in any order.
+    std::function<void(const Artifact&, const std::string& content)> inspect;
+    /// Called in the calling thread for artifacts that cannot be expanded: kCorrupt, kLimit, or
+    /// kNotFound if the artifact or its source is a phantom.
     std::function<void(const Artifact&, const base::Error&)> fail;
-    /// (done, total) artifacts, phantoms included. In the calling thread.
+    /// Called in the calling thread with (done, total) artifacts, including phantoms.
     std::function<void(std::size_t, std::size_t)> progress;
   };
 
-  /// Neither is owned. CONTENTS reads what has to be read twice, since memory has a bound.
+  /// DATABASE and CONTENTS are not owned. CONTENTS expands artifacts again that did not fit in memory.
   ArtifactWalk(Database& database, ContentExpansion& contents, const WalkBounds& bounds)
       : database_(database), contents_(contents), bounds_(bounds) {}
 
-  /// Calls VISITOR for every row of `blob`. What its functions throw comes out of here. Throws
-  /// SqliteError.
+  /// Calls VISITOR for every row of `blob`. Rethrows its exceptions. Throws SqliteError.
   void run(const Visitor& visitor);
-  /// How often an artifact has been made from what is stored.
+  /// Number of times that an artifact was expanded.
   std::size_t expansions() const { return expansions_; }
 
  private:
-  class Crew;
+  class Inspectors;
   struct Branch;
   struct Node {
     Rid source = 0;
     std::vector<Rid> children;
-    std::size_t made_from = 1;  // artifacts, this one included
+    std::size_t tree_size = 1;  // number of artifacts in this subtree
     bool is_visited = false;
   };
 
@@ -61,15 +60,15 @@ class ArtifactWalk {
   const std::vector<Rid>& children_of(Rid rid) const;
   void walk_from(Rid root);
   base::Result<Content> visit(Rid rid, const base::Result<Content>& source);
-  void visit_circles();
-  void hold_back(std::vector<Branch>& branches);
+  void visit_cycles();
+  void drop_contents(std::vector<Branch>& branches);
 
   Database& database_;
   ContentExpansion& contents_;
   WalkBounds bounds_;
   const Visitor* visitor_ = nullptr;
-  Crew* crew_ = nullptr;
-  std::unordered_map<Rid, Node> nodes_;  // what is made from another one, or another from it
+  Inspectors* inspectors_ = nullptr;
+  std::unordered_map<Rid, Node> nodes_;  // all artifacts that are deltas or sources of deltas
   std::size_t total_ = 0;
   std::size_t done_ = 0;
   std::size_t expansions_ = 0;

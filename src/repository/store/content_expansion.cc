@@ -8,11 +8,11 @@
 namespace quarry::repository {
 namespace {
 
-// A chain longer than this is a loop. (Fossil keeps chains far below a thousand.)
+// A longer chain is a cycle. (Fossil keeps chains far below a thousand.)
 constexpr std::size_t kMaxChain = 200000;
-// Along a long chain every so many-th content is kept too: whoever reads the versions of a file one
-// after the other, from the old to the new, applies no more deltas than this for each.
-constexpr std::size_t kKeptAlong = 16;
+// Every 16th content along a chain is cached too, so that a client that reads the versions of a file
+// from old to new applies at most 16 deltas for each.
+constexpr std::size_t kCacheEvery = 16;
 
 }  // namespace
 
@@ -70,7 +70,7 @@ base::Result<Content> ContentExpansion::make(Rid rid, const Content& source) {
 base::Result<Content> ContentExpansion::get(Rid rid) {
   std::vector<Rid> deltas;
   Rid at = rid;
-  Content content = find_kept(at);
+  Content content = find_cached(at);
   while (!content) {
     const Rid source = delta_source(at);
     if (source == 0) {
@@ -83,20 +83,20 @@ base::Result<Content> ContentExpansion::get(Rid rid) {
                         fmt::format("the delta chain of artifact {} has no end", rid));
     }
     at = source;
-    content = find_kept(at);
+    content = find_cached(at);
   }
   for (std::size_t left = deltas.size(); left > 0; --left) {
-    if (left % kKeptAlong == 0 && left < deltas.size()) remember(deltas[left], content);
+    if (left % kCacheEvery == 0 && left < deltas.size()) remember(deltas[left], content);
     QUARRY_TRY_ASSIGN(content, make(deltas[left - 1], content));
   }
   remember(rid, content);
   return content;
 }
 
-Content ContentExpansion::find_kept(Rid rid) {
+Content ContentExpansion::find_cached(Rid rid) {
   const auto found = index_.find(rid);
   if (found == index_.end()) return nullptr;
-  kept_.splice(kept_.begin(), kept_, found->second);
+  cached_.splice(cached_.begin(), cached_, found->second);
   return found->second->content;
 }
 
@@ -111,32 +111,32 @@ void ContentExpansion::store_whole(Rid rid) {
 }
 
 void ContentExpansion::remember(Rid rid, Content content) {
-  // One artifact that would push out everything else is not worth keeping.
-  if (content->size() > cache_size_ / 2) return;
+  // An artifact that would evict most of the cache is not worth caching.
+  if (content->size() > cache_limit_ / 2) return;
   forget(rid);
-  kept_size_ += content->size();
-  kept_.push_front(Kept{rid, std::move(content)});
-  index_[rid] = kept_.begin();
-  set_cache_size(cache_size_);
+  cached_size_ += content->size();
+  cached_.push_front(Cached{rid, std::move(content)});
+  index_[rid] = cached_.begin();
+  set_cache_size(cache_limit_);
 }
 
 void ContentExpansion::forget(Rid rid) {
   const auto found = index_.find(rid);
   if (found == index_.end()) return;
-  kept_size_ -= found->second->content->size();
-  kept_.erase(found->second);
+  cached_size_ -= found->second->content->size();
+  cached_.erase(found->second);
   index_.erase(found);
 }
 
 void ContentExpansion::forget_all() {
-  kept_.clear();
+  cached_.clear();
   index_.clear();
-  kept_size_ = 0;
+  cached_size_ = 0;
 }
 
 void ContentExpansion::set_cache_size(std::size_t size) {
-  cache_size_ = size;
-  while (kept_size_ > cache_size_ && !kept_.empty()) forget(kept_.back().rid);
+  cache_limit_ = size;
+  while (cached_size_ > cache_limit_ && !cached_.empty()) forget(cached_.back().rid);
 }
 
 }  // namespace quarry::repository

@@ -14,8 +14,7 @@ namespace quarry::repository {
 
 namespace {
 
-/// What SQLite says, and for a file that cannot be opened, its own or one beside it, what the
-/// system does.
+/// SQLite's message. If a file cannot be opened, also the system's.
 std::string message_of(sqlite3* handle, int code) {
   std::string message = sqlite3_errmsg(handle);
   const int system_code = sqlite3_system_errno(handle);
@@ -42,7 +41,7 @@ base::Error SqliteError::to_error(const std::filesystem::path& path) const {
     case SQLITE_FULL:
       return {base::ErrorCode::kNoSpace, message};
     case SQLITE_TOOBIG:
-      // Limits are told to clients, and where the file lies is none of their business.
+      // Clients see this message, so it must not contain the file's path.
       return {base::ErrorCode::kLimit, what()};
     default:
       return {base::ErrorCode::kIo, message};
@@ -108,7 +107,7 @@ Query& Query::bind_optional(int index, const std::optional<std::string>& text) {
 }
 
 bool Query::step() {
-  // As long as a small statement takes.
+  // About as long as a small statement takes.
   constexpr std::size_t kWork = 4096;
   database_->count_work(kWork);
   database_->running_ = statement_;
@@ -180,7 +179,7 @@ Database::Database(const std::filesystem::path& path, Mode mode,
     sqlite3_close(handle_);
     throw SqliteError(code, message);
   }
-  // A checkpoint inside a commit would keep a client waiting (write_ahead_log.h).
+  // A checkpoint inside a commit would make a client wait (write_ahead_log.h).
   sqlite3_wal_autocheckpoint(handle_, 0);
   set_busy_timeout(busy_timeout);
 }
@@ -232,7 +231,7 @@ bool Database::has_table(std::string_view name) {
 bool Database::has_column(const char* table, const char* name) {
   const int code = sqlite3_table_column_metadata(handle_, "main", table, name, nullptr, nullptr,
                                                  nullptr, nullptr, nullptr);
-  // There is no code of its own for what is not there.
+  // SQLite has no specific code for a missing column.
   if (code != SQLITE_OK && code != SQLITE_ERROR) raise(code);
   return code == SQLITE_OK;
 }
@@ -247,12 +246,12 @@ bool Database::would_scan(std::string_view sql) {
 
 void Database::set_busy_timeout(std::chrono::milliseconds timeout) {
   busy_timeout_ = timeout;
-  sqlite3_busy_handler(handle_, timeout.count() > 0 ? wait_for_others : nullptr, this);
+  sqlite3_busy_handler(handle_, timeout.count() > 0 ? on_busy : nullptr, this);
 }
 
-/// Waits once more, after so many TIMES for the same lock; 0: no longer.
-int Database::wait_for_others(void* self, int times) {
-  // As long as SQLite's own waits.
+/// SQLite's busy handler: waits, after TIMES earlier waits for the same lock. Returns 0 to give up.
+int Database::on_busy(void* self, int times) {
+  // The same delays as SQLite's own handler.
   constexpr std::array<int, 12> kMillis = {1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50, 100};
   auto& database = *static_cast<Database*>(self);
   const auto now = std::chrono::steady_clock::now();
@@ -267,25 +266,25 @@ int Database::wait_for_others(void* self, int times) {
 
 void Database::watch_long_statements(std::function<void(std::string_view)> watcher) {
   watcher_ = std::move(watcher);
-  look_at_statements();
+  set_progress_handler();
 }
 
 void Database::set_deadline(std::optional<std::chrono::steady_clock::time_point> time, int steps) {
   deadline_ = time;
   steps_ = steps;
-  look_at_statements();
+  set_progress_handler();
 }
 
 void Database::interrupt_when(std::function<bool()> is_interrupted) {
   is_interrupted_ = std::move(is_interrupted);
-  look_at_statements();
+  set_progress_handler();
 }
 
 void Database::count_work(std::size_t bytes) {
-  constexpr std::size_t kBetweenLooks = std::size_t{1} << 20;
+  constexpr std::size_t kBytesPerCheck = std::size_t{1} << 20;
   if (!is_interrupted_ || is_ending_) return;
   work_ += bytes;
-  if (work_ < kBetweenLooks) return;
+  if (work_ < kBytesPerCheck) return;
   work_ = 0;
   if (is_interrupted_()) throw SqliteError(SQLITE_INTERRUPT, "interrupted");
 }
@@ -299,12 +298,12 @@ void Database::end_transaction(std::string_view sql) {
   query(sql).run();
 }
 
-void Database::look_at_statements() {
+void Database::set_progress_handler() {
   const bool has_reason = watcher_ || deadline_ || is_interrupted_;
-  sqlite3_progress_handler(handle_, has_reason ? steps_ : 0, look_at_statement, this);
+  sqlite3_progress_handler(handle_, has_reason ? steps_ : 0, on_progress, this);
 }
 
-int Database::look_at_statement(void* self) {
+int Database::on_progress(void* self) {
   auto& database = *static_cast<Database*>(self);
   const char* sql = database.running_ != nullptr ? sqlite3_sql(database.running_) : nullptr;
   if (sql != nullptr && database.watcher_) database.watcher_(sql);
@@ -321,12 +320,12 @@ Transaction::Transaction(Database& database, Kind kind) : database_(database) {
 }
 
 Transaction::~Transaction() {
-  // After some errors SQLite has rolled back by itself.
+  // SQLite rolls back by itself after some errors.
   if (!open_ || !database_.in_transaction()) return;
   try {
     database_.end_transaction("ROLLBACK");
   } catch (const SqliteError&) {
-    // The next BEGIN will say what is wrong with the connection.
+    // The next BEGIN will report what is wrong with the connection.
   }
 }
 

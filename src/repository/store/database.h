@@ -1,8 +1,8 @@
 // SQLite behind RAII: one connection, its prepared statements, its transactions.
 //
-// SQL text is written in full where it is used, as a string literal; the statement made from it is
-// kept for the life of the connection, found again by the literal's text. What SQLite refuses is
-// thrown as SqliteError; the public functions of this module turn that into a base::Error.
+// SQL text is written in full where it is used, as a string literal. Prepared statements are cached
+// for the life of the connection, with the SQL text as the key. Errors of SQLite are thrown as
+// SqliteError; the public functions of this module convert that into a base::Error.
 #pragma once
 
 #include <sqlite3.h>
@@ -39,8 +39,8 @@ class SqliteError : public std::runtime_error {
 
 class Database;
 
-/// One run of a prepared statement: bind, step, read columns. Resets the statement when it goes.
-/// Text and blobs that are bound must live until the Query goes; those read until the next step.
+/// One execution of a prepared statement: bind, step, read columns. The destructor resets it. Bound
+/// text and blobs must outlive the Query; those read are valid until the next step.
 class Query {
  public:
   Query(Query&& other) noexcept;
@@ -56,20 +56,20 @@ class Query {
   Query& bind(int index, const char* text) { return bind(index, std::string_view(text)); }
   Query& bind_blob(int index, std::string_view bytes);
   Query& bind_null(int index);
-  /// NULL when there is no text.
+  /// Binds NULL if TEXT is empty.
   Query& bind_optional(int index, const std::optional<std::string>& text);
 
-  /// Whether there is a (further) row.
+  /// Advances to the next row. Returns false if there is none.
   bool step();
-  /// Runs a statement that gives no rows, and makes it ready to be bound and run again.
+  /// Runs a statement that returns no rows, then resets it.
   void run();
-  /// Makes the statement ready for other values.
+  /// Resets the statement, so that it can be bound again.
   void rewind();
 
   std::int64_t integer(int column) const;
   double real(int column) const;
   bool is_null(int column) const;
-  /// Whether COLUMN holds the very same value, its type included, as that of OTHER.
+  /// Whether COLUMN has the same value and type as in OTHER.
   bool has_same(int column, const Query& other) const;
   std::string_view text(int column) const;
   std::string_view blob(int column) const;
@@ -81,7 +81,7 @@ class Query {
 
   Database* database_;
   sqlite3_stmt* statement_;
-  bool* in_use_;  // null: the statement is this query's own and is finalized with it
+  bool* in_use_;  // null if this query owns and finalizes the statement
 };
 
 class Database {
@@ -93,10 +93,10 @@ class Database {
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
 
-  /// SQL must be one statement. The same text gives the same prepared statement; while that is in
-  /// use, a fresh one.
+  /// SQL must be one statement. The same text reuses the same prepared statement, unless that is in
+  /// use.
   Query query(std::string_view sql);
-  /// The same for SQL that is put together at run time: the statement is not kept.
+  /// The same for SQL that is composed at run time: the statement is not cached.
   Query query_once(std::string_view sql);
   /// Runs any number of statements without parameters.
   void execute(const std::string& sql);
@@ -104,26 +104,25 @@ class Database {
   std::int64_t changes() const { return sqlite3_changes64(handle_); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
   bool has_table(std::string_view name);
-  /// Of a table that is there, by the schema that the last statement read.
+  /// TABLE must exist. Uses the schema that the last statement read.
   bool has_column(const char* table, const char* name);
-  /// Whether SQLite, with the statistics that it has of this file, would walk over a whole table
-  /// for SQL.
+  /// Whether SQLite's plan for SQL, with this file's statistics, is a full table scan.
   bool would_scan(std::string_view sql);
-  /// How long a lock of others is waited for, unless what interrupts statements ends the wait.
+  /// Sets how long to wait for locks of other connections. interrupt_when() can end the wait.
   void set_busy_timeout(std::chrono::milliseconds timeout);
-  /// Calls WATCHER with the text of the statement that is running, every so many of its steps.
+  /// Calls WATCHER periodically with the text of the running statement.
   void watch_long_statements(std::function<void(std::string_view)> watcher);
-  /// From TIME on, statements end with SQLITE_INTERRUPT; looked at every so many of their STEPS.
-  /// Nothing: they take what they take.
+  /// Statements fail with SQLITE_INTERRUPT after TIME, which is checked every STEPS steps. Without a
+  /// TIME they have no limit.
   void set_deadline(std::optional<std::chrono::steady_clock::time_point> time,
-                    int steps = kStepsBetweenLooks);
-  /// Once IS_INTERRUPTED says so, which is asked now and then, statements end with
-  /// SQLITE_INTERRUPT; but those that end a transaction do not.
+                    int steps = kStepsPerCheck);
+  /// Statements fail with SQLITE_INTERRUPT once IS_INTERRUPTED returns true, which is called
+  /// periodically. Statements that end a transaction are not interrupted.
   void interrupt_when(std::function<bool()> is_interrupted);
-  /// Between statements BYTES were worked on, which counts for when IS_INTERRUPTED is asked. Throws
-  /// SqliteError where it says yes.
+  /// Counts BYTES of work done between statements, so that IS_INTERRUPTED is called in time. Throws
+  /// SqliteError if it returns true.
   void count_work(std::size_t bytes);
-  /// Runs SQL, which ends a transaction: nothing interrupts it.
+  /// Runs SQL, which ends a transaction, without interruption.
   void end_transaction(std::string_view sql);
   sqlite3* handle() const { return handle_; }
 
@@ -138,21 +137,21 @@ class Database {
   };
   sqlite3_stmt* prepare(std::string_view sql, bool persistent);
 
-  // Of SQLite's virtual machine: about a millisecond.
-  static constexpr int kStepsBetweenLooks = 100000;
+  // Steps of SQLite's virtual machine, about a millisecond.
+  static constexpr int kStepsPerCheck = 100000;
 
-  void look_at_statements();
-  static int look_at_statement(void* self);
-  static int wait_for_others(void* self, int times);
+  void set_progress_handler();
+  static int on_progress(void* self);
+  static int on_busy(void* self, int times);
 
   sqlite3* handle_ = nullptr;
-  sqlite3_stmt* running_ = nullptr;  // the last that was stepped, while it is there
+  sqlite3_stmt* running_ = nullptr;  // the last one that was stepped, until it is finalized
   std::function<void(std::string_view)> watcher_;
   std::function<bool()> is_interrupted_;
-  std::size_t work_ = 0;  // since IS_INTERRUPTED was asked, in bytes, or what takes as long
+  std::size_t work_ = 0;  // since the last call of is_interrupted_, in bytes or equivalent
   bool is_ending_ = false;
   std::optional<std::chrono::steady_clock::time_point> deadline_;
-  int steps_ = kStepsBetweenLooks;
+  int steps_ = kStepsPerCheck;
   std::chrono::milliseconds busy_timeout_{};
   std::chrono::steady_clock::time_point busy_deadline_;
   std::unordered_map<std::string_view, std::unique_ptr<Entry>> statements_;
@@ -173,7 +172,7 @@ class Transaction {
   bool open_ = true;
 };
 
-/// Calls FUNCTION, which returns a Result; a SqliteError that it throws becomes an Error.
+/// Calls FUNCTION, which returns a Result, and converts a SqliteError that it throws into an Error.
 template <typename Function>
 auto guarded(const std::filesystem::path& path, Function&& function) -> decltype(function()) {
   try {

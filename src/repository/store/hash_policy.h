@@ -1,12 +1,12 @@
-// The setting `hash-policy`: which hashes may name artifacts. Fossil's values are
+// The setting `hash-policy`: which hash algorithms are allowed. Fossil's values are
 //
-//   0  sha1       own artifacts are named by SHA1
-//   1  auto       so they are until the first SHA3 name comes: then 2 takes its place
-//   2  sha3       own artifacts are named by SHA3
-//   3  sha3-only  the same, and nobody may choose SHA1 for one
-//   4  shun-sha1  the same, and what SHA1 names is not taken
+//   0  sha1       new artifacts use SHA1
+//   1  auto       new artifacts use SHA1 until the first SHA3 artifact arrives, which changes it to 2
+//   2  sha3       new artifacts use SHA3
+//   3  sha3-only  the same, and users cannot choose SHA1
+//   4  shun-sha1  the same, and SHA1 artifacts are rejected
 //
-// Without a row it is 1.
+// The default is 1.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 namespace quarry::repository {
 
 inline constexpr const char* kHashPolicySetting = "hash-policy";
-/// Whether the setting's VALUE keeps out what SHA1 names.
+/// Whether the setting's VALUE rejects SHA1 artifacts.
 inline bool is_shun_sha1(std::int64_t value) {
   return value == 4;
 }
@@ -29,10 +29,10 @@ class HashPolicy {
 
   // Both throw SqliteError.
 
-  /// An artifact called NAME comes, at NOW (seconds since 1970). Returns whether the setting has
-  /// changed by that. Error: kDenied where it is not taken.
+  /// Checks whether NAME, which arrived at NOW (seconds since 1970), is allowed. Returns whether that
+  /// has changed the setting. Error: kDenied (rejected).
   base::Result<bool> admit(const artifact::HashName& name, std::int64_t now);
-  /// What names an artifact that is made here.
+  /// The algorithm for new artifacts.
   artifact::HashAlgorithm for_own();
 
  private:

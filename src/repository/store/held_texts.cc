@@ -42,11 +42,11 @@ void HeldTexts::clear() {
   memory_.shrink_to_fit();
 }
 
-HeldTexts::Place HeldTexts::add(std::string_view text) {
+HeldTexts::Span HeldTexts::add(std::string_view text) {
   if (!memory_.empty() && memory_.size() + text.size() > limit_) write_out();
-  const Place place{size(), static_cast<std::uint32_t>(text.size())};
+  const Span span{size(), static_cast<std::uint32_t>(text.size())};
   memory_.append(text);
-  return place;
+  return span;
 }
 
 void HeldTexts::write_out() {
@@ -63,13 +63,13 @@ void HeldTexts::write_out() {
   memory_.clear();
 }
 
-std::string HeldTexts::get(Place place) const {
-  if (place.begin >= in_file_) return memory_.substr(place.begin - in_file_, place.size);
-  std::string text(place.size, '\0');
+std::string HeldTexts::get(Span span) const {
+  if (span.begin >= in_file_) return memory_.substr(span.begin - in_file_, span.size);
+  std::string text(span.size, '\0');
   std::size_t done = 0;
   while (done < text.size()) {
-    const ssize_t read = ::pread(fd_, text.data() + done, text.size() - done,
-                                 static_cast<off_t>(place.begin + done));
+    const ssize_t read =
+        ::pread(fd_, text.data() + done, text.size() - done, static_cast<off_t>(span.begin + done));
     if (read < 0 && errno == EINTR) continue;
     if (read <= 0) throw cannot_read_temporary(kFile, read < 0 ? std::strerror(errno) : "it ends");
     done += static_cast<std::size_t>(read);

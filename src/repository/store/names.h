@@ -1,6 +1,5 @@
-// From the names that artifacts use to the row numbers that tables use: hash names, file names, tag
-// names. A name that something refers to and that is not there yet gets a row: a phantom for an
-// artifact, a plain row for the others.
+// Maps the names that artifacts use (hashes, file names, tag names) to the row ids that tables use.
+// A name that is referred to but unknown gets a row: a phantom for an artifact, a plain row otherwise.
 #pragma once
 
 #include <optional>
@@ -14,7 +13,7 @@
 
 namespace quarry::repository {
 
-/// The rows of `tag` that every repository begins with.
+/// The predefined rows of `tag`.
 enum PredefinedTag : std::int64_t {
   kTagBgcolor = 1,
   kTagComment = 2,
@@ -29,7 +28,7 @@ enum PredefinedTag : std::int64_t {
   kTagNote = 11,
 };
 
-/// HASH with its capital letters made small.
+/// HASH in lower case.
 std::string lower_hash(std::string_view hash);
 
 class Names {
@@ -37,27 +36,26 @@ class Names {
   /// DATABASE is not owned.
   explicit Names(Database& database) : database_(database) {}
 
-  /// The row of the artifact HASH, 0 if there is none. Capital letters in HASH are taken for small
-  /// ones, as artifacts may name others by either; so in need().
+  /// The rid of the artifact HASH, or 0. Like need(), it accepts upper-case letters in HASH, as
+  /// artifacts may use both.
   Rid find(std::string_view hash);
-  /// The row of the artifact that has the very name HASH, 0 if there is none: what HASH with a
-  /// capital letter in it never finds.
+  /// The same, but case-sensitive: a HASH with upper-case letters is never found.
   Rid find_as_written(std::string_view hash);
-  /// The row of the artifact HASH; a phantom is made where there is none. 0 for one that is shunned
-  /// and gone: it is not waited for.
+  /// The rid of the artifact HASH. Creates a phantom if there is none. Returns 0 for a shunned artifact
+  /// that is not stored, because it will never arrive.
   Rid need(std::string_view hash);
-  /// HASH has small letters only.
+  /// HASH must be in lower case.
   Rid make_phantom(std::string_view hash, bool is_private);
   std::string hash_of(Rid rid);
 
   std::int64_t file_name(std::string_view name);
   std::int64_t tag(std::string_view name);
-  /// The same, but 0 if there is no such tag.
+  /// The same, but returns 0 if there is no such tag.
   std::int64_t find_tag(std::string_view name);
 
-  /// Many names are looked up: reads them all. Until forget_all().
+  /// Reads all artifact names into memory, for many lookups. Until forget_all().
   void hold();
-  /// Row numbers learned so far may be wrong after a rollback.
+  /// Clears the cache, whose row ids may be wrong after a rollback.
   void forget_all();
 
  private:

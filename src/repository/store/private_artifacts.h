@@ -1,8 +1,8 @@
-// What is private, and what becomes public (`private`).
+// Private artifacts (the table `private`), and making them public.
 //
-// An artifact that is public must never be stored as a delta on one that is not: whoever may not
-// see the one could not make the other. What becomes public enters `unclustered`, even if some
-// cluster names it already: the next cluster takes it out again.
+// A public artifact must never be stored as a delta on a private one, because clients that may not
+// receive the source could not expand it. An artifact that becomes public enters `unclustered`, even
+// if a cluster already lists it; the next cluster removes it again.
 #pragma once
 
 #include "content_expansion.h"
@@ -12,28 +12,27 @@ namespace quarry::repository {
 
 class PrivateArtifacts {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   PrivateArtifacts(Database& database, ContentExpansion& contents)
       : database_(database), contents_(contents) {}
 
   // All throw SqliteError.
 
   bool is_private(Rid rid);
-  /// Whether anything is.
+  /// Whether any artifact is private.
   bool hides_anything();
-  /// Whether an artifact, which is private or not, may be a delta on SOURCE.
+  /// Whether an artifact may be stored as a delta on SOURCE.
   bool may_be_delta_on(Rid source, bool artifact_is_private) {
     return artifact_is_private || !is_private(source);
   }
-  /// RID, which is new or a phantom, becomes private.
+  /// Makes RID, which is new or a phantom, private.
   void hide(Rid rid);
-  /// RID becomes public. False where it is already.
+  /// Makes RID public. Returns false if it already was.
   bool make_public(Rid rid);
 
-  /// RID is stored whole from now on where it is a delta on something private, and its content is
-  /// there.
+  /// Stores RID whole if it is a delta on a private artifact, and its content can be expanded.
   void store_whole_if_source_is_private(Rid rid);
-  /// RID has become private: the same for what is public and stored as a delta on it.
+  /// Does the same for public artifacts that are deltas on RID, which has become private.
   void store_dependents_whole(Rid rid);
 
  private:

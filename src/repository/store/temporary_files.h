@@ -1,5 +1,5 @@
-// The folder for temporary files: that of TMPDIR, or /tmp. Whoever cannot go on for want of room
-// there is told which folder it is, and what names it.
+// The folder for temporary files: TMPDIR, or /tmp. Error messages name the folder and the environment
+// variable that sets it.
 #pragma once
 
 #include <filesystem>
@@ -9,18 +9,18 @@
 
 namespace quarry::repository {
 
-/// A temporary file cannot be made, written or read.
+/// A temporary file cannot be created, written or read.
 class TemporaryFileError : public SqliteError {
  public:
   using SqliteError::SqliteError;
 };
 
-/// Throws TemporaryFileError, where there is no such folder.
+/// Throws TemporaryFileError if the folder does not exist.
 std::filesystem::path temporary_folder();
 
-/// WHAT ("a temporary file") cannot be written, because of WHY; CODE is SQLite's for that.
+/// An error for WHAT ("a temporary file") that cannot be written because of WHY, with SQLite's CODE.
 TemporaryFileError cannot_write_temporary(int code, std::string_view what, std::string_view why);
-/// The same of one that cannot be read.
+/// The same for one that cannot be read.
 TemporaryFileError cannot_read_temporary(std::string_view what, std::string_view why);
 
 }  // namespace quarry::repository

@@ -59,12 +59,12 @@ std::optional<TagEntry> TagEntries::get(std::int64_t tag, Rid rid) {
 void TagEntries::put(std::int64_t tag, Rid rid, const TagEntry& entry) {
   if (is_held_) {
     Own& own = own_[rid];
-    const auto place =
+    const auto position =
         std::ranges::lower_bound(own, tag, {}, [](const auto& each) { return each.first; });
-    if (place != own.end() && place->first == tag) {
-      place->second = entry;
+    if (position != own.end() && position->first == tag) {
+      position->second = entry;
     } else {
-      own.emplace(place, tag, entry);
+      own.emplace(position, tag, entry);
     }
     return;
   }
@@ -82,8 +82,8 @@ void TagEntries::remove(std::int64_t tag, Rid rid) {
 void TagEntries::let_go() {
   is_held_ = false;
   own_.clear();
-  visits_.clear();
-  places_.clear();
+  artifacts_.clear();
+  positions_.clear();
 }
 
 void TagEntries::hold() {
@@ -99,9 +99,9 @@ const TagEntry* TagEntries::find_own(std::int64_t tag, Rid rid) const {
 }
 
 const TagEntry* TagEntries::find_inherited(std::int64_t tag, Rid rid) const {
-  const auto place = places_.find(rid);
-  if (place == places_.end() || !visits_[place->second].inherited) return nullptr;
-  const Passed& inherited = *visits_[place->second].inherited;
+  const auto position = positions_.find(rid);
+  if (position == positions_.end() || !artifacts_[position->second].inherited) return nullptr;
+  const Passed& inherited = *artifacts_[position->second].inherited;
   const auto found = find_tag(inherited, tag);
   return found == inherited.end() ? nullptr : found->second;
 }
@@ -131,8 +131,8 @@ void TagEntries::walk(Lineage& lineage) {
   };
   std::vector<Descendants> branches;
   const auto visit = [&](Rid rid, const SharedPassed& inherited) {
-    if (!places_.try_emplace(rid, visits_.size()).second) return;
-    visits_.push_back({rid, inherited});
+    if (!positions_.try_emplace(rid, artifacts_.size()).second) return;
+    artifacts_.push_back({rid, inherited});
     const auto own = own_.find(rid);
     branches.push_back(
         {own == own_.end() ? inherited : passed_on(inherited, own->second), lineage.children(rid)});
@@ -161,39 +161,40 @@ void TagEntries::walk(Lineage& lineage) {
   }
   // A circle has no beginning.
   for (const Rid rid : roots) {
-    if (!places_.contains(rid)) visit_tree(rid);
+    if (!positions_.contains(rid)) visit_tree(rid);
   }
 }
 
-void TagEntries::write(const Visit& visit) {
-  const auto found = own_.find(visit.rid);
+void TagEntries::write(const TaggedArtifact& artifact) {
+  const auto found = own_.find(artifact.rid);
   if (found == own_.end()) {
-    if (!visit.inherited) return;
-    for (const auto& [tag, entry] : *visit.inherited) {
-      write_row(database_, tag, visit.rid, *entry, true);
+    if (!artifact.inherited) return;
+    for (const auto& [tag, entry] : *artifact.inherited) {
+      write_row(database_, tag, artifact.rid, *entry, true);
     }
     return;
   }
   // Both in the order of the tags, as the index of the table has them.
   std::map<std::int64_t, std::pair<const TagEntry*, bool>> rows;
-  if (visit.inherited) {
-    for (const auto& [tag, entry] : *visit.inherited) rows[tag] = {entry, true};
+  if (artifact.inherited) {
+    for (const auto& [tag, entry] : *artifact.inherited) rows[tag] = {entry, true};
   }
   for (const auto& [tag, entry] : found->second) rows[tag] = {&entry, false};
-  for (const auto& [tag, row] : rows) write_row(database_, tag, visit.rid, *row.first, row.second);
+  for (const auto& [tag, row] : rows)
+    write_row(database_, tag, artifact.rid, *row.first, row.second);
 }
 
 void TagEntries::spread(Lineage& lineage,
                         const std::function<void(std::int64_t tag, Rid rid)>& inherited) {
   walk(lineage);
-  std::vector<const Visit*> by_rid;
-  for (const Visit& visit : visits_) by_rid.push_back(&visit);
-  std::ranges::sort(by_rid, {}, [](const Visit* visit) { return visit->rid; });
-  for (const Visit* visit : by_rid) {
-    write(*visit);
-    if (!visit->inherited) continue;
-    for (const auto& [tag, entry] : *visit->inherited) {
-      if (find_own(tag, visit->rid) == nullptr) inherited(tag, visit->rid);
+  std::vector<const TaggedArtifact*> by_rid;
+  for (const TaggedArtifact& artifact : artifacts_) by_rid.push_back(&artifact);
+  std::ranges::sort(by_rid, {}, [](const TaggedArtifact* artifact) { return artifact->rid; });
+  for (const TaggedArtifact* artifact : by_rid) {
+    write(*artifact);
+    if (!artifact->inherited) continue;
+    for (const auto& [tag, entry] : *artifact->inherited) {
+      if (find_own(tag, artifact->rid) == nullptr) inherited(tag, artifact->rid);
     }
   }
 }

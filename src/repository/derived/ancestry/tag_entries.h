@@ -63,7 +63,7 @@ class TagEntries {
   using SharedPassed = std::shared_ptr<const Passed>;
 
   /// An artifact that has tags or children, in the order of a walk along primary parents.
-  struct Visit {
+  struct TaggedArtifact {
     Rid rid;
     SharedPassed inherited;
   };
@@ -72,13 +72,13 @@ class TagEntries {
   const TagEntry* find_inherited(std::int64_t tag, Rid rid) const;
   static SharedPassed passed_on(const SharedPassed& inherited, const Own& own);
   void walk(Lineage& lineage);
-  void write(const Visit& visit);
+  void write(const TaggedArtifact& artifact);
 
   Database& database_;
   bool is_held_ = false;
   std::unordered_map<Rid, Own> own_;
-  std::vector<Visit> visits_;
-  std::unordered_map<Rid, std::size_t> places_;  // in visits_
+  std::vector<TaggedArtifact> artifacts_;
+  std::unordered_map<Rid, std::size_t> positions_;  // in artifacts_
 };
 
 }  // namespace quarry::repository

@@ -24,7 +24,7 @@ Files Manifests::make_files(const artifact::Structural& artifact) {
 }
 
 void Manifests::forget_files() {
-  for (auto& [rid, known] : known_) known.files.reset();
+  for (auto& [rid, stored] : stored_) stored.files.reset();
   cards_ = std::make_shared<FileCards>();
   lists_size_ = 0;
 }
@@ -36,17 +36,17 @@ std::optional<StructuralType> Manifests::look_at(Rid rid, std::string_view conte
   const std::scoped_lock lock(mutex_);
   // Before the text comes: a worker may have no folder for a temporary file.
   if (!holds_all_ && texts_.size() + text.size() > kTextsOfReceipt) forget_all();
-  known_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
+  stored_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
   return parsed->type;
 }
 
-const Manifests::Known* Manifests::find(Rid rid) {
-  const auto found = known_.find(rid);
-  if (found != known_.end()) return &found->second;
+const Manifests::StoredManifest* Manifests::find(Rid rid) {
+  const auto found = stored_.find(rid);
+  if (found != stored_.end()) return &found->second;
   if (holds_all_) return nullptr;
   const auto content = contents_.get(rid);
   if (!content || !look_at(rid, **content)) return nullptr;
-  return &known_.at(rid);
+  return &stored_.at(rid);
 }
 
 Manifest Manifests::get(Rid rid) {
@@ -55,29 +55,29 @@ Manifest Manifests::get(Rid rid) {
     parsed_.splice(parsed_.begin(), parsed_, at);
     return at->manifest;
   }
-  const Known* const known = find(rid);
-  if (known == nullptr) return nullptr;
+  const StoredManifest* const stored = find(rid);
+  if (stored == nullptr) return nullptr;
   auto manifest = std::make_shared<const artifact::Structural>(
-      artifact::parse_without_files(texts_.get(known->text), known->type));
+      artifact::parse_without_files(texts_.get(stored->text), stored->type));
   parsed_.push_front({rid, manifest});
   if (parsed_.size() > kParsed) parsed_.pop_back();
   return manifest;
 }
 
 Files Manifests::files(Rid rid) {
-  const Known* const known = find(rid);
-  if (known == nullptr) return nullptr;
-  if (known->files) return known->files;
+  const StoredManifest* const stored = find(rid);
+  if (stored == nullptr) return nullptr;
+  if (stored->files) return stored->files;
   const auto content = contents_.get(rid);
   const auto parsed = content ? artifact::parse_structural(**content) : std::nullopt;
   if (!parsed) return nullptr;
   Files files = make_files(*parsed);
-  known_.at(rid).files = files;
+  stored_.at(rid).files = files;
   return files;
 }
 
 void Manifests::forget_all() {
-  known_.clear();
+  stored_.clear();
   texts_.clear();
   parsed_.clear();
   forget_files();

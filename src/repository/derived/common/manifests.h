@@ -46,16 +46,16 @@ class Manifests {
   void forget_all();
 
  private:
-  struct Known {
+  struct StoredManifest {
     artifact::StructuralType type;
-    HeldTexts::Place text;
+    HeldTexts::Span text;
     Files files;  // null: has to be made again
   };
   struct Parsed {
     Rid rid;
     Manifest manifest;
   };
-  const Known* find(Rid rid);
+  const StoredManifest* find(Rid rid);
   Files make_files(const artifact::Structural& artifact);
   void forget_files();
 
@@ -64,7 +64,7 @@ class Manifests {
   std::mutex mutex_;
   bool holds_all_ = false;
   HeldTexts texts_;
-  std::unordered_map<Rid, Known> known_;
+  std::unordered_map<Rid, StoredManifest> stored_;
   std::shared_ptr<FileCards> cards_ = std::make_shared<FileCards>();
   std::size_t lists_size_ = 0;  // bytes
   Files no_files_ = std::make_shared<const FileList>();

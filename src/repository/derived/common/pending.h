@@ -29,7 +29,7 @@ struct Dated {
 struct Pending {
   // --- what came ---------------------------------------------------------------------------------
   std::vector<Rid> clusters;
-  std::vector<Rid> strangers;  // what is no check-in; one may name it for its parent
+  std::vector<Rid> non_check_ins;  // what is no check-in; one may name it for its parent
   std::set<Dated> check_ins;
   std::set<Dated> controls;
   std::set<Dated> others;
@@ -57,8 +57,8 @@ struct Pending {
 
   /// Whether there is anything to work on.
   bool is_empty() const {
-    return stale_tickets.empty() && strangers.empty() && check_ins.empty() && controls.empty() &&
-           others.empty() && clusters.empty();
+    return stale_tickets.empty() && non_check_ins.empty() && check_ins.empty() &&
+           controls.empty() && others.empty() && clusters.empty();
   }
   /// TAG on RID is another one, or has another value.
   void note_tag_change(std::int64_t tag, Rid rid) {

@@ -96,11 +96,11 @@ void Attachments::refresh_attachments(const std::string& target) {
   for (const Rid rid : attachments) {
     const Manifest artifact = work_.manifests.get(rid);
     if (!artifact || artifact->type != StructuralType::kAttachment) continue;
-    AttachmentEvent told = attachment_event(rid, *artifact->attachment, found);
+    AttachmentEvent event = attachment_event(rid, *artifact->attachment, found);
     events_.put_event(rid, *artifact,
-                      {.type = told.type,
+                      {.type = event.type,
                        .day = printed_day(work_.database, base::julian_day(*artifact->date)),
-                       .comment = std::move(told.comment)});
+                       .comment = std::move(event.comment)});
   }
 }
 

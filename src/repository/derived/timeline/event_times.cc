@@ -1,14 +1,14 @@
-// event.mtime: where parent and child are dated within two seconds of each other, or the wrong way
-// round by less, the parent is shown 25 ms before the child, so that a timeline is in order.
+// event.mtime: if a child is dated less than two seconds before its parent, or at the same time, the
+// parent is shown 25 ms before the child, so that the timeline is in order.
 //
-// fossil does it in rounds over all check-ins with a child that is dated less than two seconds after
-// them (of several, here the earliest counts; there the last that it compared with them): a parent
-// that is not before its child is put 25 ms before it, then everyone looks again at where the child is
-// now, 30 times at most. What a round does to a check-in depends on its chain of such children alone,
-// so the chain is enough to compute the same.
+// Fossil does this in rounds over all check-ins with a child that is dated less than two seconds
+// after them (if there are several, the earliest child counts here, and in fossil the one that it
+// compared last). In each round, a parent that is not before its child is moved to 25 ms before it;
+// then all of them re-read their child's time. There are at most 30 rounds. The result for a check-in
+// depends only on its chain of such children, so the chain is enough to compute it.
 //
-// What is no check-in but named by one for its parent takes part. It goes by the D card, a technote
-// too.
+// Artifacts of other kinds take part if a check-in names them as its parent. They count with their D
+// card's time, even technotes.
 
 #include "event_times.h"
 
@@ -27,12 +27,12 @@ constexpr double kStep = 25.0 / 86400000.0;
 constexpr int kRounds = 30;
 
 struct Link {
-  double parent;                // where the parent is shown
-  std::optional<double> child;  // where it takes its child to be
+  double parent;                // the parent's displayed time
+  std::optional<double> child;  // the child's time as the parent last read it
 };
 
-/// Where the check-in at the head of CHAIN (each the chosen child of the one before) ends up.
-double settle(std::vector<Link> chain) {
+/// The final time of the check-in at the head of CHAIN (each is the chosen child of the one before).
+double adjusted_time(std::vector<Link> chain) {
   for (int round = 0; round < kRounds; ++round) {
     bool changed = false;
     for (Link& link : chain) {
@@ -51,7 +51,7 @@ double settle(std::vector<Link> chain) {
 
 }  // namespace
 
-/// What the D card of the artifact RID says; nothing for what is not there, or waits.
+/// The D card's time of the artifact RID; empty if it is missing, or waits for its baseline.
 std::optional<double> EventTimes::date_of(Rid rid) {
   if (const std::optional<double> day = work_.lineage.check_in_day(rid)) return day;
   const Manifest artifact = work_.manifests.get(rid);
@@ -117,8 +117,8 @@ std::set<Rid> EventTimes::take_stale() {
   return stale;
 }
 
-/// The close child that RID, of DAY, goes by; nothing if it has none. It stays the same while times
-/// are adjusted, and in a row of check-ins each is asked for by all above it.
+/// The close child that decides about RID, of DAY, if it has one. The choice does not change while
+/// times are adjusted. It is cached because all ancestors in a chain need it.
 std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
   const auto [known, is_new] = chosen_.try_emplace(rid);
   if (!is_new) return known->second;
@@ -129,8 +129,8 @@ std::optional<Dated> EventTimes::chosen_child(Rid rid, double day) {
          });
 }
 
-/// Where RID, of DAY, is shown because of its close children; nothing if it has none.
-std::optional<double> EventTimes::place_before_children(Rid rid, double day) {
+/// The displayed time of RID, of DAY, before its close children; empty if it has none.
+std::optional<double> EventTimes::time_before_children(Rid rid, double day) {
   std::vector<Link> chain;
   while (chain.size() <= kRounds) {
     const std::optional<Dated> chosen = chosen_child(rid, day);
@@ -140,14 +140,14 @@ std::optional<double> EventTimes::place_before_children(Rid rid, double day) {
     day = chosen->day;
   }
   if (chain.empty()) return std::nullopt;
-  return settle(std::move(chain));
+  return adjusted_time(std::move(chain));
 }
 
 void EventTimes::adjust_times() {
   chosen_.clear();
   for (const Rid rid : take_stale()) {
     const double day = *date_of(rid);
-    const std::optional<double> place = place_before_children(rid, day);
+    const std::optional<double> place = time_before_children(rid, day);
     if (!work_.lineage.is_check_in(rid)) {
       if (!place) continue;
       work_.database

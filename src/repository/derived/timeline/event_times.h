@@ -34,7 +34,7 @@ class EventTimes {
  private:
   std::optional<double> date_of(Rid rid);
   std::set<Rid> take_stale();
-  std::optional<double> place_before_children(Rid rid, double day);
+  std::optional<double> time_before_children(Rid rid, double day);
   bool is_compared(Rid child, bool is_primary);
   std::vector<Dated> close_children(Rid rid, double day);
   std::optional<Dated> chosen_child(Rid rid, double day);

@@ -46,7 +46,7 @@ std::string held_page(std::string_view title, std::size_t size) {
 
 TEST_CASE("texts come back from memory and from the file") {
   HeldTexts texts(1000);
-  std::vector<std::pair<HeldTexts::Place, std::string>> added;
+  std::vector<std::pair<HeldTexts::Span, std::string>> added;
   for (std::size_t i = 0; i < 100; ++i) {
     const std::string text(i * 37 % 301, static_cast<char>('0' + i % 70));
     added.emplace_back(texts.add(text), text);
@@ -54,7 +54,7 @@ TEST_CASE("texts come back from memory and from the file") {
   const std::string large(5000, '!');
   added.emplace_back(texts.add(large), large);
   added.emplace_back(texts.add("the last"), "the last");
-  for (const auto& [place, text] : added) CHECK(texts.get(place) == text);
+  for (const auto& [span, text] : added) CHECK(texts.get(span) == text);
   texts.clear();
   CHECK(texts.size() == 0);
   CHECK(texts.get(texts.add("the first again")) == "the first again");
@@ -62,7 +62,7 @@ TEST_CASE("texts come back from memory and from the file") {
 
 TEST_CASE("a text that cannot be read back is not said to be one that cannot be written") {
   HeldTexts texts(10);
-  const HeldTexts::Place place = texts.add("0123456789");
+  const HeldTexts::Span span = texts.add("0123456789");
   texts.add("and more");
   for (const auto& fd : std::filesystem::directory_iterator("/proc/self/fd")) {
     std::error_code gone;
@@ -71,7 +71,7 @@ TEST_CASE("a text that cannot be read back is not said to be one that cannot be 
   }
   std::string told;
   try {
-    texts.get(place);
+    texts.get(span);
   } catch (const SqliteError& error) {
     told = error.what();
   }

@@ -42,11 +42,11 @@ void LockMonitor::exclusively(std::size_t who, LockBytes bytes) {
       connection.is_guarded && !is_reset) {
     report(fmt::format("rule (a): {} has bytes {:x} with 121 and without 120", who, mask));
   }
-  if (mask == kFirstReaderByte.mask() && has(before, kCheckpointByte)) look_at_copy(connection);
-  if (is_reset) look_at_reset(who);
+  if (mask == kFirstReaderByte.mask() && has(before, kCheckpointByte)) check_copy(connection);
+  if (is_reset) check_reset(who);
 }
 
-void LockMonitor::look_at_copy(Connection& connection) {
+void LockMonitor::check_copy(Connection& connection) {
   ++copies_;
   connection.has_copied = true;
   if (!connection.was_reset) return;
@@ -56,7 +56,7 @@ void LockMonitor::look_at_copy(Connection& connection) {
   ++harm_;
 }
 
-void LockMonitor::look_at_reset(std::size_t who) {
+void LockMonitor::check_reset(std::size_t who) {
   ++resets_;
   const Connection& resetting = connections_[who];
   if (resetting.is_guarded && !has(resetting.held, kCheckpointByte)) {

@@ -41,8 +41,8 @@ class LockMonitor {
     bool was_reset = false;          // by another one since the checkpoint began
     bool was_reset_guarded = false;  // and that one has a guard
   };
-  void look_at_copy(Connection& connection);
-  void look_at_reset(std::size_t who);
+  void check_copy(Connection& connection);
+  void check_reset(std::size_t who);
   void report(const std::string& what);
 
   std::vector<Connection> connections_;
