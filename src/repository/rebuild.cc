@@ -115,7 +115,7 @@ void Rebuild::read(const Progress& progress, const std::function<bool()>& is_int
   r_.manifests.hold_all();
   walk.run({.inspect =
                 [&](const Artifact& artifact, const std::string& content) {
-                  const auto type = r_.manifests.look_at(artifact.rid, content);
+                  const auto type = r_.manifests.add(artifact.rid, content);
                   const bool is_wrong = artifact.size != static_cast<std::int64_t>(content.size());
                   if (!type && !is_wrong) return;
                   const std::scoped_lock lock(mutex);

@@ -138,7 +138,7 @@ void Verification::check_artifact(const ArtifactWalk::Artifact& artifact,
     report(artifact,
            fmt::format("blob.size says {} bytes, it has {}", artifact.size, content.size()));
   }
-  const auto type = r_.manifests.look_at(artifact.rid, content);
+  const auto type = r_.manifests.add(artifact.rid, content);
   if (!type) return;
   const std::scoped_lock lock(mutex_);
   structural_.emplace_back(artifact.rid, *type);

@@ -49,7 +49,7 @@ class CompactionRun {
   base::Result<void> begin();
   void drop_former_tables();
   base::Result<void> plan();
-  bool look_at(Rid rid);
+  bool process(Rid rid);
   void step_below(Rid rid, bool has_row);
   base::Result<void> apply();
   base::Result<std::size_t> apply_from(std::size_t first);
@@ -93,7 +93,7 @@ void CompactionRun::drop_former_tables() {
 }
 
 /// Whatever is wrong with RID, it is left as it is, and told. Whether there is a row of it.
-bool CompactionRun::look_at(Rid rid) {
+bool CompactionRun::process(Rid rid) {
   if (!r_.database.query("SELECT 1 FROM blob WHERE rid=?1").bind(1, rid).step()) return false;
   ++slice_.examined;
   auto planned = deltification_.plan(rid);
@@ -127,10 +127,10 @@ base::Result<void> CompactionRun::plan() {
   QUARRY_TRY_ASSIGN(const auto snapshot, repository_.snapshot());
   while (progress_.next > progress_.bottom) {
     const Rid rid = progress_.next;
-    const bool has_row = look_at(rid);
+    const bool has_row = process(rid);
     if (has_row && progress_.bottom > 0) {
       for (const Rid earlier : deltification_.versions().before(rid)) {
-        if (earlier <= progress_.bottom) look_at(earlier);
+        if (earlier <= progress_.bottom) process(earlier);
       }
     }
     step_below(rid, has_row);

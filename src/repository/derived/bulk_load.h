@@ -1,8 +1,8 @@
-// Everything is computed at once, in empty tables: what is asked again and again is held in memory,
-// rows are written in the order of their table, and the indexes that no part needs meanwhile are
-// made at the end.
+// Faster computation of all derived tables at once, starting from empty tables: frequently needed data
+// is held in memory, rows are written in table order, and indexes that no part needs are created at
+// the end.
 //
-// Not where a tag gives check-ins other parents, since links that are held are not taken back.
+// Not used if a tag sets the parents of check-ins, because links held in memory cannot be removed.
 #pragma once
 
 #include <map>
@@ -14,16 +14,16 @@ namespace quarry::repository {
 
 class BulkLoad {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   explicit BulkLoad(Work& work) : work_(work) {}
 
   // All throw SqliteError.
 
-  /// From now on Work::is_whole.
+  /// Sets Work::is_whole.
   void begin();
-  /// All links and cards are there: writes them, and what is inherited. Marks.
+  /// Writes all links, tags, and inherited tags, when all artifacts were added. Marks.
   void write_lineage_and_tags();
-  /// Everything is written: makes the indexes, and forgets what is held.
+  /// Creates the indexes, and releases the memory, when everything is written.
   void end();
 
  private:
@@ -31,7 +31,7 @@ class BulkLoad {
   void make_index(const std::string& name);
 
   Work& work_;
-  std::map<std::string, std::string> dropped_indexes_;  // and how they are made
+  std::map<std::string, std::string> dropped_indexes_;  // name and SQL
 };
 
 }  // namespace quarry::repository

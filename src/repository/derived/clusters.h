@@ -1,7 +1,7 @@
-// A cluster names other artifacts; what it names need not be told one by one any more: it goes out
-// of `unclustered`. The cluster itself has the tag `cluster`.
+// A cluster lists other artifacts, which a sync session then need not announce one by one: they are
+// removed from `unclustered`. The cluster itself gets the tag `cluster`.
 //
-// Told when a cluster comes, before anything else. Marks nothing.
+// Called for new clusters, before any other part. Marks nothing.
 #pragma once
 
 #include "derived/common/work.h"
@@ -11,10 +11,10 @@ namespace quarry::repository {
 
 class Clusters {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Clusters(Work& work, Tags& tags) : work_(work), tags_(tags) {}
 
-  /// RID is CLUSTER. Throws SqliteError.
+  /// Adds CLUSTER, which is RID. Throws SqliteError.
   void apply_cluster(Rid rid, const artifact::Structural& cluster);
 
  private:

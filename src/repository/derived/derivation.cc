@@ -28,15 +28,14 @@ using artifact::StructuralType;
 
 namespace {
 
-/// One run over what is pending: the order of the work, and the parts, which are made for it. A
-/// part calls only those that stand above it.
+/// One run over the pending work. It owns the parts, and defines the order of the work. A part calls
+/// only parts that are declared before it.
 class DerivationRun {
  public:
   DerivationRun(const DerivationContext& context, Pending&& pending, bool is_quiet)
       : work_(context, std::move(pending), is_quiet) {}
 
-  /// Brings every derived table up to date. Returns what a tag has made private. Throws
-  /// SqliteError.
+  /// Updates all derived tables. Returns artifacts that a tag has made private. Throws SqliteError.
   std::vector<Rid> run();
 
  private:
@@ -82,7 +81,7 @@ void DerivationRun::add_other(Rid rid, const Structural& artifact, double day) {
   }
 }
 
-/// What several artifacts say of one thing: a page, a ticket, a thread.
+/// Recomputes rows that depend on several artifacts: of pages, tickets and threads.
 void DerivationRun::refresh_others() {
   tickets_.refresh_tickets();
   for (const std::int64_t tag : work_.pending.stale_pages) pages_.refresh_wiki_links(tag);
@@ -92,7 +91,7 @@ void DerivationRun::refresh_others() {
   forum_.refresh_threads();
 }
 
-/// What comes of check-ins: parents before children, so that what children inherit is written once.
+/// Adds check-ins, parents before children, so that inherited tags are written only once.
 void DerivationRun::add_check_ins() {
   while (!work_.pending.check_ins.empty()) {
     const auto [day, rid] = *work_.pending.check_ins.begin();
@@ -126,7 +125,7 @@ void DerivationRun::add_controls_and_others() {
 void DerivationRun::refresh_stale() {
   checkin_links_.resolve_cherrypicks();
   for (const Rid rid : work_.pending.stale_mlinks) file_links_.compute_mlinks(rid);
-  checkin_links_.resolve_cherrypicks();  // files that the rows above refer to have become known
+  checkin_links_.resolve_cherrypicks();  // the rows above may have added their targets
   for (const Rid rid : work_.pending.stale_events) event_tags_.refresh_event(rid);
   work_.lineage.read_picks();
   event_times_.adjust_times();

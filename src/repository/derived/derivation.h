@@ -1,32 +1,32 @@
 // The derived tables, computed as artifacts arrive in any order.
 //
-// Every row is a function of the artifacts that are there, not of the order in which they came: where
-// several decide about one, they count in the order of artifact_order.h. So each part can compute
-// anew what it has of one artifact at any time, and an arrival has those parts work again that depend
-// on it. A part is a class, which has a family of tables:
+// Every row is a function of the set of artifacts, not of the order in which they arrived: if several
+// artifacts decide about one row, they count in the order of artifact_order.h. So each part can
+// recompute its rows for one artifact at any time, and does so when a related artifact arrives. A part
+// is a class that owns a family of tables:
 //
 //   checkin_links   plink, cherrypick, orphan
-//   reparenting     plink and mlink of a check-in that a tag gives other parents
-//   file_links      mlink of a check-in and of those that name it
+//   reparenting     plink and mlink of a check-in whose parents are set by a tag
+//   file_links      mlink of a check-in and of check-ins that refer to it
 //   tags            tag, tagxref: what T cards set, and what descendants inherit
 //   timeline        event (check-ins, control artifacts), backlink
-//   events          the rows of event for all others, pending_alert, ftsdocs
+//   events          event (all other artifacts), pending_alert, ftsdocs
 //   event_tags, event_times
-//                   what tags, and close relatives, make of rows of event
+//                   changes of event by tags and by close relatives
 //   document_links  plink of wiki pages, technotes and posts
-//   pages           wiki pages and technotes: their tags, event, backlink
+//   pages           tags, event and backlink of wiki pages and technotes
 //   attachments     attachment, and its event
 //   tickets         ticket, ticketchng, and the events and backlinks of ticket changes
 //   forum           forumpost, and the events and backlinks of posts
 //   leaves          leaf
-//   clusters        the cluster tag, and what it takes out of unclustered
+//   clusters        the cluster tag, and removal from unclustered
 //
-// What came waits in a Pending. A run takes that away, has the parts told of each artifact in turn,
-// and then has them make what they have marked in it (derivation.cc has the order). A part calls
-// only parts that do not call it; where one has to be told something later, a mark does that.
+// New artifacts are collected in a Pending. A run takes it, passes each artifact to the parts, and
+// then lets them recompute the rows that they have marked in it (derivation.cc has the order). Calls
+// between parts form no cycle; a mark in Pending replaces a call in the other direction.
 //
-// Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy).
-// Where all artifacts arrive at once, in empty tables, see bulk_load.h.
+// Everything here runs inside the write transaction of a Receipt (or on verify()'s private copy). If
+// all artifacts arrive at once, with empty tables, see bulk_load.h.
 #pragma once
 
 #include <optional>
@@ -42,23 +42,23 @@ class Derivation {
  public:
   explicit Derivation(const DerivationContext& context) : context_(context) {}
 
-  /// RID's content has become available and is of TYPE; nothing: plain data.
+  /// The content of RID has become available. TYPE is empty for plain data.
   void arrived(Rid rid, std::optional<artifact::StructuralType> type);
-  /// Brings every derived table up to date with what arrived. Throws SqliteError: then it is
-  /// forgotten.
+  /// Updates all derived tables for the artifacts that arrived. Throws SqliteError; the pending work is
+  /// then lost.
   void run();
-  /// Forgets what arrived: it was rolled back.
+  /// Drops the pending work after a rollback.
   void forget_pending();
-  /// What a tag has made private since the last call.
+  /// Artifacts that a tag has made private since the last call.
   std::vector<Rid> take_hidden() { return std::exchange(hidden_, {}); }
-  /// The setting NAME has another value. By `ticket-table` the ticket tables are made anew, or stay
-  /// as they are where it is wrong; what the timeline tells of tickets hangs on two more. Throws
-  /// SqliteError.
+  /// Call after the setting NAME has changed. `ticket-table` defines the ticket tables, which are
+  /// created again, or stay unchanged if the definition is invalid. Two other settings affect tickets
+  /// in the timeline. Throws SqliteError.
   void setting_changed(std::string_view name);
   bool has_pending() const { return !pending_.is_empty(); }
-  /// From now on no event is news to anybody: everything is computed again.
+  /// Suppresses notifications about events, for a complete recomputation.
   void keep_quiet() { is_quiet_ = true; }
-  /// The tables are empty, and every artifact of the file arrives before run().
+  /// Announces that the tables are empty, and all artifacts of the file arrive before run().
   void expect_everything() { pending_.is_everything = true; }
 
  private:
@@ -68,8 +68,8 @@ class Derivation {
   bool is_quiet_ = false;
 };
 
-/// Empties the derived tables that Derivation computes, for a recomputation; but names of files and
-/// tags keep their numbers, so that its rows can be compared with those before.
+/// Empties the derived tables for a recomputation. File names and tags keep their ids, so that the rows
+/// can be compared with the previous ones.
 void clear_derived(Database& database);
 
 }  // namespace quarry::repository

@@ -1,8 +1,8 @@
-// The rows of the derived tables, without row numbers that a recomputation may change: two files
-// that hold the same artifacts, or one before and after a rebuild, can be compared by them.
+// The rows of the derived tables, without row ids that a recomputation may change. They can be
+// compared between two files with the same artifacts, or before and after a rebuild.
 //
-// A row is told as a text for people, with names in the place of numbers. That takes longer than a
-// comparison of the columns does, which is enough where both sides have the same numbers.
+// A row is rendered as text for people, with names instead of ids. That is slower than comparing the
+// columns, which is enough if both sides have the same ids.
 #pragma once
 
 #include <string>
@@ -12,22 +12,22 @@
 
 namespace quarry::repository {
 
-/// A table, and how to tell its rows.
+/// A table, and how to compare and render its rows.
 struct DerivedRows {
   const char* table;
-  std::string columns;    // what is compared
-  std::string text;       // an expression of these columns
-  std::string condition;  // which rows count, all if it is empty
-  std::string key;        // two of these columns, or numbers: what OrderDependence knows rows by
+  std::string columns;    // the compared columns
+  std::string text;       // an expression over these columns
+  std::string condition;  // rows to compare; all if empty
+  std::string key;        // two columns or constants: the key for OrderDependence
 
-  /// A SELECT of the columns of the rows that count.
+  /// A SELECT of the columns of the rows to compare.
   std::string select_columns() const;
-  /// A SELECT of the text of rows as select_columns() gives them, which are in SOURCE: a table, or
-  /// a SELECT in parentheses.
+  /// A SELECT of the text of the rows in SOURCE, which is a table or a SELECT in parentheses with the
+  /// columns of select_columns().
   std::string select_text(std::string_view source) const;
 };
 
-/// Those of the derived tables that DATABASE has. Throws SqliteError.
+/// The derived tables of DATABASE. Throws SqliteError.
 std::vector<DerivedRows> derived_rows(Database& database);
 
 }  // namespace quarry::repository

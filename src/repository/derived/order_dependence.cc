@@ -35,7 +35,7 @@ bool OrderDependence::has(const char* sql, std::int64_t key) {
   return database_.query(sql).bind(1, key).step();
 }
 
-/// Whether two artifacts with TAG, versions of one thing, have the same time.
+/// Whether two versions of the same thing, which have TAG, have the same time.
 bool OrderDependence::has_equal_times(std::int64_t tag) {
   return has(
       "SELECT 1 FROM tagxref INDEXED BY tagxref_i1 WHERE tagid=?1"
@@ -61,10 +61,10 @@ bool OrderDependence::has_unusual_relatives(Rid rid) {
   });
 }
 
-/// Finds which tags two artifacts have put on a third, or on one of them, with the same time.
+/// Finds the tags that two artifacts with the same time set on the same artifact.
 void OrderDependence::read_cards() {
   tied_.emplace();
-  std::map<TaggedArtifact, std::map<double, Rid>> cards;  // by time: a source
+  std::map<TaggedArtifact, std::map<double, Rid>> cards;  // time to source
   const auto add = [&](const TaggedArtifact& tagged, double day, Rid source) {
     const auto [known, is_new] = cards[tagged].try_emplace(day, source);
     if (!is_new && known->second != source) tied_->insert(tagged);
@@ -93,7 +93,7 @@ void OrderDependence::read_cards() {
   }
 }
 
-/// The state of TAG on RID, whose primary parent has ABOVE.
+/// The state of TAG on RID. ABOVE is that of its primary parent.
 OrderDependence::TagState OrderDependence::tag_state(std::int64_t tag, Rid rid,
                                                      const TagState& above) {
   TagState state = above;
@@ -104,7 +104,7 @@ OrderDependence::TagState OrderDependence::tag_state(std::int64_t tag, Rid rid,
   if (tied_->contains({tag, rid})) {
     state.row = kEqualTimes;
   } else if (has_card) {
-    // An artifact brings its own card before it inherits anything.
+    // An artifact's own card is applied before it inherits anything.
     const bool is_older = card->source != rid && above.latest >= card->day;
     state.row = is_older ? OrderClass(kOlderControl) : std::nullopt;
   }
@@ -154,7 +154,7 @@ OrderClass OrderDependence::of_check_in_column(const std::string& column, Rid ri
   return edit ? edit : of_time(rid);
 }
 
-/// What a card says that takes an edit back, or that is inherited, shows or not.
+/// Whether a cancelled or inherited edit is shown depends on the order.
 OrderClass OrderDependence::of_edit(PredefinedTag tag, Rid rid) {
   if (const OrderClass found = of_tag(tag, rid)) return found;
   const std::optional<TagEntry> entry = tags_.get(tag, rid);
@@ -180,7 +180,7 @@ std::vector<Rid> OrderDependence::close_children(Rid rid) {
   return close;
 }
 
-/// A check-in's time is moved before its close child's, and that before its own.
+/// The time of a check-in may be moved before that of a close child, which may itself be moved.
 OrderClass OrderDependence::of_time(Rid rid) {
   std::set<Rid> seen;
   while (seen.insert(rid).second) {
@@ -219,8 +219,8 @@ OrderClass OrderDependence::of_document_column(const std::string& column, Rid ri
                                                          : std::nullopt;
 }
 
-/// All posts of a thread have the same title in whatever order they come where its root is there, in
-/// one version, and no reply in another thread; or where nothing of it is there.
+/// The titles of a thread's posts do not depend on the order if its root exists in one version and is
+/// not a reply in another thread, or if no version of the root exists.
 OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
   const Rid root = post.thread_root.empty() ? rid : names_.find(post.thread_root);
   std::vector<Rid> versions;
@@ -234,8 +234,8 @@ OrderClass OrderDependence::of_title(Rid rid, const Structural& post) {
   return is_clear ? std::nullopt : OrderClass(kForumTitles);
 }
 
-/// Whether an artifact is a leaf follows from its branch and those of its children; but where its own
-/// is not known, from when those become known.
+/// Whether an artifact is a leaf follows from its branch and those of its children. If its own branch is
+/// unknown, it depends on when the children's become known.
 OrderClass OrderDependence::of_leaf(Rid rid) {
   if (const OrderClass found = of_tag(kTagBranch, rid)) return found;
   for (const Lineage::Child& child : lineage_.children(rid)) {

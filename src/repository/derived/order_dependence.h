@@ -1,9 +1,9 @@
-// Rows of the derived tables that depend on the order in which artifacts are processed. Here that is
-// an order of the artifacts themselves (artifact_order.h); `fossil rebuild` goes by row numbers and by
-// how artifacts are stored, so that it may make other rows of the same artifacts. Which rows these can
-// be follows from the artifacts alone: each belongs to a class that quarry-protocol(7) lists.
+// Rows of the derived tables that depend on the order in which artifacts are processed. Our order is a
+// function of the artifacts (artifact_order.h). `fossil rebuild` uses row ids and the way in which
+// artifacts are stored, so it may compute other rows from the same artifacts. The artifacts alone
+// determine which rows can differ: each belongs to a class that quarry-protocol(7) lists.
 //
-// For verify(): it is asked of the tables as a recomputation has made them.
+// Used by verify() with recomputed tables.
 #pragma once
 
 #include <map>
@@ -22,12 +22,12 @@
 
 namespace quarry::repository {
 
-/// The name of a class, for people; nothing: the row depends on no order.
+/// The name of a class, for people. Empty if the row does not depend on the order.
 using OrderClass = std::optional<std::string_view>;
 
 class OrderDependence {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   OrderDependence(Database& database, Names& names, Manifests& manifests)
       : database_(database),
         names_(names),
@@ -35,15 +35,14 @@ class OrderDependence {
         lineage_(database),
         tags_(database) {}
 
-  /// The class of a row of TABLE which only one side has; KEY is that of DerivedRows. COLUMNS, of
-  /// `event` alone: those in which both sides' rows differ; none if one side has no row. Throws
-  /// SqliteError.
+  /// The class of a row of TABLE that only one side has, with the KEY of DerivedRows. COLUMNS, only for
+  /// `event`, are those in which both rows differ; empty if one side has no row. Throws SqliteError.
   OrderClass class_of(std::string_view table, std::pair<std::int64_t, std::int64_t> key,
                       const std::set<std::string>& columns);
 
  private:
   using TaggedArtifact = std::pair<std::int64_t, Rid>;  // tag, artifact
-  /// What the cards on an artifact and on its ancestors make of one tag.
+  /// The effect of the cards on an artifact and its ancestors for one tag.
   struct TagState {
     double latest = 0;  // the time of the latest card
     OrderClass row;     // of the artifact
@@ -73,7 +72,8 @@ class OrderDependence {
   Lineage lineage_;
   TagEntries tags_;
   std::map<TaggedArtifact, TagState> states_;
-  std::optional<std::set<TaggedArtifact>> tied_;  // by cards of one time; once it was asked for
+  std::optional<std::set<TaggedArtifact>>
+      tied_;  // by cards with equal times; computed when first needed
 };
 
 }  // namespace quarry::repository

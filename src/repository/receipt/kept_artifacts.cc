@@ -144,7 +144,7 @@ base::Result<void> Receipt::State::verify_all(const CompletionWatch& watch) {
           row, ErrorCode::kInvalid,
           fmt::format("it has {} bytes, not the {} that its card says", content.size(), row.size));
     }
-    const auto type = r.manifests.look_at(row.rid, content);
+    const auto type = r.manifests.add(row.rid, content);
     const std::scoped_lock lock(found.mutex);
     if (type) found.structural.emplace_back(row.rid, *type);
     if (may_do_harm(content)) found.doubtful.push_back(row.rid);

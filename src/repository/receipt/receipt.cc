@@ -157,7 +157,7 @@ bool Receipt::State::is_shunned(std::string_view name) {
 void Receipt::State::became_available(Rid rid, const Content& content) {
   if (r.waiting) r.waiting->erase(rid);
   r.contents.remember(rid, content);
-  r.derivation.arrived(rid, r.manifests.look_at(rid, *content));
+  r.derivation.arrived(rid, r.manifests.add(rid, *content));
 }
 
 /// RID, which was a phantom, has arrived. This resolves the deltas that waited for it, recursively.

@@ -1,8 +1,8 @@
-// Who descends from whom (`plink`), who was cherry-picked (`cherrypick`), and which of them are
-// check-ins, by their rows of `event`.
+// Parents and children (`plink`), cherry-picks (`cherrypick`), and which artifacts are check-ins, from
+// their rows of `event`.
 //
-// It is asked for every artifact, several times. So, while everything is computed, it is held in
-// memory, and the rows of `plink` are written at once, in the order of their index.
+// Every artifact needs this several times. So a complete recomputation holds it in memory, and writes
+// the rows of `plink` at once, in index order.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@ struct ParentLink {
   Rid child;
   bool is_primary;
   double day;
-  Rid baseline;  // 0: none
+  Rid baseline;  // 0 if none
 };
 
 class Lineage {
@@ -35,34 +35,34 @@ class Lineage {
 
   // All throw SqliteError.
 
-  /// From now on it is held in memory. Nothing is in the tables yet.
+  /// Begins to hold it in memory. The tables must be empty.
   void hold();
-  /// Writes what is held.
+  /// Writes the data held in memory.
   void write();
-  /// Forgets what is held: the tables are asked again.
+  /// Releases the memory, and uses the tables again.
   void let_go();
 
-  /// Nothing happens where PARENT is a parent of CHILD already.
+  /// Does nothing if PARENT is already a parent of CHILD.
   void link(const ParentLink& link);
-  /// CHILD has no parents any more. Not while it is held.
+  /// Removes all parents of CHILD. Not while held in memory.
   void unlink(Rid child);
-  /// RID is a check-in of DAY, in whole: its row of `event` has been written.
+  /// Call when the row of `event` for the check-in RID, of DAY, has been written.
   void note_check_in(Rid rid, double day);
-  /// Takes what `cherrypick` says now, where it is held.
+  /// Reads `cherrypick` again, if it is held in memory.
   void read_picks();
 
-  /// But for those that are shunned and gone.
+  /// Does not include shunned parents that were removed.
   std::vector<Rid> parents(Rid child);
   /// 0 if there is none.
   Rid primary_parent(Rid child);
   std::vector<Child> children(Rid parent);
-  /// What was picked for CHILD, and for what RID was; not what was backed out.
+  /// The cherry-picks of CHILD, and the check-ins that RID was picked for; no backouts.
   std::vector<Rid> picked_for(Rid child);
   std::vector<Rid> picked_by(Rid rid);
-  /// The date of the check-in RID; nothing for what is none, or waits for its baseline.
+  /// The date of the check-in RID; empty if it is not a check-in, or waits for its baseline.
   std::optional<double> check_in_day(Rid rid);
   bool is_check_in(Rid rid) { return check_in_day(rid).has_value(); }
-  /// Every child with its primary parent, while it is held.
+  /// All primary links, while held in memory.
   std::vector<ParentLink> primary_links();
 
  private:

@@ -106,8 +106,8 @@ const TagEntry* TagEntries::find_inherited(std::int64_t tag, Rid rid) const {
   return found == inherited.end() ? nullptr : found->second;
 }
 
-/// What children have of one that has INHERITED and cards that made OWN: the propagating of both,
-/// where nothing of its own stands in the way.
+/// The entries that children inherit from an artifact: the propagating ones of INHERITED and OWN, where
+/// OWN takes precedence.
 TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, const Own& own) {
   auto passed = std::make_shared<Passed>();
   if (inherited) {
@@ -122,7 +122,7 @@ TagEntries::SharedPassed TagEntries::passed_on(const SharedPassed& inherited, co
   return passed->empty() ? nullptr : passed;
 }
 
-/// From parents to children, depth first.
+/// Visits parents before children, depth first.
 void TagEntries::walk(Lineage& lineage) {
   struct Descendants {
     SharedPassed passed;
@@ -159,7 +159,7 @@ void TagEntries::walk(Lineage& lineage) {
   for (const Rid rid : roots) {
     if (lineage.primary_parent(rid) == 0) visit_tree(rid);
   }
-  // A circle has no beginning.
+  // Cycles have no root.
   for (const Rid rid : roots) {
     if (!positions_.contains(rid)) visit_tree(rid);
   }
@@ -174,7 +174,7 @@ void TagEntries::write(const TaggedArtifact& artifact) {
     }
     return;
   }
-  // Both in the order of the tags, as the index of the table has them.
+  // Both sorted by tag, like the index of the table.
   std::map<std::int64_t, std::pair<const TagEntry*, bool>> rows;
   if (artifact.inherited) {
     for (const auto& [tag, entry] : *artifact.inherited) rows[tag] = {entry, true};

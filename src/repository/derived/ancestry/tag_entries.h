@@ -1,8 +1,8 @@
 // Rows of `tagxref`: which tag is on which artifact.
 //
-// While everything is computed, the cards are collected in memory first. Then one walk from parents
-// to children finds what each artifact inherits (most have what their parent has, and share it),
-// and writes all rows, in the order of their index.
+// A complete recomputation first collects the cards in memory. Then one walk from parents to children
+// finds the inherited tags (most artifacts share those of their parent), and writes all rows in index
+// order.
 #pragma once
 
 #include <functional>
@@ -27,8 +27,8 @@ int tag_type(const artifact::TagCard& card);
 
 struct TagEntry {
   int type;
-  Rid source;  // whose T card put it there; 0: it is inherited
-  Rid origin;  // the artifact that the card is about
+  Rid source;  // the artifact with the T card; 0 if inherited
+  Rid origin;  // the target of the card
   std::optional<std::string> value;
   double day;
   friend bool operator==(const TagEntry&, const TagEntry&) = default;
@@ -41,28 +41,28 @@ class TagEntries {
 
   // All throw SqliteError.
 
-  /// The entry for TAG on RID, if there is one; before spread(), none that is inherited.
+  /// The entry for TAG on RID, if any. Before spread(), only entries that are not inherited.
   std::optional<TagEntry> get(std::int64_t tag, Rid rid);
   void put(std::int64_t tag, Rid rid, const TagEntry& entry);
-  /// Not while they are held.
+  /// Not while held in memory.
   void remove(std::int64_t tag, Rid rid);
 
-  /// From now on they are collected in memory. The table is empty.
+  /// Begins to collect entries in memory. The table must be empty.
   void hold();
   bool is_held() const { return is_held_; }
-  /// Finds what is inherited along LINEAGE, and writes all. INHERITED is told what each artifact
-  /// inherits. Nothing is put or removed after that while they are held.
+  /// Computes inherited entries along LINEAGE, and writes all rows. Calls INHERITED for each inherited
+  /// entry. After that, nothing can be put or removed until let_go().
   void spread(Lineage& lineage, const std::function<void(std::int64_t tag, Rid rid)>& inherited);
-  /// Forgets what is held: the table is asked again.
+  /// Releases the memory, and uses the table again.
   void let_go();
 
  private:
   using Own = std::vector<std::pair<std::int64_t, TagEntry>>;  // by tag
-  /// What children inherit, by tag. The entries are those that cards have made, in own_.
+  /// Entries that children inherit, by tag. They point into own_.
   using Passed = std::vector<std::pair<std::int64_t, const TagEntry*>>;
   using SharedPassed = std::shared_ptr<const Passed>;
 
-  /// An artifact that has tags or children, in the order of a walk along primary parents.
+  /// An artifact that has tags or children.
   struct TaggedArtifact {
     Rid rid;
     SharedPassed inherited;
@@ -77,7 +77,7 @@ class TagEntries {
   Database& database_;
   bool is_held_ = false;
   std::unordered_map<Rid, Own> own_;
-  std::vector<TaggedArtifact> artifacts_;
+  std::vector<TaggedArtifact> artifacts_;           // in the order of a walk along primary parents
   std::unordered_map<Rid, std::size_t> positions_;  // in artifacts_
 };
 

@@ -7,7 +7,6 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-/// Notes those that are compared with RID, which is there now, whatever it is.
 void CheckinLinks::collect_children(Rid rid) {
   const auto collect = [&](const char* sql) {
     Query children = work_.database.query(sql);
@@ -26,11 +25,10 @@ void CheckinLinks::collect_children(Rid rid) {
       " WHERE target=(SELECT uuid FROM blob WHERE rid=?1) AND isexclude<0");
 }
 
-/// Notes everything that has to be made anew because the check-in RID is there now.
 void CheckinLinks::collect_relatives(Rid rid) {
   work_.pending.stale_mlinks.insert(rid);
   work_.pending.stale_times.insert(rid);
-  if (work_.is_whole) return;  // the others are, too
+  if (work_.is_whole) return;  // the relatives are pending too
   collect_children(rid);
   std::vector<Rid> orphans;
   {
@@ -48,7 +46,6 @@ void CheckinLinks::collect_relatives(Rid rid) {
   }
 }
 
-/// Cherry-picks whose target was unknown and now has a row.
 void CheckinLinks::resolve_cherrypicks() {
   if (!work_.database.has_table("fx_quarry_cherrypick")) return;
   std::vector<Rid> children;
@@ -75,7 +72,6 @@ void CheckinLinks::resolve_cherrypicks() {
   work_.pending.stale_times.insert(children.begin(), children.end());
 }
 
-/// Returns false where the check-in has to wait for its baseline.
 bool CheckinLinks::link_check_in(Rid rid, const Structural& manifest) {
   if (manifest.is_delta_manifest()) {
     const Rid baseline = work_.names.need(manifest.baseline);
@@ -112,7 +108,7 @@ void CheckinLinks::link_parents(Rid rid, const Structural& manifest,
          .baseline = manifest.is_delta_manifest() ? work_.names.need(manifest.baseline) : 0});
     is_primary = false;
   }
-  // By a card that came before it.
+  // The branch tag may have arrived first.
   if (work_.tags.get(kTagBranch, rid)) work_.pending.stale_leaves.insert(rid);
 }
 
@@ -120,8 +116,8 @@ void CheckinLinks::link_cherrypicks(Rid rid, const Structural& manifest) {
   for (const auto& cherrypick : manifest.cherrypicks) {
     const Rid target = work_.names.find_as_written(cherrypick.target);
     if (target == 0) {
-      // Fossil makes no phantom for these; remember who waits in a table that its rebuild keeps.
-      // Capital letters make no row of `cherrypick` ever, but the files are compared: -1.
+      // Fossil does not create a phantom here, so we keep the link in a table that its rebuild keeps. A
+      // hash with upper-case letters never gets a row of `cherrypick`, but its files are compared: -1.
       const std::string lower = lower_hash(cherrypick.target);
       const bool has_capitals = lower != cherrypick.target;
       if (has_capitals && cherrypick.is_backout) continue;

@@ -1,9 +1,9 @@
-// Who descends from whom: `plink` and `cherrypick`, and `orphan` for check-ins that wait for a
-// baseline. Cherry-picks whose target is unknown wait in `fx_quarry_cherrypick`.
+// Parents and children: `plink` and `cherrypick`, and `orphan` for check-ins that wait for a baseline.
+// Cherry-picks whose target is unknown are kept in `fx_quarry_cherrypick`.
 //
-// Told when a check-in comes, and when anything else comes that a check-in names for its parent.
-// Marks the files and times of everybody who is compared with what came; check-ins that have waited
-// for it wait for their turn again.
+// Called for new check-ins, and for other new artifacts that a check-in names as its parent. Marks the
+// files and times of all check-ins that are compared with the new artifact. Check-ins that waited for
+// it become pending again.
 #pragma once
 
 #include <string_view>
@@ -15,21 +15,21 @@ namespace quarry::repository {
 
 class CheckinLinks {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   explicit CheckinLinks(Work& work) : work_(work) {}
 
   // All throw SqliteError.
 
-  /// Marks everything that has to be made anew because the check-in RID is there now.
+  /// Marks everything that must be recomputed because the check-in RID has arrived.
   void collect_relatives(Rid rid);
-  /// Marks those that are compared with RID, which is there now, whatever it is.
+  /// Marks check-ins that are compared with RID, an artifact of any kind that has arrived.
   void collect_children(Rid rid);
-  /// Writes the rows of a check-in. False where it has to wait for its baseline.
+  /// Writes the rows of a check-in. Returns false if it has to wait for its baseline.
   bool link_check_in(Rid rid, const artifact::Structural& manifest);
-  /// PARENTS, hash names, become the parents of RID, which MANIFEST is; the primary one first.
+  /// Makes PARENTS, primary first, the parents of RID, whose manifest is MANIFEST.
   void link_parents(Rid rid, const artifact::Structural& manifest,
                     const std::vector<std::string_view>& parents);
-  /// Cherry-picks whose target was unknown and now has a row get theirs. Marks.
+  /// Writes rows of cherry-picks whose target was unknown and now has a row. Marks.
   void resolve_cherrypicks();
 
  private:

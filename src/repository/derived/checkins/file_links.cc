@@ -1,15 +1,16 @@
-// What each check-in changed (mlink): a function of its manifest and those of its parents, so its
-// rows are made anew as a whole whenever one of these arrives.
+// The files that each check-in changed (mlink). The rows are a function of its manifest and those of its
+// parents, and all of them are recomputed when one of these arrives.
 //
 //   no parent              every file is new (pmid 0)
 //   primary parent absent, or plain data
 //                          no rows (yet), not even for merge parents
-//   otherwise              the differences to the primary parent, and for each merge parent that is
-//                          there (isaux 1) its differences in those same files; then a file that is
-//                          new to the check-in but not to all its parents came by a merge: pid -1
+//   otherwise              the differences from the primary parent, and for each existing merge
+//                          parent (isaux 1) its differences in the same files; a file that is new
+//                          compared with the primary parent, but not with all parents, came by a
+//                          merge: pid -1
 //
-// A parent that is another artifact than a check-in has no files. File names and phantoms come of
-// every comparison, even where no row does.
+// A parent that is not a check-in has no files. Each comparison adds file names and phantoms, even if
+// it adds no row.
 
 #include "file_links.h"
 
@@ -83,15 +84,15 @@ class MlinkRows {
       if (row.pid == 0 && rows_per_name_[row.fnid] < links) row.pid = -1;
     }
   }
-  /// Begins again; what was named stays.
+  /// Removes the rows. File names and phantoms stay.
   void clear() {
     rows_.clear();
     primary_names_.clear();
     rows_per_name_.clear();
   }
-  /// In place of what is there already, unless there IS_NONE.
+  /// Replaces the existing rows, unless IS_NONE says that there are none.
   void write(Database& database, Rid mid, bool is_none) const;
-  /// The files that the child has, of all that was compared.
+  /// The child's contents among all compared files.
   const std::vector<Rid>& contents() const { return contents_; }
 
  private:
@@ -116,7 +117,7 @@ void MlinkRows::write(Database& database, Rid mid, bool is_none) const {
   }
 }
 
-/// Those beside the primary parent that CHILD is compared with.
+/// The artifacts, in addition to the primary parent, that CHILD is compared with.
 std::vector<std::string_view> merged_into(const Structural& child) {
   std::vector<std::string_view> merged;
   if (!child.parents.empty()) merged.assign(child.parents.begin() + 1, child.parents.end());
@@ -134,7 +135,8 @@ struct FileLinks::Comparison {
   MlinkRows rows;
 };
 
-/// The rows for PARENTS, the primary one first; none where this one is nothing to compare with.
+/// Computes the rows for PARENTS, primary first. There are none if the primary parent cannot be
+/// compared.
 void FileLinks::compare_files(Comparison& child, const std::vector<std::string_view>& parents) {
   if (parents.empty()) {
     child.files.own().for_each([&](const FileCard& file) {

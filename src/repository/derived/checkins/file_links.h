@@ -1,7 +1,7 @@
-// What each check-in changed (`mlink`), and names of files (`filename`).
+// The files that each check-in changed (`mlink`), and file names (`filename`).
 //
-// Computed for what is marked, when all links between check-ins are known. What it finds on the way
-// to be a public check-in's file becomes public. Marks nothing.
+// Computed for marked check-ins when all links between check-ins are known. Also makes the files of a
+// public check-in public. Marks nothing.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,15 @@ namespace quarry::repository {
 
 class FileLinks {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   FileLinks(Work& work, Reparenting& reparenting) : work_(work), reparenting_(reparenting) {}
 
   // All throw SqliteError.
 
-  /// Makes the rows of the check-in RID.
+  /// Computes the rows of the check-in RID.
   void compute_mlinks(Rid rid);
 
-  /// The files of RID; nothing where it, or its baseline, is not there.
+  /// The files of RID; empty if it or its baseline is missing.
   std::optional<FileSet> file_set(Rid rid);
 
  private:

@@ -22,17 +22,16 @@ bool Leaves::has_child_on_its_branch(Rid rid) {
   });
 }
 
-/// Whether the branch of RID, where it changes, does so when its parents are known: by inheritance,
-/// by another artifact's card, or by its own if it is a check-in (others put theirs before they are
-/// linked).
+/// Whether the parents of RID are known when its branch changes: by inheritance, by another artifact's
+/// card, or by its own if it is a check-in (other artifacts apply theirs before they are linked).
 bool Leaves::names_branch_of_parents(Rid rid) {
   const std::optional<TagEntry> branch = work_.tags.get(kTagBranch, rid);
   return !branch || branch->source != rid || work_.lineage.is_check_in(rid);
 }
 
-/// Fossil looks at an artifact and its parents where the branch tag changes, and at no others: one
-/// without a tag on its line is never a leaf. CHANGED is RID or a child of it.
-bool Leaves::is_looked_at_for_leaves(Rid rid, Rid changed) {
+/// Fossil checks only an artifact whose branch tag changes, and its parents. So one whose line has no
+/// tag is never a leaf. CHANGED is RID or a child of it.
+bool Leaves::is_leaf_candidate(Rid rid, Rid changed) {
   if (rid == changed || work_.tags.get(kTagBranch, rid)) return true;
   return std::ranges::any_of(work_.lineage.children(rid), [&](const Lineage::Child& child) {
     const bool has_branch = child.rid == changed || work_.tags.get(kTagBranch, child.rid);
@@ -44,8 +43,7 @@ void Leaves::refresh_leaf(Rid rid) {
   std::vector<Rid> check = work_.lineage.parents(rid);
   check.push_back(rid);
   for (const Rid candidate : check) {
-    const bool is_leaf =
-        is_looked_at_for_leaves(candidate, rid) && !has_child_on_its_branch(candidate);
+    const bool is_leaf = is_leaf_candidate(candidate, rid) && !has_child_on_its_branch(candidate);
     work_.database
         .query(is_leaf ? "INSERT OR IGNORE INTO leaf(rid) VALUES(?1)"
                        : "DELETE FROM leaf WHERE rid=?1")

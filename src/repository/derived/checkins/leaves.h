@@ -1,7 +1,7 @@
-// A leaf is a check-in without a child on its own branch (`leaf`). Only those count whose branch is
-// known, and their parents: a history without any branch tag has no leaves (as in fossil).
+// A leaf is a check-in without a child on its own branch (`leaf`). As in fossil, only check-ins with a
+// known branch and their parents count: a history without branch tags has no leaves.
 //
-// Computed for what is marked, when all tags and links are known. Marks nothing.
+// Computed for marked check-ins when all tags and links are known. Marks nothing.
 #pragma once
 
 #include "derived/common/work.h"
@@ -10,20 +10,20 @@ namespace quarry::repository {
 
 class Leaves {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   explicit Leaves(Work& work) : work_(work) {}
 
   // Both throw SqliteError.
 
-  /// The branch of RID has changed: looks at it and at its parents.
+  /// Recomputes RID, whose branch has changed, and its parents.
   void refresh_leaf(Rid rid);
-  /// The new check-in RID may be why a parent is a leaf no longer.
+  /// Recomputes the parents of the new check-in RID, which may no longer be leaves.
   void outgrow_parents(Rid rid);
 
  private:
   bool has_child_on_its_branch(Rid rid);
   bool names_branch_of_parents(Rid rid);
-  bool is_looked_at_for_leaves(Rid rid, Rid changed);
+  bool is_leaf_candidate(Rid rid, Rid changed);
 
   Work& work_;
 };

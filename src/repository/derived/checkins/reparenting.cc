@@ -1,14 +1,14 @@
-// Check-ins with other parents than their manifest says: what `fossil reparent` does, by a tag
-// `parent` whose value names the parents, the primary first.
+// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag `parent`
+// lists the parents, primary first.
 //
 //   plink      the tag's parents
-//   mlink      the differences to the tag's primary parent, and to the manifest's merge parents;
-//              but filename, and blob for phantoms, hold what a comparison with the manifest's
-//              primary parent names, too
-//   tagxref    what the tag's primary parent has is inherited, and nothing else (see tags.h)
+//   mlink      the differences from the tag's primary parent, and from the manifest's merge parents;
+//              filename, and phantoms in blob, also include those from a comparison with the
+//              manifest's primary parent
+//   tagxref    tags are inherited only from the tag's primary parent (see tags.h)
 //
-// Fossil's rebuild leaves what was inherited before it sees the tag. Where it sees the tag before the
-// check-in, it makes no event for that; here there is always one.
+// Fossil's rebuild keeps tags that were inherited before it processes the tag `parent`. If it
+// processes that tag before the check-in, it does not create an event; here there is always one.
 
 #include "reparenting.h"
 
@@ -22,7 +22,7 @@ using artifact::StructuralType;
 
 namespace {
 
-/// The names in VALUE, with one space between two; none if it is anything else.
+/// The hashes in VALUE, separated by single spaces; empty if it is malformed.
 std::vector<HashName> parents_in(std::string_view value) {
   std::vector<HashName> names;
   while (!value.empty()) {
@@ -38,14 +38,14 @@ std::vector<HashName> parents_in(std::string_view value) {
 }  // namespace
 
 std::vector<HashName> Reparenting::parents_by_tag(Rid rid) {
-  if (work_.is_whole) return {};  // it is not where there is such a tag
+  if (work_.is_whole) return {};  // never set if there is such a tag
   const std::optional<TagEntry> entry = work_.tags.get(kTagParent, rid);
   if (!entry || entry->type != kSingleTag || !entry->value) return {};
   return parents_in(*entry->value);
 }
 
-/// What a rebuild compares at first, with the parents of the manifest, leaves names behind: perhaps
-/// one of those parents has come.
+/// A rebuild first compares with the parents of the manifest, which adds file names. One of those
+/// parents may have arrived now.
 void Reparenting::note_reparented() {
   if (work_.is_whole) return;
   Query query = work_.database.query(
@@ -57,7 +57,7 @@ void Reparenting::note_reparented() {
 bool Reparenting::reparent(Rid rid) {
   const Manifest manifest = work_.manifests.get(rid);
   if (!manifest || manifest->type != StructuralType::kCheckIn) return false;
-  // One that waits for its turn, or for its baseline, is linked then, and again by the tag.
+  // A check-in that is pending, or waits for its baseline, will be linked later.
   if (!work_.lineage.is_check_in(rid)) return false;
 
   std::vector<Rid> concerned = work_.lineage.parents(rid);

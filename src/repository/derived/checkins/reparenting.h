@@ -1,9 +1,8 @@
-// Check-ins with other parents than their manifest says: what `fossil reparent` does, by a tag
-// `parent` whose value names the parents, the primary first. Writes `plink` again, and takes rows
-// out of `mlink`.
+// Check-ins whose parents are set by a tag, as `fossil reparent` does. The value of the tag `parent`
+// lists the parents, primary first. Rewrites rows of `plink`, and removes rows of `mlink`.
 //
-// Told when the tag is put on a check-in, and when a check-in comes that may have it already. Marks
-// the files, times and leaves of everybody concerned.
+// Called when the tag is set on a check-in, and for a new check-in that may already have it. Marks the
+// files, times and leaves of all affected check-ins.
 #pragma once
 
 #include <vector>
@@ -16,19 +15,18 @@ namespace quarry::repository {
 
 class Reparenting {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Reparenting(Work& work, CheckinLinks& checkin_links)
       : work_(work), checkin_links_(checkin_links) {}
 
   // All throw SqliteError.
 
-  /// The parents that a tag gives the check-in RID in place of those in its manifest; none if no
-  /// tag does.
+  /// The parents that a tag sets for the check-in RID; empty if there is no such tag.
   std::vector<artifact::HashName> parents_by_tag(Rid rid);
-  /// Links RID with the parents that a tag gives it, or with those of its manifest if none does.
-  /// False where it has to wait, or is no check-in: nothing happens.
+  /// Links RID with the parents that a tag sets, or with those of its manifest. Does nothing and returns
+  /// false if it has to wait, or is not a check-in.
   bool reparent(Rid rid);
-  /// Marks every check-in that has such a tag: perhaps one of its manifest's parents has come.
+  /// Marks all check-ins with such a tag, because a parent in their manifest may have arrived.
   void note_reparented();
 
  private:

@@ -1,4 +1,4 @@
-// `backlink`: which text links to which artifact, so that the page of the artifact can tell.
+// `backlink`: which text links to which artifact, for the artifact's page.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace quarry::repository {
 
-/// backlink.srctype, and what srcid is then. (Technotes have a number, 3, but no rows.)
+/// backlink.srctype, and the meaning of srcid. (Technotes have a number, 3, but no rows.)
 enum class BacklinkSource {
   kComment = 0,  // the artifact with the comment
   kTicket = 1,   // the ticket change
@@ -18,10 +18,10 @@ enum class BacklinkSource {
 
 /// Removes the rows of one source.
 void remove_backlinks(Database& database, BacklinkSource type, std::int64_t source);
-/// Adds rows to what one source has; DAY as fossil prints it.
+/// Adds rows to those of one source; DAY as fossil prints it.
 void add_backlinks(Database& database, BacklinkSource type, std::int64_t source,
                    const std::vector<std::string>& targets, double day);
-/// TARGETS are all that the source has.
+/// Replaces the rows of one source by those for TARGETS.
 void write_backlinks(Database& database, BacklinkSource type, std::int64_t source,
                      const std::vector<std::string>& targets, double day);
 

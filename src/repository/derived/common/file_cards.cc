@@ -31,7 +31,8 @@ bool is_same_file(const FileCard& a, const FileCard& b) {
 
 }  // namespace
 
-/// The slot of what IS_SAME as a number, or where it goes. Numbers there have the hashes HASH_OF.
+/// The slot of the number for which IS_SAME is true, or a free slot for it. HASH_OF gives the hash of a
+/// number.
 template <typename IsSame, typename HashOf>
 std::uint32_t& FileCards::slot(Index& index, std::uint32_t hash, IsSame&& is_same,
                                HashOf&& hash_of_number) {
@@ -60,7 +61,7 @@ std::string_view FileCards::keep(std::string_view text) {
     room_ = std::max(kTextBlock, text.size());
     texts_.push_back(std::make_unique_for_overwrite<char[]>(room_));
     text_size_ += room_;
-    // What is filled from its end needs no other number than the room that is left.
+    // Texts are filled from the end, so room_ is also the position.
   }
   room_ -= text.size();
   char* const place = texts_.back().get() + room_;

@@ -1,15 +1,15 @@
-// The files of many check-ins in little memory.
+// A compact store for the file lists of many check-ins.
 //
-// Check-ins have nearly all their files in common with their neighbours. So each distinct F card is
-// held once and has a number. The list of a check-in is cut in pieces of some 32 cards, at places
-// that names choose, so that lists line up again after what only one of them has; each distinct
-// piece is held once and has a number, too:
+// A check-in has nearly all its files in common with its neighbours. So each distinct F card is stored
+// once, and has a number. The list of a check-in is cut into pieces of about 32 cards. Hashes of file
+// names decide where to cut, so that lists align again after a difference. Each distinct piece is
+// stored once, and has a number too:
 //
 //   cards    0: README 1a2b   1: main.c 3c4d   2: main.c 5e6f   3: zoo.c 7a8b
 //   pieces   0: [0 1]   1: [0 2]   2: [3]
 //   lists    first check-in [0 2]   second, which changed main.c [1 2]
 //
-// Two lists with the same piece have the same files there: a comparison passes over it.
+// A comparison of two lists skips pieces that both contain.
 #pragma once
 
 #include <cstdint>
@@ -25,15 +25,15 @@ namespace quarry::repository {
 
 class FileCards {
  public:
-  /// The numbers of the pieces that FILES, in the order of their names, make.
+  /// Cuts FILES, sorted by name, into pieces, and returns their numbers.
   std::vector<std::uint32_t> pieces_of(const std::vector<artifact::FileCard>& files);
 
   const artifact::FileCard& card(std::uint32_t number) const { return cards_[number].file; }
   /// The numbers of the cards in the piece NUMBER; never empty.
   std::span<const std::uint32_t> piece(std::uint32_t number) const;
-  /// Whether a card of the piece NUMBER tells an old name: it is a change wherever it stands.
+  /// Whether a card of the piece NUMBER has an old name, which makes it a change in any list.
   bool has_prior(std::uint32_t number) const { return pieces_[number].has_prior; }
-  /// Bytes, roughly.
+  /// Approximate size in bytes.
   std::size_t memory() const;
 
  private:
@@ -50,7 +50,7 @@ class FileCards {
   };
   /// Numbers by hash: open addressing, at most half full.
   struct Index {
-    std::vector<std::uint32_t> slots;  // number + 1; 0: free
+    std::vector<std::uint32_t> slots;  // number + 1; 0 if free
     std::size_t used = 0;
   };
 
@@ -62,10 +62,10 @@ class FileCards {
 
   std::deque<Card> cards_;
   std::vector<Piece> pieces_;
-  std::vector<std::uint32_t> members_;  // the pieces' cards, one piece after the other
+  std::vector<std::uint32_t> members_;  // the cards of all pieces
   Index card_index_, piece_index_;
   std::vector<std::unique_ptr<char[]>> texts_;
-  std::size_t room_ = 0;  // left in the last of texts_
+  std::size_t room_ = 0;  // space left in the last of texts_
   std::size_t text_size_ = 0;
 };
 
@@ -76,7 +76,7 @@ class FileList {
   FileList(std::shared_ptr<FileCards> cards, const std::vector<artifact::FileCard>& files)
       : pieces_(cards->pieces_of(files)), cards_(std::move(cards)) {}
 
-  /// The card for NAME; null if there is none.
+  /// The card for NAME, or null.
   const artifact::FileCard* find(std::string_view name) const;
   template <typename Visit>
   void for_each(Visit&& visit) const {
@@ -86,7 +86,7 @@ class FileList {
   }
   std::size_t memory() const { return sizeof *this + pieces_.capacity() * sizeof(std::uint32_t); }
 
-  /// Goes along a list; can pass over what it has in common with another one.
+  /// Iterates over a list, and can skip pieces that another list contains too.
   class Cursor {
    public:
     explicit Cursor(const FileList& list) : list_(list) {}
@@ -97,8 +97,8 @@ class FileList {
       at_ = 0;
       ++piece_;
     }
-    /// Whether both are at the begin of the same piece, in which no card tells an old name: then
-    /// both pass over it.
+    /// If both are at the start of the same piece, and none of its cards has an old name, skips it in
+    /// both and returns true.
     bool pass_same(Cursor& other);
 
    private:

@@ -8,7 +8,7 @@ using artifact::FileCard;
 
 namespace {
 
-/// FILE of the child, where OLD (null: none) has its name in PARENT.
+/// The change of FILE in the child; OLD is the file of that name in PARENT, or null.
 std::optional<FileChange> change_of(const FileCard& file, const FileCard* old,
                                     const FileSet& parent) {
   const int permission = permission_number(file);
@@ -29,7 +29,7 @@ FileChange removal_of(const FileCard& old) {
   return {old.hash, {}, old.name, {}, 0};
 }
 
-/// Of two manifests without baselines: both lists are gone along at once.
+/// For two manifests without baselines: merges both lists.
 std::vector<FileChange> changes_between_lists(const FileSet& parent, const FileSet& child) {
   std::vector<FileChange> changes, removals;
   FileList::Cursor before(parent.own()), now(child.own());
@@ -54,8 +54,8 @@ std::vector<FileChange> changes_between_lists(const FileSet& parent, const FileS
   return changes;
 }
 
-/// What two delta manifests do not say of each other: files that the parent names and the child
-/// does not, so that they fall back to the baseline.
+/// For two delta manifests: adds files that only the parent's manifest lists, so that the child has
+/// the baseline's version.
 void add_reverted(const FileSet& parent, const FileSet& child, std::vector<FileChange>& changes) {
   parent.own().for_each([&](const FileCard& old) {
     if (!old.hash.empty() && child.find_own(old.name) != nullptr) return;

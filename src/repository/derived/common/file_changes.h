@@ -1,4 +1,4 @@
-// What differs between the files of a check-in and those of a parent.
+// Differences between the files of a check-in and those of a parent.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,7 @@
 
 namespace quarry::repository {
 
-/// One difference. Empty hashes: not in the parent, not in the child. The views are of the cards.
+/// One difference. A hash is empty if the file is missing on that side. Views point into the cards.
 struct FileChange {
   std::string_view from, to, name, prior;
   int permission;
@@ -17,7 +17,7 @@ struct FileChange {
 /// mlink.mperm.
 int permission_number(const artifact::FileCard& file);
 
-/// Those that a rebuild finds: what CHILD has, by name, then what it has no more.
+/// The same differences as in fossil's rebuild: files of CHILD by name, then deleted files.
 std::vector<FileChange> changes_between(const FileSet& parent, const FileSet& child);
 
 }  // namespace quarry::repository

@@ -8,7 +8,7 @@ namespace {
 using artifact::StructuralType;
 
 constexpr std::size_t kParsed = 24;
-// What is kept while artifacts are received, in bytes.
+// Limits while artifacts are received, in bytes.
 constexpr std::size_t kTextsOfReceipt = std::size_t{8} << 20;
 constexpr std::size_t kListsOfReceipt = std::size_t{16} << 20;
 
@@ -29,12 +29,12 @@ void Manifests::forget_files() {
   lists_size_ = 0;
 }
 
-std::optional<StructuralType> Manifests::look_at(Rid rid, std::string_view content) {
+std::optional<StructuralType> Manifests::add(Rid rid, std::string_view content) {
   const auto parsed = artifact::parse_structural(content);
   if (!parsed) return std::nullopt;
   const std::string text = artifact::text_without_files(content, *parsed);
   const std::scoped_lock lock(mutex_);
-  // Before the text comes: a worker may have no folder for a temporary file.
+  // Before the text is added, because a worker may have no folder for a temporary file.
   if (!holds_all_ && texts_.size() + text.size() > kTextsOfReceipt) forget_all();
   stored_[rid] = {parsed->type, texts_.add(text), make_files(*parsed)};
   return parsed->type;
@@ -45,7 +45,7 @@ const Manifests::StoredManifest* Manifests::find(Rid rid) {
   if (found != stored_.end()) return &found->second;
   if (holds_all_) return nullptr;
   const auto content = contents_.get(rid);
-  if (!content || !look_at(rid, **content)) return nullptr;
+  if (!content || !add(rid, **content)) return nullptr;
   return &stored_.at(rid);
 }
 

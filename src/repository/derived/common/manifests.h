@@ -1,10 +1,10 @@
-// Parsed structural artifacts by row number. What an artifact says is kept when it is looked at, in
-// a small form (its text without the F cards, and these as a FileList), so that a check-in that is
-// compared with its relatives need not be expanded and parsed again for each.
+// A store of parsed structural artifacts, by rid. It keeps them in a compact form (the text without
+// the F cards, and these as a FileList), so that a check-in that is compared with its relatives is not
+// expanded and parsed again each time.
 //
-// A receipt keeps a bounded number of them. A computation of everything, which looks at each
-// artifact before it computes anything, holds all: texts go to a temporary file beyond a bound, and
-// lists of files beyond theirs are made again where they are needed.
+// A receipt keeps a limited number of artifacts. A complete recomputation, which parses all artifacts
+// first, keeps all: above a limit texts go to a temporary file, and file lists are dropped and
+// computed again when needed.
 #pragma once
 
 #include <list>
@@ -28,20 +28,19 @@ using Files = std::shared_ptr<const FileList>;
 
 class Manifests {
  public:
-  /// CONTENTS is not owned. BOUNDS are those of a computation of everything.
+  /// CONTENTS is not owned. BOUNDS apply to a complete recomputation.
   Manifests(ContentExpansion& contents, const WalkBounds& bounds)
       : contents_(contents), lists_of_all_(bounds.lists), texts_(bounds.texts) {}
 
-  /// RID parsed; nothing if its content is not there (yet) or is plain data. Throws SqliteError;
-  /// corrupt content counts as absent, verify() reports it.
+  /// The parsed artifact RID; null if its content is missing, corrupt (which verify() reports), or plain
+  /// data. Throws SqliteError.
   Manifest get(Rid rid);
-  /// The files that its F cards name; nothing where get() gives nothing. Throws SqliteError.
+  /// The files of its F cards; null if get() returns null. Throws SqliteError.
   Files files(Rid rid);
-  /// Parses and keeps CONTENT, which is RID's; nothing if it is plain data. Several threads may
-  /// call it at once, and nothing else meanwhile.
-  std::optional<artifact::StructuralType> look_at(Rid rid, std::string_view content);
-  /// From now on, until forget_all(), all are held; and what has not been looked at when get() is
-  /// called is not there.
+  /// Parses and stores CONTENT of RID; returns nothing if it is plain data. Several threads may call it
+  /// concurrently, but no other function at the same time.
+  std::optional<artifact::StructuralType> add(Rid rid, std::string_view content);
+  /// Keeps all artifacts until forget_all(). get() then returns only artifacts that were added.
   void hold_all() { holds_all_ = true; }
   void forget_all();
 
@@ -49,7 +48,7 @@ class Manifests {
   struct StoredManifest {
     artifact::StructuralType type;
     HeldTexts::Span text;
-    Files files;  // null: has to be made again
+    Files files;  // null if it must be computed again
   };
   struct Parsed {
     Rid rid;
@@ -78,12 +77,12 @@ class FileSet {
   FileSet(Manifest manifest, Files own, Files baseline)
       : manifest_(std::move(manifest)), own_(std::move(own)), baseline_(std::move(baseline)) {}
 
-  /// The file called NAME as this check-in has it; null if it has none.
+  /// The file NAME of this check-in, or null.
   const artifact::FileCard* find(std::string_view name) const;
-  /// The F card for NAME in the manifest itself; null if it has none.
+  /// The F card for NAME in the manifest itself, or null.
   const artifact::FileCard* find_own(std::string_view name) const { return own_->find(name); }
   const FileList& own() const { return *own_; }
-  /// Calls VISIT for every file of the check-in, baseline included.
+  /// Calls VISIT for every file of the check-in, including those of the baseline.
   template <typename Visit>
   void for_each(Visit&& visit) const {
     own_->for_each([&](const artifact::FileCard& file) {

@@ -1,9 +1,9 @@
-// What the derived tables do not say yet: the artifacts that came, and the rows that have to be
-// made anew because of them.
+// Pending work on the derived tables: the artifacts that arrived, and the rows that have to be
+// recomputed because of them.
 //
-// A plain value. Derivation fills it as artifacts arrive, and it is moved out when they are worked
-// on; meanwhile the parts mark in it what others of them have to look at (see derivation.h). So no
-// part calls back the one that called it, and what is left when all is done goes with the value.
+// Derivation collects arrivals here, and moves the value into a run. During the run the parts mark
+// rows that other parts have to recompute (see derivation.h), so that no part needs to call back its
+// caller.
 #pragma once
 
 #include <compare>
@@ -19,7 +19,7 @@
 
 namespace quarry::repository {
 
-/// An artifact, in the order of the D cards.
+/// An artifact, ordered by its D card's time.
 struct Dated {
   double day;
   Rid rid;
@@ -27,45 +27,45 @@ struct Dated {
 };
 
 struct Pending {
-  // --- what came ---------------------------------------------------------------------------------
+  // --- arrivals ----------------------------------------------------------------------------------
   std::vector<Rid> clusters;
-  std::vector<Rid> non_check_ins;  // what is no check-in; one may name it for its parent
+  std::vector<Rid> non_check_ins;  // a check-in may name them as its parents
   std::set<Dated> check_ins;
   std::set<Dated> controls;
   std::set<Dated> others;
-  bool has_parent_tags = false;  // one of these gives a check-in other parents
-  bool is_everything = false;    // the tables are empty, and every artifact of the file came
+  bool has_parent_tags = false;  // one of the artifacts sets the parents of a check-in
+  bool is_everything = false;    // the tables are empty, and these are all artifacts of the file
 
-  // --- what has to be made anew ------------------------------------------------------------------
-  // Of check-ins.
+  // --- rows to recompute -------------------------------------------------------------------------
+  // Check-ins.
   std::set<Rid> stale_mlinks;
   std::set<Rid> stale_times;  // event.mtime
-  // Of rows of `event`.
-  std::set<Rid> stale_events;  // what tags make of them
-  // Of leaves.
+  // Rows of `event`.
+  std::set<Rid> stale_events;  // their changes by tags
+  // Leaves.
   std::set<Rid> stale_leaves;
-  std::set<Rid> new_children;  // a parent of theirs may be a leaf no longer
-  // Of what several artifacts say of one thing.
+  std::set<Rid> new_children;  // their parents may no longer be leaves
+  // Things that several artifacts describe.
   std::set<std::int64_t> stale_pages;      // tags of wiki pages
   std::set<std::int64_t> stale_technotes;  // tags of technotes
-  std::set<std::string> stale_targets;     // of attachments
+  std::set<std::string> stale_targets;     // targets of attachments
   std::set<std::string> stale_tickets;
-  std::set<Rid> stale_threads;  // their roots
+  std::set<Rid> stale_threads;  // roots of forum threads
 
-  // --- what came of it ---------------------------------------------------------------------------
-  std::vector<Rid> hidden;  // a tag has made them private
+  // --- results -----------------------------------------------------------------------------------
+  std::vector<Rid> hidden;  // made private by a tag
 
   /// Whether there is anything to work on.
   bool is_empty() const {
     return stale_tickets.empty() && non_check_ins.empty() && check_ins.empty() &&
            controls.empty() && others.empty() && clusters.empty();
   }
-  /// TAG on RID is another one, or has another value.
+  /// Marks rows that depend on TAG of RID, which has changed.
   void note_tag_change(std::int64_t tag, Rid rid) {
     if (tag >= kTagBgcolor && tag <= kTagDate) stale_events.insert(rid);
     if (tag == kTagBranch) stale_leaves.insert(rid);
   }
-  /// ARTIFACT, which is RID, is no cluster and has a date: it waits for its turn.
+  /// Adds ARTIFACT, which is RID. It is not a cluster, and has a date.
   void add(Rid rid, const artifact::Structural& artifact) {
     for (const artifact::TagCard& tag : artifact.tags) has_parent_tags |= tag.name == "parent";
     auto& queue = artifact.type == artifact::StructuralType::kCheckIn   ? check_ins

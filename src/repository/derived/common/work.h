@@ -1,6 +1,5 @@
-// What the parts of the derivation work on while they run: the file, what is asked of it again and
-// again, and what is pending. It is made for one run and goes with it, as the parts do, so that
-// nothing of a run that failed is there in the next.
+// Data shared by the parts during one run of the derivation: the file, caches, and the pending work.
+// Like the parts it lives for one run only, so that a failed run leaves nothing behind.
 #pragma once
 
 #include "artifact_order.h"
@@ -16,7 +15,7 @@
 
 namespace quarry::repository {
 
-/// The file that a derivation is of. Nothing is owned.
+/// The file whose tables are derived. Members are not owned.
 struct DerivationContext {
   Database& database;
   ContentExpansion& contents;
@@ -27,7 +26,7 @@ struct DerivationContext {
 };
 
 struct Work : DerivationContext {
-  /// IS_SILENT: no event is news to anybody.
+  /// IS_SILENT suppresses notifications about events.
   Work(const DerivationContext& context, Pending&& to_do, bool is_silent)
       : DerivationContext(context),
         lineage(database),

@@ -1,9 +1,9 @@
 // Attachments to wiki pages, tickets and technotes, and their removals.
 //
-// What an attachment hangs on shows only in the tags that the page, ticket or technote has. So what
-// its row of `event` says depends on which of the two comes first (artifact_order.h): one that comes
-// before anything of its target is taken for a wiki page's, until a ticket change or a technote with
-// that id comes, which words it anew.
+// Only the tags of the page, ticket or technote show what kind of target an attachment has. So its row
+// of `event` depends on which of the two comes first (artifact_order.h): an attachment that comes
+// before its target counts as that of a wiki page, until a ticket change or a technote with that id
+// comes, which rewrites the comment.
 
 #include "attachments.h"
 
@@ -17,7 +17,7 @@ namespace quarry::repository {
 using artifact::Structural;
 using artifact::StructuralType;
 
-/// Where the last artifact is that carries TAG itself; nothing if there is none.
+/// The position of the last artifact that has TAG itself, if any.
 std::optional<ArtifactOrder::Position> Attachments::last_with(const std::string& tag) {
   Query query = work_.database.query(
       "SELECT mtime, (SELECT uuid FROM blob WHERE blob.rid=tagxref.rid) AS hash"
@@ -49,7 +49,7 @@ void Attachments::add_attachment(Rid rid, const Structural& artifact) {
   work_.pending.stale_targets.insert(std::string(card.target));
 }
 
-/// What the timeline tells of the attachment RID.
+/// The row of the timeline for the attachment RID.
 Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
                                                            const artifact::AttachmentCard& card,
                                                            const AttachmentTarget& target) {
@@ -75,7 +75,7 @@ Attachments::AttachmentEvent Attachments::attachment_event(Rid rid,
                               name, where)};
   }
   if (type == 'e' && !note_words_it) {
-    // So in fossil: the name of the file in the place of a hash.
+    // As in fossil: the file name instead of a hash.
     return {type, fmt::format("Delete attachment \"/artifact/{}|{}\" from {}",
                               events_.linked(card.name), name, where)};
   }

@@ -1,8 +1,8 @@
-// Attachments to wiki pages, tickets and technotes, and their removals (`attachment`), and what the
-// timeline tells of them.
+// Attachments to wiki pages, tickets and technotes, and their removals (`attachment`), and their rows
+// in the timeline.
 //
-// Told when one comes; marks what it hangs on. What is told of all that hang on one thing is made
-// when all that came is known.
+// Called for new ones; marks their targets. The timeline's rows for all attachments of a target are
+// computed when all new artifacts have been added.
 #pragma once
 
 #include <optional>
@@ -15,23 +15,23 @@ namespace quarry::repository {
 
 class Attachments {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Attachments(Work& work, Events& events) : work_(work), events_(events) {}
 
   // All throw SqliteError.
 
-  /// The attachment ARTIFACT, or the removal of one, which is RID, has come.
+  /// Adds ARTIFACT, which is RID: an attachment, or the removal of one.
   void add_attachment(Rid rid, const artifact::Structural& artifact);
-  /// The events of everything that hangs on TARGET.
+  /// Recomputes the events of all attachments of TARGET.
   void refresh_attachments(const std::string& target);
 
  private:
-  /// What the timeline tells.
+  /// A row of the timeline.
   struct AttachmentEvent {
     char type;
     std::string comment;
   };
-  /// The last artifact of each kind that an attachment hangs on.
+  /// The last artifact of each kind that may be the target of an attachment.
   struct AttachmentTarget {
     std::optional<ArtifactOrder::Position> ticket, note;
   };

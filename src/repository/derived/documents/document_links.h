@@ -1,8 +1,7 @@
-// Documents of several versions (wiki pages, technotes, forum posts): each version is an artifact
-// that names the one before it (P card). Rows of `plink`, and the tags that are inherited along
-// them.
+// Documents with several versions (wiki pages, technotes, forum posts): each version is an artifact
+// that refers to the previous one (P card). Writes rows of `plink`, and tags inherited along them.
 //
-// Told when a version comes. Marks a check-in that it names, which may be a leaf no longer.
+// Called for new versions. Marks a check-in that it refers to, which may no longer be a leaf.
 #pragma once
 
 #include "derived/checkins/checkin_links.h"
@@ -13,16 +12,15 @@ namespace quarry::repository {
 
 class DocumentLinks {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   DocumentLinks(Work& work, CheckinLinks& checkin_links, Tags& tags)
       : work_(work), checkin_links_(checkin_links), tags_(tags) {}
 
   // Both throw SqliteError.
 
-  /// LATER, which is RID, is linked with the version before it.
+  /// Links LATER, which is RID, with the previous version.
   void link_versions(Rid rid, const artifact::Structural& later);
-  /// Whether fossil finds the version before LATER: not by a name in capital letters, nor what is
-  /// shunned.
+  /// Whether fossil finds the version before LATER: it ignores upper-case hashes and shunned artifacts.
   bool has_prior(const artifact::Structural& later);
 
  private:

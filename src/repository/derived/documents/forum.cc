@@ -1,9 +1,9 @@
 // Forum threads: the first post (its root), replies, and edits of both, each an artifact.
 //
-// Every row of `event` shows the title of the thread: that of the root's last version
-// (artifact_order.h). A reply may name another one for its root: that is a thread of its own, with the
-// title of the thread above unless it has one itself. Where the root is not there, or no post, the
-// title is "Unknown".
+// Every row of `event` shows the title of the thread, which is that of the root's last version
+// (artifact_order.h). A reply may name another reply as its root: this is a separate thread, with the
+// title of the thread above unless it has its own. If the root is missing or not a post, the title is
+// "Unknown".
 
 #include "forum.h"
 
@@ -34,7 +34,7 @@ void make_table(Database& database) {
       "CREATE INDEX forumthread ON forumpost(froot,fmtime);");
 }
 
-/// The thread that ROOT belongs to where it is no root itself, and so on.
+/// The topmost thread above ROOT.
 Rid thread_above(Database& database, Rid root) {
   Query query = database.query("SELECT froot FROM forumpost WHERE fpid=?1");
   while (query.bind(1, root).step() && query.integer(0) != root) {
@@ -91,7 +91,7 @@ std::vector<Forum::Post> Forum::posts_of(Rid thread) {
   return posts;
 }
 
-/// The title of the thread of POSTS, whose root has TITLE_ABOVE as a reply in another one.
+/// The title of the thread of POSTS. TITLE_ABOVE is that of the thread in which its root is a reply.
 std::string Forum::title_of(const std::vector<Post>& posts, const std::string& title_above) {
   std::vector<Rid> versions;
   for (const Post& post : posts) {
@@ -103,7 +103,7 @@ std::string Forum::title_of(const std::vector<Post>& posts, const std::string& t
   return std::string(last && !last->thread_title.empty() ? last->thread_title : kNoTitle);
 }
 
-/// The posts of a thread, and of those that take one of these for their root.
+/// Recomputes the posts of a thread, and of threads whose root is one of these posts.
 void Forum::refresh_thread(Rid root) {
   std::vector<std::pair<Rid, std::string>> threads{{root, kUnknownTitle}};
   while (!threads.empty()) {
@@ -120,7 +120,7 @@ void Forum::refresh_thread(Rid root) {
 
 void Forum::put_event(const Post& post, const std::string& title) {
   {
-    // Most posts of a thread are there already, and have the right title.
+    // Most posts of a thread already have the right title.
     Query same = work_.database.query(
         "SELECT 1 FROM event WHERE objid=?1 AND type='f'"
         " AND substr(comment,instr(comment,':')) = ': '||?2");

@@ -1,8 +1,7 @@
-// Forum threads (`forumpost`): what the timeline tells of posts, and the links in them
-// (`backlink`).
+// Forum threads (`forumpost`): the posts' rows in the timeline, and the links in them (`backlink`).
 //
-// Told when a post comes; marks its thread. The titles of a thread are made when all that came is
-// known.
+// Called for new posts; marks their threads. Titles are computed when all new artifacts have been
+// added.
 #pragma once
 
 #include <string>
@@ -16,15 +15,15 @@ namespace quarry::repository {
 
 class Forum {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Forum(Work& work, Events& events, DocumentLinks& document_links)
       : work_(work), events_(events), document_links_(document_links) {}
 
   // Both throw SqliteError.
 
-  /// POST, which is RID, has come.
+  /// Adds POST, which is RID.
   void add_forum_post(Rid rid, const artifact::Structural& post);
-  /// The events of every thread that is marked.
+  /// Recomputes the events of all marked threads.
   void refresh_threads();
 
  private:

@@ -1,8 +1,8 @@
-// Wiki pages and technotes: documents of several versions (document_links.h).
+// Wiki pages and technotes: documents with several versions (document_links.h).
 //
 //   tagxref   the tag wiki-TITLE or event-ID on each version, with the length of the text
-//   event     of a wiki page: every version; of a technote: the last one, as they come one after the
-//             other (artifact_order.h)
+//   event     for a wiki page, every version; for a technote, the last version in the order of
+//             artifact_order.h
 //   backlink  the links in the latest version of a wiki page; a technote has none
 
 #include "pages.h"
@@ -24,7 +24,7 @@ using artifact::StructuralType;
 
 namespace {
 
-/// TEXT as its length is counted: without white space before it, up to the first NUL.
+/// The length of TEXT without leading white space, up to the first NUL.
 std::size_t counted_length(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\n\v\f\r");
   if (begin == std::string_view::npos) return 0;
@@ -79,8 +79,8 @@ void Pages::add_technote(Rid rid, const Structural& note, double day) {
   work_.pending.stale_targets.insert(std::string(note.technote_id));
 }
 
-// A version makes a row unless a later one is there already; one that names the version before it
-// takes away all others' rows then.
+// A version adds a row unless there is a later one. If it refers to the previous version it also
+// removes the rows of all others.
 void Pages::refresh_technote(std::int64_t tag) {
   struct Version {
     double day;
@@ -116,7 +116,7 @@ void Pages::refresh_technote(std::int64_t tag) {
     }
     const Manifest note = work_.manifests.get(rid);
     if (!note || note->type != StructuralType::kTechnote) continue;
-    // Without a name fossil crashes at the first search that finds the note.
+    // Without a name fossil would crash when a search finds the note.
     events_.touch_search('e', rid, note->comment);
     events_.put_event(
         rid, *note,

@@ -1,8 +1,8 @@
-// Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`). What
-// each of these is, is in pages.cc.
+// Wiki pages and technotes: their tags (`tagxref`), rows of `event`, and links (`backlink`). pages.cc
+// describes the rows.
 //
-// Told when a version comes; marks the page or technote, and the attachments of a technote. What
-// all versions say together is made when all that came is known.
+// Called for new versions; marks the page or technote, and the attachments of a technote. Rows that
+// depend on all versions are computed when all new artifacts have been added.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@ namespace quarry::repository {
 
 class Pages {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Pages(Work& work, Events& events, Tags& tags, DocumentLinks& document_links)
       : work_(work), events_(events), tags_(tags), document_links_(document_links) {}
 
   // All throw SqliteError.
 
-  /// PAGE, which is RID and of DAY (a Julian day, as its D card has it), has come.
+  /// Adds PAGE, which is RID and of DAY (the Julian day of its D card).
   void add_wiki_page(Rid rid, const artifact::Structural& page, double day);
   /// The same for the technote NOTE.
   void add_technote(Rid rid, const artifact::Structural& note, double day);
-  /// The links in the latest version of the page with TAG.
+  /// Recomputes the links in the latest version of the page with TAG.
   void refresh_wiki_links(std::int64_t tag);
-  /// The events of the versions of the technote with TAG.
+  /// Recomputes the events of the technote with TAG.
   void refresh_technote(std::int64_t tag);
 
  private:

@@ -1,4 +1,4 @@
-// One ticket's rows in `ticket` and `ticketchng`, made from its changes one by one.
+// One ticket's rows in `ticket` and `ticketchng`, computed from its changes one by one.
 #pragma once
 
 #include <map>
@@ -15,19 +15,19 @@
 
 namespace quarry::repository {
 
-/// One ticket while it is made, under the restraint of such tables.
+/// One ticket while its rows are computed, under the limits for such tables (ticket_restraint.h).
 class Ticket {
  public:
   Ticket(Database& database, const TicketFields& fields, const std::string& id)
       : database_(database), fields_(fields), id_(id), restraint_(database) {}
 
-  /// Removes the rows of the ticket; its number in the table is kept for the new one.
+  /// Removes the rows of the ticket, and keeps its row id for the new one.
   void forget();
-  /// What the change RID, of DAY, does.
+  /// Applies the change RID, of DAY.
   void apply(Rid rid, const artifact::Structural& change, double day);
-  /// What a column holds by now, "unknown" without a row.
+  /// The current value of a column; "unknown" without a row.
   std::string value_of(const std::string& column);
-  /// The links in the latest values; those in ticketchng are written as the changes are applied.
+  /// Writes the links in the latest values. apply() writes those in ticketchng.
   void write_latest_links();
   std::int64_t row() const { return row_; }
 

@@ -1,12 +1,11 @@
-// Tickets: what the changes of a ticket, in the order of their dates, make of its fields.
+// Tickets: the fields that result from a ticket's changes in the order of their dates.
 //
 //   ticket, ticketchng  the repository's own tables, see ticket_fields.h
-//   event               a row for each change, told with the title and status that the ticket has
-//                       by then
-//   backlink            the links in what a change adds to ticketchng, and in the latest value of
-//                       each field of ticket, as links of the change that gave it
+//   event               a row for each change, with the title and status of the ticket at that time
+//   backlink            the links in the texts that a change adds to ticketchng, and in the latest
+//                       value of each field of ticket, as links of the change that set it
 //
-// A change may come between two others, so a ticket is made anew as a whole.
+// A change may arrive between two others, so the whole ticket is recomputed.
 
 #include "tickets.h"
 
@@ -45,7 +44,7 @@ std::string plural(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-/// What the timeline says of CHANGE, long and short; in fossil's words.
+/// The timeline's long and short text for CHANGE, with the same wording as fossil.
 std::pair<std::string, std::string> words_of(const Structural& change, bool is_first,
                                              const EventWords& words, Ticket& ticket) {
   const std::string title = base::escape_markup(ticket.value_of(words.title_column));
@@ -70,7 +69,7 @@ std::pair<std::string, std::string> words_of(const Structural& change, bool is_f
   return {std::move(comment), fmt::format("{} ticket {}.", now, words.ticket)};
 }
 
-/// The changes with TAG by date; where dates are the same, by hash.
+/// The changes with TAG, by date and then by hash.
 std::vector<Rid> changes_of(Database& database, std::int64_t tag) {
   std::vector<Rid> changes;
   Query query = database.query(
@@ -86,7 +85,7 @@ void remake_tickets(Database& database) {
   try {
     make_ticket_tables(database);
   } catch (const SqliteError& error) {
-    // Some errors take the whole transaction along; and where time is over, it is for all.
+    // Some errors roll back the whole transaction, and an interruption ends the whole request.
     if (!database.in_transaction() || error.is_interrupt()) throw;
     base::log(base::LogLevel::kWarning, "the ticket tables stay as they are: {}", error.what());
     database.execute("ROLLBACK TO tickets");
@@ -124,10 +123,9 @@ void Tickets::refresh_tickets() {
     try {
       refresh_ticket(id, fields);
     } catch (const SqliteError& error) {
-      // Tables of the project's own making: what they cannot hold is no reason to refuse a push. A
-      // rebuild fails, as fossil's does.
-      // But nothing can be passed over where the time of the whole request is up, or where the
-      // error took the transaction along.
+      // The project defines these tables. A value that violates a constraint is no reason to reject a
+      // push; a rebuild fails, as fossil's does. But an interruption, or an error that rolled back the
+      // transaction, cannot be skipped.
       if (error.is_interrupt()) throw;
       if (work_.is_quiet || !work_.database.in_transaction()) {
         throw SqliteError(error.code(), fmt::format("the tables of the setting ticket-table: "

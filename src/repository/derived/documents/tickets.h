@@ -1,8 +1,8 @@
-// Tickets: what the changes of a ticket make of its fields (`ticket`, `ticketchng`), and what the
-// timeline tells of them.
+// Tickets: the fields that result from a ticket's changes (`ticket`, `ticketchng`), and its rows in the
+// timeline.
 //
-// Told when a change comes; marks the ticket, and what is attached to it. A ticket is made when all
-// that came is known.
+// Called for new changes; marks the ticket and its attachments. Tickets are computed when all new
+// artifacts have been added.
 #pragma once
 
 #include <string>
@@ -16,22 +16,21 @@ namespace quarry::repository {
 
 struct TicketFields;
 
-/// The setting NAME has another value: marks in PENDING all tickets where it counts for them. By
-/// `ticket-table` their tables are made anew, or stay as they are where it is wrong. Throws
-/// SqliteError.
+/// Call after the setting NAME has changed. Marks all tickets in PENDING if they depend on it. For
+/// `ticket-table` it creates their tables again, unless the definition is invalid. Throws SqliteError.
 void ticket_setting_changed(Database& database, std::string_view name, Pending& pending);
 
 class Tickets {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Tickets(Work& work, Events& events, Tags& tags) : work_(work), events_(events), tags_(tags) {}
 
   // Both throw SqliteError.
 
-  /// CHANGE, which is RID and of DAY (a Julian day, as its D card has it), has come.
+  /// Adds CHANGE, which is RID and of DAY (the Julian day of its D card).
   void add_ticket_change(Rid rid, const artifact::Structural& change, double day);
-  /// Makes every ticket that is marked. One that the project's own tables do not take is left as it
-  /// is, unless everything is computed anew.
+  /// Computes all marked tickets. One that violates a constraint of the project's own tables is left
+  /// unchanged, except in a complete recomputation, which then fails.
   void refresh_tickets();
 
  private:

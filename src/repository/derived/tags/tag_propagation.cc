@@ -1,6 +1,6 @@
-// Tags: what the descendants of a check-in inherit, along primary parents from the one that has the
-// card (`tagxref` with srcid == 0, from origid), as long as each check-in on the way has a
-// propagating entry (tagtype 2).
+// Inheritance of tags (`tagxref` with srcid == 0): descendants along primary parents inherit from the
+// check-in with the card (origid), as long as each check-in between them has a propagating entry
+// (tagtype 2).
 #include <algorithm>
 
 #include "derived/ancestry/tag_entries.h"
@@ -9,7 +9,7 @@
 namespace quarry::repository {
 
 void Tags::inherit_tags(Rid rid, Rid parent) {
-  if (work_.tags.is_held()) return;  // all at once
+  if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
   work_.database
       .query(
           "INSERT OR IGNORE INTO tagxref(tagid,tagtype,srcid,origid,value,mtime,rid)"
@@ -48,9 +48,9 @@ void Tags::inherit_anew(Rid rid) {
   for (const std::int64_t tag : concerned) spread_tag(tag, parent);
 }
 
-/// Brings the descendants of FROM in line with its entry for TAG.
+/// Updates the descendants of FROM for its entry for TAG.
 void Tags::spread_tag(std::int64_t tag, Rid from) {
-  if (work_.tags.is_held()) return;  // all at once
+  if (work_.tags.is_held()) return;  // spread() does it for all artifacts at once
   std::vector<Rid> todo{from};
   while (!todo.empty()) {
     const Rid parent = todo.back();

@@ -1,8 +1,8 @@
-// Tags: what T cards put on an artifact (`tagxref` with srcid != 0): the latest such card counts.
-// What its descendants inherit is in tag_propagation.cc.
+// Tags that T cards set on an artifact (`tagxref` with srcid != 0); the latest card counts. Inheritance
+// is in tag_propagation.cc.
 //
-// An entry of its own wins over an inherited one, whatever their dates: so nothing depends on the
-// order of arrival.
+// An artifact's own entry takes precedence over an inherited one, whatever their dates, so that nothing
+// depends on the order of arrival.
 
 #include "tags.h"
 
@@ -17,7 +17,7 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   for (const TagCard& card : artifact.tags) {
     const Rid target = card.target.empty() ? rid : work_.names.need(card.target);
     if (target == 0) continue;
-    // On a change of that ticket it counts in the order of the changes.
+    // On a change of that ticket it is applied in the order of the changes.
     if (card.name.starts_with("tkt-")) {
       work_.pending.stale_tickets.emplace(card.name.substr(4));
     }
@@ -26,8 +26,8 @@ void Tags::apply_tags(Rid rid, const Structural& artifact, double day) {
   }
 }
 
-/// Whether of two cards of the same date on TARGET that of SOURCE counts, not that of OTHER: TARGET's
-/// own comes before those of artifacts that name it.
+/// For two cards on TARGET with the same date: whether that of SOURCE comes before that of OTHER.
+/// TARGET's own card comes before those of artifacts that refer to it.
 bool Tags::comes_first(Rid source, Rid other, Rid target) {
   if (other == target || source == other) return false;
   return source == target || work_.order.before(source, other);
@@ -45,7 +45,7 @@ void Tags::set_tag(std::int64_t tag, int type, std::optional<std::string_view> v
   if (tag == kTagPrivate) {
     work_.database.query("INSERT OR IGNORE INTO private(rid) VALUES(?1)").bind(1, target).run();
     if (work_.database.changes() > 0) work_.pending.hidden.push_back(target);
-    // A rebuild fills this table before it looks at tags.
+    // A rebuild fills this table before it processes tags.
     if (!work_.is_quiet) {
       work_.database.query("DELETE FROM unclustered WHERE rid=?1").bind(1, target).run();
     }

@@ -1,7 +1,7 @@
-// Tags: what T cards put on an artifact, and what its descendants inherit (`tag`, `tagxref`).
+// Tags that T cards set on artifacts, and that descendants inherit (`tag`, `tagxref`).
 //
-// Told of every card, and when an artifact has been linked with its parent. Marks the events and
-// leaves that change by that; what a tag makes private is in Pending::hidden.
+// Called for every card, and when an artifact has been linked with its parent. Marks affected events
+// and leaves. Adds artifacts that a tag makes private to Pending::hidden.
 #pragma once
 
 #include <optional>
@@ -14,20 +14,19 @@ namespace quarry::repository {
 
 class Tags {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Tags(Work& work, Reparenting& reparenting) : work_(work), reparenting_(reparenting) {}
 
   // All throw SqliteError.
 
-  /// Puts the T cards of ARTIFACT, which is RID and of DAY (a Julian day, as its D card has it),
-  /// where they belong.
+  /// Applies the T cards of ARTIFACT, which is RID and of DAY (the Julian day of its D card).
   void apply_tags(Rid rid, const artifact::Structural& artifact, double day);
-  /// A card of SOURCE, of DAY, puts TAG on TARGET with VALUE; TYPE is that of tagxref.
+  /// Applies a card of SOURCE, of DAY, that sets TAG on TARGET to VALUE. TYPE is tagxref.tagtype.
   void set_tag(std::int64_t tag, int type, std::optional<std::string_view> value, Rid source,
                double day, Rid target);
-  /// RID has become a child of PARENT, its primary one.
+  /// Applies inherited tags to RID, which has been linked with PARENT, its primary parent.
   void inherit_tags(Rid rid, Rid parent);
-  /// A tag has given RID another primary parent: it inherits what that has, and nothing else.
+  /// Replaces the inherited tags of RID, whose primary parent was changed by a tag.
   void inherit_anew(Rid rid);
 
  private:

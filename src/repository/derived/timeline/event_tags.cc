@@ -1,11 +1,11 @@
-// What tags make of a row of `event`: background colour, comment, user, date.
+// Changes that tags make to a row of `event`: background colour, comment, user, date.
 //
-//   check-ins   the colour that they have; comment, user and date that cards have put on
-//               themselves
-//   the rest    the same, but a colour that is inherited shows only if its card comes later than the
-//               artifact (artifact_order.h), and what an artifact puts on itself does not; but for a
-//               technote's colour, which is looked up when the row is made. The rows of ticket
-//               changes are made last: no tag shows there.
+//   check-ins   their colour, even inherited; comment, user and date only if set on the check-in
+//               itself
+//   others      the same, with two exceptions: an inherited colour applies only if its card comes
+//               after the artifact (artifact_order.h), and tags that an artifact sets on itself do
+//               not apply, except a technote's colour, which is read when the row is created. Rows of
+//               ticket changes are created last, so no tag applies to them.
 
 #include "event_tags.h"
 
@@ -17,7 +17,7 @@ namespace quarry::repository {
 
 namespace {
 
-/// A tag on an artifact as its row of `event` sees it.
+/// A tag as it affects the row of `event`.
 struct Seen {
   bool is_seen = false;
   std::optional<std::string> value;
@@ -60,8 +60,8 @@ void EventTags::refresh_event(Rid rid) {
   const char type = has_row && !query.text(0).empty() ? query.text(0).front() : 0;
   if (type == 'c') return refresh_check_in_event(rid);
 
-  // The links in an edited comment are the artifact's, whatever it is, and who takes the edit back
-  // takes them away.
+  // Links of an edited comment belong to the artifact, whatever its kind. Cancelling the edit removes
+  // them.
   Query edited = work_.database.query(
       "SELECT value, mtime FROM tagxref INDEXED BY sqlite_autoindex_tagxref_1"
       " WHERE tagid=2 AND rid=?1 AND srcid<>0");
@@ -109,7 +109,7 @@ void EventTags::refresh_check_in_event(Rid rid) {
       .run();
   work_.pending.stale_times.insert(rid);
 
-  // The links in an edited comment are in the place of the check-in's own.
+  // Links of an edited comment replace the check-in's own.
   if (!comment) return;
   write_backlinks(work_.database, BacklinkSource::kComment, rid,
                   text_links(comment->value.value_or(""), Markup::kWiki),

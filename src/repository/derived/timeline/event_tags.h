@@ -1,7 +1,6 @@
-// What tags make of rows of `event`, and of the links (`backlink`) in comments that they edit.
+// Changes that tags make to rows of `event`, and to the links (`backlink`) of edited comments.
 //
-// Computed for the events that are marked, when all tags are known. Marks the times that have to be
-// looked at.
+// Computed for marked events when all tags are known. Marks times that must be recomputed.
 #pragma once
 
 #include <optional>
@@ -14,22 +13,21 @@
 
 namespace quarry::repository {
 
-/// The tag comment, user or date as the row of a check-in shows it: what is inherited does not show
-/// there.
+/// The tag comment, user or date of a check-in. Inherited tags do not affect its row.
 struct OwnTag {
-  std::optional<std::string> value;  // nothing: it has been taken back
+  std::optional<std::string> value;  // empty if it was cancelled
   double day;
 };
 
-/// The tag that a card has put on the check-in RID itself. Throws SqliteError.
+/// The tag that a card sets on the check-in RID itself. Throws SqliteError.
 std::optional<OwnTag> own_tag(Work& work, Rid rid, PredefinedTag tag);
 
 class EventTags {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   EventTags(Work& work, EventTimes& event_times) : work_(work), event_times_(event_times) {}
 
-  /// Makes what the row for RID, if there is one, shows of tags. Throws SqliteError.
+  /// Updates the row for RID, if there is one. Throws SqliteError.
   void refresh_event(Rid rid);
 
  private:

@@ -60,13 +60,11 @@ std::optional<double> EventTimes::date_of(Rid rid) {
   return printed_day(work_.database, base::julian_day(*artifact->date));
 }
 
-/// Whether the files of CHILD, a check-in, have been compared with those of its parent: see
-/// file_links.cc.
+/// Whether the files of the check-in CHILD were compared with those of its parent (file_links.cc).
 bool EventTimes::is_compared(Rid child, bool is_primary) {
   return is_primary || file_links_.file_set(work_.lineage.primary_parent(child)).has_value();
 }
 
-/// The event of RID, no check-in, is put back to where it was before adjust_times().
 void EventTimes::forget_moved_time(Rid rid) {
   events_.note_compared_times(rid);
   if (!work_.pending.stale_times.contains(rid)) return;
@@ -79,8 +77,7 @@ void EventTimes::forget_moved_time(Rid rid) {
       .run();
 }
 
-/// The children of RID that are dated less than the window after DAY, and whose files have been
-/// compared with it.
+/// The children of RID that are close to DAY, and whose files were compared with it.
 std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   std::map<Rid, bool> related;  // whether RID is the primary parent
   for (const Rid child : work_.lineage.picked_by(rid)) related[child] = false;
@@ -95,8 +92,7 @@ std::vector<Dated> EventTimes::close_children(Rid rid, double day) {
   return children;
 }
 
-/// What is marked, and everybody above it whose place hangs on it: each one's depends on its
-/// children.
+/// The marked artifacts, and ancestors whose time may depend on theirs.
 std::set<Rid> EventTimes::take_stale() {
   std::set<Rid> stale;
   std::vector<std::pair<Rid, int>> todo;
@@ -158,7 +154,7 @@ void EventTimes::adjust_times() {
       continue;
     }
     const std::optional<OwnTag> date = own_tag(work_, rid, kTagDate);
-    if (work_.is_whole && !place && !date) continue;  // it stands where it was put
+    if (work_.is_whole && !place && !date) continue;  // its row already has this time
     work_.database
         .query(
             "UPDATE event SET mtime=CASE WHEN ?3 AND julianday(?4) IS NOT omtime"

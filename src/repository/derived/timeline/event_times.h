@@ -1,7 +1,7 @@
-// event.mtime: a parent that is dated so close to its child that a timeline would not be in order
-// is shown 25 ms before it.
+// event.mtime: a parent that is not dated before a close child is shown 25 ms before it, to keep the
+// timeline in order.
 //
-// Computed for what is marked, when all events are there. Marks nothing else.
+// Computed for marked artifacts when all events exist. Marks nothing else.
 #pragma once
 
 #include <optional>
@@ -15,20 +15,20 @@
 
 namespace quarry::repository {
 
-/// Children that are dated less than this many days after a parent are close to it.
+/// A child that is dated less than this many days after its parent is close to it.
 constexpr double kCloseTimes = 2.0 / 86400.0;
 
 class EventTimes {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   EventTimes(Work& work, FileLinks& file_links, Events& events)
       : work_(work), file_links_(file_links), events_(events) {}
 
   // Both throw SqliteError.
 
-  /// Puts what is marked, and everybody above it whom that can move, where it belongs.
+  /// Recomputes the times of the marked artifacts, and of ancestors that this can affect.
   void adjust_times();
-  /// The event of RID, no check-in, is put back to where it was before adjust_times().
+  /// Resets the event of RID, which is not a check-in, to its time before adjust_times().
   void forget_moved_time(Rid rid);
 
  private:

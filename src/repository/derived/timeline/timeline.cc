@@ -1,5 +1,5 @@
-// The timeline: one `event` row for each check-in and control artifact, and the links that check-in
-// comments hold (`backlink`).
+// The timeline: one `event` row for each check-in and control artifact, and the links in check-in
+// comments (`backlink`).
 
 #include "timeline.h"
 
@@ -19,7 +19,7 @@ using artifact::TagCard;
 
 namespace {
 
-/// Tags that a sentence of their own describes; nullopt for the rest.
+/// The description of tags that have a special one.
 std::optional<std::string> special_sentence(const std::string& tag, std::string_view value) {
   if (tag == "*bgcolor") {
     return fmt::format(" Change branch background color to \"{}\".", base::escape_markup(value));
@@ -38,7 +38,7 @@ std::string sentence(const TagCard& card, bool in_branch_move) {
   std::string text;
   std::string_view with = "value";
   if (card.name.starts_with("sym-")) {
-    // Moving to a branch implies its symbolic name, and the end of the old one.
+    // Moving to a branch implies its symbolic tag, and the end of the old one.
     if (in_branch_move && card.kind != '+') return {};
     const std::string name = base::escape_markup(card.name.substr(4));
     text = card.kind == '-'   ? fmt::format(" Cancel tag \"{}\"", name)

@@ -1,7 +1,7 @@
-// The timeline: one `event` row for each check-in and control artifact, and the links that check-in
-// comments hold (`backlink`).
+// The timeline: one `event` row for each check-in and control artifact, and the links in check-in
+// comments (`backlink`).
 //
-// Told when one comes. Marks its event where tags have come before it.
+// Called for new ones. Marks the event if tags arrived first.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ namespace quarry::repository {
 
 class Timeline {
  public:
-  /// None is owned.
+  /// Arguments are not owned.
   Timeline(Work& work, Events& events) : work_(work), events_(events) {}
 
   // Both throw SqliteError.
 
-  /// Writes the row and the links of the check-in RID, whose baseline is there.
+  /// Writes the row and links of the check-in RID, whose baseline must exist.
   void make_check_in_event(Rid rid, const artifact::Structural& manifest);
   /// The same for a control artifact.
   void make_control_event(Rid rid, const artifact::Structural& control);
